@@ -15,6 +15,12 @@ impl<D: Codomain> Layout<D> {
         Layout::from_flat(merged(flat_modes(&self.shape, &self.stride)))
     }
 
+    /// Returns the shortest flat layout that is the same function of every index, including those past the end: the last mode is kept
+    /// even if its extent is 1.
+    pub(crate) fn coalesce_unbounded(&self) -> Layout<D> {
+        Layout::from_flat(merged_with_tail(self))
+    }
+
     /// Applies [`coalesce`](Self::coalesce) at each leaf of `profile` and keeps the nesting above; modes past the end of the
     /// profile are unchanged.
     ///

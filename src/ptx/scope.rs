@@ -164,6 +164,12 @@ impl<'k, T: Scalar> Val<'k, T> {
         self.reg().map_or(Uniformity::Grid, |(reg, k)| k.body().uniform.level(reg))
     }
 
+    /// Returns whether the five lowest bits of this integer are known to be the number of the lane: it is `%laneid`, or derived from the
+    /// index of the thread in the block.
+    pub(crate) fn is_lane(&self) -> bool {
+        self.reg().is_some_and(|(reg, k)| k.body().uniform.is_lane(reg))
+    }
+
     /// Returns whether all threads of `scope` are known to have the same value.
     pub fn is_uniform(&self, scope: impl Scope<'k>) -> bool {
         self.uniformity().covers(scope.uniformity())

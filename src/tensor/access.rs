@@ -4,14 +4,14 @@ use super::{
     element::TensorElement,
     memory::{Axis, Tensor},
     moved::saturating_sum,
-    offset::Offset,
+    offset::{MAX_AXES, Offset},
     predicate::both,
     space::TensorSpace,
     step::Step,
 };
 use crate::{
     layout::Swizzle,
-    ptx::{CheckedPtr, Global, Ptr, Val, divisor::gcd},
+    ptx::{CheckedPtr, Ptr, Val, divisor::gcd},
 };
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
@@ -71,23 +71,14 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         adjacent && rows.is_multiple_of(bytes.into()) && self.begins_aligned(bytes)
     }
 
-    /// Returns the number of adjacent elements, from `offset` on and up to 16, that are known to be all in bounds or all out of
-    /// bounds. `next` is the offset of the next element in memory.
-    pub(super) fn inside_together(&self, offset: &Offset, next: Option<&Offset>) -> u32 {
-        let mut together = 16;
-        for (axis, facts) in self.axes.iter().enumerate() {
-            let along = next.is_none_or(|next| next.coords[axis] != offset.coords[axis]);
-            if let (Some(extent), None, true) = (facts.extent, facts.tile, along) {
-                let start = gcd(facts.at.divisor(), offset.coords[axis].unsigned_abs());
-                together = gcd(together, gcd(extent.divisor(), start));
-            }
-        }
-        together as u32
-    }
-
-    /// Returns whether elements of the view may be outside the tensor's bounds.
-    pub(super) fn has_edges(&self) -> bool {
-        self.axes.iter().any(|axis| axis.extent.is_some())
+    /// Returns the number of coordinates along each axis that are known to be all in bounds or all out of bounds if they have the same
+    /// quotient by this number; 0 if that applies to all coordinates of the view.
+    pub(super) fn periods(&self) -> [i64; MAX_AXES] {
+        let period = |axis: &Axis<'k>| match (axis.extent, axis.tile) {
+            (Some(extent), None) => gcd(axis.at.divisor(), extent.divisor()) as i64,
+            _ => 0,
+        };
+        std::array::from_fn(|axis| self.axes.get(axis).map_or(0, period))
     }
 
     /// Returns the element at a coordinate (one number per mode), together with the condition under which it is in bounds.
@@ -98,13 +89,13 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         // A vector extends along the mode with adjacent elements, if any.
         let adjacent = self.layout.stride().leaves().find(|step| step.component(0) == 1);
         let together = adjacent.map_or(1, |step| {
-            let mut next = offset;
-            for (axis, coord) in next.coords.iter_mut().enumerate() {
-                *coord += step.component(1 + axis);
-            }
-            view.inside_together(&offset, Some(&next))
+            let periods = view.periods().into_iter().zip(offset.coords).enumerate();
+            let along = periods.filter(|(axis, (period, _))| *period != 0 && step.component(1 + axis) != 0);
+            along.fold(16, |together, (_, (period, start))| {
+                gcd(together, gcd(period.unsigned_abs(), start.unsigned_abs()))
+            })
         });
-        view.pointer_at(&offset).checked(view.contains(&offset)).in_groups_of(together.into())
+        view.pointer_at(&offset).checked(view.contains(&offset)).in_groups_of(together)
     }
 
     /// Returns the swizzled address `bytes` after the view's start: a part in a register, computed once in `start`, and a
@@ -160,23 +151,6 @@ impl<'k> Axis<'k> {
         // Coordinates of more than 32 bits exceed every extent.
         let Ok(coord) = u32::try_from(coord) else { return false.into() };
         self.tile.unwrap_or_else(|| saturating_sum(self.at, coord.into())).lt(extent)
-    }
-}
-
-impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
-    /// Returns how many bytes of `count` adjacent elements are in bounds along their axis, given that the first element is.
-    #[track_caller]
-    pub(super) fn valid_bytes(&self, first: &Offset, next: Option<&Offset>, count: u32) -> Val<'k, u32> {
-        let along = next.and_then(|next| {
-            let mut axes = self.axes.iter().zip(first.coords).zip(next.coords);
-            axes.find_map(|((axis, coord), next)| (coord != next).then_some((axis, coord)))
-        });
-        match along.and_then(|(axis, coord)| Some((axis, coord, axis.extent?))) {
-            Some((axis, coord, extent)) if !self.inside_together(first, next).is_multiple_of(count) => {
-                (extent - (axis.at + coord as u32)).min(count) * T::SIZE
-            }
-            _ => (count * T::SIZE).into(),
-        }
     }
 }
 

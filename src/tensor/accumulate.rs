@@ -74,7 +74,7 @@ fn add<'k, S: TensorSpace + AtomicSpace, T: AtomicElement>(
     for step in plan(&to.places(), &from.places(), widths) {
         let inside = both(to.contains(step.elements[0]), condition);
         let pointer = to.pointer_to(step.elements[0]);
-        match from.read(&step, true.into(), None, None) {
+        match from.read(&step, true.into(), true.into(), 0, None) {
             Data::Element(value) => pointer.checked(inside).reduction().add(value),
             Data::Registers(words) => add_words(k, pointer.cast().checked(inside), &words),
         }

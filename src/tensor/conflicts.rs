@@ -15,7 +15,7 @@ use super::{
     fragment::Fragment,
     matrix_moves::Direction,
     memory::Tensor,
-    moves::{Place, Widths, plan},
+    moves::{Group, Place, Widths, plan},
     offset::{MAX_AXES, Offset, offsets},
     sides::Side,
     step::Step,
@@ -151,7 +151,7 @@ impl LaneParts {
         let place = |offset: Offset| Place::Memory {
             offset,
             align: gcd(self.alignment, offset.elements.unsigned_abs() * size) as u32,
-            together: 16,
+            group: Group::default(),
         };
         // Shared memory has no axes, and therefore no dynamic strides.
         let offsets = offsets(&self.values, &self.offset, [false; MAX_AXES], self.values.size());
@@ -229,8 +229,8 @@ impl Accesses {
         let align = 1u32 << (elements * i64::from(self.widths.element)).trailing_zeros().min(4);
         let low = (0..self.places.len()).filter(|value| value & distance == 0);
         let place = |value: usize| match self.places[value] {
-            Place::Memory { offset, align: own, together } => {
-                Place::Memory { offset, align: own.min(align), together }
+            Place::Memory { offset, align: own, group } => {
+                Place::Memory { offset, align: own.min(align), group }
             }
             register @ Place::Register { .. } => register,
         };

@@ -24,8 +24,9 @@ pub(super) const MOST_ELEMENTS: i64 = 4096;
 /// - from global to shared memory, `cp.async` if the target supports it and an access has 4, 8 or 16 bytes;
 /// - between shared memory and registers, `ldmatrix` and `stmatrix` (sm_90 or later) if one side is a thread's part of an operand of an MMA
 ///   ([`MmaThread::partition`](super::MmaThread::partition), possibly sliced along its rest modes) or of a tiled copy by 32 threads, the
-///   other side is a fragment of the same size, and the rows of the matrices are contiguous and aligned for all threads. The widest form
-///   that fits is used, plain or transposed. All lanes of the warp must execute such a copy;
+///   other side is a fragment of the same size, the index of the thread is known to be that of the thread in the block (modulo 32) or its
+///   lane, and the rows of the matrices are contiguous and aligned for all threads. The widest form that fits is used, plain or
+///   transposed. All lanes of the warp must execute such a copy;
 /// - between such a part and a fragment of 32- or 64-bit elements, if the lanes of a warp would access the same banks, pairs of accesses
 ///   that half of the lanes execute in the opposite order, and `selp`, which swaps the two elements in the registers of these lanes;
 /// - predicates for a tensor created by [`Builder::tensor`]: elements past its edges are read as 0 and not written.
@@ -195,15 +196,13 @@ pub(super) fn transfer<'k, T: TensorElement>(
             ));
             return false;
         }
-        let keep = predicates.is_some();
         match to.target_registers(&step) {
             // Load directly into the fragment's registers.
             Some(words) => {
-                let exists = if keep { both(exists, condition) } else { exists };
-                from.read(&step, exists, (!keep).then_some(how.fill), Some(words));
+                from.read(&step, condition, exists, how.fill, Some(words));
             }
             None => {
-                let data = from.read(&step, both(exists, condition), Some(how.fill), None);
+                let data = from.read(&step, true.into(), both(exists, condition), how.fill, None);
                 loaded.push((data, condition, step));
             }
         }

@@ -152,6 +152,9 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
     pub(super) fn relaid(&self, layout: Result<Layout, impl Into<TensorError>>) -> Self {
         match layout {
             Ok(layout) => {
+                if layout.stride().leaves().any(|&stride| stride < 0) {
+                    self.k.refuse(format!("expected strides of at least 0, found the fragment {layout}"));
+                }
                 let (wanted, found) = (self.offset + layout.cosize(), self.registers.len() * T::PER_WORD);
                 if wanted > found as i64 {
                     self.k.refuse(format!(

@@ -7,7 +7,8 @@
 use arrayvec::ArrayVec;
 
 use super::{
-    element::TensorElement, fragment::Fragment, memory::Tensor, offset::Offset, step::Step, walk::Line,
+    element::TensorElement, fragment::Fragment, memory::Tensor, moved::divide, offset::Offset, step::Step,
+    walk::Line,
 };
 use crate::{
     atoms::MmaOperand,
@@ -95,7 +96,12 @@ impl<'k, T: TensorElement> Rows<'k, T> {
         let strides = digits.iter().map(|(_, step)| Tuple::Leaf(Step::along(0, *step))).collect();
         let rows = Layout::with_stride(shape, strides).ok()?;
         let mut view = Tensor { lanes: None, ..memory.clone() };
-        view.add_coordinate(&rows, memory.lanes.as_ref()?.lane);
+        let mut lane = memory.lanes.as_ref()?.lane;
+        // On sm_75, the addresses of lanes that provide no row must be valid, too.
+        if !memory.kernel().target().features().contains(Features::AMPERE) {
+            lane = divide(lane, rows.size()).1;
+        }
+        view.add_coordinate(&rows, lane);
         Some(Self { digits, line: view.line(), view })
     }
 
@@ -131,7 +137,8 @@ impl Matrices {
         memory: &Tensor<'_, Shared, T, ReadWrite>,
         fragment: &Fragment<'_, T>,
     ) -> Option<Self> {
-        let lanes = memory.lanes.as_deref()?;
+        // The hardware numbers the lanes, so the part must be that of the lane itself.
+        let lanes = memory.lanes.as_deref().filter(|lanes| lanes.lane.is_lane())?;
         let size = i64::from(T::SIZE);
         let row_elements = ROW_BYTES / size;
         let per_word = i64::try_from(T::PER_WORD).ok()?;

@@ -138,6 +138,13 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
+    /// Records that facts about the view may hold only in this block, after [`check_open`](Self::check_open).
+    #[track_caller]
+    pub(super) fn cut_here(&mut self) {
+        self.check_open();
+        self.cut_in = self.kernel().innermost_block();
+    }
+
     /// Returns the extents of the view, with placeholders for dynamic extents.
     #[must_use]
     pub fn shape(&self) -> &IntTuple {
@@ -245,43 +252,41 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     #[must_use]
     #[track_caller]
     pub fn recast<U: TensorElement>(&self) -> Tensor<'k, S, U, A> {
-        let recast = |layout: Layout| layout.recast(i64::from(T::SIZE) * 8, i64::from(U::SIZE) * 8);
-        let layout = self.element_layout().and_then(recast);
-        let k = self.kernel();
-        let refuse = |why: String| {
-            k.refuse(why);
-            in_elements(&Layout::concat([]))
-        };
-        let layout = match layout {
-            Ok(layout) if self.axes.is_empty() => {
-                let (found, new) = (in_elements(&layout), i64::from(U::SIZE));
-                let bytes = |layout: &Layout<Step>, size: i64| (reach(layout, 0).1 + 1).saturating_mul(size);
-                let (most, needed) = (bytes(&self.layout, T::SIZE.into()), bytes(&found, new));
-                if needed > most {
-                    k.refuse(format!("recast to {}: expected at most {most} bytes, found {needed}", U::NAME));
-                }
-                found
-            }
-            Ok(_) => refuse(
-                "recast: expected a tensor without edges, found one with edges: recast a fragment instead"
-                    .into(),
-            ),
-            Err(error) => refuse(error.to_string()),
-        };
-        let bytes = self.offset.component(0) * i64::from(T::SIZE);
-        let mut tensor = Tensor::of(
-            self.pointer.cast::<U>().byte_offset(if self.is_swizzled() { 0 } else { bytes }),
-            layout,
-            self.swizzle,
-        );
-        tensor.inner = if self.is_swizzled() { self.inner + bytes as u32 } else { self.inner };
-        if self.is_swizzled() && !self.inner.is_multiple_of(U::SIZE) {
-            k.refuse(format!(
-                "recast to {}: expected a view that starts at a whole element, found one that may not",
-                U::NAME
-            ));
+        self.check_open();
+        self.resolved().recast_to().unwrap_or_else(|why| {
+            self.kernel().refuse(why);
+            Tensor::of(self.pointer.cast(), in_elements(&Layout::concat([])), self.swizzle)
+        })
+    }
+
+    /// Returns the [`recast`](Self::recast) of a view whose start is known, or why it is rejected.
+    #[track_caller]
+    fn recast_to<U: TensorElement>(&self) -> Result<Tensor<'k, S, U, A>, String> {
+        if !self.axes.is_empty() {
+            let found = "a tensor without edges, found one with edges: recast a fragment instead";
+            return Err(format!("recast: expected {found}"));
         }
-        tensor
+        let recast = |layout: Layout| layout.recast(i64::from(T::SIZE) * 8, i64::from(U::SIZE) * 8);
+        let layout = self.element_layout().and_then(recast).map_err(|error| error.to_string())?;
+        let layout = in_elements(&layout);
+        let bytes = |layout: &Layout<Step>, size: u32| (reach(layout, 0).1 + 1).saturating_mul(size.into());
+        let (most, needed) = (bytes(&self.layout, T::SIZE), bytes(&layout, U::SIZE));
+        if needed > most {
+            return Err(format!("recast to {}: expected at most {most} bytes, found {needed}", U::NAME));
+        }
+        if self.is_swizzled() && !self.inner.is_multiple_of(U::SIZE) {
+            let found = "a view that starts at a whole element, found one that may not";
+            return Err(format!("recast to {}: expected {found}", U::NAME));
+        }
+        let start = self.offset.component(0) * i64::from(T::SIZE);
+        let (before_swizzle, after) = if self.is_swizzled() { (start, 0) } else { (0, start) };
+        let pointer = self.pointer.cast::<U>().byte_offset(after);
+        let whole = self.shared_view.as_ref().and_then(|whole| whole.recast_to().ok());
+        Ok(Tensor {
+            inner: self.inner + before_swizzle as u32,
+            shared_view: whole.map(Rc::new),
+            ..Tensor::of(pointer, layout, self.swizzle)
+        })
     }
 
     pub(super) fn is_swizzled(&self) -> bool {

@@ -22,10 +22,13 @@ pub(super) struct Moved<'k> {
 }
 
 impl<'k> Moved<'k> {
-    /// Adds the value of `mode` at `index`.
+    /// Adds the value of `mode` at `index`. An index past the end counts coordinates past the edges, if accesses are compared with them; all
+    /// other indices must be less than the size of the mode.
     #[track_caller]
     pub(super) fn add(&mut self, mode: &Layout<Step>, index: Val<'k, u32>) {
-        let flat = mode.flatten().coalesce();
+        let has_axis = |step: &Step| (1..=MAX_AXES).any(|component| step.component(component) != 0);
+        let flat =
+            if mode.stride().leaves().any(has_axis) { mode.coalesce_unbounded() } else { mode.coalesce() };
         let leaves: Vec<_> = flat.shape().leaves().copied().zip(flat.stride().leaves()).collect();
         let mut rest = index;
         for (position, (extent, step)) in leaves.iter().enumerate() {

@@ -4,17 +4,20 @@ use std::cmp::Ordering;
 
 use arrayvec::ArrayVec;
 
-use super::offset::Offset;
+use super::offset::{MAX_AXES, Offset};
 
 /// The properties of an element's location that determine how elements are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// In memory: the address is known to be aligned to `align` bytes, and `together` adjacent elements are either all in bounds
-    /// or all out of bounds.
-    Memory { offset: Offset, align: u32, together: u32 },
+    /// In memory: the address is known to be aligned to `align` bytes, and elements of the same group are either all in bounds or all out
+    /// of bounds.
+    Memory { offset: Offset, align: u32, group: Group },
     /// A slot of a register.
     Register { word: usize, slot: usize },
 }
+
+/// A group of coordinates along each axis.
+pub(super) type Group = [i64; MAX_AXES];
 
 /// Elements that one access moves, in memory order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,17 +93,18 @@ fn widest(dst: Place, src: Place, widths: Widths) -> u32 {
 /// Returns whether one access of `bytes` can move these elements of a side.
 fn moves_together(side: &[Place], run: &[usize], bytes: u32, widths: Widths) -> bool {
     let first = &side[run[0]];
+    // The data pass through whole registers, from memory to memory, too.
+    let whole_words = run.len().is_multiple_of(widths.per_word);
     let fits = |(position, &element): (usize, &usize)| match (first, &side[element]) {
-        (Place::Memory { offset, align, together }, Place::Memory { offset: other, .. }) => {
-            offset.line == other.line
+        (Place::Memory { offset, align, group }, Place::Memory { offset: other, group: its, .. }) => {
+            whole_words
+                && offset.line == other.line
                 && other.elements == offset.elements + position as i64
                 && align % bytes == 0
-                && (together.is_multiple_of(run.len() as u32)
-                    || widths.partial && bytes >= 4 && runs_along_an_axis(side, run))
+                && (group == its || widths.partial && bytes >= 4 && runs_along_an_axis(side, run))
         }
         (Place::Register { .. }, Place::Register { word, slot }) => {
             let begins = position - position % widths.per_word;
-            let whole_words = run.len().is_multiple_of(widths.per_word);
             let same = matches!(&side[run[begins]], Place::Register { word: first, .. } if first == word);
             whole_words && same && *slot == position % widths.per_word
         }
@@ -142,7 +146,7 @@ mod tests {
     }
 
     fn in_memory(elements: i64, align: u32) -> Place {
-        Place::Memory { offset: Offset { elements, ..Offset::default() }, align, together: 16 }
+        Place::Memory { offset: Offset { elements, ..Offset::default() }, align, group: Group::default() }
     }
 
     fn registers(count: usize, per_word: usize) -> Vec<Place> {
@@ -174,6 +178,14 @@ mod tests {
         assert_eq!(widths(&plan(&registers(8, 2), &even(8), F16)), [8]);
         let swapped: Vec<_> = (0..2).map(|at| Place::Register { word: 0, slot: 1 - at }).collect();
         assert_eq!(widths(&plan(&swapped, &even(2), F16)), [1, 1]);
+    }
+
+    #[test]
+    fn bytes_between_memories_need_whole_registers() {
+        let bytes = Widths { element: 1, per_word: 4, ..F32 };
+        let places = |align| (0..6).map(|offset| in_memory(offset, align)).collect::<Vec<_>>();
+        assert_eq!(widths(&plan(&places(2), &places(2), bytes)), [1; 6]);
+        assert_eq!(widths(&plan(&places(4), &places(16), bytes)), [4, 1, 1]);
     }
 
     #[test]

@@ -16,9 +16,12 @@ pub struct Predicates<'k> {
 impl<'k> Builder<'k> {
     /// Creates predicates: element `i` of a view with `layout`'s shape is moved if `values[layout(i)]` holds. A stride of 0 along
     /// the elements of a vector gives the whole vector a single predicate. The builder rejects the call if `values` is empty or shorter
-    /// than the cosize of the layout.
+    /// than the cosize of the layout, and negative strides.
     #[track_caller]
     pub fn predicates(self, layout: &Layout, values: Vec<Val<'k, bool>>) -> Predicates<'k> {
+        if layout.stride().leaves().any(|&stride| stride < 0) {
+            self.refuse(format!("expected strides of at least 0, found the predicates {layout}"));
+        }
         let wanted = usize::try_from(layout.cosize()).unwrap_or(usize::MAX);
         if values.len() < wanted || values.is_empty() {
             self.refuse(format!("predicates {layout}: expected {wanted} values, found {}", values.len()));

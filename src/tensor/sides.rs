@@ -7,6 +7,7 @@ use super::{
     moves::{Move, Place},
     offset::Offset,
     pending::Pending,
+    predicate::both,
     space::TensorSpace,
     walk::Walk,
 };
@@ -193,20 +194,21 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
         }
     }
 
-    /// Reads into the given registers, or into fresh ones. If `condition` does not hold, each element has the bits `fill`, or the
-    /// registers are unchanged if `fill` is `None`.
+    /// Reads into the given registers, which are unchanged if `condition` does not hold, or into fresh ones. If the elements do not exist,
+    /// each has the bits `fill`.
     #[track_caller]
     pub(super) fn read(
         &mut self,
         step: &Move,
         condition: Val<'k, bool>,
-        fill: Option<u64>,
+        exists: Val<'k, bool>,
+        fill: u64,
         into: Option<Vec<RegId>>,
     ) -> Data<'k, T> {
         match self {
-            Self::Global(walk) => walk.read(step, condition, fill, into),
-            Self::Shared(walk) => walk.read(step, condition, fill, into),
-            Self::Cluster(walk) => walk.read(step, condition, fill, into),
+            Self::Global(walk) => walk.read(step, condition, exists, fill, into),
+            Self::Shared(walk) => walk.read(step, condition, exists, fill, into),
+            Self::Cluster(walk) => walk.read(step, condition, exists, fill, into),
             Self::Registers(fragment) => read_registers(fragment, step, condition, into),
         }
     }
@@ -241,30 +243,13 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
 impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
     /// Returns the location of each element.
     pub(super) fn places(&self) -> Vec<Place> {
-        let (view, offsets) = (&self.view, &self.offsets);
-        let start = view.start_alignment();
-        if !view.has_edges() {
-            let place = |offset: &Offset| Place::Memory {
-                offset: *offset,
-                align: view.alignment_from(start, offset),
-                together: 16,
-            };
-            return offsets.iter().map(place).collect();
-        }
-        // The next element in memory determines the axis along which a vector extends.
-        let mut order: Vec<usize> = (0..offsets.len()).collect();
-        order.sort_unstable_by(|&a, &b| offsets[a].in_memory().cmp(&offsets[b].in_memory()));
-        let mut next = vec![None; offsets.len()];
-        for pair in order.windows(2) {
-            let (a, b) = (&offsets[pair[0]], &offsets[pair[1]]);
-            next[pair[0]] = (a.line == b.line && b.elements == a.elements + 1).then_some(b);
-        }
-        let place = |(offset, next): (&Offset, Option<&Offset>)| Place::Memory {
+        let start = self.view.start_alignment();
+        let place = |offset: &Offset| Place::Memory {
             offset: *offset,
-            align: view.alignment_from(start, offset),
-            together: view.inside_together(offset, next),
+            align: self.view.alignment_from(start, offset),
+            group: self.group(offset),
         };
-        offsets.iter().zip(next).map(place).collect()
+        self.offsets.iter().map(place).collect()
     }
 
     #[track_caller]
@@ -272,23 +257,24 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
         &mut self,
         step: &Move,
         condition: Val<'k, bool>,
-        fill: Option<u64>,
+        exists: Val<'k, bool>,
+        fill: u64,
         into: Option<Vec<RegId>>,
     ) -> Data<'k, T> {
         let pointer = self.pointer_to(step.elements[0]);
         let k = pointer.kernel();
         let bytes = step.elements.len() as u32 * T::SIZE;
+        let pointer = pointer.checked(both(exists, condition));
         if bytes < T::Word::BYTES {
-            let fill = T::Reg::from_bits(fill.unwrap_or(0));
-            return Data::Element(pointer.checked(condition).load_or(fill));
+            return Data::Element(pointer.load_or(T::Reg::from_bits(fill)));
         }
         let words =
             into.unwrap_or_else(|| (0..bytes / T::Word::BYTES).map(|_| k.fresh(T::Word::CLASS)).collect());
-        if let (None | Some(false), Some(fill)) = (condition.as_constant(), fill) {
+        if exists.as_constant() != Some(true) {
             let fill = Val::from(splat(T::from_mem_bits(fill)));
-            words.iter().for_each(|&word| k.move_into(word, fill));
+            k.when(condition, || words.iter().for_each(|&word| k.move_into(word, fill)));
         }
-        pointer.checked(condition).load_words(&words);
+        pointer.load_words(&words);
         Data::Registers(words)
     }
 

@@ -130,7 +130,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// the axis, starting at the first coordinate.
     #[track_caller]
     fn settle_edges(&mut self, whole: &Self, tiler: &Tiler, coord: &Indices<'k>) {
-        self.cut_in = self.kernel().innermost_block();
+        self.cut_here();
         for (mode, step) in whole.layout.stride().modes().iter().enumerate() {
             let (Some(Tuple::Leaf(Tile::Extent(tile))), Tuple::Leaf(step)) = (tiler.mode(mode), step) else {
                 continue;
@@ -141,7 +141,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
                 Some(Index::Constant(index)) => u32::try_from(*index).unwrap_or(u32::MAX).into(),
                 _ => continue,
             };
-            for axis in (0..self.axes.len()).filter(|axis| step.component(1 + axis) == 1) {
+            for axis in (0..self.axes.len()).filter(|axis| step.component(1 + axis) != 0) {
+                let by = step.component(1 + axis);
                 let begins =
                     (whole.axes[axis].at.as_constant(), whole.offset.component(1 + axis)) == (Some(0), 0);
                 let mut others = whole.layout.modes().enumerate().filter(|(other, _)| *other != mode);
@@ -150,11 +151,11 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
                 let facts = &mut self.axes[axis];
                 let Some(extent) = facts.extent else { continue };
                 // A mode of one tile has no step to the next one: its index affects only the coordinate.
-                if extent.as_constant().is_some_and(|extent| extent <= tile) {
-                    facts.at = saturating_sum(facts.at, coordinate(index, tile.into()));
+                if whole.size_of(mode) <= tile.into() {
+                    facts.at = saturating_sum(facts.at, coordinate(index, by * i64::from(tile)));
                 }
                 let start = saturating_sum(facts.at, start.into());
-                if !is_alone {
+                if !is_alone || by != 1 {
                     continue;
                 }
                 if begins && index.tile_is_inside(tile, extent) == Inside::Whole {
@@ -251,8 +252,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// Advances the view's start by a dynamic offset.
     #[track_caller]
     pub(super) fn advance(&mut self, moved: Moved<'k>) {
-        self.check_open();
-        self.cut_in = self.kernel().innermost_block();
+        self.cut_here();
         if !self.axes.is_empty() {
             for (axis, by) in self.axes.iter_mut().zip(moved.coords) {
                 axis.at = by.map_or(axis.at, |by| saturating_sum(axis.at, by));

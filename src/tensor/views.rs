@@ -36,6 +36,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     #[track_caller]
     pub(crate) fn narrowed(&self, extents: &[Val<'k, u32>]) -> Self {
         let mut view = self.clone();
+        // That an end is below the edge may only be known in this block.
+        view.cut_here();
         for (mode, &extent) in extents.iter().enumerate() {
             for axis in self.axes_of(mode) {
                 let start = u32::try_from(self.offset.component(1 + axis)).unwrap_or(u32::MAX);
@@ -43,8 +45,6 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
                 let Some(edge) = facts.extent else { continue };
                 let end = saturating_sum(saturating_sum(facts.at, start.into()), extent);
                 facts.extent = Some(if end.is_below(&edge) { end } else { edge.min(end) });
-                // That the end is below the edge may only be known in this block.
-                view.cut_in = self.kernel().innermost_block();
             }
         }
         view

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use super::{
     element::TensorElement,
     memory::{Axis, Tensor},
+    moves::Group,
     offset::{MAX_AXES, Offset},
     predicate::both,
     space::TensorSpace,
@@ -17,6 +18,8 @@ pub(super) struct Walk<'k, S: Space, T> {
     pub(super) view: Tensor<'k, S, T, ReadWrite>,
     /// The offset of each element.
     pub(super) offsets: Vec<Offset>,
+    /// The [`periods`](Tensor::periods) of the view.
+    periods: [i64; MAX_AXES],
     line: Line<'k, T, S, ReadWrite>,
     /// Comparisons of coordinates with extents, shared by the elements of a row or column.
     compared: FxHashMap<(usize, i64), Val<'k, bool>>,
@@ -97,11 +100,22 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
     #[track_caller]
     pub(super) fn new(view: Tensor<'k, S, T, ReadWrite>) -> Self {
         let view = view.resolved();
-        Self { offsets: view.offsets(view.size()), line: view.line(), compared: FxHashMap::default(), view }
+        Self {
+            offsets: view.offsets(view.size()),
+            periods: view.periods(),
+            line: view.line(),
+            compared: FxHashMap::default(),
+            view,
+        }
     }
 
     pub(super) fn offset(&self, element: i64) -> &Offset {
         &self.offsets[element as usize]
+    }
+
+    /// Returns the group of an element: elements of the same group are either all in bounds or all out of bounds.
+    pub(super) fn group(&self, offset: &Offset) -> Group {
+        std::array::from_fn(|axis| offset.coords[axis].checked_div_euclid(self.periods[axis]).unwrap_or(0))
     }
 
     /// Returns a pointer to element `element` of the view.
@@ -133,7 +147,15 @@ impl<'k, T: TensorElement> Walk<'k, Global, T> {
     /// Returns how many bytes of adjacent elements are in bounds along their axis, given that the first element is.
     #[track_caller]
     pub(super) fn valid_bytes(&self, elements: &[i64]) -> Val<'k, u32> {
-        let next = elements.get(1).map(|&next| self.offset(next));
-        self.view.valid_bytes(self.offset(elements[0]), next, elements.len() as u32)
+        let count = elements.len() as u32;
+        let (first, last) = (self.offset(elements[0]), self.offset(elements[elements.len() - 1]));
+        let groups = self.group(first).into_iter().zip(self.group(last));
+        // The plan allows an access to extend past an edge only along a single axis.
+        let cut =
+            self.view.axes.iter().zip(first.coords).zip(groups).find(|(_, (first, last))| first != last);
+        match cut.and_then(|((axis, coord), _)| Some((axis.at + coord as u32, axis.extent?))) {
+            Some((first, extent)) => (extent - first).min(count) * T::SIZE,
+            None => (count * T::SIZE).into(),
+        }
     }
 }

@@ -78,6 +78,17 @@ fn constants_past_the_end() {
 }
 
 #[test]
+fn negative_strides() {
+    let reversed = [
+        refusal(|k, _| drop(k.fragment_of_shape::<f32>(4).compose(k.layout("4:-1")))),
+        refusal(|k, _| drop(k.predicates(&k.layout("4:-1"), vec![true.into(); 4]))),
+    ];
+    for found in reversed {
+        assert!(found.contains("4:-1") && found.contains("strides of at least 0"), "{found}");
+    }
+}
+
+#[test]
 fn tiles_that_do_not_divide() {
     let cut = |layout: &'static str, cut: fn(Tensor<'_, Global, f32, ReadWrite>)| {
         refusal(move |k, x| cut(k.tensor_with_layout(x, &k.layout(layout))))
@@ -196,6 +207,53 @@ fn indices_that_may_be_past_the_end() {
         refused(|k, x, n| drop(k.tensor(x, [n, 4.into()], [4.into(), 1.into()]).slice((n, ..)))),
     ];
     assert_eq!(inside, [const { None }; 6]);
+}
+
+/// The index of a mode with a single coordinate is compared with the edge, too.
+#[test]
+fn indices_of_modes_with_one_coordinate() {
+    type View<'k> = Gl<'k, f32, ReadWrite>;
+    type Write = for<'k> fn(Builder<'k>, Ptr<'k, f32, Global, ReadWrite>, [Val<'k, u32>; 2]);
+    fn row(x: View<'_>) -> Gl<'_, f32, ReadWrite, 1> {
+        x.row(0)
+    }
+    let writes: [(&str, Write); 10] = [
+        ("at", |k, x, [at, n]| k.global(x, row_major(1, n)).at(at, 1).store(1.0)),
+        ("transposed", |k, x, [at, n]| k.global(x, row_major(1, n)).transposed().at(1, at).store(1.0)),
+        ("row", |k, x, [at, n]| k.global(x, row_major(1, n)).row(at).at(1).store(1.0)),
+        ("col", |k, x, [at, n]| k.global(x, row_major(n, 1)).col(at).at(1).store(1.0)),
+        ("skip", |k, x, [at, n]| row(k.global(x, row_major(1, n)).skip(at, 0)).at(1).store(1.0)),
+        ("part", |k, x, [at, n]| {
+            k.global(x, row_major(1, n)).sub_matrix((at, 0), (1, n)).at(0, 1).store(1.0);
+        }),
+        ("batch", |k, x, [at, n]| {
+            k.global(x, contiguous([1.into(), 1.into(), n])).batch(at).at(0, 1).store(1.0);
+        }),
+        ("slice", |k, x, [at, n]| fill(&k.tensor(x, [1.into(), n], [n, 1.into()]).slice((at, 1)), 1.0)),
+        ("tile", |k, x, [at, n]| {
+            fill(&k.tensor(x, [1.into(), n], [n, 1.into()]).local_tile((1, 1), (at, 1)), 1.0);
+        }),
+        ("wide tile", |k, x, [at, n]| {
+            fill(&k.tensor(x, [1.into(), n], [n, 1.into()]).local_tile((2, 2), (at, 0)), 1.0);
+        }),
+    ];
+    for (name, write) in writes {
+        let kernel =
+            Kernel::<(InOut<f32>, u32, u32)>::build("one(x, at, n)", Target::SM_80, |k, (x, at, n)| {
+                k.block([1]);
+                k.grid([1]);
+                write(k, x, [at, n]);
+            });
+        let kernel = kernel.unwrap();
+        let device = Simulator::new();
+        for at in [0, 1, 3, u32::MAX] {
+            let mut x = device.upload(&[0.0_f32; 2]).unwrap();
+            device.launch(&kernel, (&mut x, at, 2)).unwrap_or_else(|error| panic!("{name} {at}: {error}"));
+            let first = if name == "wide tile" { 1.0 } else { 0.0 };
+            let expected = if at == 0 { [first, 1.0] } else { [0.0; 2] };
+            assert_eq!(device.download(&x).unwrap(), expected, "{name} {at}");
+        }
+    }
 }
 
 /// A tile whose rest is along the same axis: an in-bounds index of one does not imply that the other is in bounds.

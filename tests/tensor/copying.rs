@@ -14,6 +14,7 @@ use super::support::{count, numbers};
 
 type OneToOne<T> = (In<T>, Out<T>);
 type Matrices<T> = (In<T>, Out<T>, u32, u32);
+type Rows<T> = (In<T>, Out<T>, Out<T>, u32);
 
 /// A kernel in which each of 32 threads moves `values` elements of row `thread` from x to y, both with `pitch`.
 fn rows(values: u32, pitch: u32) -> Kernel<OneToOne<f32>> {
@@ -143,6 +144,87 @@ fn elements_too_small_for_asynchronous_copies_are_stored_together() {
     check("st.shared.b32", |i| i as i8);
 }
 
+/// A thread copies rows 0 to `tile.0` of x, of which the first m exist, to y and to the start of `seen`: through registers and, at the
+/// end of `seen`, through shared memory.
+fn rows_at_an_edge<T: TensorElement>(
+    name: &str,
+    target: Target,
+    tile: (i64, i64),
+    [n, pitch, multiple]: [u32; 3],
+) -> Kernel<Rows<T>> {
+    let built = Kernel::<Rows<T>>::build(name, target, |k, (x, y, seen, m)| {
+        k.block([1]);
+        k.grid([1]);
+        let (extents, strides) = ([m.multiple_of(multiple), n.into()], [pitch.into(), 1.into()]);
+        let x = k.tensor::<T, _, 2>(x, extents, strides).local_tile(tile, (0, 0));
+        let y = k.tensor::<T, _, 2>(y, extents, strides).local_tile(tile, (0, 0));
+        let seen = k.tensor_with_layout(seen, &Layout::row_major((2, tile.0, tile.1)).unwrap());
+        let held = k.fragment::<T>(&Layout::row_major(tile).unwrap());
+        copy(&held, &x);
+        copy(&y, &held);
+        copy(&seen.slice((0, .., ..)), &held);
+        let shared = k.shared_tensor::<T>(Layout::row_major(tile).unwrap());
+        copy(&seen.slice((1, .., ..)), &copy(&shared, &x).wait());
+    });
+    built.unwrap()
+}
+
+#[test]
+fn vectors_span_rows_only_if_all_of_them_are_inside() {
+    fn check<T: TensorElement + PartialEq>(
+        tile: (i64, i64),
+        [n, pitch, multiple]: [u32; 3],
+        (vector, loads): (&str, usize),
+        element: impl Fn(usize) -> T,
+    ) {
+        let name = format!("{} {n} of {pitch}, rows in {multiple}", T::NAME);
+        for target in [Target::SM_75, Target::SM_80] {
+            let kernel = rows_at_an_edge::<T>("rows(x, y, seen, m)", target, tile, [n, pitch, multiple]);
+            if target == Target::SM_75 {
+                assert_eq!(count(&kernel, &format!("ld.global.nc{vector}")), loads, "{name}");
+            }
+            for m in (multiple..=tile.0 as u32).step_by(multiple as usize) {
+                let size = ((m - 1) * pitch + n) as usize;
+                let x: Vec<T> = (1..=size).map(&element).collect();
+                let zero = element(0);
+                let inside = |at: usize| {
+                    let (row, col) = (at as u32 / tile.1 as u32, at as u32 % tile.1 as u32);
+                    (row < m && col < n).then(|| (row * pitch + col) as usize)
+                };
+                let area = (tile.0 * tile.1) as usize;
+                let mut written = vec![zero; size];
+                (0..area).filter_map(inside).for_each(|at| written[at] = x[at]);
+                let seen: Vec<T> = (0..area).map(|at| inside(at).map_or(zero, |at| x[at])).collect();
+                for device in all() {
+                    let from = device.upload(&x).unwrap();
+                    let mut to = device.zeros::<T>(size).unwrap();
+                    let mut read = device.output::<T>(2 * area).unwrap();
+                    device.launch(&kernel, (&from, &mut to, &mut read, m)).unwrap();
+                    assert_eq!(device.download(&to).unwrap(), written, "{name}: {m} rows");
+                    assert_eq!(
+                        device.download(&read).unwrap(),
+                        [&*seen, &*seen].concat(),
+                        "{name}: {m} rows"
+                    );
+                }
+            }
+        }
+    }
+    let half = |i: usize| bf16::from_bits(i as u16);
+    let float = |i: usize| i as f32;
+    // A vector of 16 bytes would span two rows, of which the second may be outside.
+    check((4, 2), [2, 2, 1], (".v2", 8), float);
+    check((4, 4), [4, 4, 1], (".v2", 8), half);
+    check((4, 8), [8, 8, 1], (".v2", 8), |i| i as u8);
+    // They are inside together.
+    check((4, 2), [2, 2, 2], (".v4", 4), float);
+    check((4, 4), [4, 4, 2], (".v4", 4), half);
+    // The last elements of a tile's row are outside, and those of the next row follow in memory.
+    check((4, 12), [8, 12, 1], (".v4", 4), half);
+    // Rows overlap.
+    check((4, 4), [4, 2, 1], (".v2", 6), float);
+}
+
 /// Strides along both axes are known only at launch, so that the next row is a step back along the columns.
 #[test]
 fn strides_of_both_axes_may_be_dynamic() {
@@ -169,6 +251,49 @@ fn strides_of_both_axes_may_be_dynamic() {
             assert_eq!(device.download(&to).unwrap(), expected, "{m}×{n}, strides {row} and {col}");
         }
     }
+}
+
+/// Bytes whose rows start at even addresses: accesses of two bytes would not fill registers.
+#[test]
+fn bytes_of_even_rows() {
+    let row_major = Layout::row_major((32, 32)).unwrap();
+    let even: Layout = "(32,32):(34,1)".parse().unwrap();
+    for target in [Target::SM_75, Target::SM_80] {
+        for layout in [&row_major, &even] {
+            let kernel = through_shared::<u8>(target, layout, 2).unwrap();
+            for device in all() {
+                for (m, n) in [(32, 34), (33, 66), (5, 98)] {
+                    let x: Vec<u8> = (0..m * n).map(|i| (i % 255) as u8).collect();
+                    let (from, mut to) = (device.upload(&x).unwrap(), device.output::<u8>(m * n).unwrap());
+                    device.launch(&kernel, (&from, &mut to, m as u32, n as u32)).unwrap();
+                    assert_eq!(device.download(&to).unwrap(), x, "{m}×{n}, {layout}");
+                }
+            }
+        }
+    }
+    let six = Kernel::<OneToOne<u8>>::build("six(x, y)", Target::SM_80, |k, (x, y)| {
+        k.block([1]);
+        k.grid([1]);
+        let six = k.layout("6:1");
+        let (x, y) = (k.tensor_with_layout(x, &six), k.tensor_with_layout(y, &six));
+        copy(&y, &copy(&k.shared_tensor::<u8>(&six), &x).wait());
+    });
+    let six = six.unwrap();
+    for device in all() {
+        let (from, mut to) =
+            (device.upload(&[1_u8, 2, 3, 4, 5, 6]).unwrap(), device.output::<u8>(6).unwrap());
+        device.launch(&six, (&from, &mut to)).unwrap();
+        assert_eq!(device.download(&to).unwrap(), [1, 2, 3, 4, 5, 6]);
+    }
+    let pairs = Kernel::<OneToOne<u8>>::build("pairs(x, y)", Target::SM_80, |k, (x, y)| {
+        k.block([32]);
+        let all = k.layout("64:1");
+        let (x, y) = (k.tensor_with_layout(x, &all), k.tensor_with_layout(y, &all));
+        let tiled = k.tiled_copy::<u8>("UniversalCopy<u16>", "32:1", "2:1");
+        let part = tiled.thread(k.tid_x());
+        copy_tiled(&tiled, &part.partition_d(&y), &part.partition_s(&x));
+    });
+    assert!(refusal(pairs).contains("moves 2 bytes in one access, but from element 0 on only 1"));
 }
 
 fn refusal<A>(built: Result<Kernel<A>, BuildError>) -> String {
@@ -270,6 +395,46 @@ fn predicates_by_element_and_by_vector() {
             }
         }
     }
+}
+
+/// Elements past an edge are read as 0 if their predicate holds; elements whose predicate does not hold keep their value.
+#[test]
+fn predicates_and_edges() {
+    fn check<T: TensorElement + PartialEq>(multiple: u32, element: impl Fn(usize) -> T) {
+        type Args<T> = (In<T>, In<T>, Out<T>, u32);
+        let kernel = Kernel::<Args<T>>::build("edge(x, old, y, n)", Target::SM_80, |k, (x, old, y, n)| {
+            k.block([4]);
+            k.grid([1]);
+            let x = k.tensor(x, [n.multiple_of(multiple)], [1.into()]).local_tile((16,), (0,));
+            let held = k.fragment_of_shape::<T>(16);
+            copy(&held, &k.tensor_with_layout(old, &k.layout("16:1")));
+            let chosen = (0..4).map(|group| (k.tid_x() + group).lt(4)).collect();
+            copy_if(&k.predicates(&k.layout("(4,4):(0,1)"), chosen), &held, &x);
+            copy(&k.tensor_with_layout(y, &k.layout("(4,16):(16,1)")).slice((k.tid_x(), ..)), &held);
+        });
+        let kernel = kernel.unwrap();
+        let [x, old]: [Vec<T>; 2] = [1, 17].map(|first| (first..first + 16).map(&element).collect());
+        for device in all() {
+            for n in (multiple as usize..=16).step_by(multiple as usize) {
+                let from = [&x[..n], &old].map(|data| device.upload(data).unwrap());
+                let mut to = device.output::<T>(64).unwrap();
+                device.launch(&kernel, (&from[0], &from[1], &mut to, n as u32)).unwrap();
+                let value = |at: usize| match (at / 16 + at % 16 / 4 < 4, at % 16) {
+                    (false, i) => old[i],
+                    (true, i) if i < n => x[i],
+                    _ => element(0),
+                };
+                let expected: Vec<T> = (0..64).map(value).collect();
+                assert_eq!(device.download(&to).unwrap(), expected, "{} of {}", n, T::NAME);
+            }
+        }
+    }
+    check(1, |i| i as f32);
+    check(4, |i| i as f32);
+    check(1, |i| bf16::from_bits(i as u16));
+    check(2, |i| bf16::from_bits(i as u16));
+    check(4, |i| i as u8);
+    check(8, |i| i as f64);
 }
 
 #[test]

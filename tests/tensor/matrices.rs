@@ -285,3 +285,108 @@ fn copy_stores_operands_with_stmatrix() {
     A.stores(&[(&x4, 4), ("st.shared", 0)]);
     InShared { target: Target::SM_80, ..C }.stores(&[("stmatrix", 0), ("st.shared.b32", 16)]);
 }
+
+/// On sm_75, lanes that provide no row must provide valid addresses, too: here, nothing follows the matrices in shared memory.
+#[test]
+fn one_and_two_matrices_on_sm_75() {
+    for (operand, rows, instruction) in [(MmaOperand::A, 16, LDMATRIX[1]), (MmaOperand::B, 8, LDMATRIX[0])] {
+        let kernel = Kernel::<(In<f16>, Out<f16>)>::build("few(x, y)", Target::SM_75, |k, (x, y)| {
+            k.block([32]);
+            k.grid([1]);
+            let layout = Layout::row_major((rows, 8)).unwrap();
+            let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
+            let lanes = Layout::row_major((8, 4)).unwrap();
+            let tile = k.shared_tensor::<f16>(&layout);
+            let tile =
+                copy(&tile.local_partition(&lanes, k.tid_x()), &x.local_partition(&lanes, k.tid_x())).wait();
+            let mma = k.tiled_mma("SM75_16x8x8_F32F16F16F32_TN", "(1,1,1):(0,0,0)", ..);
+            let part = mma.thread(k, k.tid_x());
+            copy(&part.partition(operand, &y), &part.load(operand, &tile));
+        });
+        passes(
+            &kernel.unwrap(),
+            &format!("({rows},8):(8,1)"),
+            |i| f16::from_bits(i as u16),
+            &[(instruction, 1)],
+        );
+    }
+}
+
+/// A lane's part of a tensor in shared memory, as elements of another type: it starts at the lane's elements.
+#[test]
+fn parts_as_elements_of_another_type() {
+    type Args = (In<u16>, Out<u32>, Out<u32>);
+    let kernel = Kernel::<Args>::build("words(x, y, z)", Target::SM_80, |k, (x, y, z)| {
+        k.block([32]);
+        k.grid([1]);
+        let layout = k.layout("(16,16):(16,1)");
+        let (x, tile) = (k.tensor_with_layout(x, &layout), k.shared_tensor::<u16>(&layout));
+        let mma = k.tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(1,1,1):(0,0,0)", ..);
+        let part = mma.thread(k, k.tid_x());
+        let own = part.partition_a(&x);
+        let held = part.fragment_like(MmaOperand::A, &own);
+        copy(&held, &own);
+        let tile = copy(&part.partition_a(&tile).recast::<u32>(), &held.recast::<u32>()).wait();
+        let (y, lanes) = (k.tensor_with_layout(y, &k.layout("(16,8):(8,1)")), k.layout("(16,2):(2,1)"));
+        copy(&y.local_partition(&lanes, k.tid_x()), &tile.local_partition(&lanes, k.tid_x()));
+        let words = k.fragment_of_shape::<u32>(4);
+        copy(&words, &part.partition_a(&tile.recast::<u16>()).recast::<u32>());
+        copy(&k.tensor_with_layout(z, &k.layout("(32,4):(4,1)")).slice((k.tid_x(), ..)), &words);
+    });
+    let kernel = kernel.unwrap();
+    let x: Vec<u16> = (0..256).collect();
+    let words: Vec<u32> = x.chunks(2).map(|pair| u32::from(pair[0]) | u32::from(pair[1]) << 16).collect();
+    for device in all() {
+        let from = device.upload(&x).unwrap();
+        let [mut y, mut z] = [(); 2].map(|()| device.output::<u32>(128).unwrap());
+        device.launch(&kernel, (&from, &mut y, &mut z)).unwrap();
+        assert_eq!(device.download(&y).unwrap(), words);
+        let of_lane =
+            |lane: usize, value: usize| words[(lane / 4 + value % 2 * 8) * 8 + lane % 4 + value / 2 * 4];
+        let expected: Vec<u32> = (0..128).map(|at| of_lane(at / 4, at % 4)).collect();
+        assert_eq!(device.download(&z).unwrap(), expected);
+    }
+}
+
+/// The index of the thread is not the lane, so the lanes of a warp do not move matrices together.
+#[test]
+fn threads_that_are_not_lanes() {
+    type Thread = for<'k> fn(Builder<'k>) -> Val<'k, u32>;
+    type Index = fn(usize) -> usize;
+    let threads: [(&str, [u32; 2], Thread, Index, usize); 7] = [
+        ("y", [4, 32], |k| k.tid_y(), |thread| thread / 4, 0),
+        ("constant", [32, 1], |_| 5.into(), |_| 5, 0),
+        ("reversed", [32, 1], |k| k.tid_x() ^ 31, |thread| 31 - thread, 0),
+        ("x of 16", [16, 2], |k| (k.tid_x() | 32) & 31, |thread| thread % 16, 0),
+        ("x", [32, 2], |k| k.tid_x(), |thread| thread % 32, 1),
+        ("lane", [16, 4], |k| k.laneid(), |thread| thread % 32, 1),
+        ("rest", [128, 1], |k| (k.tid_x() + 64) & 31, |thread| thread % 32, 1),
+    ];
+    for (name, block, thread, index, matrices) in threads {
+        let kernel = Kernel::<(In<f32>, Out<f32>)>::build("threads(x, y)", Target::SM_80, |k, (x, y)| {
+            k.block(block);
+            k.grid([1]);
+            let layout = k.layout("(8,4):(4,1)");
+            let x = k.tensor_with_layout(x, &layout);
+            let tile = k.shared_tensor::<f32>(&layout).unchecked();
+            let own = k.tid_x() + k.tid_y() * block[0];
+            k.if_(own.lt(32), || drop(copy(&tile.slice(own), &x.slice(own)).wait_own()));
+            k.sync_threads();
+            let tiled = k.tiled_copy::<f32>("UniversalCopy<u32>", "(8,4):(4,1)", "(1,1):(0,0)");
+            let held = k.fragment_of_shape::<f32>(1);
+            let part = tiled.thread(thread(k)).partition_s(&tile);
+            copy(&held, &part.compose(k.layout("1:1")));
+            k.slice(y, block.iter().product::<u32>()).at(own).store(held.get(0));
+        });
+        let kernel = kernel.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(count(&kernel, "ldmatrix"), matrices, "{name}");
+        let x: Vec<f32> = (0..32).map(|i| i as f32).collect();
+        let size = block.iter().product::<u32>() as usize;
+        for device in all() {
+            let (from, mut to) = (device.upload(&x).unwrap(), device.output::<f32>(size).unwrap());
+            device.launch(&kernel, (&from, &mut to)).unwrap();
+            let expected: Vec<f32> = (0..size).map(|thread| x[index(thread)]).collect();
+            assert_eq!(device.download(&to).unwrap(), expected, "{name}");
+        }
+    }
+}

@@ -12,10 +12,11 @@ use crate::program::code::{MatrixAccess, R, Space};
 use crate::program::spaces::SHARED_WINDOW;
 use crate::report::fault::Outcome;
 
-/// Returns the eight checked row addresses of each matrix; lanes beyond the last row address are ignored.
+/// Returns the eight checked row addresses of each matrix; lanes beyond the last row address are ignored, unless their addresses must be
+/// valid, too.
 fn rows(cluster: &mut Cluster<'_>, warp: &Warp, access: &MatrixAccess, what: &str) -> Outcome<[u64; 32]> {
     let given = addresses(warp, access.addr);
-    let used = 8 * access.regs.len();
+    let used = if access.all_lanes { 32 } else { 8 * access.regs.len() };
     let mut all = [given[0]; 32];
     all[..used].copy_from_slice(&given[..used]);
     if access.space == Space::Generic {
@@ -34,7 +35,11 @@ pub(crate) fn load<const CHECKED: bool>(
     warp: &mut Warp,
     access: &MatrixAccess,
 ) -> Outcome<()> {
-    let all = rows(cluster, warp, access, "a row of ldmatrix")?;
+    let what = match access.all_lanes {
+        true => "a row of ldmatrix (on sm_75, of any lane)",
+        false => "a row of ldmatrix",
+    };
+    let all = rows(cluster, warp, access, what)?;
     if CHECKED {
         let used = u32::MAX >> (32 - 8 * access.regs.len());
         let place = |words: &Lanes32| if access.transposed { transpose(words) } else { *words };

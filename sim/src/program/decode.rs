@@ -64,6 +64,8 @@ pub(crate) struct Symbols<'m> {
     pub(crate) text: &'m str,
     /// The number of bits of a global or generic address.
     pub(crate) address_size: u32,
+    /// Whether all lanes must provide valid addresses to `ldmatrix`, even those that provide no row (PTX ISA, "ldmatrix": sm_75).
+    pub(crate) all_lanes_address_rows: bool,
     pub(crate) variables: Vec<&'m Variable>,
     pub(crate) names: FxHashMap<&'m str, Global>,
     pub(crate) functions: Vec<&'m Function>,
@@ -86,6 +88,7 @@ impl<'m> Symbols<'m> {
         let mut symbols = Self {
             text,
             address_size: ast.address_size,
+            all_lanes_address_rows: ast.target.first().is_some_and(|target| target == "sm_75"),
             variables: vec![],
             names: FxHashMap::default(),
             functions: vec![],

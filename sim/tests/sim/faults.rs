@@ -56,6 +56,29 @@ fn an_address_before_a_buffer_or_far_behind_it_is_in_no_other() {
     }
 }
 
+/// On sm_75, `ldmatrix` requires valid addresses from lanes that provide no row, too (PTX ISA, "ldmatrix").
+#[test]
+fn rows_of_matrices_that_no_lane_provides() {
+    let body = |lane: &str| {
+        let body = format!(
+            ".shared .align 16 .b8 rows[128]; shl.b32 %r1, %r0, 2; mov.u32 %r2, rows; add.u32 %r1, %r2, %r1; st.shared.u32 [%r1], %r0;
+             bar.sync 0; {lane} shl.b32 %r3, %r3, 4; add.u32 %r3, %r2, %r3;
+             ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r4}}, [%r3]; st.global.u32 [%rd3], %r4;"
+        );
+        text(&body)
+    };
+    let run = |text: String| run(&text, &one_block(32), &[7; 32], 32);
+    let on_sm_75 = |text: String| run(text.replace(".target sm_90a", ".target sm_75"));
+    let (every, eight) = (body("mov.u32 %r3, %r0;"), body("and.b32 %r3, %r0, 7;"));
+    let words: Vec<u32> = (0..32).collect();
+    for result in [run(every.clone()), run(eight.clone()), on_sm_75(eight)] {
+        assert_eq!(result.unwrap_or_else(|e| panic!("{e}")).0, words);
+    }
+    let Err(SimError::Fault(fault)) = on_sm_75(every) else { panic!("lanes 8 to 31 are out of bounds") };
+    assert_eq!((fault.kind, fault.site.lane), (FindingKind::SharedOutOfBounds, Some(8)));
+    assert!(fault.message.contains("on sm_75, of any lane"), "{}", fault.message);
+}
+
 #[test]
 fn a_vector_that_straddles_the_end() {
     let body = |at: u32| format!("ld.global.v2.u32 {{%r1, %r2}}, [%rd1+{at}];");

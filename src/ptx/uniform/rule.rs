@@ -35,9 +35,9 @@ pub(super) enum ResultRule {
 pub(super) enum Operation {
     Any,
     Copy,
-    /// A copy of an integer whose bits from this one up become copies of its sign, the bit below.
-    CopySign {
-        bits: u32,
+    /// A conversion, which may saturate or round. The bits of an integer from `signed` up, if given, become copies of the bit below.
+    Convert {
+        signed: Option<u32>,
     },
     ShiftRight,
     /// Fills with copies of the sign.
@@ -125,8 +125,8 @@ fn result(root: &str, second: &str, mnemonic: &str) -> ResultRule {
         "vote" | "redux" => Warp,
         "match" if second == "all" => Warp,
         "elect" => Elect,
-        "cvt" => Operands(signed_bits(mnemonic).map_or(Copy, |bits| CopySign { bits })),
         "mov" => Operands(Copy),
+        "cvt" => Operands(Convert { signed: signed_bits(mnemonic) }),
         "shr" if second.starts_with('s') => Operands(SignedShiftRight),
         "shr" => Operands(ShiftRight),
         "shl" => Operands(ShiftLeft),

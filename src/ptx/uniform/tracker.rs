@@ -35,9 +35,6 @@ struct Fact {
     written_in: u32,
 }
 
-/// The maximum number of threads of a block.
-const MOST_THREADS: u32 = 1024;
-
 /// An integer derived from the thread index: for `scale <= b <= limit`, its bits from `b` up are the same in runs of
 /// `2^(b - scale)` threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,12 +43,18 @@ struct ThreadIndex {
     limit: i32,
     /// Whether it is the thread index itself.
     whole: bool,
+    /// Whether its five lowest bits are the number of the lane.
+    lane: bool,
 }
+
+/// The number of lanes of a warp, and the maximum number of threads of a block.
+const LANES: u64 = 32;
+const MOST_THREADS: u32 = 1024;
 
 impl ThreadIndex {
     /// The index of the thread in the block, or in a part of the block that starts at a multiple of every power of two below
     /// its length.
-    const WHOLE: Self = Self { scale: 0, limit: 32, whole: true };
+    const WHOLE: Self = Self { scale: 0, limit: 32, whole: true, lane: true };
 
     /// Returns the uniformity of the bits from `bit` up.
     fn above(self, bit: i32) -> Uniformity {
@@ -60,7 +63,8 @@ impl ThreadIndex {
     }
 
     fn shifted(self, by: i32) -> Self {
-        Self { scale: self.scale + by, limit: self.limit.saturating_add(by), whole: self.whole && by == 0 }
+        let (scale, limit) = (self.scale + by, self.limit.saturating_add(by));
+        Self { scale, limit, whole: self.whole && by == 0, lane: self.lane && by == 0 }
     }
 
     /// Returns an integer whose bits from `bits` up are copies of the bit below.
@@ -357,6 +361,11 @@ impl Tracker {
         }
     }
 
+    /// Returns whether the five lowest bits of a register are known to be the number of the lane.
+    pub(crate) fn is_lane(&self, reg: RegId) -> bool {
+        self.fact(reg).index.is_some_and(|index| index.lane)
+    }
+
     /// Records that a register contains the index of the thread in its block.
     pub(crate) fn set_thread_index(&mut self, reg: RegId) {
         self.fact_mut(reg).index = Some(ThreadIndex::WHOLE);
@@ -586,7 +595,9 @@ impl Tracker {
         let [x, y, z] = shape;
         let index = |length: u32, flat: bool| {
             let limit = if flat { 32 } else { length.trailing_zeros() };
-            Known { index: Some(ThreadIndex { scale: 0, limit: limit as i32, whole: flat }), ..Known::VARIES }
+            let lane = flat || u64::from(length).is_multiple_of(LANES);
+            let index = ThreadIndex { scale: 0, limit: limit as i32, whole: flat, lane };
+            Known { index: Some(index), ..Known::VARIES }
         };
         match (name, self.block.is_some()) {
             ("%laneid", _) => {
@@ -648,11 +659,18 @@ fn of_thread_index(
 ) -> Option<(Uniformity, Option<ThreadIndex>)> {
     let constant = |i: usize| rest.get(i).and_then(Operand::immediate_bits);
     let whole = |n: u64| if index.whole { u32::try_from(n).ok().filter(|&n| n > 0) } else { None };
-    let parted = ThreadIndex { whole: false, ..index };
+    let parted = |lane: bool| ThreadIndex { whole: false, lane: index.lane && lane, ..index };
+    let limited = |n: u64, limit: u32| {
+        let lane = index.lane && n.is_multiple_of(LANES);
+        ThreadIndex { lane, ..index.limited(limit) }
+    };
     Some(match operation {
         Operation::Any => return None,
         Operation::Copy => (Uniformity::NONE, Some(index)),
-        Operation::CopySign { bits } => (Uniformity::NONE, Some(index.with_sign(bits))),
+        Operation::Convert { signed } => {
+            let converted = signed.map_or(index, |bits| index.with_sign(bits));
+            (Uniformity::NONE, Some(ThreadIndex { lane: false, ..converted }))
+        }
         // The sign of 16 bits is the lowest one.
         Operation::SignedShiftRight => {
             return of_thread_index(Operation::ShiftRight, index.with_sign(16), rest);
@@ -669,13 +687,14 @@ fn of_thread_index(
             }
             (Uniformity::NONE, Some(index.shifted(factor.trailing_zeros() as i32)))
         }
-        Operation::And => (index.above(constant(0)?.trailing_zeros() as i32), Some(parted)),
-        Operation::OrXor => {
-            constant(0)?;
-            (Uniformity::NONE, Some(parted))
+        Operation::And => {
+            let mask = constant(0)?;
+            (index.above(mask.trailing_zeros() as i32), Some(parted(mask % LANES == LANES - 1)))
         }
+        Operation::OrXor => (Uniformity::NONE, Some(parted(constant(0)?.is_multiple_of(LANES)))),
         Operation::Add | Operation::Sub => {
-            (Uniformity::NONE, Some(index.limited(constant(0)?.trailing_zeros())))
+            let by = constant(0)?;
+            (Uniformity::NONE, Some(limited(by, by.trailing_zeros())))
         }
         Operation::Divide => {
             let by = constant(0)?;
@@ -689,13 +708,14 @@ fn of_thread_index(
         Operation::Remainder => {
             let by = constant(0)?;
             let limit = if by.is_power_of_two() { 64 } else { by.trailing_zeros() };
-            (Uniformity::NONE, Some(index.limited(limit)))
+            (Uniformity::NONE, Some(limited(by, limit)))
         }
         Operation::ExtractBits => {
             let (from, length) = (constant(0)?.min(64), constant(1)?.min(64));
             // The extracted number may be signed.
-            let index = index.with_sign((from + length) as u32);
-            (index.above(from as i32), Some(index.shifted(-(from as i32))))
+            let extracted = index.with_sign((from + length) as u32).shifted(-(from as i32));
+            let has_lane = length >= LANES.trailing_zeros().into();
+            (index.above(from as i32), Some(ThreadIndex { lane: extracted.lane && has_lane, ..extracted }))
         }
         // The sign is a higher bit, too.
         Operation::Less => (index.above(constant(0)?.trailing_zeros().min(15) as i32), None),

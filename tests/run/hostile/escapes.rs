@@ -62,6 +62,23 @@ fn elements_and_views_do_not_leave_the_branch_that_proves_them() {
 }
 
 #[test]
+fn views_of_views_do_not_leave_the_branch_either() {
+    let rows = run(32, 1, |k, x, n| {
+        let (x, mut escaped) = (k.global(x, row_major(n, 1)), None);
+        let rows = k.ctaid_x() + 2;
+        k.if_(rows.lt(n), || escaped = Some(x.sub_matrix((0, 0), (rows, 1))));
+        escaped.expect("made").sub_matrix((0, 0), (rows, 1)).at(1, 0).store(1.0);
+    });
+    assert!(rows.is_some_and(|why| why.contains("has ended")));
+    let recast = run(32, 32, |k, x, n| {
+        let (x, mut escaped) = (k.tensor_with_layout(x, &k.layout("(8,4):(4,1)")), None);
+        k.if_(n.lt(8), || escaped = Some(x.slice((n, ..))));
+        fill(&escaped.expect("made").recast::<u32>(), 1);
+    });
+    assert!(recast.is_some_and(|why| why.contains("has ended")));
+}
+
+#[test]
 fn a_grid_declared_in_a_branch_does_not_keep_the_branch() {
     run(32, 20, |k, x, n| {
         let (x, i) = (k.slice(x, n), k.ctaid_x() * 32 + k.tid_x());

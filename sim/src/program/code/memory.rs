@@ -246,6 +246,8 @@ pub(crate) struct MatrixAccess {
     pub(crate) transposed: bool,
     /// One register per matrix.
     pub(crate) regs: Box<[R]>,
+    /// Whether the addresses of all lanes must be valid, even those of lanes that provide no row.
+    pub(crate) all_lanes: bool,
 }
 
 impl Access {

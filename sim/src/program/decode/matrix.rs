@@ -101,7 +101,8 @@ impl Decoder<'_, '_, '_> {
         if shape != Shape::Halves {
             return Err(self.unsupported("results of matrices of bytes have not been recorded"));
         }
-        let access = Box::new(MatrixAccess { space, addr, transposed, regs });
+        let all_lanes = self.body.builder.symbols.all_lanes_address_rows;
+        let access = Box::new(MatrixAccess { space, addr, transposed, regs, all_lanes });
         Ok(if load { Memory::LdMatrix(access) } else { Memory::StMatrix(access) })
     }
 
