@@ -29,4 +29,5 @@ mod hopper {
     mod schedules;
     mod shares;
     mod sources;
+    mod steps;
 }

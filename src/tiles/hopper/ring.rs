@@ -199,14 +199,15 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         let state = (InFlight::complete(k, sum), Val::from(0));
         let (sum, last) = k.fold(count, state, |i, (sum, previous)| {
             let (tiles, stage) = self.receive_next();
+            let before = k.wgmma_groups();
             let sum = k.unlocated(|| work(sum, &tiles));
+            // Without a group that is certain to have been committed in this iteration, the newest one may read the previous stage.
+            let may_remain = N > 1 && k.wgmma_groups() > before;
+            k.wgmma_wait_group(may_remain.into());
             if N == 1 {
                 // The next tiles arrive in the same stage.
-                k.wgmma_wait_group(0);
                 self.release_if(true.into(), stage);
             } else {
-                // The products of the previous stage are complete.
-                k.wgmma_wait_group(1);
                 self.release_if(i.gt(0), previous);
             }
             (sum, stage)
