@@ -83,6 +83,66 @@ fn a_loop_carries_its_products() {
     );
 }
 
+/// The next iteration would load A into the registers that products in flight read.
+#[test]
+fn a_loop_does_not_overwrite_operands() {
+    let expected = "expected products whose operands are registers of the loop to be complete after an iteration, found products in flight: \
+                    wait for them, or multiply a tile in shared memory";
+    let text = refused::<(In<bf16>, u32)>(line!() + 4, &|k, (a, n)| {
+        let tile = tile::<_, 4, 4, Auto>(k, a);
+        let group = k.warp_group();
+        let sum = group.accumulate(k.zeros::<Rt<f32, 1, 4>>());
+        let sum = k.fold(n, sum, |_, sum| {
+            let a: Rt<'_, bf16, 1, 4> = tile.tile_of(group).load();
+            sum.mma_abt(a, &tile)
+        });
+        let _ = sum.wait();
+    });
+    assert_eq!(text, expected);
+    // Loaded in the outer loop, and in flight until its next iteration.
+    let text = refused::<(In<bf16>, u32)>(line!() + 4, &|k, (a, n)| {
+        let tile = tile::<_, 4, 4, Auto>(k, a);
+        let group = k.warp_group();
+        let sum = group.accumulate(k.zeros::<Rt<f32, 1, 4>>());
+        let sum = k.fold(n, sum, |_, sum| {
+            let a = tile.tile_of(group).load::<1, 4, Row>().frozen();
+            k.fold(n, sum, |_, sum| sum.mma_abt(&a, &tile))
+        });
+        let _ = sum.wait();
+    });
+    assert_eq!(text, expected);
+    // The loop writes the registers that it carries.
+    let text = refused::<(In<bf16>, u32)>(line!() + 4, &|k, (a, n)| {
+        let tile = tile::<_, 4, 4, Auto>(k, a);
+        let group = k.warp_group();
+        let state = (group.accumulate(k.zeros::<Rt<f32, 1, 4>>()), tile.tile_of(group).load::<1, 4, Row>());
+        let (sum, _) = k.fold(n, state, |_, (sum, a)| (sum.mma_abt(a, &tile), tile.tile_of(group).load()));
+        let _ = sum.wait();
+    });
+    assert_eq!(text, expected);
+}
+
+/// Loops that do not overwrite the operands of products in flight.
+#[test]
+fn operands_in_registers_outlive_their_products() {
+    let kernel = Kernel::<(In<bf16>, u32)>::build("operands", Target::SM_90A, |k, (a, n)| {
+        let tile = tile::<_, 4, 4, Auto>(k, a);
+        let group = k.warp_group();
+        let zeros = || group.accumulate(k.zeros::<Rt<f32, 1, 4>>());
+        let load = || tile.tile_of(group).load::<1, 4, Row>().frozen();
+        let a = load();
+        let (x, y, z) = k.fold(n, (zeros(), zeros(), zeros()), |_, (x, y, z)| {
+            // A of this loop in an inner loop, before a wait; A of an inner loop, which waits; A of the kernel.
+            let b = load();
+            let y = k.fold(n, y, |_, y| y.mma_abt(&b, &tile)).wait();
+            let z = k.fold(n, z, |_, z| group.accumulate(z.mma_abt(&load(), &tile).wait()));
+            (x.mma_abt(&a, &tile), group.accumulate(y), z)
+        });
+        let _ = (x.wait(), y.wait(), z.wait());
+    });
+    crate::assemble::kernel(&kernel.expect("it builds"));
+}
+
 /// Fills a tile with the start of a matrix.
 fn tile<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>(
     k: Builder<'k>,

@@ -73,3 +73,34 @@ fn skipped_products() {
     check("2 stages", &kernel::<2>(work).unwrap(), |step| step % 2 == 1);
     check("3 stages", &kernel::<3>(work).unwrap(), |step| step % 2 == 1);
 }
+
+/// A in registers, which the next iteration overwrites, and whose stage the next copies fill.
+#[test]
+fn loaded_operands() {
+    let work: Work<'_> = &|c, _, sum, (a, b)| {
+        let a: Rt<'_, bf16, 1, 4> = a.tile_of(c.group()).load();
+        sum.mma_abt(a, b)
+    };
+    check("A in registers, 1 stage", &kernel::<1>(work).unwrap(), |_| true);
+    check("A in registers, 4 stages", &kernel::<4>(work).unwrap(), |_| true);
+}
+
+/// Copies must not overtake the loads of the threads of a stage.
+#[test]
+fn loaded_stages() {
+    let work: Work<'_> = &|c, _, sum, (a, b)| {
+        let first: Rt<'_, bf16, 1, 1> = b.subtile(c.warp(), 0).load();
+        let _ = first.convert::<f32>();
+        sum.mma_abt(a, b)
+    };
+    for kernel in [kernel::<1>(work), kernel::<2>(work)].map(Result::unwrap) {
+        check("loads", &kernel, |_| true);
+        let text = kernel.ptx();
+        let after = |start: usize, what: &str| text[start..].find(what).map(|at| start + at).expect(what);
+        let products = after(0, "wgmma.commit_group");
+        let fence = after(products, "fence.proxy.async");
+        let released = after(after(fence, "bar.warp.sync"), "mbarrier.arrive");
+        // Without a branch back to the loads.
+        assert!(!text[products..released].contains("bra $loop"), "{text}");
+    }
+}

@@ -199,11 +199,20 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         let state = (InFlight::complete(k, sum), Val::from(0));
         let (sum, last) = k.fold(count, state, |i, (sum, previous)| {
             let (tiles, stage) = self.receive_next();
-            let before = k.wgmma_groups();
-            let sum = k.unlocated(|| work(sum, &tiles));
-            // Without a group that is certain to have been committed in this iteration, the newest one may read the previous stage.
-            let may_remain = N > 1 && k.wgmma_groups() > before;
+            let (groups, loads) = (k.wgmma_groups(), k.shared_loads());
+            let mut sum = k.unlocated(|| work(sum, &tiles));
+            // Without a group that is certain to have been committed in this iteration, the newest one may read the previous stage. The
+            // next iteration may overwrite registers that products read.
+            let may_remain = N > 1 && k.wgmma_groups() > groups && !sum.reads_registers_of_loop();
             k.wgmma_wait_group(may_remain.into());
+            if !may_remain {
+                sum.forget_operands();
+            }
+            if k.shared_loads() > loads {
+                // Copies must not overtake loads of the stage, as in `release_loaded`.
+                k.fence_proxy_async(ProxySpace::Shared);
+                k.warp().sync();
+            }
             if N == 1 {
                 // The next tiles arrive in the same stage.
                 self.release_if(true.into(), stage);
@@ -274,7 +283,10 @@ impl<'k> Producer<'k> {
 impl<'k, const C: usize> Consumer<'k, C> {
     /// Accumulates the MMAs of `count` stages of the ring and returns the sum. `work` is called once, or not at all if `count` is known to
     /// be 0; it borrows a stage and adds the stage's `wgmma`s to those in flight. If the ring has several stages, the `wgmma`s of one stage
-    /// remain in flight while the consumer waits for the next stage.
+    /// remain in flight while the consumer waits for the next stage, unless they read A from registers of the iteration, or `work` starts
+    /// them in a loop or a branch, which may start none.
+    ///
+    /// `work` may also load elements of the stage to registers; a proxy fence then orders the loads before the next copies to the stage.
     #[track_caller]
     pub fn run<Tiles: StageTiles<'k>, R: Accumulators<'k>, const N: usize>(
         self,
