@@ -367,6 +367,26 @@ fn outboxes_store_whole_units_of_rows() {
     assert_eq!(text, "expected 8, 16, 32 or 64 rows of an outbox, found 24");
 }
 
+/// Tensor copies start at whole units of 16 bytes.
+#[test]
+fn tensor_copies_start_at_units_of_rows() {
+    let expected = "expected a first column that is known to be a multiple of 8, 16 bytes, found ";
+    let text = not_copied::<Auto>(&|k, x, n| k.global(x, row_major(n, n)).tile_at(0, 4));
+    assert_eq!(text, format!("tensor copy: {expected}column 4"));
+    let text = refused::<(InOut<bf16>, u32)>(line!() + 7, &|k, (d, n)| {
+        k.block([256]);
+        let d = k.global(d, row_major(64, 80));
+        let outbox = k.outbox::<bf16, 4, 1, 1>();
+        k.specialize(
+            producer(40, |_| ()),
+            consumers::<1, _>(232, |c| {
+                c.add(&outbox, [k.zeros::<Rt<f32, 1, 4>>()], |_| d.tile_at(0, n));
+            }),
+        );
+    });
+    assert_eq!(text, format!("tensor copy: {expected}one that is not"));
+}
+
 #[test]
 fn each_part_of_a_tile_has_its_columns() {
     let text = refused::<(u32,)>(line!() + 4, &|k, (n,)| {
