@@ -30,4 +30,5 @@ mod hopper {
     mod shares;
     mod sources;
     mod steps;
+    mod turns;
 }

@@ -1,6 +1,6 @@
 //! Rings of stages that a producer fills with tensor copies and that consumers read.
 
-use std::{fmt, marker::PhantomData, panic::Location};
+use std::{cell::Cell, fmt, marker::PhantomData, panic::Location};
 
 use super::{
     in_flight::{Accumulators, InFlight},
@@ -35,7 +35,16 @@ pub struct Ring<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> {
     parity: Var<'k, u32>,
     /// The line that creates the ring.
     created: &'static Location<'static>,
+    /// The last call that reads stages.
+    read: Cell<Option<Read>>,
     tiles: PhantomData<Tiles>,
+}
+
+/// A call that reads stages of a ring.
+#[derive(Clone, Copy)]
+struct Read {
+    in_turns: bool,
+    at: &'static Location<'static>,
 }
 
 impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> fmt::Debug for Ring<'k, Tiles, N, C> {
@@ -91,7 +100,17 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
             None => k.this_block().sync(),
         }
         let created = k.here();
-        Self { k, base, barriers, blocks, stage: k.var(0), parity: k.var(0), created, tiles: PhantomData }
+        Self {
+            k,
+            base,
+            barriers,
+            blocks,
+            stage: k.var(0),
+            parity: k.var(0),
+            created,
+            read: Cell::new(None),
+            tiles: PhantomData,
+        }
     }
 }
 
@@ -176,7 +195,20 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         RingId { register: self.stage.register(), created: self.created }
     }
 
-    /// Advances by this number of stages.
+    /// Records a call that reads stages. Rejects a second one if either of them reads in turns, because the number of a turn is also that of
+    /// its stages.
+    #[track_caller]
+    fn read(&self, in_turns: bool) {
+        let read = Read { in_turns, at: self.k.here() };
+        if let Some(before) = self.read.replace(Some(read)).filter(|before| before.in_turns || in_turns) {
+            self.k.refuse(format!(
+                "expected a single call that reads a ring in turns, because the number of the turn determines the stages, found another after that of {}",
+                before.at
+            ));
+        }
+    }
+
+    /// Moves to the stage with this number.
     #[track_caller]
     fn move_to(&self, number: Val<'k, u32>) {
         if N.is_power_of_two() {
@@ -297,11 +329,15 @@ impl<'k, const C: usize> Consumer<'k, C> {
     ) -> R {
         let count = count.into();
         let _located = ring.k.locate(Location::caller());
+        ring.read(false);
         ring.accumulate(count, sum, work, || ())
     }
 
     /// Waits for this warpgroup's turn and then accumulates as [`run`](Self::run) does. Only one warpgroup reads each stage. `count` must
     /// be the same in every turn.
+    ///
+    /// The number of the turn determines the stages. The builder therefore rejects a second call with the same turns, other calls that read
+    /// stages of the ring, and emitted loops around or in the loop over the tiles.
     #[track_caller]
     pub fn run_in_turn<Tiles: StageTiles<'k>, R: Accumulators<'k>, const N: usize>(
         self,
@@ -314,6 +350,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
     ) -> R {
         let count = count.into();
         let _located = ring.k.locate(Location::caller());
+        ring.read(true);
         // The barrier of a stage distinguishes only two phases, so a warpgroup must not wait for a phase before the previous one has been
         // awaited.
         turns.wait(self, turn);
@@ -335,6 +372,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
     ) -> S {
         let (k, count) = (ring.k, count.into());
         let _located = k.locate(Location::caller());
+        ring.read(false);
         k.fold(count, state, |i, state| {
             let (tiles, stage) = ring.receive_next();
             let state = k.unlocated(|| work(i, state, &tiles));
@@ -351,6 +389,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         ring: &Ring<'k, Tiles, N, C>,
     ) -> Received<'k, Tiles> {
         let _located = ring.k.locate(Location::caller());
+        ring.read(false);
         let (tiles, stage) = ring.receive_next();
         Received::new(ring.k, ring.id(), tiles, stage)
     }
