@@ -116,6 +116,11 @@ pub(crate) struct Body {
     pub(crate) uniform: Tracker,
     /// The number of instructions so far by which threads may load from shared memory.
     pub(crate) shared_loads: u32,
+    /// The first line whose code depends on the absence of a cluster.
+    pub(crate) without_cluster: Option<&'static Location<'static>>,
+    /// Whether warpgroups have been given roles, and whether the current position is in the code of one.
+    pub(crate) has_roles: bool,
+    pub(crate) in_role: bool,
 }
 
 /// The positions in the text of a line and of its mnemonic.
@@ -192,6 +197,9 @@ impl Body {
             unlisted: None,
             uniform: Tracker::new(uniform),
             shared_loads: 0,
+            without_cluster: None,
+            has_roles: false,
+            in_role: false,
         }
     }
 

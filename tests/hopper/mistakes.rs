@@ -233,6 +233,26 @@ fn clusters_of_resident_blocks() {
     assert_eq!(text, "expected as many tiles per cluster as it has blocks, 4, found 2×1");
 }
 
+/// Code for blocks without a cluster would share nothing among the blocks of one.
+#[test]
+fn clusters_precede_code_for_single_blocks() {
+    let late = |line: u32, code: &dyn for<'k> Fn(Builder<'k>, Val<'k, u32>)| {
+        let text = refused::<(u32,)>(line!() + 3, &|k, (n,)| {
+            k.block([256]);
+            code(k, n);
+            k.cluster([2]);
+        });
+        let expected = format!(
+            "expected the cluster to be declared before code that depends on it, found it after the code for single blocks of {}:{line}:",
+            file!()
+        );
+        assert!(text.starts_with(&expected), "{text}");
+    };
+    late(line!(), &|k, n| drop(k.persistent(Schedule::linear(), n, n)));
+    late(line!(), &|k, _| drop(k.ring::<Square<'_>, 2, 1>()));
+    late(line!(), &|k, _| drop(k.this_block().rank()));
+}
+
 #[test]
 fn roles_need_their_warpgroups() {
     let text = refused::<()>(line!() + 2, &|k, ()| {
@@ -320,6 +340,80 @@ fn roles_share_the_registers_of_the_block() {
         k.specialize(producer(176, |_| ()), consumers::<2, _>(160, |_| ()));
     });
     assert_eq!(text, "expected a producer of at most 160 registers, with which threads start, found 176");
+}
+
+/// Other declarations must not change the number of registers that the roles share.
+#[test]
+fn roles_share_the_declared_registers() {
+    let roles = |k: Builder<'_>| k.specialize(producer(40, |_| ()), consumers::<2, _>(232, |_| ()));
+    let text = refused::<()>(line!() - 1, &|k, ()| {
+        k.block([384]);
+        k.max_registers(64);
+        roles(k);
+    });
+    assert_eq!(
+        text,
+        "expected roles of at most 192 registers, those of one thread of each warpgroup when the block starts, found 504"
+    );
+    let text = refused::<()>(line!() - 10, &|k, ()| {
+        k.block([384]);
+        k.min_blocks(2);
+        roles(k);
+    });
+    assert_eq!(
+        text,
+        "expected roles in a kernel with `min_blocks(1)`, whose registers they share, found `min_blocks(2)`"
+    );
+    let text = refused::<()>(line!() + 3, &|k, ()| {
+        k.block([384]);
+        roles(k);
+        k.min_blocks(2);
+    });
+    assert_eq!(
+        text,
+        "expected `min_blocks` before the roles, which share the registers, found `min_blocks(2)` after them"
+    );
+    let text = refused::<()>(line!() + 3, &|k, ()| {
+        k.block([384]);
+        roles(k);
+        k.max_registers(64);
+    });
+    assert_eq!(
+        text,
+        "expected `max_registers` before the roles, which share the registers, found `max_registers(64)` after them"
+    );
+    let kernel = Kernel::<()>::build("declared", Target::SM_90A, |k, ()| {
+        k.block([384]);
+        k.min_blocks(1);
+        k.max_registers(168);
+        roles(k);
+        k.min_blocks(1);
+        k.max_registers(168);
+    });
+    crate::assemble::kernel(&kernel.expect("it builds"));
+}
+
+/// Copies from shared memory may be in flight when a thread returns.
+#[test]
+fn roles_do_not_return() {
+    for in_producer in [true, false] {
+        let text = refused::<(u32,)>(line!() + 4, &|k, (n,)| {
+            k.block([256]);
+            let leave = |is_here: bool| {
+                if is_here {
+                    k.return_if(n.eq(0));
+                }
+            };
+            k.specialize(
+                producer(40, |_| leave(in_producer)),
+                consumers::<1, _>(232, |_| leave(!in_producer)),
+            );
+        });
+        assert_eq!(
+            text,
+            "expected threads that reach the end of their role, which completes copies in flight, found `ret`"
+        );
+    }
 }
 
 /// A stage of 64×64 elements, in one block of the swizzle, and the copies that fill it.
