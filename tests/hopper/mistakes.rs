@@ -416,6 +416,37 @@ fn roles_do_not_return() {
     }
 }
 
+/// Threads of the previous iteration may still use the barriers that the next one initializes.
+#[test]
+fn barriers_are_initialized_once() {
+    let in_loop = |what: &str, line: u32, create: &dyn for<'k> Fn(Builder<'k>)| {
+        let text = refused::<(u32,)>(line, &|k, (n,)| {
+            k.block([256]);
+            k.for_(n, |_| create(k));
+        });
+        assert_eq!(
+            text,
+            format!(
+                "expected {what} that is created outside of emitted loops, found one in a loop, which would initialize barriers in use"
+            )
+        );
+    };
+    in_loop("a ring", line!(), &|k| drop(k.ring::<Square<'_>, 2, 1>()));
+    in_loop("turns", line!(), &|k| drop(k.turns::<2>()));
+    in_loop("a baton", line!(), &|k| drop(k.baton::<2>()));
+    in_loop("an assembly", line!(), &|k| drop(k.assembly::<bf16, 4, 4, 1>()));
+    let text = refused::<(u32,)>(line!() + 4, &|k, (n,)| {
+        k.block([256]);
+        k.cluster([2]);
+        let tiles = k.persistent(Schedule::linear().per_cluster(1, 1).split(2), n, 1);
+        tiles.each(|_, _| drop(tiles.reduce_scatter::<f32, 1, 4, 2>()));
+    });
+    assert!(
+        text.starts_with("expected an exchange among blocks that is created outside of emitted loops"),
+        "{text}"
+    );
+}
+
 /// A stage of 64×64 elements, in one block of the swizzle, and the copies that fill it.
 type Square<'k> = (St<'k, bf16, 4, 4>,);
 type Fill<'a> =

@@ -53,13 +53,23 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> fmt::Debug for R
     }
 }
 
+/// Rejects barriers in an emitted loop: its next iteration would initialize them while threads and copies of the previous one use them.
+#[track_caller]
+pub(super) fn initialized_once(k: Builder<'_>, what: &str) {
+    if k.in_loop() {
+        k.refuse(format!(
+            "expected {what} that is created outside of emitted loops, found one in a loop, which would initialize barriers in use"
+        ));
+    }
+}
+
 /// The number of warps in a consumer warpgroup; each of them arrives at the empty barrier.
 pub(in crate::tiles) const WARPS: u32 = 4;
 
 impl<'k> Builder<'k> {
     /// Creates a ring of `N` stages for `C` consumer warpgroups: `k.ring::<(St<bf16, 8, 4>, St<bf16, 16, 4>), 4, 2>()`. All threads of the
     /// block (in a kernel with clusters, of the cluster) must execute the emitted code, which initializes the barriers and synchronizes the
-    /// threads.
+    /// threads. The builder rejects a ring that is created in an emitted loop; a ring that is created before a loop can be used in it.
     #[track_caller]
     pub fn ring<Tiles: StageTiles<'k>, const N: usize, const C: usize>(self) -> Ring<'k, Tiles, N, C> {
         let blocks = self.cluster_shape().map(|_| Blocks::all(self.this_cluster().blocks()));
@@ -83,6 +93,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
     #[track_caller]
     fn new(k: Builder<'k>, blocks: Option<Blocks<'k>>) -> Self {
         const { assert!(N >= 1 && C >= 1, "a ring has at least one stage and one consumer") };
+        initialized_once(k, "a ring");
         let blocks = blocks.filter(|blocks| blocks.count > 1);
         let bytes = u32::try_from(N as u64 * u64::from(Tiles::STAGE_BYTES)).unwrap_or(u32::MAX);
         let base = k.shared_aligned(bytes, STAGE_ALIGN);

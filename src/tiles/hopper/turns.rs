@@ -2,7 +2,10 @@
 
 use std::{cell::Cell, fmt, panic::Location};
 
-use super::{ring::WARPS, roles::Consumer};
+use super::{
+    ring::{WARPS, initialized_once},
+    roles::Consumer,
+};
 use crate::ptx::{Builder, Mbarrier, Val, Var, quotient};
 
 /// The order in which `C` consumer warpgroups read the stages of a ring. In its turn, a warpgroup reads all stages of one tile.
@@ -29,11 +32,13 @@ pub struct Turn<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Creates turns for `C` consumer warpgroups. All threads of the block must execute the emitted code.
+    /// Creates turns for `C` consumer warpgroups. All threads of the block must execute the emitted code. The builder rejects turns that are
+    /// created in an emitted loop.
     #[track_caller]
     pub fn turns<const C: usize>(self) -> Turns<'k, C> {
         let k = self;
         let _located = k.locate(Location::caller());
+        initialized_once(k, "turns");
         let barriers = k.mbarriers(C as u32);
         k.if_(k.this_block().thread().eq(0), || {
             (0..C as u32).for_each(|group| barriers.at(group).init(WARPS));
@@ -121,9 +126,11 @@ impl<const C: usize> fmt::Debug for Baton<'_, C> {
 }
 
 impl<'k> Builder<'k> {
-    /// Creates a baton, which the consumer warpgroup with rank 0 takes first. All threads of the block must execute the emitted code.
+    /// Creates a baton, which the consumer warpgroup with rank 0 takes first. All threads of the block must execute the emitted code. The
+    /// builder rejects a baton that is created in an emitted loop.
     #[track_caller]
     pub fn baton<const C: usize>(self) -> Baton<'k, C> {
+        initialized_once(self, "a baton");
         Baton { turns: self.turns(), round: self.var(0) }
     }
 }
