@@ -518,7 +518,27 @@ fn each_part_of_a_tile_has_its_columns() {
         k.block([256]);
         k.cluster([2]);
         let tiles = k.persistent(Schedule::linear().per_cluster(1, 1).split(2), n, 1);
-        let _ = tiles.reduce_scatter::<f32, 1, 4, 1>();
+        let parts = tiles.reduce_scatter::<f32, 1, 4, 1>();
+        k.specialize(
+            producer(40, |_| ()),
+            consumers::<1, _>(232, |c| {
+                let _ = c.reduce_scatter(&parts, [k.zeros()]);
+            }),
+        );
     });
     assert_eq!(text, "expected 4 columns of subtiles in parts of 1 for 2 blocks of a cluster, found 4 parts");
+    // Fewer columns than the blocks of the cluster require.
+    let text = refused::<(u32,)>(line!() + 4, &|k, (n,)| {
+        k.block([256]);
+        k.cluster([4]);
+        let tiles = k.persistent(Schedule::linear().per_cluster(1, 1).split(4), n, 1);
+        let parts = tiles.reduce_scatter::<f32, 1, 8, 4>();
+        k.specialize(
+            producer(40, |_| ()),
+            consumers::<1, _>(232, |c| {
+                let _ = c.reduce_scatter(&parts, [k.zeros()]);
+            }),
+        );
+    });
+    assert_eq!(text, "expected 8 columns of subtiles in parts of 4 for 4 blocks of a cluster, found 2 parts");
 }

@@ -77,7 +77,8 @@ impl<'k> Consumer<'k, 1> {
         let _located = k.locate(Location::caller());
         let words: Vec<_> = tiles.iter().map(Rt::words).collect();
         let of_block = |block: usize| {
-            let words = words.iter().flat_map(|words| &words[block * P * REGISTERS..][..P * REGISTERS]);
+            let first = block * P * REGISTERS;
+            let words = words.iter().flat_map(|words| words.iter().skip(first).take(P * REGISTERS));
             words.copied().collect()
         };
         let received = self.exchange(&through.exchange, of_block);
