@@ -99,8 +99,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, const C: usize> Assem
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Writes this warp's 16 of the warpgroup's 64 rows to the next tile. `wgmma`s that read the previous contents of the tile must be
-    /// complete.
+    /// Writes this warp's 16 of the warpgroup's 64 rows to the next tile. This warpgroup must have finished reading the previous tile: its
+    /// `wgmma`s must be complete, because other warpgroups overwrite that tile after this contribution has arrived.
     #[track_caller]
     pub fn contribute<T, U, const H: usize, const W: usize>(
         self,
