@@ -29,4 +29,6 @@ mod hopper {
     mod schedules;
     mod shares;
     mod sources;
+    mod steps;
+    mod turns;
 }

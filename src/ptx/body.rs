@@ -14,7 +14,7 @@ use super::{
     facts::{Condition, Known, Numbered, Numbering, Order, RegFacts, ValueFacts},
     in_place::Latest,
     memo::Memo,
-    mnemonic::{Mnemonic, MnemonicText, Mnemonics, Properties},
+    mnemonic::{Mnemonic, MnemonicText, Mnemonics, Properties, loads_shared},
     operand::Operand,
     params::ParamDecl,
     raw,
@@ -114,6 +114,13 @@ pub(crate) struct Body {
     unlisted: Option<Box<str>>,
     /// The uniformity of each register and of the open conditions.
     pub(crate) uniform: Tracker,
+    /// The number of instructions so far by which threads may load from shared memory.
+    pub(crate) shared_loads: u32,
+    /// The first line whose code depends on the absence of a cluster.
+    pub(crate) without_cluster: Option<&'static Location<'static>>,
+    /// Whether warpgroups have been given roles, and whether the current position is in the code of one.
+    pub(crate) has_roles: bool,
+    pub(crate) in_role: bool,
 }
 
 /// The positions in the text of a line and of its mnemonic.
@@ -189,6 +196,10 @@ impl Body {
             mnemonics: Mnemonics::new(),
             unlisted: None,
             uniform: Tracker::new(uniform),
+            shared_loads: 0,
+            without_cluster: None,
+            has_roles: false,
+            in_role: false,
         }
     }
 
@@ -284,6 +295,11 @@ impl Body {
     /// Returns whether the current position is in an emitted loop.
     pub(crate) fn in_loop(&self) -> bool {
         self.open_loops.len() > 1
+    }
+
+    /// Returns the number of the innermost open loop, 0 for the kernel itself.
+    pub(crate) fn innermost_loop(&self) -> u32 {
+        *self.open_loops.last().unwrap_or(&0)
     }
 
     pub(crate) fn close_block(&mut self) {
@@ -417,12 +433,12 @@ impl Body {
     #[inline]
     fn mnemonic_of(&mut self, line: &Line, at: &'static Location<'static>) -> Option<Mnemonic> {
         let mnemonic = self.text.since(line.mnemonic);
-        let known = self.mnemonics.find(mnemonic);
-        if known.is_some() {
-            return known;
-        }
-        let mnemonic = String::from_utf8_lossy(mnemonic).into_owned();
-        self.require(&mnemonic, at)
+        let known = self.mnemonics.find(mnemonic).or_else(|| {
+            let mnemonic = String::from_utf8_lossy(self.text.since(line.mnemonic)).into_owned();
+            self.require(&mnemonic, at)
+        });
+        self.shared_loads += u32::from(known.is_some_and(|known| known.properties.loads_shared));
+        known
     }
 
     /// Checks and counts the uses of registers as operands.
@@ -557,6 +573,7 @@ impl Body {
         }
         for mnemonic in raw::mnemonics(text) {
             self.entry.instructions += 1;
+            self.shared_loads += u32::from(loads_shared(mnemonic));
             let divergence = self.uniform.require_raw(Rule::of(mnemonic), mnemonic, at);
             self.fail_if(divergence);
             if table::find(mnemonic).is_some() {

@@ -100,7 +100,7 @@ impl Body {
     /// Returns a fresh register, defined in the innermost open block.
     pub(crate) fn fresh(&mut self, class: RegClass) -> RegId {
         let block = *self.open_blocks.last().unwrap_or(&0);
-        let in_loop = *self.open_loops.last().unwrap_or(&0);
+        let in_loop = self.innermost_loop();
         let regs = &mut self.registers[class.index()];
         if regs.is_empty() {
             regs.reserve(COMMON_REGISTERS);
@@ -259,13 +259,18 @@ impl Body {
 
     /// Records that the innermost open loop carries the register, and may therefore overwrite it.
     pub(crate) fn carry(&mut self, reg: RegId) {
-        self.facts_mut(reg).in_loop = *self.open_loops.last().unwrap_or(&0);
+        self.facts_mut(reg).in_loop = self.innermost_loop();
+    }
+
+    /// Returns the innermost loop in which the register is defined or that carries it, and whose next iteration overwrites it, if any.
+    pub(crate) fn loop_of(&self, reg: RegId) -> Option<u32> {
+        Some(self.facts(reg).in_loop).filter(|&in_loop| in_loop != 0)
     }
 
     /// Returns whether the register belongs to the innermost open loop; accumulating into any other register would add up over
     /// its iterations.
     pub(crate) fn is_carried(&self, reg: RegId) -> bool {
-        self.open_loops.last() == Some(&self.facts(reg).in_loop)
+        self.innermost_loop() == self.facts(reg).in_loop
     }
 
     // ── Where it comes from ──────────────────────────────────────────────────────────────────────────────────────

@@ -231,7 +231,7 @@ impl<'k> Builder<'k> {
         outer
     }
 
-    /// Ends the thread.
+    /// Ends the thread. The builder rejects this in the code of a [role](Self::specialize), whose end completes copies from shared memory.
     #[doc(alias = "ret")]
     #[track_caller]
     pub fn return_(self) {
@@ -241,6 +241,11 @@ impl<'k> Builder<'k> {
     /// Emits an instruction that ends the thread.
     #[track_caller]
     pub(super) fn leave(self, mnemonic: &str) {
+        if self.body().in_role {
+            self.refuse(format!(
+                "expected threads that reach the end of their role, which completes copies in flight, found `{mnemonic}`"
+            ));
+        }
         self.emit(format_args!("{mnemonic}"), &[]);
         let at = self.here();
         let mut body = self.body();
@@ -248,7 +253,7 @@ impl<'k> Builder<'k> {
         body.fail_if(divergence);
     }
 
-    /// Ends the thread if `condition` holds.
+    /// Ends the thread if `condition` holds, as [`return_`](Self::return_) does.
     #[track_caller]
     pub fn return_if(self, condition: impl Into<Val<'k, bool>>) {
         let condition = condition.into();

@@ -235,9 +235,16 @@ impl<'k> Builder<'k> {
         self.body().entry.block
     }
 
-    /// Returns the declared shape of the cluster.
+    /// Returns the declared shape of the cluster. If none has been declared, the code that is emitted may depend on that, and a later
+    /// declaration is rejected.
+    #[track_caller]
     pub(crate) fn cluster_shape(self) -> Option<[u32; 3]> {
-        self.body().entry.cluster
+        let at = self.here();
+        let mut body = self.body();
+        if body.entry.cluster.is_none() {
+            body.without_cluster.get_or_insert(at);
+        }
+        body.entry.cluster
     }
 
     /// Returns the declared grid rule.
@@ -299,19 +306,37 @@ impl<'k> Builder<'k> {
 
     /// Declares the minimum number of resident blocks per multiprocessor, `.minnctapersm`. ptxas limits the number of registers
     /// accordingly. The declaration is effective only together with [`block`](Self::block) or [`max_block`](Self::max_block).
+    ///
+    /// A kernel with [roles](Self::specialize) has one resident block; the builder rejects other numbers in it.
     #[doc(alias = ".minnctapersm")]
+    #[track_caller]
     pub fn min_blocks(self, blocks: u32) {
-        self.body().entry.min_blocks = Some(blocks);
+        let before = self.body().entry.min_blocks.replace(blocks);
+        self.check_before_roles("min_blocks", before, blocks);
     }
 
-    /// Declares the maximum number of 32-bit registers per thread: `.maxnreg`.
+    /// Declares the maximum number of 32-bit registers per thread: `.maxnreg`. The declaration must precede [roles](Self::specialize),
+    /// which share the registers.
     #[doc(alias = ".maxnreg")]
+    #[track_caller]
     pub fn max_registers(self, registers: u32) {
-        self.body().entry.max_registers = Some(registers);
+        let before = self.body().entry.max_registers.replace(registers);
+        self.check_before_roles("max_registers", before, registers);
+    }
+
+    /// Rejects a declaration that changes the number of registers after roles have been given theirs.
+    #[track_caller]
+    fn check_before_roles(self, what: &str, before: Option<u32>, found: u32) {
+        if self.body().has_roles && before != Some(found) {
+            self.refuse(format!(
+                "expected `{what}` before the roles, which share the registers, found `{what}({found})` after them"
+            ));
+        }
     }
 
     /// Declares the number of blocks per cluster in x, y and z, `.reqnctapercluster`, and returns the cluster. Missing dimensions are 1. A
-    /// cluster has at most 8 blocks; a second declaration must not differ from the first. Requires sm_90 or later.
+    /// cluster has at most 8 blocks; a second declaration must not differ from the first. The declaration must precede code that depends on
+    /// it, such as rings and [`persistent`](Self::persistent). Requires sm_90 or later.
     #[doc(alias = ".reqnctapercluster")]
     #[track_caller]
     pub fn cluster<const N: usize>(self, blocks: [u32; N]) -> Cluster<'k> {
@@ -320,6 +345,12 @@ impl<'k> Builder<'k> {
         self.check_shape("blocks of a cluster", &shape, 8);
         let before = self.body().entry.cluster;
         self.check_redeclared("the cluster", before.as_ref(), &shape);
+        let single = self.body().without_cluster.filter(|_| before.is_none());
+        if let Some(at) = single {
+            self.refuse(format!(
+                "expected the cluster to be declared before code that depends on it, found it after the code for single blocks of {at}"
+            ));
+        }
         let mut body = self.body();
         body.require(".reqnctapercluster", Location::caller());
         body.entry.cluster = Some(shape);

@@ -109,6 +109,15 @@ pub(super) struct Properties {
     pub(super) commutative: bool,
     /// Whether it is a `mov`.
     pub(super) moves: bool,
+    /// Whether a thread may load from shared memory with it.
+    pub(super) loads_shared: bool,
+}
+
+/// Returns whether a thread may load from shared memory with an instruction, as opposed to asynchronous copies and products.
+pub(super) fn loads_shared(mnemonic: &str) -> bool {
+    let loads = |root| matches!(root, "ld" | "ldmatrix" | "atom" | "wmma" | "call");
+    let elsewhere = [".global", ".param", ".local", ".const"].iter().any(|space| mnemonic.contains(space));
+    mnemonic.split('.').next().is_some_and(loads) && !elsewhere
 }
 
 impl Properties {
@@ -125,6 +134,7 @@ impl Properties {
                 pure: facts::is_pure(mnemonic),
                 commutative: facts::is_commutative(mnemonic),
                 moves: mnemonic.starts_with("mov."),
+                loads_shared: loads_shared(mnemonic),
             };
             FOUND.write().unwrap_or_else(PoisonError::into_inner).insert(mnemonic.into(), properties);
             Some(properties)

@@ -127,6 +127,27 @@ impl<'k> Visitor<'_, 'k> {
         }
     }
 
+    /// Visits the registers that `wgmma`s in flight read: for each loop that overwrites such registers in its next iteration, the number of
+    /// the last group that reads them. The group must be complete at the end of the loop's body.
+    #[track_caller]
+    pub(crate) fn operands(&mut self, operands: &mut Vec<(u32, u32)>) {
+        let body = self.k.body();
+        let innermost = body.innermost_loop();
+        let is_complete = |group| body.wgmma_complete.is_some_and(|complete| group <= complete);
+        let overwritten =
+            operands.iter().any(|&(of_loop, group)| of_loop == innermost && !is_complete(group));
+        drop(body);
+        match self.step {
+            Step::Collect { .. } if overwritten => self.k.refuse(
+                "expected products whose operands are registers of the loop to be complete after an iteration, found products in \
+                 flight: wait for them, or multiply a tile in shared memory"
+                    .into(),
+            ),
+            Step::Leave { .. } => operands.retain(|&(of_loop, _)| of_loop != innermost),
+            _ => {}
+        }
+    }
+
     /// Visits a value whose registers `wgmma`s in flight may still access: they must not be moved, neither to the loop's registers nor out
     /// of a branch.
     #[track_caller]

@@ -7,7 +7,7 @@ use crate::{
     layout::Tuple,
     ptx::{
         BufferMap, Global, Hints, IntoDim, Mbarrier, Ptr, Readable, ReduceOp, Shared, SwizzleMode,
-        TensorMapPtr, Val, Writable, traits::SharedSpace,
+        TensorMapPtr, Val, Writable, divisor::gcd, traits::SharedSpace,
     },
 };
 
@@ -35,15 +35,17 @@ pub(crate) struct RowEnds<'k> {
 /// The maximum coordinate of a tensor copy.
 const MOST: u64 = i32::MAX as u64;
 
-/// The unit of tensor-copy stores in bytes: they write past the end of a row, up to a multiple of this size (observed on an H200).
-const STORE_UNIT: u32 = 16;
+/// The unit of tensor copies in bytes. Copies start at multiples of this size in a row, and stores write past the end of a row, up to a
+/// multiple of it (observed on an H200).
+const UNIT: u32 = 16;
 
 impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
     /// Returns the boxes of `rows`×`cols` elements of this matrix. Elements past the edges are read as zero. If the boxes are `written`,
     /// elements past the edges and the [ends of rows](Self::row_ends) are not written.
     ///
-    /// The builder rejects a view that is not part of a buffer parameter, extents that cannot be computed at launch, and rows whose elements
-    /// are not adjacent; the result is then `None`.
+    /// The builder rejects a view that is not part of a buffer parameter, extents that cannot be computed at launch, rows whose elements
+    /// are not adjacent, and a view whose first column is not a multiple of 16 bytes, or, if it is `written`, not known to be one; the
+    /// result is then `None`.
     #[track_caller]
     pub(crate) fn boxes(
         &self,
@@ -64,7 +66,7 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
     /// Returns the ends of rows that must be stored separately; `None` if rows are known to be multiples of 16 bytes.
     #[track_caller]
     pub(crate) fn row_ends(&self) -> Option<RowEnds<'k>> {
-        let (axis, unit) = (self.axis_of(1)?, STORE_UNIT / T::SIZE);
+        let (axis, unit) = (self.axis_of(1)?, UNIT / T::SIZE);
         let end = self.axes[axis].extent.filter(|extent| !extent.is_multiple_of(unit))?;
         Some(RowEnds { first: self.first_along(axis), start: end & !(unit - 1), end, unit })
     }
@@ -88,7 +90,14 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
         }
         // Dimensions, innermost first: the columns, then the other axes from last to first.
         let order = || [col].into_iter().chain((0..self.axes.len()).rev().filter(|&axis| axis != col));
-        let unit = STORE_UNIT / T::SIZE;
+        let unit = UNIT / T::SIZE;
+        let first = self.first_along(col).as_constant();
+        if (written || first.is_some()) && !self.starts_at_unit() {
+            let found = first.map_or("one that is not".into(), |first| format!("column {first}"));
+            return Err(format!(
+                "expected a first column that is known to be a multiple of {unit}, {UNIT} bytes, found {found}"
+            ));
+        }
         let extent = |axis: usize| {
             let extent = self.axes[axis].extent?;
             let cut = written && axis == col && !extent.is_multiple_of(unit);
@@ -116,6 +125,14 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
         let first = order().map(|axis| self.first_along(axis));
         let rows = order().position(|axis| axis == row).unwrap_or(1);
         Ok(Boxes { first: first.collect(), rows, map: self.kernel().buffer_map(map) })
+    }
+
+    /// Returns whether the view is known to start at a multiple of 16 bytes in its row, as tensor copies require.
+    pub(crate) fn starts_at_unit(&self) -> bool {
+        let Some(col) = self.axis_of(1) else { return false };
+        let (at, start) =
+            (self.axes[col].at.known().divisor(), self.offset.component(1 + col).unsigned_abs());
+        gcd(at, start).is_multiple_of((UNIT / T::SIZE).into())
     }
 
     /// Returns the coordinate of the view's first element along an axis.

@@ -64,6 +64,23 @@ fn gates_without_wgmma() {
     check::<bf16, f32>(&any, |x| x);
 }
 
+/// Copies begin at the columns of B₂, column n of a row-major B.
+#[test]
+fn columns_of_a_row_major_b_are_whole_units() {
+    let gemm =
+        Gemm { b: MatrixOrder::Row, activation: Some(Activation::Relu), ..Gemm::new(GemmTile::T64x128) };
+    let kernel = gemm.gated_kernel::<bf16, f32, bf16>().expect("it builds");
+    let device = warpwright::run::Simulator::new();
+    let [a, b] = [(); 2].map(|()| device.zeros::<bf16>(64 * 256).expect("room"));
+    let launched = |n: u32| {
+        let mut d = device.zeros::<bf16>(64 * 128).expect("room");
+        device.launch(&kernel, (&a, 64, &b, 256, &mut d, 128, 64, n, 64))
+    };
+    launched(96).expect("12 units");
+    let error = launched(100).expect_err("12.5 units").to_string();
+    assert!(error.contains("multiple of 8"), "{error}");
+}
+
 #[test]
 fn other_tiles_are_rejected() {
     let found = Gemm::new(GemmTile::T128x192).gated_kernel::<bf16, f32, bf16>();

@@ -2,7 +2,8 @@
 
 use warpwright::{
     prelude::*,
-    run::Device,
+    run::{Device, RunError, Simulator},
+    sim::{FindingKind, SimError},
     tiles::{RowVec, consumers, producer},
 };
 
@@ -65,4 +66,41 @@ fn consumers_assemble_tiles() {
             }
         });
     }
+}
+
+/// Products in flight that read the previous tile, but not the one before: another warpgroup overwrites the tile.
+#[test]
+fn products_of_the_previous_tile_are_complete() {
+    let run = |pending: u32| {
+        let kernel = Kernel::<(In<bf16>, Out<f32>)>::build("squares(x, d)", Target::SM_90A, |k, (x, d)| {
+            k.block([384]);
+            k.grid([1]);
+            let (x, d) = (k.global(x, row_major(128, 64)), k.global(d, row_major(128, 64)));
+            let assembly = k.assembly::<bf16, 8, 4, 2>();
+            k.specialize(
+                producer(24, |_| ()),
+                consumers::<2, _>(160, |c| {
+                    let rows: Rt<bf16, 1, 4> = x.tile(c.rank() * 4 + c.warp(), 0).load();
+                    let sum = c.group().accumulate(k.zeros::<Rt<f32, 1, 4>>());
+                    let sum = k.fold(5, sum, |_, sum| {
+                        k.wgmma_wait_group(pending);
+                        let own = c.contribute(&assembly, &rows);
+                        let x = c.assembled(&assembly, own);
+                        sum.mma_atb(&x, &x)
+                    });
+                    d.tile_of(c.group(), c.rank(), 0).store(&sum.wait());
+                }),
+            );
+        });
+        let (kernel, device) = (kernel.unwrap(), Simulator::new());
+        let x = device.upload(&vec![bf16::from_f32(1.0); 128 * 64]).unwrap();
+        let mut d = device.upload(&vec![f32::NAN; 128 * 64]).unwrap();
+        device.launch(&kernel, (&x, &mut d))?;
+        device.download(&d)
+    };
+    assert!(run(0).unwrap().iter().all(|&sum| sum == 5.0 * 128.0));
+    let error = run(1).expect_err("a race");
+    let RunError::Simulation(error) = error else { panic!("expected a race, found {error}") };
+    let SimError::Fault(finding) = *error else { panic!("expected a race, found {error}") };
+    assert_eq!(finding.kind, FindingKind::WgmmaInFlight, "{finding}");
 }

@@ -83,6 +83,66 @@ fn a_loop_carries_its_products() {
     );
 }
 
+/// The next iteration would load A into the registers that products in flight read.
+#[test]
+fn a_loop_does_not_overwrite_operands() {
+    let expected = "expected products whose operands are registers of the loop to be complete after an iteration, found products in flight: \
+                    wait for them, or multiply a tile in shared memory";
+    let text = refused::<(In<bf16>, u32)>(line!() + 4, &|k, (a, n)| {
+        let tile = tile::<_, 4, 4, Auto>(k, a);
+        let group = k.warp_group();
+        let sum = group.accumulate(k.zeros::<Rt<f32, 1, 4>>());
+        let sum = k.fold(n, sum, |_, sum| {
+            let a: Rt<'_, bf16, 1, 4> = tile.tile_of(group).load();
+            sum.mma_abt(a, &tile)
+        });
+        let _ = sum.wait();
+    });
+    assert_eq!(text, expected);
+    // Loaded in the outer loop, and in flight until its next iteration.
+    let text = refused::<(In<bf16>, u32)>(line!() + 4, &|k, (a, n)| {
+        let tile = tile::<_, 4, 4, Auto>(k, a);
+        let group = k.warp_group();
+        let sum = group.accumulate(k.zeros::<Rt<f32, 1, 4>>());
+        let sum = k.fold(n, sum, |_, sum| {
+            let a = tile.tile_of(group).load::<1, 4, Row>().frozen();
+            k.fold(n, sum, |_, sum| sum.mma_abt(&a, &tile))
+        });
+        let _ = sum.wait();
+    });
+    assert_eq!(text, expected);
+    // The loop writes the registers that it carries.
+    let text = refused::<(In<bf16>, u32)>(line!() + 4, &|k, (a, n)| {
+        let tile = tile::<_, 4, 4, Auto>(k, a);
+        let group = k.warp_group();
+        let state = (group.accumulate(k.zeros::<Rt<f32, 1, 4>>()), tile.tile_of(group).load::<1, 4, Row>());
+        let (sum, _) = k.fold(n, state, |_, (sum, a)| (sum.mma_abt(a, &tile), tile.tile_of(group).load()));
+        let _ = sum.wait();
+    });
+    assert_eq!(text, expected);
+}
+
+/// Loops that do not overwrite the operands of products in flight.
+#[test]
+fn operands_in_registers_outlive_their_products() {
+    let kernel = Kernel::<(In<bf16>, u32)>::build("operands", Target::SM_90A, |k, (a, n)| {
+        let tile = tile::<_, 4, 4, Auto>(k, a);
+        let group = k.warp_group();
+        let zeros = || group.accumulate(k.zeros::<Rt<f32, 1, 4>>());
+        let load = || tile.tile_of(group).load::<1, 4, Row>().frozen();
+        let a = load();
+        let (x, y, z) = k.fold(n, (zeros(), zeros(), zeros()), |_, (x, y, z)| {
+            // A of this loop in an inner loop, before a wait; A of an inner loop, which waits; A of the kernel.
+            let b = load();
+            let y = k.fold(n, y, |_, y| y.mma_abt(&b, &tile)).wait();
+            let z = k.fold(n, z, |_, z| group.accumulate(z.mma_abt(&load(), &tile).wait()));
+            (x.mma_abt(&a, &tile), group.accumulate(y), z)
+        });
+        let _ = (x.wait(), y.wait(), z.wait());
+    });
+    crate::assemble::kernel(&kernel.expect("it builds"));
+}
+
 /// Fills a tile with the start of a matrix.
 fn tile<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>(
     k: Builder<'k>,
@@ -171,6 +231,26 @@ fn clusters_of_resident_blocks() {
         let _ = k.persistent(Schedule::linear().per_cluster(2, 1), n, n);
     });
     assert_eq!(text, "expected as many tiles per cluster as it has blocks, 4, found 2×1");
+}
+
+/// Code for blocks without a cluster would share nothing among the blocks of one.
+#[test]
+fn clusters_precede_code_for_single_blocks() {
+    let late = |line: u32, code: &dyn for<'k> Fn(Builder<'k>, Val<'k, u32>)| {
+        let text = refused::<(u32,)>(line!() + 3, &|k, (n,)| {
+            k.block([256]);
+            code(k, n);
+            k.cluster([2]);
+        });
+        let expected = format!(
+            "expected the cluster to be declared before code that depends on it, found it after the code for single blocks of {}:{line}:",
+            file!()
+        );
+        assert!(text.starts_with(&expected), "{text}");
+    };
+    late(line!(), &|k, n| drop(k.persistent(Schedule::linear(), n, n)));
+    late(line!(), &|k, _| drop(k.ring::<Square<'_>, 2, 1>()));
+    late(line!(), &|k, _| drop(k.this_block().rank()));
 }
 
 #[test]
@@ -262,6 +342,111 @@ fn roles_share_the_registers_of_the_block() {
     assert_eq!(text, "expected a producer of at most 160 registers, with which threads start, found 176");
 }
 
+/// Other declarations must not change the number of registers that the roles share.
+#[test]
+fn roles_share_the_declared_registers() {
+    let roles = |k: Builder<'_>| k.specialize(producer(40, |_| ()), consumers::<2, _>(232, |_| ()));
+    let text = refused::<()>(line!() - 1, &|k, ()| {
+        k.block([384]);
+        k.max_registers(64);
+        roles(k);
+    });
+    assert_eq!(
+        text,
+        "expected roles of at most 192 registers, those of one thread of each warpgroup when the block starts, found 504"
+    );
+    let text = refused::<()>(line!() - 10, &|k, ()| {
+        k.block([384]);
+        k.min_blocks(2);
+        roles(k);
+    });
+    assert_eq!(
+        text,
+        "expected roles in a kernel with `min_blocks(1)`, whose registers they share, found `min_blocks(2)`"
+    );
+    let text = refused::<()>(line!() + 3, &|k, ()| {
+        k.block([384]);
+        roles(k);
+        k.min_blocks(2);
+    });
+    assert_eq!(
+        text,
+        "expected `min_blocks` before the roles, which share the registers, found `min_blocks(2)` after them"
+    );
+    let text = refused::<()>(line!() + 3, &|k, ()| {
+        k.block([384]);
+        roles(k);
+        k.max_registers(64);
+    });
+    assert_eq!(
+        text,
+        "expected `max_registers` before the roles, which share the registers, found `max_registers(64)` after them"
+    );
+    let kernel = Kernel::<()>::build("declared", Target::SM_90A, |k, ()| {
+        k.block([384]);
+        k.min_blocks(1);
+        k.max_registers(168);
+        roles(k);
+        k.min_blocks(1);
+        k.max_registers(168);
+    });
+    crate::assemble::kernel(&kernel.expect("it builds"));
+}
+
+/// Copies from shared memory may be in flight when a thread returns.
+#[test]
+fn roles_do_not_return() {
+    for in_producer in [true, false] {
+        let text = refused::<(u32,)>(line!() + 4, &|k, (n,)| {
+            k.block([256]);
+            let leave = |is_here: bool| {
+                if is_here {
+                    k.return_if(n.eq(0));
+                }
+            };
+            k.specialize(
+                producer(40, |_| leave(in_producer)),
+                consumers::<1, _>(232, |_| leave(!in_producer)),
+            );
+        });
+        assert_eq!(
+            text,
+            "expected threads that reach the end of their role, which completes copies in flight, found `ret`"
+        );
+    }
+}
+
+/// Threads of the previous iteration may still use the barriers that the next one initializes.
+#[test]
+fn barriers_are_initialized_once() {
+    let in_loop = |what: &str, line: u32, create: &dyn for<'k> Fn(Builder<'k>)| {
+        let text = refused::<(u32,)>(line, &|k, (n,)| {
+            k.block([256]);
+            k.for_(n, |_| create(k));
+        });
+        assert_eq!(
+            text,
+            format!(
+                "expected {what} that is created outside of emitted loops, found one in a loop, which would initialize barriers in use"
+            )
+        );
+    };
+    in_loop("a ring", line!(), &|k| drop(k.ring::<Square<'_>, 2, 1>()));
+    in_loop("turns", line!(), &|k| drop(k.turns::<2>()));
+    in_loop("a baton", line!(), &|k| drop(k.baton::<2>()));
+    in_loop("an assembly", line!(), &|k| drop(k.assembly::<bf16, 4, 4, 1>()));
+    let text = refused::<(u32,)>(line!() + 4, &|k, (n,)| {
+        k.block([256]);
+        k.cluster([2]);
+        let tiles = k.persistent(Schedule::linear().per_cluster(1, 1).split(2), n, 1);
+        tiles.each(|_, _| drop(tiles.reduce_scatter::<f32, 1, 4, 2>()));
+    });
+    assert!(
+        text.starts_with("expected an exchange among blocks that is created outside of emitted loops"),
+        "{text}"
+    );
+}
+
 /// A stage of 64×64 elements, in one block of the swizzle, and the copies that fill it.
 type Square<'k> = (St<'k, bf16, 4, 4>,);
 type Fill<'a> =
@@ -307,13 +492,53 @@ fn outboxes_store_whole_units_of_rows() {
     assert_eq!(text, "expected 8, 16, 32 or 64 rows of an outbox, found 24");
 }
 
+/// Tensor copies start at whole units of 16 bytes.
+#[test]
+fn tensor_copies_start_at_units_of_rows() {
+    let expected = "expected a first column that is known to be a multiple of 8, 16 bytes, found ";
+    let text = not_copied::<Auto>(&|k, x, n| k.global(x, row_major(n, n)).tile_at(0, 4));
+    assert_eq!(text, format!("tensor copy: {expected}column 4"));
+    let text = refused::<(InOut<bf16>, u32)>(line!() + 7, &|k, (d, n)| {
+        k.block([256]);
+        let d = k.global(d, row_major(64, 80));
+        let outbox = k.outbox::<bf16, 4, 1, 1>();
+        k.specialize(
+            producer(40, |_| ()),
+            consumers::<1, _>(232, |c| {
+                c.add(&outbox, [k.zeros::<Rt<f32, 1, 4>>()], |_| d.tile_at(0, n));
+            }),
+        );
+    });
+    assert_eq!(text, format!("tensor copy: {expected}one that is not"));
+}
+
 #[test]
 fn each_part_of_a_tile_has_its_columns() {
     let text = refused::<(u32,)>(line!() + 4, &|k, (n,)| {
         k.block([256]);
         k.cluster([2]);
         let tiles = k.persistent(Schedule::linear().per_cluster(1, 1).split(2), n, 1);
-        let _ = tiles.reduce_scatter::<f32, 1, 4, 1>();
+        let parts = tiles.reduce_scatter::<f32, 1, 4, 1>();
+        k.specialize(
+            producer(40, |_| ()),
+            consumers::<1, _>(232, |c| {
+                let _ = c.reduce_scatter(&parts, [k.zeros()]);
+            }),
+        );
     });
     assert_eq!(text, "expected 4 columns of subtiles in parts of 1 for 2 blocks of a cluster, found 4 parts");
+    // Fewer columns than the blocks of the cluster require.
+    let text = refused::<(u32,)>(line!() + 4, &|k, (n,)| {
+        k.block([256]);
+        k.cluster([4]);
+        let tiles = k.persistent(Schedule::linear().per_cluster(1, 1).split(4), n, 1);
+        let parts = tiles.reduce_scatter::<f32, 1, 8, 4>();
+        k.specialize(
+            producer(40, |_| ()),
+            consumers::<1, _>(232, |c| {
+                let _ = c.reduce_scatter(&parts, [k.zeros()]);
+            }),
+        );
+    });
+    assert_eq!(text, "expected 8 columns of subtiles in parts of 4 for 4 blocks of a cluster, found 2 parts");
 }

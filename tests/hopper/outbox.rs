@@ -168,3 +168,97 @@ fn stores_first_rows() {
         }
     }
 }
+
+/// X, D, E, all of 64×128 elements.
+type Both = (In<f32>, InOut<f32>, Out<f32>);
+
+/// Threads store to E from slots from which tensor copies have added to D.
+#[test]
+fn threads_store_after_copies() {
+    let kernel = Kernel::<Both>::build("both(x, d, e)", Target::SM_90A, |k, (x, d, e)| {
+        k.block([256]);
+        k.grid([1]);
+        let (x, d) = (k.global(x, row_major(64, 128)), k.global(d, row_major(64, 128)));
+        let e = k.global(e, row_major(64, 128));
+        let outbox = k.outbox::<f32, 1, 2, 1>().by_threads(true);
+        k.specialize(
+            producer(40, |_| ()),
+            consumers::<1, _>(160, |c| {
+                k.for_(4, |j| {
+                    let tile = || x.tile_of(c.group(), 0, j).load::<f32, 1, 2, Row>();
+                    c.add(&outbox, [tile()], |_| d.tile(0, j));
+                    c.store(&outbox, [tile() * 2.0], |_| e.tile(0, j));
+                });
+            }),
+        );
+    })
+    .unwrap();
+    crate::assemble::kernel(&kernel);
+    let x: Vec<f32> = (0..64 * 128).map(|at| (at % 101) as f32).collect();
+    everywhere(|device| {
+        let on_device = device.upload(&x).unwrap();
+        let mut d = device.upload(&vec![7.0f32; x.len()]).unwrap();
+        let mut e = device.upload(&vec![f32::NAN; x.len()]).unwrap();
+        device.launch(&kernel, (&on_device, &mut d, &mut e)).unwrap();
+        let added: Vec<f32> = x.iter().map(|x| x + 7.0).collect();
+        let doubled: Vec<f32> = x.iter().map(|x| x * 2.0).collect();
+        assert!(device.download(&d).unwrap() == added, "the sums differ");
+        assert!(device.download(&e).unwrap() == doubled, "the stored elements differ");
+    });
+}
+
+/// Tiles that start at any column, in a matrix whose rows end in the middle of a unit of 16 bytes.
+#[test]
+fn stores_at_any_column() {
+    type Args = (In<f32>, Out<bf16>, u32, u32, u32);
+    fn kernel<const W: usize, const SLOTS: usize>(at: Option<u32>) -> Kernel<Args> {
+        let kernel = Kernel::<Args>::build("send(x, d, n, pitch, col)", Target::SM_90A, |k, args| {
+            let (x, d, n, pitch, col) = args;
+            k.block([256]);
+            k.grid([1]);
+            let (x, d) =
+                (k.global(x, row_major(64, 64)), k.global(d, row_major(128, n).with_row_stride(pitch)));
+            let outbox = k.outbox::<bf16, W, SLOTS, 1>();
+            k.specialize(
+                producer(40, |_| ()),
+                consumers::<1, _>(160, |c| {
+                    let store = |row, col| {
+                        let tile = x.tile_of(c.group(), 0, 0).load::<f32, 1, 4, Row>();
+                        c.store(&outbox, [tile], |_| d.tile_at(row, col));
+                    };
+                    // Copies from the slots precede the stores by threads.
+                    store(64, Val::from(0));
+                    store(0, at.map_or(col, Val::from));
+                }),
+            );
+        });
+        let kernel = kernel.unwrap();
+        crate::assemble::kernel(&kernel);
+        kernel
+    }
+    let (n, pitch) = (77, 80);
+    let x: Vec<f64> = (0..64 * 64).map(|at| (at % 101) as f64).collect();
+    for col in [10u32, 16, 74] {
+        for kernel in
+            [kernel::<4, 1>(None), kernel::<2, 2>(None), kernel::<4, 1>(Some(col)), kernel::<2, 2>(Some(col))]
+        {
+            let found = everywhere(|device| {
+                let x = device.upload(&typed::<f32>(&x)).unwrap();
+                let mut d = device.upload(&typed::<bf16>(&vec![CANARY; 128 * pitch])).unwrap();
+                device.launch(&kernel, (&x, &mut d, n as u32, pitch as u32, col)).unwrap();
+                numbers(device.download(&d).unwrap())
+            });
+            let element = |at: usize| {
+                let (row, col, first) =
+                    (at / pitch, at % pitch, if at < 64 * pitch { col as usize } else { 0 });
+                if col < n && (first..first + 64).contains(&col) {
+                    x[row % 64 * 64 + col - first]
+                } else {
+                    CANARY
+                }
+            };
+            let expected: Vec<f64> = (0..128 * pitch).map(element).collect();
+            assert_same(&format!("column {col}"), &found, &expected, pitch);
+        }
+    }
+}

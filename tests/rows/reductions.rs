@@ -4,7 +4,8 @@ use super::matrix::{Shape, assembled, check, mixed, row};
 use warpwright::{
     kernels::{ColumnReduction, Reduction, RowReduction},
     prelude::*,
-    run::{Arch, Device, Simulator},
+    run::{Device, Simulator},
+    sim::Arch,
 };
 
 const TARGET: Target = Target::SM_90A;

@@ -2,6 +2,7 @@
 
 use super::{
     BatchedGemmArgs, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmSum, GemmTile, GroupedGemmArgs,
+    MatrixOrder,
     problem::{Batches, Matrices, Problem},
 };
 use crate::{
@@ -146,6 +147,9 @@ impl Gemm {
     /// Builds the kernel that computes a gated product, f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has
     /// n columns. With [`Activation::Silu`](super::Activation::Silu), this is SwiGLU ([Shazeer 2020](https://arxiv.org/abs/2002.05202)).
     ///
+    /// With `wgmma` and a row-major B, the size of n elements must be a multiple of 16 bytes, because copies begin at the columns of B₂; every
+    /// launch checks this.
+    ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel), except that every activation is supported, and an error for tiles other than 64×128
     /// and 128×128 (on targets other than sm_90a, 128×128 and 128×256), for `parts` other than 1, and for clusters of several rows of
@@ -160,6 +164,9 @@ impl Gemm {
     {
         let kernel = format!("{}(a, lda, b, ldb, d, ldd, m, n, k)", self.name::<T, D>("_gated"));
         Kernel::<GemmArgs<T, D>>::build(&kernel, self.target, |k, (a, lda, b, ldb, d, ldd, m, n, length)| {
+            if self.has_wgmma() && self.b == MatrixOrder::Row {
+                let _ = n.multiple_of(16 / T::SIZE);
+            }
             let problem = Problem::one(*self, true, (a, lda), (b, ldb), (d, ldd), [m, n, length]);
             k.describe(format!("D = f(A·B₁) ⊙ (A·B₂): {}", self.matrices::<T, D>()));
             match self.check(T::SIZE) {

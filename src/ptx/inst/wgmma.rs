@@ -189,6 +189,11 @@ impl<'k> Builder<'k> {
         self.body().wgmma_groups += 1;
     }
 
+    /// Returns the number of instructions emitted so far by which threads may load from shared memory.
+    pub(crate) fn shared_loads(self) -> u32 {
+        self.body().shared_loads
+    }
+
     /// Returns the number of groups committed so far.
     pub(crate) fn wgmma_groups(self) -> u32 {
         self.body().wgmma_groups
@@ -221,6 +226,15 @@ impl<'k> Builder<'k> {
         }
         // At most 7 groups can be excepted.
         self.wgmma_wait_group(self.wgmma_groups().saturating_sub(group).min(7));
+    }
+
+    /// Returns the emitted loops whose next iterations overwrite these values, each once.
+    pub(crate) fn loops_of<A: Scalar>(self, values: &[Val<'k, A>]) -> Vec<u32> {
+        let body = self.body();
+        let mut loops: Vec<_> = values.iter().filter_map(|value| body.loop_of(value.reg()?.0)).collect();
+        loops.sort_unstable();
+        loops.dedup();
+        loops
     }
 
     /// Emits `mnemonic d, a, b, …` in place of D, whose registers the innermost loop must carry.

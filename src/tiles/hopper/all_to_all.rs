@@ -27,8 +27,8 @@ impl<T: TensorElement, const P: usize> fmt::Debug for AllToAll<'_, T, P> {
 
 impl<'k> Persistent<'k> {
     /// Allocates the shared memory for exchanges of `P` columns of subtiles among the [parts](Persistent::part) of a tile:
-    /// `tiles.all_to_all::<f32, 4>()`. All threads of the cluster must execute the emitted code. The call does not compile unless elements
-    /// have 32 bits.
+    /// `tiles.all_to_all::<f32, 4>()`. All threads of the cluster must execute the emitted code. The builder rejects the call in an emitted
+    /// loop. The call does not compile unless elements have 32 bits.
     #[track_caller]
     pub fn all_to_all<T: Arithmetic + TensorElement<Word = T>, const P: usize>(self) -> AllToAll<'k, T, P> {
         let k = self.kernel();

@@ -2,7 +2,10 @@
 
 use std::{fmt, marker::PhantomData, panic::Location};
 
-use super::{ring::WARPS, roles::Consumer};
+use super::{
+    ring::{WARPS, initialized_once},
+    roles::Consumer,
+};
 use crate::{
     ptx::{Builder, Mbarrier, ProxySpace, Ptr, Scope, Shared, Val, Var, quotient, remainder},
     tensor::TensorElement,
@@ -63,7 +66,7 @@ impl<T: TensorElement, const H: usize, const W: usize, const C: usize> fmt::Debu
 
 impl<'k> Builder<'k> {
     /// Allocates an assembly of `H`×`W` subtiles that `C` consumer warpgroups write together: `k.assembly::<bf16, 8, 4, 2>()`. `H` must be
-    /// 4`C`. All threads of the block must execute the emitted code.
+    /// 4`C`. All threads of the block must execute the emitted code. The builder rejects an assembly that is created in an emitted loop.
     #[track_caller]
     pub fn assembly<T: TensorElement, const H: usize, const W: usize, const C: usize>(
         self,
@@ -71,6 +74,7 @@ impl<'k> Builder<'k> {
         const { assert!(H == 4 * C, "each warpgroup writes 64 rows") };
         let k = self;
         let _located = k.locate(Location::caller());
+        initialized_once(k, "an assembly");
         let bytes = SLOTS * St::<'k, T, H, W>::BYTES;
         let base = k.shared_aligned(bytes, St::<'k, T, H, W>::alignment(k));
         let full = k.mbarriers(SLOTS);
@@ -95,8 +99,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, const C: usize> Assem
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Writes this warp's 16 of the warpgroup's 64 rows to the next tile. `wgmma`s that read the previous contents of the tile must be
-    /// complete.
+    /// Writes this warp's 16 of the warpgroup's 64 rows to the next tile. This warpgroup must have finished reading the previous tile: its
+    /// `wgmma`s must be complete, because other warpgroups overwrite that tile after this contribution has arrived.
     #[track_caller]
     pub fn contribute<T, U, const H: usize, const W: usize>(
         self,

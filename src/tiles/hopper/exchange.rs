@@ -3,7 +3,7 @@
 use std::{array, fmt, panic::Location};
 
 use super::{
-    ring::WARPS,
+    ring::{WARPS, initialized_once},
     roles::Consumer,
     schedule::{Blocks, Persistent},
 };
@@ -51,6 +51,7 @@ impl<'k> Persistent<'k> {
         debug_assert!(registers.is_multiple_of(VECTOR), "registers are exchanged in vectors of 4");
         let (k, blocks) = (self.kernel(), self.same_tile());
         let _located = k.locate(Location::caller());
+        initialized_once(k, "an exchange among blocks");
         let received = k.shared_aligned::<u8>(blocks.count * bytes(registers), 16).cast();
         let barriers = k.mbarriers(2);
         let [full, empty] = [0, 1].map(|at| barriers.at(at).scope(MemoryScope::Cluster));

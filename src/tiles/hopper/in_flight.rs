@@ -44,6 +44,8 @@ pub struct InFlight<'k, R> {
     tile: R,
     /// The number of groups that the kernel had committed after the last `wgmma`; `None` if there is no `wgmma`.
     group: Option<u32>,
+    /// The loops that overwrite registers of A in their next iterations, each with the number of the last group that reads them.
+    operands: Vec<(u32, u32)>,
     /// Whether the sum is logically zero but its registers have not been cleared, because the first `wgmma` overwrites them.
     is_zero: bool,
 }
@@ -126,7 +128,18 @@ impl<'k, C: TensorElement, const N: usize, const H: usize> Accumulators<'k> for 
 impl<'k, R> InFlight<'k, R> {
     /// Returns the tile of an accumulator without `wgmma`s in flight.
     pub(super) fn complete(k: Builder<'k>, tile: R) -> Self {
-        Self { k, tile, group: None, is_zero: false }
+        Self { k, tile, group: None, operands: Vec::new(), is_zero: false }
+    }
+
+    /// Returns whether the next iteration of the innermost loop overwrites registers that the `wgmma`s read.
+    pub(super) fn reads_registers_of_loop(&self) -> bool {
+        let innermost = self.k.body().innermost_loop();
+        self.operands.iter().any(|&(of_loop, _)| of_loop == innermost)
+    }
+
+    /// Records that no `wgmma` is in flight.
+    pub(super) fn forget_operands(&mut self) {
+        self.operands.clear();
     }
 
     /// Waits until the `wgmma`s are complete and returns the tile. `wgmma`s that were started later remain in flight, up to seven groups.
@@ -242,16 +255,23 @@ macro_rules! products {
                     assert!(A::SIZE <= 4, "`wgmma` has no f64: multiply register tiles");
                     assert!(N <= 16, "expected at most 256 columns: split the tile");
                 }
-                let Self { k, tile, is_zero, .. } = self;
+                let Self { k, tile, mut operands, is_zero, .. } = self;
                 let split: fn($tiles) -> Vec<Rt<'k, C, 1, N, Row>> = $split;
                 let join: fn(Vec<Rt<'k, C, 1, N, Row>>) -> $tiles = $join;
                 let words = split(tile).iter().map(|tile| tile.words()).collect();
                 let _located = k.locate(Location::caller());
+                let a = a.in_registers(k);
                 let words = multiply::<A, B, C>(k, 16 * N, words, is_zero, &a, &b);
+                let group = k.wgmma_groups();
+                if let Factor::Registers(a) = &a {
+                    let loops = k.loops_of(a);
+                    operands.retain(|(of_loop, _)| !loops.contains(of_loop));
+                    operands.extend(loops.into_iter().map(|of_loop| (of_loop, group)));
+                }
                 let tiles = words.iter().map(|words| {
                     Rt::of_registers(k, words.iter().map(|word| word.in_register(k)).collect())
                 });
-                InFlight { k, tile: join(tiles.collect()), group: Some(k.wgmma_groups()), is_zero: false }
+                InFlight { k, tile: join(tiles.collect()), group: Some(group), operands, is_zero: false }
             }
         }
     };
@@ -327,6 +347,7 @@ impl<'k, R: Accumulators<'k>> State<'k> for InFlight<'k, R> {
             self.clear();
         }
         visitor.group(&mut self.group);
+        visitor.operands(&mut self.operands);
         visitor.in_flight(&mut self.tile);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::matrix::{Descriptors, SharedMatrix, sealed};
 use crate::{
-    ptx::Val,
+    ptx::{Builder, Val},
     tensor::TensorElement,
     tiles::{Filled, Row, Rt, SharedSwizzle, St, registers::Registers},
 };
@@ -12,6 +12,19 @@ pub(super) enum Factor<'k, T: TensorElement> {
     Shared(Descriptors<'k>),
     /// The registers of a row tile, four for each step.
     Registers(Vec<Val<'k, T::Word>>),
+}
+
+impl<'k, T: TensorElement> Factor<'k, T> {
+    /// Moves constants to registers.
+    #[track_caller]
+    pub(super) fn in_registers(self, k: Builder<'k>) -> Self {
+        match self {
+            Self::Registers(words) => {
+                Self::Registers(words.iter().map(|word| Val::from_reg(word.in_register(k), k)).collect())
+            }
+            shared => shared,
+        }
+    }
 }
 
 /// A left operand in registers that several warpgroup MMAs can read; each warp owns 16 rows of `K` subtiles. The tile can no longer be

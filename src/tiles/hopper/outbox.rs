@@ -64,7 +64,8 @@ impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, 
 impl<'k, const C: usize> Consumer<'k, C> {
     /// Converts the warpgroup's tiles (blocks of 64 rows, of which each warp owns 16) and starts copying them to global memory. `to(b)`
     /// returns the destination of block `b`, a tile of 64 rows (or the number set with [`Outbox::first_rows`]) and 16 · `N` columns.
-    /// Elements past the edges are not written.
+    /// Elements past the edges are not written. Threads store the elements, as with [`Outbox::by_threads`], if the first column of the
+    /// destination is not known to be a multiple of 16 bytes.
     ///
     /// All threads of the warpgroup must execute the emitted code. The copies complete before the kernel ends. The columns of a slot must
     /// divide those of the tiles, and the number of slot-sized parts in `tiles` must be a multiple of `SLOTS`; other sizes do not compile.
@@ -116,7 +117,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
 
     /// Converts the warpgroup's tiles as [`store`](Self::store) does, and adds them to global memory. Elements are added atomically, in
     /// unspecified order. The builder rejects elements of type f64 and `i64`, which tensor copies cannot add, and the call unless the length
-    /// of the rows in global memory is known to be a multiple of 16 bytes.
+    /// of the rows in global memory and the first column of the destination are known to be multiples of 16 bytes.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn add<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(
@@ -194,14 +195,21 @@ impl<'k, const C: usize> Consumer<'k, C> {
             }
             let (to, col) = (to(block as u32), (part * W) as u32 * T::SUBTILE_LENGTH);
             let size = [outbox.rows, N as u32 * 16];
-            if outbox.by_threads && op.is_none() {
-                group.sync();
-                store_rows(self, &staged, &to.view(size), outbox.rows, col);
+            let by_threads = outbox.by_threads && op.is_none();
+            if !by_threads {
+                k.fence_proxy_async(ProxySpace::Shared);
+            }
+            group.sync();
+            let view = to.view(size);
+            if by_threads || (op.is_none() && !view.starts_at_unit()) {
+                store_rows(self, &staged, &view, outbox.rows, col);
+                if SLOTS > 1 {
+                    // An empty group: the wait for the next slot counts one group per slot.
+                    k.if_(issues, || k.cp_async_bulk_commit_group());
+                }
                 continue;
             }
-            k.fence_proxy_async(ProxySpace::Shared);
-            group.sync();
-            let ends = to.view(size).row_ends();
+            let ends = view.row_ends();
             if op.is_some() && ends.is_some() {
                 k.refuse(format!(
                         "expected rows known to be a multiple of 16 bytes, which tensor copies add as a whole: declare the columns a multiple of {} of {}",
@@ -214,7 +222,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
             k.if_(issues & copied, || to.store_boxes(op, &staged, size, col));
             k.if_(issues, || k.cp_async_bulk_commit_group());
             if let Some(ends) = ends {
-                store_ends(group, &staged, &to.view(size), &ends, outbox.rows, col);
+                store_ends(group, &staged, &view, &ends, outbox.rows, col);
             }
         }
     }

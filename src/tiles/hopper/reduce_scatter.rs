@@ -33,7 +33,8 @@ impl<'k> Persistent<'k> {
     /// [parts](Persistent::part) of a tile. Each block receives the totals of `P` columns of subtiles:
     /// `tiles.reduce_scatter::<f32, 1, 8, 4>()` for two parts. All threads of the cluster must execute the emitted code.
     ///
-    /// The builder rejects the call unless `N` is `P` times the number of parts. The call does not compile unless elements have 32 bits.
+    /// The builder rejects the call in an emitted loop, and unless `N` is `P` times the number of parts. The call does not compile unless
+    /// elements have 32 bits.
     #[track_caller]
     pub fn reduce_scatter<
         T: Arithmetic + TensorElement<Word = T>,
@@ -76,7 +77,8 @@ impl<'k> Consumer<'k, 1> {
         let _located = k.locate(Location::caller());
         let words: Vec<_> = tiles.iter().map(Rt::words).collect();
         let of_block = |block: usize| {
-            let words = words.iter().flat_map(|words| &words[block * P * REGISTERS..][..P * REGISTERS]);
+            let first = block * P * REGISTERS;
+            let words = words.iter().flat_map(|words| words.iter().skip(first).take(P * REGISTERS));
             words.copied().collect()
         };
         let received = self.exchange(&through.exchange, of_block);

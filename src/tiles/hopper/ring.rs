@@ -1,6 +1,6 @@
 //! Rings of stages that a producer fills with tensor copies and that consumers read.
 
-use std::{fmt, marker::PhantomData, panic::Location};
+use std::{cell::Cell, fmt, marker::PhantomData, panic::Location};
 
 use super::{
     in_flight::{Accumulators, InFlight},
@@ -35,12 +35,31 @@ pub struct Ring<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> {
     parity: Var<'k, u32>,
     /// The line that creates the ring.
     created: &'static Location<'static>,
+    /// The last call that reads stages.
+    read: Cell<Option<Read>>,
     tiles: PhantomData<Tiles>,
+}
+
+/// A call that reads stages of a ring.
+#[derive(Clone, Copy)]
+struct Read {
+    in_turns: bool,
+    at: &'static Location<'static>,
 }
 
 impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> fmt::Debug for Ring<'k, Tiles, N, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Ring of {N} stages of {} bytes for {C} warpgroups", Tiles::STAGE_BYTES)
+    }
+}
+
+/// Rejects barriers in an emitted loop: its next iteration would initialize them while threads and copies of the previous one use them.
+#[track_caller]
+pub(super) fn initialized_once(k: Builder<'_>, what: &str) {
+    if k.in_loop() {
+        k.refuse(format!(
+            "expected {what} that is created outside of emitted loops, found one in a loop, which would initialize barriers in use"
+        ));
     }
 }
 
@@ -50,7 +69,7 @@ pub(in crate::tiles) const WARPS: u32 = 4;
 impl<'k> Builder<'k> {
     /// Creates a ring of `N` stages for `C` consumer warpgroups: `k.ring::<(St<bf16, 8, 4>, St<bf16, 16, 4>), 4, 2>()`. All threads of the
     /// block (in a kernel with clusters, of the cluster) must execute the emitted code, which initializes the barriers and synchronizes the
-    /// threads.
+    /// threads. The builder rejects a ring that is created in an emitted loop; a ring that is created before a loop can be used in it.
     #[track_caller]
     pub fn ring<Tiles: StageTiles<'k>, const N: usize, const C: usize>(self) -> Ring<'k, Tiles, N, C> {
         let blocks = self.cluster_shape().map(|_| Blocks::all(self.this_cluster().blocks()));
@@ -74,6 +93,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
     #[track_caller]
     fn new(k: Builder<'k>, blocks: Option<Blocks<'k>>) -> Self {
         const { assert!(N >= 1 && C >= 1, "a ring has at least one stage and one consumer") };
+        initialized_once(k, "a ring");
         let blocks = blocks.filter(|blocks| blocks.count > 1);
         let bytes = u32::try_from(N as u64 * u64::from(Tiles::STAGE_BYTES)).unwrap_or(u32::MAX);
         let base = k.shared_aligned(bytes, STAGE_ALIGN);
@@ -91,7 +111,17 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
             None => k.this_block().sync(),
         }
         let created = k.here();
-        Self { k, base, barriers, blocks, stage: k.var(0), parity: k.var(0), created, tiles: PhantomData }
+        Self {
+            k,
+            base,
+            barriers,
+            blocks,
+            stage: k.var(0),
+            parity: k.var(0),
+            created,
+            read: Cell::new(None),
+            tiles: PhantomData,
+        }
     }
 }
 
@@ -176,7 +206,20 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         RingId { register: self.stage.register(), created: self.created }
     }
 
-    /// Advances by this number of stages.
+    /// Records a call that reads stages. Rejects a second one if either of them reads in turns, because the number of a turn is also that of
+    /// its stages.
+    #[track_caller]
+    fn read(&self, in_turns: bool) {
+        let read = Read { in_turns, at: self.k.here() };
+        if let Some(before) = self.read.replace(Some(read)).filter(|before| before.in_turns || in_turns) {
+            self.k.refuse(format!(
+                "expected a single call that reads a ring in turns, because the number of the turn determines the stages, found another after that of {}",
+                before.at
+            ));
+        }
+    }
+
+    /// Moves to the stage with this number.
     #[track_caller]
     fn move_to(&self, number: Val<'k, u32>) {
         if N.is_power_of_two() {
@@ -199,14 +242,24 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         let state = (InFlight::complete(k, sum), Val::from(0));
         let (sum, last) = k.fold(count, state, |i, (sum, previous)| {
             let (tiles, stage) = self.receive_next();
-            let sum = k.unlocated(|| work(sum, &tiles));
+            let (groups, loads) = (k.wgmma_groups(), k.shared_loads());
+            let mut sum = k.unlocated(|| work(sum, &tiles));
+            // Without a group that is certain to have been committed in this iteration, the newest one may read the previous stage. The
+            // next iteration may overwrite registers that products read.
+            let may_remain = N > 1 && k.wgmma_groups() > groups && !sum.reads_registers_of_loop();
+            k.wgmma_wait_group(may_remain.into());
+            if !may_remain {
+                sum.forget_operands();
+            }
+            if k.shared_loads() > loads {
+                // Copies must not overtake loads of the stage, as in `release_loaded`.
+                k.fence_proxy_async(ProxySpace::Shared);
+                k.warp().sync();
+            }
             if N == 1 {
                 // The next tiles arrive in the same stage.
-                k.wgmma_wait_group(0);
                 self.release_if(true.into(), stage);
             } else {
-                // The products of the previous stage are complete.
-                k.wgmma_wait_group(1);
                 self.release_if(i.gt(0), previous);
             }
             (sum, stage)
@@ -273,7 +326,10 @@ impl<'k> Producer<'k> {
 impl<'k, const C: usize> Consumer<'k, C> {
     /// Accumulates the MMAs of `count` stages of the ring and returns the sum. `work` is called once, or not at all if `count` is known to
     /// be 0; it borrows a stage and adds the stage's `wgmma`s to those in flight. If the ring has several stages, the `wgmma`s of one stage
-    /// remain in flight while the consumer waits for the next stage.
+    /// remain in flight while the consumer waits for the next stage, unless they read A from registers of the iteration, or `work` starts
+    /// them in a loop or a branch, which may start none.
+    ///
+    /// `work` may also load elements of the stage to registers; a proxy fence then orders the loads before the next copies to the stage.
     #[track_caller]
     pub fn run<Tiles: StageTiles<'k>, R: Accumulators<'k>, const N: usize>(
         self,
@@ -284,11 +340,15 @@ impl<'k, const C: usize> Consumer<'k, C> {
     ) -> R {
         let count = count.into();
         let _located = ring.k.locate(Location::caller());
+        ring.read(false);
         ring.accumulate(count, sum, work, || ())
     }
 
     /// Waits for this warpgroup's turn and then accumulates as [`run`](Self::run) does. Only one warpgroup reads each stage. `count` must
     /// be the same in every turn.
+    ///
+    /// The number of the turn determines the stages. The builder therefore rejects a second call with the same turns, other calls that read
+    /// stages of the ring, and emitted loops around or in the loop over the tiles.
     #[track_caller]
     pub fn run_in_turn<Tiles: StageTiles<'k>, R: Accumulators<'k>, const N: usize>(
         self,
@@ -301,6 +361,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
     ) -> R {
         let count = count.into();
         let _located = ring.k.locate(Location::caller());
+        ring.read(true);
         // The barrier of a stage distinguishes only two phases, so a warpgroup must not wait for a phase before the previous one has been
         // awaited.
         turns.wait(self, turn);
@@ -322,6 +383,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
     ) -> S {
         let (k, count) = (ring.k, count.into());
         let _located = k.locate(Location::caller());
+        ring.read(false);
         k.fold(count, state, |i, state| {
             let (tiles, stage) = ring.receive_next();
             let state = k.unlocated(|| work(i, state, &tiles));
@@ -338,6 +400,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         ring: &Ring<'k, Tiles, N, C>,
     ) -> Received<'k, Tiles> {
         let _located = ring.k.locate(Location::caller());
+        ring.read(false);
         let (tiles, stage) = ring.receive_next();
         Received::new(ring.k, ring.id(), tiles, stage)
     }

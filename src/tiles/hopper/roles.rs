@@ -2,7 +2,7 @@
 
 use std::{fmt, panic::Location};
 
-use crate::ptx::{Builder, Scope, Val, WarpGroup};
+use crate::ptx::{Builder, Entry, Scope, Val, WarpGroup};
 
 /// The thread that fills rings: the first thread of the producer warpgroup. It alone executes the producer's code, which therefore must not
 /// synchronize threads.
@@ -85,8 +85,8 @@ pub fn consumers<'k, const C: usize, F: FnOnce(Consumer<'k, C>)>(registers: u32,
 impl<'k> Builder<'k> {
     /// Divides the block of 128·(1 + C) threads into a producer warpgroup (the first) and `C` consumer warpgroups, and redistributes
     /// registers among them (`setmaxnreg`: multiples of 8 from 24 to 256). Requires sm_90a, sm_100a or sm_120a. The builder rejects blocks
-    /// of another size, block-wide barriers in either role, roles that require more registers than the block has, and a producer with more
-    /// registers per thread than threads have at launch.
+    /// of another size, block-wide barriers and returns in either role, roles that require more registers than the block has (fewer with
+    /// [`max_registers`](Self::max_registers)), and a producer with more registers per thread than threads have at launch.
     ///
     /// At the end, all blocks of a cluster wait for each other, because stages are filled and released across blocks.
     #[doc(alias = "setmaxnreg")]
@@ -107,7 +107,14 @@ impl<'k> Builder<'k> {
                     "expected a block of {expected} threads for a producer and {C} consumer warpgroups, found {found}"
                 ));
         }
-        let limit = (REGISTERS / expected / 8 * 8).min(MOST_REGISTERS);
+        let Entry { min_blocks, max_registers, .. } = k.body().entry;
+        if let Some(found) = min_blocks.filter(|&blocks| blocks != 1) {
+            k.refuse(format!(
+                "expected roles in a kernel with `min_blocks(1)`, whose registers they share, found `min_blocks({found})`"
+            ));
+        }
+        let declared = max_registers.map_or(MOST_REGISTERS, |most| most / 8 * 8);
+        let limit = (REGISTERS / expected / 8 * 8).min(declared).min(MOST_REGISTERS);
         // If the roles required more registers than the block has, `setmaxnreg.inc` would wait forever.
         let (launched, found) = (
             limit * (1 + C as u32),
@@ -128,6 +135,8 @@ impl<'k> Builder<'k> {
         }
         // ptxas must know the number of registers per thread before the redistribution: the maximum for one resident block.
         k.min_blocks(1);
+        k.body().has_roles = true;
+        k.body().in_role = true;
         let group = k.warp_group();
         let index = group.rank();
         k.if_else(
@@ -147,6 +156,7 @@ impl<'k> Builder<'k> {
                 k.cp_async_bulk_wait_group_read(0);
             },
         );
+        k.body().in_role = false;
         if k.cluster_shape().is_some() {
             k.this_cluster().sync();
         };

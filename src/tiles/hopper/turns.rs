@@ -1,8 +1,11 @@
 //! Consumer warpgroups that take turns, so that one multiplies while another stores its result.
 
-use std::{fmt, panic::Location};
+use std::{cell::Cell, fmt, panic::Location};
 
-use super::{ring::WARPS, roles::Consumer};
+use super::{
+    ring::{WARPS, initialized_once},
+    roles::Consumer,
+};
 use crate::ptx::{Builder, Mbarrier, Val, Var, quotient};
 
 /// The order in which `C` consumer warpgroups read the stages of a ring. In its turn, a warpgroup reads all stages of one tile.
@@ -12,6 +15,8 @@ pub struct Turns<'k, const C: usize> {
     k: Builder<'k>,
     /// One barrier per warpgroup; it completes a phase when the warpgroup's turn begins.
     barriers: Mbarrier<'k>,
+    /// The call that takes turns.
+    taken: Cell<Option<&'static Location<'static>>>,
 }
 
 impl<const C: usize> fmt::Debug for Turns<'_, C> {
@@ -27,24 +32,39 @@ pub struct Turn<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Creates turns for `C` consumer warpgroups. All threads of the block must execute the emitted code.
+    /// Creates turns for `C` consumer warpgroups. All threads of the block must execute the emitted code. The builder rejects turns that are
+    /// created in an emitted loop.
     #[track_caller]
     pub fn turns<const C: usize>(self) -> Turns<'k, C> {
         let k = self;
         let _located = k.locate(Location::caller());
+        initialized_once(k, "turns");
         let barriers = k.mbarriers(C as u32);
         k.if_(k.this_block().thread().eq(0), || {
             (0..C as u32).for_each(|group| barriers.at(group).init(WARPS));
         });
         k.this_block().sync();
-        Turns { k, barriers }
+        Turns { k, barriers, taken: Cell::new(None) }
     }
 }
 
 impl<'k, const C: usize> Turns<'k, C> {
-    /// Waits for a turn. The first turn requires no signal.
+    /// Waits for a turn. The first turn requires no signal. Rejects a second call, and loops other than that over the tiles, in which the
+    /// number of the turn would not be the number of earlier turns.
     #[track_caller]
     pub(super) fn wait(&self, c: Consumer<'k, C>, turn: Turn<'k>) {
+        let k = self.k;
+        if let Some(before) = self.taken.replace(Some(k.here())) {
+            k.refuse(format!(
+                "expected a single call that takes turns, because it passes the turn on, found another after that of {before}"
+            ));
+        }
+        let loops = k.body().uniform.loop_depth();
+        if loops > 1 {
+            k.refuse(format!(
+                "expected a turn in a single emitted loop, which is over the tiles, found one in {loops} loops"
+            ));
+        }
         // In round r, a warpgroup waits for phase r, which completes when the previous warpgroup has had its turn. Warpgroup 0 waits for
         // phase r − 1, the last turn of round r − 1; in round 0, it need not wait: phase −1, of parity 1, counts as complete.
         self.wait_in_round(c, quotient(turn.number, C as u32));
@@ -106,9 +126,11 @@ impl<const C: usize> fmt::Debug for Baton<'_, C> {
 }
 
 impl<'k> Builder<'k> {
-    /// Creates a baton, which the consumer warpgroup with rank 0 takes first. All threads of the block must execute the emitted code.
+    /// Creates a baton, which the consumer warpgroup with rank 0 takes first. All threads of the block must execute the emitted code. The
+    /// builder rejects a baton that is created in an emitted loop.
     #[track_caller]
     pub fn baton<const C: usize>(self) -> Baton<'k, C> {
+        initialized_once(self, "a baton");
         Baton { turns: self.turns(), round: self.var(0) }
     }
 }
