@@ -181,7 +181,8 @@ typedef struct warpwright_tensor {
 static inline uint64_t warpwright_tensor_stride(const warpwright_tensor *tensor, uint32_t i) {
     uint64_t bytes = warpwright_mul(tensor->strides[i], tensor->element_bytes);
     if (tensor->dims[i + 1] != 1) return bytes;
-    /* There is no second coordinate, so any stride will do. */
+    /* There is no second coordinate, so any stride that a map may have will do: at most 2^40 - 16. */
+    if (bytes > 1099511627760u) return 1099511627760u;
     return bytes == 0 ? 16 : warpwright_mul(warpwright_ceil_div(bytes, 16), 16);
 }
 

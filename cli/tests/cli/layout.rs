@@ -198,7 +198,7 @@ fn a_mistake_in_any_expression_writes_nothing() {
 #[cfg(unix)]
 #[test]
 fn the_reader_may_close_the_pipe() {
-    for arguments in [["layout", "--table", "(512,512)"], ["draw", "layout", "(64,64)"]] {
+    for arguments in [["layout", "--table", "(512,512)"], ["draw", "layout", "(32,32):(1,32)"]] {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let status = std::process::Command::new(env!("CARGO_BIN_EXE_warpwright"))
