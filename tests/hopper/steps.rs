@@ -32,7 +32,7 @@ fn kernel<const N: usize>(work: Work<'_>) -> Result<Kernel<Args>, BuildError> {
         let ring = k.ring::<(Square<'_>, Square<'_>), N, 1>();
         k.specialize(
             producer(40, |p| {
-                p.run(&ring, steps, |step, stage| stage.fill((a.tile(i, step), b.tile(j, step))))
+                p.run(&ring, steps, |step, stage| stage.fill((a.tile(i, step), b.tile(j, step))));
             }),
             consumers::<1, _>(160, |c| {
                 let step = k.var(0);
