@@ -8,6 +8,7 @@
 mod carried;
 mod condition;
 mod rule;
+mod thread_index;
 mod tracker;
 
 use std::{cmp::Ordering, fmt};

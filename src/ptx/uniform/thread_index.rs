@@ -1,0 +1,121 @@
+//! Integers derived from the thread index, and how uniform their bits are.
+
+use super::{Uniformity, rule::Operation};
+use crate::ptx::operand::Operand;
+
+/// An integer derived from the thread index: for `scale <= b <= limit`, its bits from `b` up are the same in runs of
+/// `2^(b - scale)` threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ThreadIndex {
+    pub(super) scale: i32,
+    pub(super) limit: i32,
+    /// Whether it is the thread index itself.
+    pub(super) whole: bool,
+    /// Whether its five lowest bits are the number of the lane.
+    pub(super) lane: bool,
+}
+
+/// The number of lanes of a warp, and the maximum number of threads of a block.
+pub(super) const LANES: u64 = 32;
+const MOST_THREADS: u32 = 1024;
+
+impl ThreadIndex {
+    /// The index of the thread in the block, or in a part of the block that starts at a multiple of every power of two below
+    /// its length.
+    pub(super) const WHOLE: Self = Self { scale: 0, limit: 32, whole: true, lane: true };
+
+    /// Returns the uniformity of the bits from `bit` up.
+    fn above(self, bit: i32) -> Uniformity {
+        let run = bit.min(self.limit) - self.scale;
+        Uniformity::Threads(if run > 0 { 1 << run.min(16) } else { 1 })
+    }
+
+    fn shifted(self, by: i32) -> Self {
+        let (scale, limit) = (self.scale + by, self.limit.saturating_add(by));
+        Self { scale, limit, whole: self.whole && by == 0, lane: self.lane && by == 0 }
+    }
+
+    /// Returns an integer whose bits from `bits` up are copies of the bit below.
+    fn with_sign(self, bits: u32) -> Self {
+        let whole = self.whole && bits > MOST_THREADS.ilog2();
+        Self { whole, ..self.limited(bits.saturating_sub(1)) }
+    }
+
+    fn limited(self, limit: u32) -> Self {
+        Self { limit: self.limit.min(limit as i32), whole: false, ..self }
+    }
+
+    /// Returns the uniformity of the result of an operation on this integer and constants, and the integer that the result is.
+    pub(super) fn operated(
+        self,
+        operation: Operation,
+        rest: &[Operand<'_>],
+    ) -> Option<(Uniformity, Option<Self>)> {
+        let constant = |i: usize| rest.get(i).and_then(Operand::immediate_bits);
+        let whole = |n: u64| if self.whole { u32::try_from(n).ok().filter(|&n| n > 0) } else { None };
+        let parted = |lane: bool| Self { whole: false, lane: self.lane && lane, ..self };
+        let limited = |n: u64, limit: u32| {
+            let lane = self.lane && n.is_multiple_of(LANES);
+            Self { lane, ..self.limited(limit) }
+        };
+        Some(match operation {
+            Operation::Any => return None,
+            Operation::Copy => (Uniformity::NONE, Some(self)),
+            Operation::Convert { signed } => {
+                let converted = signed.map_or(self, |bits| self.with_sign(bits));
+                (Uniformity::NONE, Some(Self { lane: false, ..converted }))
+            }
+            // The sign of 16 bits is the lowest one.
+            Operation::SignedShiftRight => {
+                return self.with_sign(16).operated(Operation::ShiftRight, rest);
+            }
+            Operation::ShiftRight => {
+                let by = constant(0)?.min(64) as i32;
+                (self.above(by), Some(self.shifted(-by)))
+            }
+            Operation::ShiftLeft => (Uniformity::NONE, Some(self.shifted(constant(0)?.min(64) as i32))),
+            Operation::Multiply => {
+                let factor = constant(0)?;
+                if rest.len() > 1 || !factor.is_power_of_two() {
+                    return None;
+                }
+                (Uniformity::NONE, Some(self.shifted(factor.trailing_zeros() as i32)))
+            }
+            Operation::And => {
+                let mask = constant(0)?;
+                (self.above(mask.trailing_zeros() as i32), Some(parted(mask % LANES == LANES - 1)))
+            }
+            Operation::OrXor => (Uniformity::NONE, Some(parted(constant(0)?.is_multiple_of(LANES)))),
+            Operation::Add | Operation::Sub => {
+                let by = constant(0)?;
+                (Uniformity::NONE, Some(limited(by, by.trailing_zeros())))
+            }
+            Operation::Divide => {
+                let by = constant(0)?;
+                if by.is_power_of_two() {
+                    let by = by.trailing_zeros() as i32;
+                    (self.above(by), Some(self.shifted(-by)))
+                } else {
+                    (Uniformity::Threads(whole(by)?), None)
+                }
+            }
+            Operation::Remainder => {
+                let by = constant(0)?;
+                let limit = if by.is_power_of_two() { 64 } else { by.trailing_zeros() };
+                (Uniformity::NONE, Some(limited(by, limit)))
+            }
+            Operation::ExtractBits => {
+                let (from, length) = (constant(0)?.min(64), constant(1)?.min(64));
+                // The extracted number may be signed.
+                let extracted = self.with_sign((from + length) as u32).shifted(-(from as i32));
+                let has_lane = length >= LANES.trailing_zeros().into();
+                (self.above(from as i32), Some(Self { lane: extracted.lane && has_lane, ..extracted }))
+            }
+            // The sign is a higher bit, too.
+            Operation::Less => (self.above(constant(0)?.trailing_zeros().min(15) as i32), None),
+            Operation::LessOrEqual => {
+                (self.above(constant(0)?.wrapping_add(1).trailing_zeros().min(15) as i32), None)
+            }
+        })
+    }
+}
