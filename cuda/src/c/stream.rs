@@ -82,9 +82,7 @@ entries! {
     }
 
     fn cuStreamQuery | cuStreamQuery_ptsz own (stream: Handle) {
-        let stream = Stream::of(stream, own)?;
-        stream.check_wait()?;
-        if stream.is_idle()? { Ok(()) } else { Err(Code::NOT_READY) }
+        if Stream::of(stream, own)?.is_idle()? { Ok(()) } else { Err(Code::NOT_READY) }
     }
 
     fn cuStreamWaitEvent | cuStreamWaitEvent_ptsz own (stream: Handle, event: Handle, flags: u32) {

@@ -75,6 +75,11 @@ impl Mode {
     }
 }
 
+/// Returns whether a capture has begun and not ended.
+pub(crate) fn is_any_open() -> bool {
+    !open().is_empty()
+}
+
 /// Returns an error if an open capture does not allow the calling thread an unsafe call, and invalidates each such capture (CUDA Driver API,
 /// `cuThreadExchangeStreamCaptureMode`).
 pub(crate) fn check_unsafe_call() -> Fallible {

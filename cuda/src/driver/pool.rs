@@ -137,7 +137,7 @@ impl Pool {
     pub(crate) fn attribute(&self, attribute: u32) -> Fallible<u64> {
         let state = self.lock();
         match attribute {
-            1..=3 => Ok(state.switches.get(&attribute).copied().unwrap_or(1)),
+            _ if SWITCHES.contains(&attribute) => Ok(state.switches.get(&attribute).copied().unwrap_or(1)),
             RELEASE_THRESHOLD => Ok(state.threshold),
             RESERVED_MEM_CURRENT => Ok(state.reserved.current),
             RESERVED_MEM_HIGH => Ok(state.reserved.high),
@@ -150,7 +150,7 @@ impl Pool {
     pub(crate) fn set_attribute(&self, attribute: u32, value: u64) -> Fallible {
         let mut state = self.lock();
         match attribute {
-            1..=3 => drop(state.switches.insert(attribute, value)),
+            _ if SWITCHES.contains(&attribute) => drop(state.switches.insert(attribute, value)),
             RELEASE_THRESHOLD => state.threshold = value,
             RESERVED_MEM_HIGH => state.reserved.reset(value)?,
             USED_MEM_HIGH => state.used.reset(value)?,

@@ -372,7 +372,7 @@ impl Stream {
     pub(crate) fn is_idle(&self) -> Fallible<bool> {
         let context = self.context()?;
         context.check()?;
-        self.check_capture()?;
+        self.check_wait()?;
         let mut tickets = self.lock().after.clone();
         tickets.extend(self.last());
         if self.kind == Kind::Legacy {

@@ -13,7 +13,7 @@ use warpwright::{
 use super::{Mask, Size, Sizes};
 use crate::{
     Error,
-    bench::{Fallible, progress::Progress, provenance::Provenance},
+    bench::{Fallible, distinct, progress::Progress, provenance::Provenance},
 };
 use search::fastest;
 
@@ -101,14 +101,11 @@ impl Args {
                     let dropout = None;
                     let sizes =
                         Sizes { batches, heads, kv_heads, length, head_size, value_size, mask, dropout };
-                    let problem = (dtype, sizes);
-                    if !problems.contains(&problem) {
-                        problems.push(problem);
-                    }
+                    problems.push((dtype, sizes));
                 }
             }
         }
-        Ok(problems)
+        Ok(distinct(problems))
     }
 
     /// Writes the table, and returns whether it contains all problems.
