@@ -18,6 +18,7 @@ mod truth;
 mod ptx {
     mod assemble;
     mod branches;
+    mod constants;
     mod coverage;
     mod emitters;
     mod facts;

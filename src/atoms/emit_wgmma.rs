@@ -115,7 +115,8 @@ fn check<'k, D: Scalar, A: Scalar>(
         return Err(format!("{atom}: expected an atom of a warpgroup; `mma` emits this one"));
     }
     fits::<D>(atom, MmaOperand::D, d.len())?;
-    if d.iter().any(Val::is_shared) {
+    let repeats = || (0..d.len()).any(|i| d[..i].iter().any(|other| d[i].has_register_of(other)));
+    if repeats() || d.iter().any(Val::is_shared) {
         return Err(format!(
             "{atom}: expected accumulators in registers of their own, found constants or shared registers: use `wgmma_accumulators`"
         ));

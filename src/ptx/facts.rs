@@ -365,6 +365,15 @@ impl Body {
         self.value(reg).is_some_and(|value| value.local)
     }
 
+    /// Returns whether the register is defined outside the block in which facts about `source` are assumed, so that it outlives them.
+    pub(crate) fn outlives_facts(&self, reg: RegId, source: RegId) -> bool {
+        let is_source = |other: RegId| (other.class, other.index) == (source.class, source.index);
+        let assumed = self.assumed.iter().rev().find(|(_, other, _)| is_source(*other));
+        let assumed = assumed.map_or(self.facts(source).block, |(block, ..)| *block);
+        let depth = |block| self.open_blocks.iter().position(|&open| open == block);
+        self.is_local(source) && depth(self.facts(reg).block) < depth(assumed)
+    }
+
     /// Returns whether some facts about an operand are assumed in an open block.
     pub(super) fn any_local(&self, operands: &[Operand<'_>]) -> bool {
         let mut local = false;

@@ -254,6 +254,9 @@ impl<'k> Builder<'k> {
 
     /// Declares the maximum extents of a block in x, y and z, in threads: `.maxntid`. Missing dimensions are 1. The product of the extents
     /// must be at most 1024, and the extent in z at most 64.
+    ///
+    /// The kernel relies on each extent, although the directive limits only their product: a block of 128×1 threads must not be launched
+    /// where at most 32×4 are declared.
     #[doc(alias = ".maxntid")]
     #[track_caller]
     pub fn max_block<const N: usize>(self, threads: [u32; N]) {
@@ -305,21 +308,29 @@ impl<'k> Builder<'k> {
     }
 
     /// Declares the minimum number of resident blocks per multiprocessor, `.minnctapersm`. ptxas limits the number of registers
-    /// accordingly. The declaration is effective only together with [`block`](Self::block) or [`max_block`](Self::max_block).
+    /// accordingly. A number from 1 to 32. The declaration is effective only together with [`block`](Self::block) or [`max_block`](Self::max_block).
     ///
     /// A kernel with [roles](Self::specialize) has one resident block; the builder rejects other numbers in it.
     #[doc(alias = ".minnctapersm")]
     #[track_caller]
     pub fn min_blocks(self, blocks: u32) {
+        // ptxas ignores other numbers (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+        if !(1..=32).contains(&blocks) {
+            self.refuse(format!("expected 1 to 32 resident blocks, found {blocks}"));
+        }
         let before = self.body().entry.min_blocks.replace(blocks);
         self.check_before_roles("min_blocks", before, blocks);
     }
 
-    /// Declares the maximum number of 32-bit registers per thread: `.maxnreg`. The declaration must precede [roles](Self::specialize),
+    /// Declares the maximum number of 32-bit registers per thread, from 24 to 255: `.maxnreg`. The declaration must precede [roles](Self::specialize),
     /// which share the registers.
     #[doc(alias = ".maxnreg")]
     #[track_caller]
     pub fn max_registers(self, registers: u32) {
+        // ptxas ignores greater numbers and raises smaller ones.
+        if !(24..=255).contains(&registers) {
+            self.refuse(format!("expected 24 to 255 registers per thread, found {registers}"));
+        }
         let before = self.body().entry.max_registers.replace(registers);
         self.check_before_roles("max_registers", before, registers);
     }

@@ -224,7 +224,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
             None => {
                 let align = gcd(self.align, index.divisor().saturating_mul(T::SIZE.into()));
                 let base = S::Address::element(self.k, self.base, index, T::SIZE);
-                self.moved(base, align)
+                self.moved(base.with_facts_of(index), align)
             }
         }
     }
@@ -254,8 +254,8 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
             None => {
                 let align = gcd(self.align, bytes.divisor());
                 let operands = [self.base.operand(self.k), bytes.operand(self.k)];
-                let base = self.k.result(["add.", S::Address::PTX], &operands);
-                self.moved(base, align)
+                let base: Val<'k, S::Address> = self.k.result(["add.", S::Address::PTX], &operands);
+                self.moved(base.with_facts_of(bytes), align)
             }
         }
     }
@@ -271,7 +271,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
             None => {
                 let align = gcd(self.align, times.divisor().saturating_mul(bytes.into()));
                 let base = S::Address::element(self.k, self.base, times, bytes);
-                Self { base, align, ..self }
+                Self { base: base.with_facts_of(times), align, ..self }
             }
         }
     }
@@ -360,7 +360,7 @@ impl<'k, T: Element, S: Space<Address = u64>, A> Ptr<'k, T, S, A> {
             None => {
                 let align = gcd(self.align, index.divisor().saturating_mul(T::SIZE.into()));
                 let bytes = Val::from(u64::from(T::SIZE));
-                self.moved(index.mad(bytes, self.base), align)
+                self.moved(index.mad(bytes, self.base).with_facts_of(index), align)
             }
         }
     }

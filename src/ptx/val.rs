@@ -167,6 +167,20 @@ impl<'k, T: Scalar> Val<'k, T> {
         self.reg().is_some_and(|(reg, k)| k.body().is_local(reg))
     }
 
+    /// Returns whether both values are in the same register.
+    pub(crate) fn has_register_of(&self, other: &Self) -> bool {
+        matches!((self.0, other.0), (Repr::Reg(reg, _), Repr::Reg(other, _)) if (reg.class, reg.index) == (other.class, other.index))
+    }
+
+    /// Returns this value, whose use was chosen by facts about `source`. If these are assumed in an open block and the register is one of
+    /// the code around it, which value numbering reuses, the value is copied, so that the end of the block ends its use.
+    #[track_caller]
+    pub(crate) fn with_facts_of<U: Scalar>(self, source: Val<'k, U>) -> Self {
+        let (Some((reg, k)), Some((of, _))) = (self.reg(), source.reg()) else { return self };
+        let outlives = k.body().outlives_facts(reg, of);
+        if outlives { k.copy_of(self) } else { self }
+    }
+
     /// Records derived facts about this integer; if `local`, they depend on assumptions in an open block.
     pub(crate) fn learn(&self, known: Known, local: bool) {
         if let Repr::Reg(reg, k) = self.0 {

@@ -176,3 +176,24 @@ fn sums_in_place_run_in_a_loop() {
     device.launch(&kernel, (&mut d, 5)).unwrap_or_else(|why| panic!("{why}"));
     assert_eq!(device.download(&d).expect("it can be read"), [121.0; 32]);
 }
+
+#[test]
+fn sums_that_begin_in_one_register_are_separate() {
+    use warpwright::run::{Device, Simulator};
+    let atom = mma_atom("SM80_8x8x4_F64F64F64F64_TN").expect("the table has it");
+    let kernel = Kernel::<(Out<f64>,)>::build("sums(d)", Target::SM_80, |k, (d,)| {
+        k.block([32]);
+        k.grid([1]);
+        let mut sums = [k.copy_of(1.0f64); 2];
+        // Column n of B contains n.
+        let b = (k.tid_x() / 4).cast::<f64>();
+        k.mma_in_place(atom, &mut sums, &[Val::from(2.0f64)], &[b]);
+        k.slice(d, 32).at(k.tid_x()).store(sums[0] * 1000.0 + sums[1]);
+    });
+    let kernel = kernel.unwrap_or_else(|why| panic!("{why}"));
+    let device = Simulator::new();
+    let mut d = device.output::<f64>(32).expect("room");
+    device.launch(&kernel, (&mut d,)).unwrap_or_else(|why| panic!("{why}"));
+    let expected: Vec<f64> = (0..32).map(|lane| f64::from(16 * (lane % 4)) * 1001.0 + 1009.0).collect();
+    assert_eq!(device.download(&d).expect("it can be read"), expected);
+}

@@ -375,6 +375,14 @@ fn wrong_operands_are_refused() {
             "{NAME}: expected accumulators in registers of their own, found constants or shared registers: use `wgmma_accumulators`"
         )
     );
+    let repeated = Kernel::<()>::build("k", Target::SM_90A, |k, ()| {
+        k.block([128]);
+        let matrix = MatrixDescriptor::from_bits(0u64);
+        let mut d = vec![k.copy_of(0.0f32); 64];
+        k.wgmma(mma_atom(NAME).expect("the table has it"), &mut d, matrix, matrix, WgmmaOptions::default());
+    });
+    let repeated = repeated.expect_err("it is refused").kind().to_string();
+    assert!(repeated.contains("expected accumulators in registers of their own"), "{repeated}");
     assert_eq!(
         refused(NAME, |_| {}, false, true),
         format!("{NAME}: expected a descriptor of A, found registers")

@@ -35,6 +35,12 @@ impl<'k, T: Number> Val<'k, T> {
         T::PTX.starts_with('u') || T::EXACT && self.known().is_nonnegative() && other.known().is_nonnegative()
     }
 
+    /// Returns whether both are unsigned, or known not to be negative wherever they are defined, as folding requires.
+    pub(super) fn is_natural_everywhere(self, other: Self) -> bool {
+        let is_nonnegative = |value: Self| value.settled().is_nonnegative();
+        T::PTX.starts_with('u') || T::EXACT && is_nonnegative(self) && is_nonnegative(other)
+    }
+
     #[track_caller]
     pub(super) fn binary(self, k: Builder<'k>, mnemonic: impl MnemonicText, other: Self) -> Self {
         k.result(mnemonic, &[self.operand(k), other.operand(k)])
@@ -149,8 +155,16 @@ impl<'k, T: Number> Val<'k, T> {
         let other = other.into();
         match operands(self, other) {
             Known(a, b) => a.fold_min(b).into(),
-            In(_) if self.is_natural(other) && self.settled().most() <= other.settled().least() => self,
-            In(_) if self.is_natural(other) && other.settled().most() <= self.settled().least() => other,
+            In(_)
+                if self.is_natural_everywhere(other) && self.settled().most() <= other.settled().least() =>
+            {
+                self
+            }
+            In(_)
+                if self.is_natural_everywhere(other) && other.settled().most() <= self.settled().least() =>
+            {
+                other
+            }
             In(k) => {
                 let result = self.binary(k, ["min.", T::PTX], other);
                 if self.is_natural(other) {
@@ -168,8 +182,16 @@ impl<'k, T: Number> Val<'k, T> {
         let other = other.into();
         match operands(self, other) {
             Known(a, b) => a.fold_max(b).into(),
-            In(_) if self.is_natural(other) && self.settled().most() <= other.settled().least() => other,
-            In(_) if self.is_natural(other) && other.settled().most() <= self.settled().least() => self,
+            In(_)
+                if self.is_natural_everywhere(other) && self.settled().most() <= other.settled().least() =>
+            {
+                other
+            }
+            In(_)
+                if self.is_natural_everywhere(other) && other.settled().most() <= self.settled().least() =>
+            {
+                self
+            }
             In(k) => {
                 let result = self.binary(k, ["max.", T::PTX], other);
                 if T::EXACT {
@@ -261,7 +283,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
     #[track_caller]
     pub fn ceil_div(self, divisor: impl Into<Self>) -> Self {
         let divisor = divisor.into();
-        let result = self.rounded_up_quotient(divisor);
+        let result = self.rounded_up_quotient(divisor).with_facts_of(self).with_facts_of(divisor);
         let by = divisor.as_constant().filter(|&by| by != T::ZERO);
         let registers = (result.reg(), self.reg(), by);
         if let ((Some((result, k)), Some((source, _)), Some(by)), true) =
@@ -448,7 +470,9 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
         match operands(self, other) {
             Known(a, b) => a.fold_rem(b).into(),
             In(_) if other.is_constant(T::ONE) => T::ZERO.into(),
-            In(_) if self.is_natural(other) && self.settled().most() < other.settled().least() => self,
+            In(_) if self.is_natural_everywhere(other) && self.settled().most() < other.settled().least() => {
+                self
+            }
             In(k) if self.is_natural(other) => {
                 let operands = [self.operand(k), other.operand(k)];
                 let known = self.known().rem(other.known());

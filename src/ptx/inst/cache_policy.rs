@@ -76,7 +76,13 @@ impl<'k> Builder<'k> {
     ) -> CachePolicy<'k> {
         let (primary, secondary) = (primary.suffix(), secondary.suffix());
         let mnemonic = format_args!("createpolicy.fractional{primary}{secondary}.b64");
-        CachePolicy(self.result(mnemonic, &[fraction.into().operand(self)]))
+        let fraction = fraction.into();
+        if let Some(found) = fraction.as_constant().filter(|&found| !(found > 0.0 && found <= 1.0)) {
+            self.refuse(format!(
+                "cache policy: expected a fraction greater than 0 and at most 1, found {found}"
+            ));
+        }
+        CachePolicy(self.result(mnemonic, &[fraction.operand(self)]))
     }
 
     /// Returns a policy with priority `primary` for the first `bytes` bytes at `start`, and `secondary` for the `window − bytes` bytes
@@ -92,7 +98,15 @@ impl<'k> Builder<'k> {
     ) -> CachePolicy<'k> {
         let (primary, secondary) = (primary.suffix(), secondary.suffix());
         let mnemonic = format_args!("createpolicy.range.global{primary}{secondary}.b64");
-        let operands = [start.operand(), bytes.into().operand(self), window.into().operand(self)];
+        let (bytes, window) = (bytes.into(), window.into());
+        if let (Some(bytes), Some(window)) = (bytes.as_constant(), window.as_constant())
+            && bytes > window
+        {
+            self.refuse(format!(
+                "cache policy: expected at most the {window} bytes of the window, found {bytes}"
+            ));
+        }
+        let operands = [start.operand(), bytes.operand(self), window.operand(self)];
         CachePolicy(self.result(mnemonic, &operands))
     }
 

@@ -240,7 +240,7 @@ impl<'k, T: Number> Val<'k, T> {
             }
             In(k) => {
                 if let Some(answer) = self
-                    .is_natural(other)
+                    .is_natural_everywhere(other)
                     .then(|| comparison.known(self.settled(), other.settled()))
                     .flatten()
                 {

@@ -52,14 +52,12 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
         valid: impl Into<Val<'k, u32>>,
     ) {
         const { assert!(matches!(BYTES, 4 | 8 | 16), "cp.async copies 4, 8 or 16 bytes") };
-        self.kernel().count_unsafe_access();
-        self.copy_async_bytes(
-            from.checked(true),
-            BYTES,
-            CpAsyncCache::Best,
-            valid.into(),
-            CopyHints::default(),
-        );
+        let (k, valid) = (self.kernel(), valid.into());
+        k.count_unsafe_access();
+        if let Some(found) = valid.as_constant().filter(|&found| found > BYTES) {
+            k.refuse(format!("cp.async: expected at most {BYTES} bytes that are read, found {found}"));
+        }
+        self.copy_async_bytes(from.checked(true), BYTES, CpAsyncCache::Best, valid, CopyHints::default());
     }
 }
 

@@ -70,6 +70,27 @@ impl<S: Space> fmt::Debug for Mbarrier<'_, S> {
     }
 }
 
+/// The most arrivals of a phase (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier").
+const MOST_ARRIVALS: u32 = (1 << 20) - 1;
+
+/// Returns a number of arrivals; rejects a constant that no barrier can have.
+#[track_caller]
+fn counted<'k>(k: Builder<'k>, arrivals: Val<'k, u32>) -> Val<'k, u32> {
+    if let Some(found) = arrivals.as_constant().filter(|found| !(1..=MOST_ARRIVALS).contains(found)) {
+        k.refuse(format!("mbarrier: expected 1 to {MOST_ARRIVALS} arrivals, found {found}"));
+    }
+    arrivals
+}
+
+/// Returns a parity; rejects a constant that is none.
+#[track_caller]
+fn parity_of<'k>(k: Builder<'k>, parity: Val<'k, u32>) -> Val<'k, u32> {
+    if let Some(found) = parity.as_constant().filter(|&found| found > 1) {
+        k.refuse(format!("mbarrier: expected a parity of 0 or 1, found {found}"));
+    }
+    parity
+}
+
 impl<'k> Builder<'k> {
     /// Allocates `count` adjacent barriers in shared memory and returns the first; [`Mbarrier::at`] returns the others. A thread must
     /// [`init`](Mbarrier::init) each barrier before any thread uses it.
@@ -173,8 +194,8 @@ impl<'k> Mbarrier<'k> {
     #[doc(alias = "mbarrier.init")]
     #[track_caller]
     pub fn init(self, arrivals: impl Into<Val<'k, u32>>) {
-        let k = self.at.kernel();
-        k.emit(format_args!("mbarrier.init.shared.b64"), &[self.at.operand(), arrivals.into().operand(k)]);
+        let (k, arrivals) = (self.at.kernel(), counted(self.at.kernel(), arrivals.into()));
+        k.emit(format_args!("mbarrier.init.shared.b64"), &[self.at.operand(), arrivals.operand(k)]);
     }
 
     /// Invalidates the barrier, after which its memory may be used for other purposes.
@@ -234,7 +255,7 @@ impl<'k> Mbarrier<'k> {
     #[doc(alias = "mbarrier.test_wait.parity")]
     #[track_caller]
     pub fn test_wait_parity(self, parity: impl Into<Val<'k, u32>>) -> Val<'k, bool> {
-        self.poll("test_wait.parity", parity.into(), None)
+        self.poll("test_wait.parity", parity_of(self.at.kernel(), parity.into()), None)
     }
 
     /// Suspends the thread until the phase of `state` is complete or a system-dependent time has passed, and returns whether the phase is
@@ -256,7 +277,7 @@ impl<'k> Mbarrier<'k> {
     #[doc(alias = "mbarrier.try_wait.parity")]
     #[track_caller]
     pub fn try_wait_parity(self, parity: impl Into<Val<'k, u32>>) -> Val<'k, bool> {
-        self.poll("try_wait.parity", parity.into(), None)
+        self.poll("try_wait.parity", parity_of(self.at.kernel(), parity.into()), None)
     }
 
     /// Waits as [`try_wait_parity`](Self::try_wait_parity) does, but with a time limit of about `nanoseconds`. Requires sm_90 or later.
@@ -266,14 +287,14 @@ impl<'k> Mbarrier<'k> {
         parity: impl Into<Val<'k, u32>>,
         nanoseconds: impl Into<Val<'k, u32>>,
     ) -> Val<'k, bool> {
-        self.poll("try_wait.parity", parity.into(), Some(nanoseconds.into()))
+        self.poll("try_wait.parity", parity_of(self.at.kernel(), parity.into()), Some(nanoseconds.into()))
     }
 
     /// Waits until the phase with the given parity is complete. Emits a loop of `try_wait`, or of `test_wait` on targets older than sm_90.
     #[doc(alias = "mbarrier.try_wait")]
     #[track_caller]
     pub fn wait(self, parity: impl Into<Val<'k, u32>>) {
-        let (k, parity) = (self.at.kernel(), parity.into());
+        let (k, parity) = (self.at.kernel(), parity_of(self.at.kernel(), parity.into()));
         let suspends = k.target().features().contains(Features::HOPPER);
         let operation = if suspends { "try_wait.parity" } else { "test_wait.parity" };
         let _located = k.locate(Location::caller());
@@ -297,7 +318,7 @@ macro_rules! arrivals {
             #[doc(alias = "mbarrier.arrive")]
             #[track_caller]
             pub fn arrive_count(self, count: impl Into<Val<'k, u32>>) $(-> $state)? {
-                self.arrival("arrive", $counted, Some(count.into()))
+                self.arrival("arrive", $counted, Some(counted(self.at.kernel(), count.into())))
             }
 
             /// Adds `bytes` to the number of expected bytes, and arrives. Requires sm_90 or later.
@@ -318,7 +339,7 @@ macro_rules! arrivals {
             #[doc(alias = "mbarrier.arrive_drop")]
             #[track_caller]
             pub fn arrive_drop_count(self, count: impl Into<Val<'k, u32>>) $(-> $state)? {
-                self.arrival("arrive_drop", $counted, Some(count.into()))
+                self.arrival("arrive_drop", $counted, Some(counted(self.at.kernel(), count.into())))
             }
 
             /// Adds `bytes` to the number of expected bytes, and arrives for the last time. Requires sm_90 or later.
@@ -342,14 +363,14 @@ impl<'k> Mbarrier<'k> {
     #[doc(alias = "mbarrier.arrive.noComplete")]
     #[track_caller]
     pub fn arrive_no_complete(self, count: impl Into<Val<'k, u32>>) -> Val<'k, u64> {
-        self.arrival("arrive.noComplete", ".shared", Some(count.into()))
+        self.arrival("arrive.noComplete", ".shared", Some(counted(self.at.kernel(), count.into())))
     }
 
     /// Arrives as [`arrive_no_complete`](Self::arrive_no_complete) does, and all later phases expect `count` fewer arrivals.
     #[doc(alias = "mbarrier.arrive_drop.noComplete")]
     #[track_caller]
     pub fn arrive_drop_no_complete(self, count: impl Into<Val<'k, u32>>) -> Val<'k, u64> {
-        self.arrival("arrive_drop.noComplete", ".shared", Some(count.into()))
+        self.arrival("arrive_drop.noComplete", ".shared", Some(counted(self.at.kernel(), count.into())))
     }
 }
 

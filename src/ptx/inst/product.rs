@@ -69,7 +69,12 @@ impl<'k> Builder<'k> {
     ) {
         let mut registers = ArrayVec::<Val<'k, C>, MOST>::new();
         for c in c.iter() {
-            let c = if c.is_shared() { self.copy_of(*c) } else { *c };
+            // A register can be an element of C only once.
+            let c = if c.is_shared() || registers.iter().any(|other| c.has_register_of(other)) {
+                self.copy_of(*c)
+            } else {
+                *c
+            };
             let reg = c.in_register(self);
             self.check_carried(&[reg]);
             registers.push(Val::from_reg(reg, self));

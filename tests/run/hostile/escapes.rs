@@ -79,6 +79,51 @@ fn views_of_views_do_not_leave_the_branch_either() {
 }
 
 #[test]
+fn alignments_of_pointers_do_not_leave_the_branch_that_proves_them() {
+    let vector = |inner: bool| {
+        run(32, 1, move |k, _, _| {
+            let (shared, i) = (k.shared::<u32>(64), k.tid_x());
+            shared.at(i).store(1);
+            let mut escaped = None;
+            k.if_(i.eq(8), || {
+                escaped = Some(shared.at(i));
+                if inner {
+                    let _: [Val<'_, u32>; 4] = shared.at(i).load_vector();
+                }
+            });
+            if !inner {
+                let _: [Val<'_, u32>; 4] = escaped.expect("made").load_vector();
+            }
+        })
+    };
+    assert_eq!(vector(true), None);
+    assert!(vector(false).is_some_and(|why| why.contains("outside the block that defines it")));
+}
+
+#[test]
+fn values_do_not_leave_the_branch_that_simplifies_them() {
+    type Simplified = for<'k> fn(Val<'k, i32>) -> Val<'k, f32>;
+    let of_a_branch: [Simplified; 5] = [
+        |n| n.max(0).cast(),
+        |n| n.relu().cast(),
+        |n| Val::from(0).min(n).cast(),
+        |n| n.lt(0).select(1.0, 0.0),
+        |n| n.ceil_div(64).cast(),
+    ];
+    for simplified in of_a_branch {
+        let refused = run(32, 32, |k, x, n| {
+            let (x, n) = (k.slice(x, n), n.cast::<i32>() - 5);
+            // Value numbering could reuse this sum.
+            x.at(1u32).store(((n + 63) / 64).cast::<f32>());
+            let mut escaped = None;
+            k.if_(n.ge(0), || k.if_(n.lt(1000), || escaped = Some(simplified(n))));
+            x.at(0u32).store(escaped.expect("made"));
+        });
+        assert!(refused.is_some_and(|why| why.contains("outside the block that defines it")));
+    }
+}
+
+#[test]
 fn a_grid_declared_in_a_branch_does_not_keep_the_branch() {
     run(32, 20, |k, x, n| {
         let (x, i) = (k.slice(x, n), k.ctaid_x() * 32 + k.tid_x());

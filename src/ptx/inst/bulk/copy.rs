@@ -32,6 +32,9 @@ fn check<T: Element, S: Space, Z: Space, A, B>(
     check_size(to.kernel(), bytes);
 }
 
+/// The most bytes of a copy of constant size, which ptxas accepts.
+const MOST: u32 = (1 << 20) - UNIT;
+
 #[track_caller]
 fn check_size(k: Builder<'_>, bytes: Val<'_, u32>) {
     if !bytes.is_multiple_of(UNIT) {
@@ -39,6 +42,9 @@ fn check_size(k: Builder<'_>, bytes: Val<'_, u32>) {
         k.refuse(format!(
             "bulk copy: expected a size known to be a multiple of 16 bytes, found one of {known}"
         ));
+    }
+    if let Some(found) = bytes.as_constant().filter(|&found| found > MOST) {
+        k.refuse(format!("bulk copy: expected at most {MOST} bytes, found {found}"));
     }
 }
 
