@@ -22,7 +22,7 @@ mod source;
 mod tensor_map;
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     io,
     path::{Path, PathBuf},
 };
@@ -60,9 +60,13 @@ pub enum ExportError {
         /// The name of the kernel and of the buffer, joined by `_`.
         name: String,
     },
-    /// The C macros of two kernels would have the same names.
-    #[error("expected kernel names that differ in more than case, found `{first}` and `{second}`")]
+    /// C macros of two kernels would have the same name.
+    #[error(
+        "expected kernels whose macros have different names in C, found `{name}` for `{first}` and `{second}`"
+    )]
     MacroClash {
+        /// The name of the macro.
+        name: String,
         /// One kernel.
         first: String,
         /// The other kernel.
@@ -109,17 +113,20 @@ impl Export {
     /// Returns the files of all kernels of a module. `name` is the base name of the files.
     ///
     /// # Errors
-    /// Returns [`ExportError::BadName`] if `name` is not a C identifier, [`ExportError::MacroClash`] if the names of two kernels differ
-    /// only in case, and [`ExportError::NameClash`] for kernels such as `a` with a buffer `b_c` and `a_b` with a buffer `c`.
+    /// Returns [`ExportError::BadName`] if `name` is not a C identifier, [`ExportError::MacroClash`] for kernels whose macros
+    /// have the same names, such as kernels whose names differ only in case, and [`ExportError::NameClash`] for kernels such as `a` with a buffer `b_c` and `a_b` with a buffer `c`.
     pub fn module(module: &Module, name: &str) -> Result<Self, ExportError> {
         if !c_name::is_identifier(name) {
             return Err(ExportError::BadName { name: name.to_string() });
         }
         let entries: Vec<&Entry> = module.entries().iter().collect();
-        for (i, a) in entries.iter().enumerate() {
-            if let Some(b) = entries[..i].iter().find(|b| a.name.eq_ignore_ascii_case(&b.name)) {
-                let (first, second) = (b.name.clone(), a.name.clone());
-                return Err(ExportError::MacroClash { first, second });
+        let mut macros: HashMap<String, &str> = HashMap::new();
+        for entry in &entries {
+            for name in header::macros(entry) {
+                if let Some(first) = macros.insert(name.clone(), &entry.name) {
+                    let (first, second) = (first.to_string(), entry.name.clone());
+                    return Err(ExportError::MacroClash { name, first, second });
+                }
             }
         }
         let mut names = HashSet::new();
@@ -216,7 +223,7 @@ impl Module {
     /// Writes `name.ptx`, `name.h` and `name.json` with all kernels into `dir`; see [`crate::export`].
     ///
     /// # Errors
-    /// Returns an error if `name` is not a C identifier, if the names of two kernels differ only in case, or if a file cannot be written.
+    /// Returns an error if `name` is not a C identifier, if names of two kernels are the same in C, or if a file cannot be written.
     pub fn export(&self, dir: impl AsRef<Path>, name: &str) -> Result<ExportedFiles, ExportError> {
         Export::module(self, name)?.write(dir)
     }

@@ -10,6 +10,8 @@ mod tensors;
 
 use std::fmt::Write;
 
+pub(super) use kernel::macros;
+
 use super::manifest::Manifest;
 use crate::ptx::{Entry, Target};
 

@@ -92,8 +92,18 @@ fn modules_need_a_name_for_c_and_distinct_macros() {
     let error = module.export(&dir, "copies").expect_err("one macro for two kernels");
     assert_eq!(
         error.to_string(),
-        "expected kernel names that differ in more than case, found `copy` and `Copy`"
+        "expected kernels whose macros have different names in C, found `COPY_NAME` for `copy` and `Copy`"
     );
+    let mut module = Module::new(Target::SM_80);
+    let most = Kernel::<()>::build("reduce", Target::SM_80, |k, ()| k.max_block([256])).expect("it builds");
+    let exact = Kernel::<()>::build("reduce_max", Target::SM_80, |k, ()| {
+        k.block([128]);
+    });
+    module.add(&most).expect("a first kernel");
+    module.add(&exact.expect("it builds")).expect("names that differ");
+    let error = module.export(&dir, "reductions").expect_err("one macro for two kernels");
+    let expected = "found `REDUCE_MAX_BLOCK_X` for `reduce` and `reduce_max`";
+    assert!(error.to_string().ends_with(expected), "{error}");
     let mut module = Module::new(Target::SM_80);
     for signature in ["a(b_c)", "a_b(c)"] {
         let kernel = Kernel::<(In<f32>,)>::build(signature, Target::SM_80, |_, _| ()).expect("it builds");

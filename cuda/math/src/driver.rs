@@ -38,6 +38,7 @@ functions! { Error:
         shared: u32, stream: Address, arguments: Address, extra: Address,
     );
     fn cuMemcpy(to: Address, from: Address, bytes: usize);
+    fn cuStreamIsCapturing(stream: Address, out: Address);
     fn cuMemcpyHtoDAsync_v2(to: Address, from: Address, bytes: usize, stream: Address);
 }
 

@@ -3,7 +3,7 @@
 //! Each generator is Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"), whatever its type: the numbers have the
 //! distributions of cuRAND, but other values. They are computed on the host and copied in the order of the generator's stream.
 
-use warpwright_cuda_calls::{of, report_unsupported};
+use warpwright_cuda_calls::{of, out, report_unsupported};
 
 use crate::driver;
 use crate::handles::Handles;
@@ -99,11 +99,22 @@ impl Generator {
         if numbers.is_empty() {
             return Ok(());
         }
-        // The driver reads pageable memory during the call.
         let copied = driver::within(self.context, |driver| {
-            driver.cuMemcpyHtoDAsync_v2(to, of(numbers), size_of_val(numbers), self.stream)
+            let mut capture = 0u32;
+            driver.cuStreamIsCapturing(self.stream, out(&mut capture))?;
+            if capture != 0 {
+                return Ok(false);
+            }
+            // The driver reads pageable memory during the call.
+            driver.cuMemcpyHtoDAsync_v2(to, of(numbers), size_of_val(numbers), self.stream)?;
+            Ok(true)
         });
-        copied.map_err(|_| Status::LAUNCH_FAILURE)
+        match copied {
+            Ok(true) => Ok(()),
+            // A graph would copy the same numbers in each launch.
+            Ok(false) => Err(Status::unsupported("A generator of cuRAND during a stream capture")),
+            Err(_) => Err(Status::LAUNCH_FAILURE),
+        }
     }
 }
 
@@ -202,8 +213,9 @@ entries! {
         generate(generator, to, count, Generator::word)
     }
 
-    fn curandGenerateLongLong(generator: Address, to: Address, count: usize) -> Status {
-        generate(generator, to, count, Generator::long)
+    /// Only generators of quasirandom numbers, which are not supported, have 64 bits.
+    fn curandGenerateLongLong(generator: Address, _to: Address, _count: usize) -> Status {
+        with(generator, |_| Err(Status::TYPE_ERROR))
     }
 
     fn curandGenerateUniform(generator: Address, to: Address, count: usize) -> Status {

@@ -28,9 +28,10 @@ struct Binary {
     image: Address,
     /// The loaded library, if any.
     library: Option<Address>,
-    /// The addresses of the host code's pointers to managed variables, with the names of the variables. The pointers are set when the
-    /// library is loaded.
+    /// The addresses of the host code's pointers to managed variables, with the names of the variables.
     managed: Vec<(Address, CString)>,
+    /// Whether these pointers contain the addresses of the variables.
+    is_set: bool,
 }
 
 /// A kernel or a variable, by its name in a fat binary.
@@ -52,25 +53,29 @@ fn with<R>(f: impl FnOnce(&mut Registered) -> R) -> R {
     f(lock().get_or_insert_default())
 }
 
-/// Removes the loaded libraries, which a reset of the device has destroyed.
+/// Lets the pointers to managed variables be set again, after a reset of a device has freed the variables. Libraries remain loaded, for other
+/// devices too.
 pub(crate) fn forget() {
-    with(|registered| registered.binaries.iter_mut().for_each(|binary| binary.library = None));
+    with(|registered| registered.binaries.iter_mut().for_each(|binary| binary.is_set = false));
 }
 
 impl Binary {
     /// Returns the library, loaded on first use.
     fn library(&mut self, driver: &Driver) -> Fallible<Address> {
-        if let Some(library) = self.library {
-            return Ok(library);
-        }
-        let mut library = 0;
-        driver.cuLibraryLoadData(out(&mut library), self.image, 0, 0, 0, 0, 0, 0)?;
-        self.library = Some(library);
-        for (pointer, name) in &self.managed {
+        let library = match self.library {
+            Some(library) => library,
+            None => {
+                let mut library = 0;
+                driver.cuLibraryLoadData(out(&mut library), self.image, 0, 0, 0, 0, 0, 0)?;
+                *self.library.insert(library)
+            }
+        };
+        for (pointer, name) in self.managed.iter().filter(|_| !self.is_set) {
             let mut address: Address = 0;
             driver.cuLibraryGetGlobal(out(&mut address), 0, library, name.as_ptr().expose_provenance())?;
             set(*pointer, address)?;
         }
+        self.is_set = true;
         Ok(library)
     }
 }
@@ -138,7 +143,7 @@ pub(crate) fn variable(variable: Address) -> Fallible<(Address, usize)> {
 
 /// Loads the libraries that have managed variables, because the host code may access these at any time.
 fn load_managed() -> Fallible {
-    if !with(|registered| registered.binaries.iter().any(|b| !b.managed.is_empty() && b.library.is_none())) {
+    if !with(|registered| registered.binaries.iter().any(|b| !b.managed.is_empty() && !b.is_set)) {
         return Ok(());
     }
     let driver = ready()?;
@@ -165,7 +170,7 @@ fn symbol(handle: Address, name: Address, size: usize) -> Option<Symbol> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaRegisterFatBinary(image: Address) -> Address {
     with(|registered| {
-        registered.binaries.push(Binary { image, library: None, managed: vec![] });
+        registered.binaries.push(Binary { image, library: None, managed: vec![], is_set: false });
         handle_of(registered.binaries.len() - 1)
     })
 }

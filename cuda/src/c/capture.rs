@@ -16,14 +16,14 @@ const ACTIVE: u32 = 1;
 const INVALIDATED: u32 = 2;
 
 /// The functions that captures in the modes `GLOBAL` and `THREAD_LOCAL` forbid, as observed with a driver of version 580: calls that a capture
-/// does not record. The functions of streams that a capture forbids check their stream first.
+/// does not record. The functions of streams and events that a capture forbids check their stream or event first.
 #[rustfmt::skip]
 const UNSAFE: &[&str] = &[
-    "cuArray3DCreate_v2", "cuArrayCreate_v2", "cuArrayDestroy", "cuCtxSetCacheConfig", "cuCtxSetLimit", "cuEventQuery",
-    "cuEventSynchronize", "cuGraphExecDestroy", "cuGraphInstantiateWithFlags", "cuGraphInstantiateWithParams", "cuGraphInstantiate_v2",
-    "cuLibraryUnload", "cuMemAdvise", "cuMemAdvise_v2", "cuMemAllocHost_v2", "cuMemAllocManaged", "cuMemAllocPitch_v2", "cuMemAlloc_v2",
-    "cuMemFreeHost", "cuMemFree_v2", "cuMemHostAlloc", "cuMemHostRegister_v2", "cuMemHostUnregister", "cuMemPoolCreate",
-    "cuMemPoolDestroy", "cuMemPoolGetAttribute", "cuMemPoolSetAttribute", "cuMemPoolTrimTo", "cuModuleUnload", "cuPointerSetAttribute",
+    "cuArray3DCreate_v2", "cuArrayCreate_v2", "cuArrayDestroy", "cuCtxSetCacheConfig", "cuCtxSetLimit", "cuGraphExecDestroy",
+    "cuGraphInstantiateWithFlags", "cuGraphInstantiateWithParams", "cuGraphInstantiate_v2", "cuLibraryUnload", "cuMemAdvise",
+    "cuMemAdvise_v2", "cuMemAllocHost_v2", "cuMemAllocManaged", "cuMemAllocPitch_v2", "cuMemAlloc_v2", "cuMemFreeHost",
+    "cuMemFree_v2", "cuMemHostAlloc", "cuMemHostRegister_v2", "cuMemHostUnregister", "cuMemPoolCreate", "cuMemPoolDestroy",
+    "cuMemPoolGetAttribute", "cuMemPoolSetAttribute", "cuMemPoolTrimTo", "cuModuleUnload", "cuPointerSetAttribute",
     "cuSurfObjectCreate", "cuSurfObjectDestroy", "cuTexObjectCreate", "cuTexObjectDestroy",
 ];
 

@@ -22,11 +22,11 @@ entries! {
     }
 
     fn cuEventQuery(event: Handle) {
-        if Event::of(event)?.is_complete()? { Ok(()) } else { Err(Code::NOT_READY) }
+        if Event::of(event)?.queried()?.is_complete()? { Ok(()) } else { Err(Code::NOT_READY) }
     }
 
     fn cuEventSynchronize(event: Handle) {
-        Event::of(event)?.synchronize()
+        Event::of(event)?.queried()?.synchronize()
     }
 
     fn cuEventDestroy_v2(event: Handle) {

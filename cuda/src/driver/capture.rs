@@ -124,7 +124,7 @@ impl Capture {
 
     /// Adds a stream whose next operation depends on `last`.
     pub(crate) fn join(self: &Arc<Self>, stream: &Arc<Stream>, last: Vec<Handle>) -> Fallible {
-        if self.ended.load(Ordering::Relaxed) {
+        if self.has_ended() {
             return Err(Code::CAPTURED_EVENT);
         }
         let mut joined = stream.capturing().unwrap_or_else(|| {
@@ -144,6 +144,10 @@ impl Capture {
 
     pub(crate) fn invalidate(&self) {
         self.invalid.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_valid(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::code::{Code, Fallible};
-use crate::driver::capture::Capturing;
+use crate::driver::capture::{self, Capturing};
 use crate::driver::context::{self, Context};
 use crate::driver::operation::Operation;
 use crate::driver::registry::{Handle, Registry};
@@ -57,6 +57,17 @@ impl Event {
 
     fn lock(&self) -> MutexGuard<'_, Recorded> {
         self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the event, whose state the program requests: an error if the event was recorded by a capture, which the request then
+    /// invalidates, or if a capture forbids such calls. The errors are those of a driver of version 580.
+    pub(crate) fn queried(self: Arc<Self>) -> Fallible<Arc<Self>> {
+        if let Recorded::Captured(Capturing { capture, .. }) = &*self.lock() {
+            capture.invalidate();
+            return Err(if capture.has_ended() { Code::INVALID_VALUE } else { Code::CAPTURED_EVENT });
+        }
+        capture::check_unsafe_call()?;
+        Ok(self)
     }
 
     /// Returns the operation after which the event was recorded.

@@ -2,7 +2,7 @@
 #include "driver.h"
 #include <pthread.h>
 
-enum { GLOBAL, THREAD_LOCAL, RELAXED, UNSUPPORTED = 900, INVALIDATED, WRONG_THREAD = 908 };
+enum { GLOBAL, THREAD_LOCAL, RELAXED, UNSUPPORTED = 900, INVALIDATED, CAPTURED_EVENT = 907, WRONG_THREAD };
 
 static CUcontext context;
 static CUstream captured, other;
@@ -103,6 +103,19 @@ int main(void) {
         EXPECT(mode == RELAXED ? 0 : WRONG_THREAD, in_another_thread((Call){end, GLOBAL, 0}));
         OK(cuStreamSynchronize(captured));
     }
+    /* An event that a capture has recorded has no state. */
+    CUresult (*const request[])(CUevent) = {cuEventQuery, cuEventSynchronize};
+    for (int mode = GLOBAL; mode <= RELAXED; mode++)
+        for (int i = 0; i < 2; i++) {
+            CUevent recorded;
+            OK(cuEventCreate(&recorded, 0));
+            OK(cuStreamBeginCapture_v2(captured, mode));
+            OK(cuEventRecord(recorded, captured));
+            EXPECT(CAPTURED_EVENT, request[i](recorded));
+            EXPECT(INVALIDATED, end());
+            EXPECT(1, cuEventQuery(recorded));
+            OK(cuEventDestroy_v2(recorded));
+        }
     puts("done");
     return 0;
 }

@@ -20,6 +20,7 @@ int curandDestroyGenerator(Handle);
 int curandSetStream(Handle, CUstream);
 int curandSetPseudoRandomGeneratorSeed(Handle, unsigned long long);
 int curandGenerateUniform(Handle, CUdeviceptr, size_t);
+int curandGenerateLongLong(Handle, CUdeviceptr, size_t);
 int curandGenerateNormalDouble(Handle, CUdeviceptr, size_t, double, double);
 int curandGenerateNormal(Handle, CUdeviceptr, size_t, float, float);
 
@@ -242,6 +243,13 @@ static void random_numbers(CUstream stream) {
     OK(cuStreamSynchronize(stream));
     moments(numbers, COUNT, 3, 0.5, 3);
     EXPECT(ODD_LENGTH, curandGenerateNormal(generator, singles, 3, 0, 1));
+    EXPECT(WRONG_TYPE, curandGenerateLongLong(generator, doubles, COUNT));
+    /* A graph cannot contain the numbers of a generator. */
+    CUgraph graph;
+    OK(cuStreamBeginCapture_v2(stream, 0));
+    EXPECT(WRONG_TYPE, curandGenerateUniform(generator, singles, COUNT));
+    OK(cuStreamEndCapture(stream, &graph));
+    OK(cuGraphDestroy(graph));
     OK(curandDestroyGenerator(generator));
     EXPECT(NO_GENERATOR, curandGenerateUniform(generator, singles, 1));
     EXPECT(WRONG_TYPE, curandCreateGenerator(&generator, 201));

@@ -37,6 +37,13 @@ fn objects_of_the_runtime_interface() {
 }
 
 #[test]
+fn a_reset_device_has_new_variables() {
+    let Some(program) = Program::cuda("reset", &["-arch=sm_80"]) else { return };
+    let ran = program.run(&[("DEVICES", "2")]);
+    assert_eq!((ran.stdout.as_str(), ran.status), ("done\n", Some(0)), "{}", ran.stderr);
+}
+
+#[test]
 fn a_program_that_contains_the_runtime_library() {
     // PTX compressed by LZ4.
     let options = ["-gencode", "arch=compute_80,code=compute_80", "--compress-mode=speed"];

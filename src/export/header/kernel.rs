@@ -21,6 +21,11 @@ pub(super) fn kernel(out: &mut String, entry: &Entry) {
     Kernel::new(entry).write(out);
 }
 
+/// Returns the names of the macros of one kernel.
+pub(in crate::export) fn macros(entry: &Entry) -> impl Iterator<Item = String> {
+    Kernel::new(entry).macros().into_iter().map(|(name, _)| name)
+}
+
 /// A kernel and the C names of its parameters.
 struct Kernel<'a> {
     entry: &'a Entry,
@@ -69,36 +74,43 @@ impl<'a> Kernel<'a> {
     }
 
     fn constants(&self, out: &mut String) {
-        let Self { entry, prefix, .. } = self;
-        let _ = write!(out, "/* Kernel {}", entry.name);
-        for line in entry.description.lines() {
+        let _ = write!(out, "/* Kernel {}", self.entry.name);
+        for line in self.entry.description.lines() {
             let _ = write!(out, "\n * {}", comment(line));
         }
-        let _ = write!(out, "\n */\n#define {prefix}_NAME \"{}\"\n", entry.name);
-        let mut shape = |what: &str, shape: Option<[u32; 3]>| {
+        out.push_str("\n */\n");
+        for (name, value) in self.macros() {
+            let _ = writeln!(out, "#define {name} {value}");
+        }
+        out.push('\n');
+    }
+
+    /// Returns the names and values of the kernel's macros.
+    fn macros(&self) -> Vec<(String, String)> {
+        let entry = self.entry;
+        let mut macros = vec![("NAME".into(), format!("\"{}\"", entry.name))];
+        let shapes = [("BLOCK", entry.block), ("MAX_BLOCK", entry.max_block), ("CLUSTER", entry.cluster)];
+        for (what, shape) in shapes {
             for (axis, n) in ["X", "Y", "Z"].iter().zip(shape.into_iter().flatten()) {
-                let _ = writeln!(out, "#define {prefix}_{what}_{axis} {n}u");
+                macros.push((format!("{what}_{axis}"), format!("{n}u")));
             }
-        };
-        shape("BLOCK", entry.block);
-        shape("MAX_BLOCK", entry.max_block);
-        shape("CLUSTER", entry.cluster);
+        }
         let names: Vec<_> = entry.params.iter().map(|param| param.name.to_ascii_uppercase()).collect();
         for (i, name) in c_name::fields(&names).iter().enumerate() {
             let divisor = entry.promised_divisor(i);
             if divisor > 1 {
-                let _ = writeln!(out, "#define {prefix}_{name}_MULTIPLE_OF {divisor}");
+                macros.push((format!("{name}_MULTIPLE_OF"), divisor.to_string()));
             }
             if let Some(most) = entry.largest(i) {
-                let _ = writeln!(out, "#define {prefix}_{name}_AT_MOST {most}u");
+                macros.push((format!("{name}_AT_MOST"), format!("{most}u")));
             }
         }
-        let _ = writeln!(out, "#define {prefix}_STATIC_SHARED_BYTES {}u", entry.static_shared_bytes);
-        let _ = writeln!(out, "#define {prefix}_DYNAMIC_SHARED_BYTES {}u", entry.dynamic_shared_bytes);
+        macros.push(("STATIC_SHARED_BYTES".into(), format!("{}u", entry.static_shared_bytes)));
+        macros.push(("DYNAMIC_SHARED_BYTES".into(), format!("{}u", entry.dynamic_shared_bytes)));
         if !entry.maps.is_empty() {
-            let _ = writeln!(out, "#define {prefix}_TENSOR_MAPS {}u", entry.maps.len());
+            macros.push(("TENSOR_MAPS".into(), format!("{}u", entry.maps.len())));
         }
-        out.push('\n');
+        macros.into_iter().map(|(name, value)| (format!("{}_{name}", self.prefix), value)).collect()
     }
 
     fn arguments(&self, out: &mut String) {
