@@ -104,7 +104,8 @@ impl Args {
     /// Executes the command.
     pub(super) fn run(self) -> Result<ExitCode, Error> {
         let folder = folder(&self.library()?)?;
-        let paths = env::var_os(PATH).into_iter().flat_map(|old| env::split_paths(&old).collect::<Vec<_>>());
+        let old = env::var_os(PATH).filter(|old| !old.is_empty());
+        let paths = old.into_iter().flat_map(|old| env::split_paths(&old).collect::<Vec<_>>());
         let paths = env::join_paths(std::iter::once(folder.path().to_path_buf()).chain(paths))
             .map_err(|error| Error::of(PATH, error))?;
         // The driver must be there before the constructors of a program that contains NVIDIA's runtime library.
@@ -182,6 +183,12 @@ const LIBRARIES: [(&str, &[&str]); 2] = [
 fn folder(library: &Path) -> Result<TempDir, Error> {
     let failed = |error| Error::of("the folder with the libraries", error);
     let folder = tempfile::Builder::new().prefix("warpwright-run-").tempdir().map_err(failed)?;
+    // The dynamic linker separates libraries by spaces and colons (ld.so(8), LD_PRELOAD).
+    if folder.path().to_string_lossy().contains([' ', ':']) {
+        let problem =
+            "expected a folder for temporary files (TMPDIR) whose path contains no space and no colon";
+        return Err(Error::of(folder.path().display(), problem));
+    }
     for (file, names) in LIBRARIES {
         let file = library.with_file_name(file);
         for name in names.iter().filter(|_| file.exists()) {

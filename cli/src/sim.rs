@@ -26,7 +26,7 @@ use warpwright_sim::{Arch, Arg, Checks, Contract, Launch, Module, Report, Sim, T
 /// Runs a PTX kernel on the CPU and reports its bugs
 ///
 /// CASE_DIR contains `case.json`, a PTX file and `.npy` files: one launch of one kernel with its arguments. Every buffer and
-/// module variable that `case.json` marks as an output is written to NAME.npy.
+/// module variable that `case.json` marks as an output is written to NAME.npy, unless a finding ends the kernel.
 ///
 /// Findings are printed to standard error. Exit codes: 0 without findings, 1 with findings, 2 if the case cannot be run or its
 /// outputs cannot be written.

@@ -23,7 +23,7 @@ use warpwright::{
 };
 
 use super::{
-    Fallible,
+    Failed, Fallible,
     rival::Rival,
     samples::{Samples, Sampling},
 };
@@ -47,7 +47,8 @@ pub(in crate::bench) struct Args {
     #[arg(
         long,
         default_value = "512,1024,2048,4096,8192,16384,32768,65536,1000,4097,8190,32001",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = clap::value_parser!(u32).range(1..)
     )]
     sizes: Vec<u32>,
     /// Element types, separated by commas: bf16, f16, f32
@@ -75,17 +76,30 @@ impl Args {
         let gpu = Gpu::new(0)?;
         println!("{}", gpu.properties());
         let mut rival = self.rival.as_deref().map(Rival::start).transpose()?;
+        let mut missing = self.kernels.clone();
         for &dtype in &self.dtype {
             match dtype {
-                Dtype::Bf16 => self.tables_of::<bf16>(&gpu, rival.as_mut())?,
-                Dtype::F16 => self.tables_of::<f16>(&gpu, rival.as_mut())?,
-                Dtype::F32 => self.tables_of::<f32>(&gpu, rival.as_mut())?,
+                Dtype::Bf16 => self.tables_of::<bf16>(&gpu, rival.as_mut(), &mut missing)?,
+                Dtype::F16 => self.tables_of::<f16>(&gpu, rival.as_mut(), &mut missing)?,
+                Dtype::F32 => self.tables_of::<f32>(&gpu, rival.as_mut(), &mut missing)?,
             }
         }
-        Ok(())
+        match missing.is_empty() {
+            true => Ok(()),
+            false => {
+                let missing = missing.join(", ");
+                Err(Failed(format!("expected kernels that exist for these rows, found {missing}")).into())
+            }
+        }
     }
 
-    fn tables_of<E: Element>(&self, gpu: &Gpu, mut rival: Option<&mut Rival>) -> Fallible<()>
+    /// Prints a table for each size, and removes from `missing` the names of the kernels in it.
+    fn tables_of<E: Element>(
+        &self,
+        gpu: &Gpu,
+        mut rival: Option<&mut Rival>,
+        missing: &mut Vec<String>,
+    ) -> Fallible<()>
     where
         f32: Convert<E>,
     {
@@ -101,6 +115,7 @@ impl Args {
             contenders.extend(selection::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(reductions::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(permute::contenders(gpu, &buffers, &self.kernels)?);
+            missing.retain(|name| !contenders.iter().any(|contender| table::kernel(&contender.name) == name));
             for contender in &contenders {
                 contender.verify(gpu, &mut buffers)?;
             }

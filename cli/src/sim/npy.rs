@@ -21,11 +21,8 @@ pub(super) fn read(path: &Path, dtype: DType, shape: &[u64]) -> Result<Vec<u8>, 
         return Err(bad("expected row-major order, found column-major".into()));
     }
     let found = header.dtype().descr();
-    if header.dtype().num_bytes() != Some(dtype.bytes()) || found.contains('>') {
-        return Err(bad(format!(
-            "expected little-endian elements of {} bytes, found {found}",
-            dtype.bytes()
-        )));
+    if !is_stored_as(dtype, &found) {
+        return Err(bad(format!("expected little-endian elements of {}, found {found}", dtype.name())));
     }
     let expected = shape.iter().product::<u64>() as usize * dtype.bytes();
     let mut bytes = Vec::new();
@@ -35,6 +32,18 @@ pub(super) fn read(path: &Path, dtype: DType, shape: &[u64]) -> Result<Vec<u8>, 
         return Err(bad(format!("expected {expected} bytes of elements, found {}", bytes.len())));
     }
     Ok(bytes)
+}
+
+/// Returns whether files may store elements of `dtype` as `found`, such as `'<f4'`. NumPy has no bf16.
+fn is_stored_as(dtype: DType, found: &str) -> bool {
+    let kinds: &[char] = match dtype {
+        DType::U8 | DType::U16 | DType::U32 | DType::U64 => &['u'],
+        DType::S8 | DType::S16 | DType::S32 | DType::S64 => &['i'],
+        DType::F16 | DType::F32 | DType::F64 => &['f'],
+        DType::Bf16 => &['u', 'V'],
+    };
+    let found = found.trim_matches('\'').trim_start_matches(['<', '|']);
+    kinds.iter().any(|kind| found == format!("{kind}{}", dtype.bytes()))
 }
 
 /// Writes little-endian, row-major elements.

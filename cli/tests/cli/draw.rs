@@ -290,3 +290,11 @@ fn schedules_show_their_rounds() {
     let note = "4 resident blocks: at most 4 tiles of A and 2 of B at each step, for 4 tiles";
     assert!(lines.iter().any(|line| line == note), "{text}");
 }
+
+#[test]
+fn clusters_may_be_larger_than_the_result() {
+    let with = |cluster| draw(&["schedule", "4x3", "--cluster", cluster]);
+    let (fits, large) = (with("4x3"), with("4294967295x4294967295"));
+    assert_eq!((fits.status.code(), large.status.code()), (Some(0), Some(0)));
+    assert_eq!(fits.stdout.len(), large.stdout.len());
+}

@@ -67,3 +67,17 @@ fn what_cannot_be_started_is_named() {
     let ran = warpwright(["run", "--arch", "sm_42", "true"]);
     assert_eq!(ran.code, 2);
 }
+
+#[test]
+fn the_folder_with_the_libraries_has_no_space() {
+    let folder = scratch("run with a space");
+    let ran = Command::new(env!("CARGO_BIN_EXE_warpwright"))
+        .args(["run", "--driver", &driver(), "--", "true"])
+        .env("TMPDIR", &folder)
+        .output()
+        .expect("the command runs");
+    let text = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(2), "{text}");
+    assert!(text.contains("whose path contains no space"), "{text}");
+    assert_eq!(std::fs::read_dir(folder).expect("a folder").count(), 0);
+}

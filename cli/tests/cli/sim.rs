@@ -112,6 +112,16 @@ fn variables_of_the_module_are_written_and_read() {
     assert_eq!(case.output("counter.npy").1, [132]);
 }
 
+#[test]
+fn files_have_the_type_of_the_case() {
+    let more = r#", "globals": [{"name": "counter", "dtype": "f32", "shape": [1], "file": "counter.npy", "out": true}]"#;
+    let body = ".reg .b32 %r; atom.global.add.u32 %r, [counter], 1; ret;";
+    let case = Case::new("types_of_files", &json("", more), "", body).with("counter.npy", &[1], &[100]);
+    let run = case.run(&[]);
+    assert_eq!(run.code, 2);
+    assert!(run.err.contains("expected little-endian elements of f32, found '<u4'"), "{}", run.err);
+}
+
 /// A 4 × 8 box at (4, 2) of a 32 × 16 tensor is copied to shared memory by one copy.
 #[test]
 fn tensor_maps_are_encoded() {

@@ -36,10 +36,11 @@ impl Schedule {
         let numbers = first..first.saturating_add(resident).min(high.saturating_mul(wide));
         let tiles = numbers.flat_map(|number| {
             let (row, col) = self.tile(number, high, wide);
-            let within = (0..of_cols).flat_map(move |col| (0..of_rows).map(move |row| (row, col)));
-            within.map(move |(r, c)| (row * of_rows + r, col * of_cols + c))
+            let within = |first: u32, count: u32, end: u32| first..first.saturating_add(count).min(end);
+            let rows = within(row * of_rows, of_rows, rows);
+            within(col * of_cols, of_cols, cols).flat_map(move |col| rows.clone().map(move |row| (row, col)))
         });
-        tiles.filter(|&(row, col)| row < rows && col < cols).collect()
+        tiles.collect()
     }
 
     /// Returns the footprint of [round](Self::round) `round`: the number of tiles of the result that `blocks` resident blocks compute, and

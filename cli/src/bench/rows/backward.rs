@@ -108,17 +108,27 @@ where
 
 /// Returns the ways to divide rows of `n` elements of `bytes` bytes among threads that keep sums.
 fn tilings(chosen: RowTiling, bytes: u32, n: u32) -> Vec<RowTiling> {
-    let groups = (n + if chosen.unaligned { chosen.adjacent - 1 } else { 0 }).div_ceil(chosen.adjacent);
     let mut tilings = vec![RowTiling::for_held_rows(TARGET, bytes, &[n])];
-    for (elements, resident) in [16, 24, 32].into_iter().flat_map(|e| (1..=8).map(move |r| (e, r))) {
-        let stripes = elements / chosen.adjacent;
-        let threads = groups.div_ceil(stripes).next_multiple_of(32);
-        let shared = 5 * threads * elements * bytes * resident;
-        if threads <= 1024 && (256..=1024).contains(&(threads * resident)) && shared <= 220 << 10 {
-            let (rows, cluster, streamed, ahead) = (1, 1, false, 2);
-            tilings.push(RowTiling { threads, rows, cluster, stripes, streamed, resident, ahead, ..chosen });
+    // Groups that fill 16 bytes, and those with which every row begins with a group.
+    let narrow =
+        RowTiling { adjacent: (1 << n.trailing_zeros()).min(chosen.adjacent), unaligned: false, ..chosen };
+    for way in [chosen, narrow] {
+        let groups = (n + if way.unaligned { way.adjacent - 1 } else { 0 }).div_ceil(way.adjacent);
+        // Copies to shared memory have at least 4 bytes.
+        let ahead = if way.unaligned || way.adjacent * bytes >= 4 { 2 } else { 0 };
+        let clusters = [1, 2, 4, 8].into_iter().filter(|&cluster| cluster == 1 || n > 8192 && !way.unaligned);
+        let elements = clusters.flat_map(|cluster| [8, 16, 24, 32].map(|elements| (cluster, elements)));
+        for ((cluster, elements), resident) in elements.flat_map(|e| (1..=8).map(move |r| (e, r))) {
+            let stripes = elements / way.adjacent;
+            let threads = groups.div_ceil(stripes * cluster).next_multiple_of(32);
+            let shared = 5 * threads * elements * bytes * resident;
+            if threads <= 1024 && (256..=1024).contains(&(threads * resident)) && shared <= 220 << 10 {
+                let (rows, streamed) = (1, false);
+                tilings.push(RowTiling { threads, rows, cluster, stripes, streamed, resident, ahead, ..way });
+            }
         }
     }
+    tilings.dedup();
     tilings
 }
 

@@ -28,7 +28,7 @@ impl<E: Element> Buffers<E> {
     pub(super) fn new(gpu: &Gpu, bytes: usize, n: u32) -> Fallible<Self> {
         let stream = gpu.stream();
         let row = n as usize;
-        let m = (bytes / (row * size_of::<E::Stored>())).max(1);
+        let m = (bytes / (row * size_of::<E::Stored>())).clamp(1, u32::MAX as usize);
         let numbers: Vec<E::Stored> = normals(1 << 22).map(E::stored).collect();
         let source = stream.clone_htod(&numbers)?;
         let matrix = |seed| filled(&stream, &source, m * row, seed);

@@ -64,8 +64,11 @@ where
     let mut contenders = Vec::new();
     for entry in ENTRIES.iter().filter(|entry| is_selected(names, entry.name)) {
         let chosen = entry.tiling(E::SIZE, n);
-        let others =
-            if sweep { tilings(chosen, n, if entry.matrices > 2.0 { 2 } else { 1 }) } else { Vec::new() };
+        let others = if sweep {
+            tilings(chosen, n, E::SIZE, if entry.matrices > 2.0 { 2 } else { 1 })
+        } else {
+            Vec::new()
+        };
         let mut add = |tiling, launch| {
             contenders.push(Contender {
                 name: format!("{} {}", entry.name, shown(tiling)),
@@ -85,8 +88,8 @@ where
     Ok(contenders)
 }
 
-/// Returns the ways to divide rows of `n` elements, of this number of inputs.
-fn tilings(chosen: RowTiling, n: u32, inputs: u32) -> Vec<RowTiling> {
+/// Returns the ways to divide rows of `n` elements of `bytes` bytes, of this number of inputs.
+fn tilings(chosen: RowTiling, n: u32, bytes: u32, inputs: u32) -> Vec<RowTiling> {
     let adjacent = chosen.adjacent;
     let mut tilings = Vec::new();
     for cluster in [1, 2, 4, 8] {
@@ -117,7 +120,10 @@ fn tilings(chosen: RowTiling, n: u32, inputs: u32) -> Vec<RowTiling> {
             }
         }
     }
-    tilings.extend(if chosen.unaligned { unaligned(chosen, n, inputs) } else { copied(chosen, n, inputs) });
+    tilings.extend(match chosen.unaligned {
+        true => [unaligned(chosen, n, inputs), narrow(chosen, n, bytes, inputs)].concat(),
+        false => copied(chosen, n, inputs),
+    });
     if n > 8192 {
         for (stripes, resident) in [(1, 2), (2, 2), (2, 1), (4, 1), (8, 1)] {
             let (threads, rows, cluster) = (1024, 1, 1);
@@ -140,7 +146,7 @@ fn tilings(chosen: RowTiling, n: u32, inputs: u32) -> Vec<RowTiling> {
 fn copied(chosen: RowTiling, n: u32, inputs: u32) -> Vec<RowTiling> {
     let groups = n.div_ceil(chosen.adjacent);
     let mut tilings = Vec::new();
-    let clusters = [1, 2, 4].into_iter().filter(|&cluster| cluster == 1 || n > 16384);
+    let clusters = [1, 2, 4, 8].into_iter().filter(|&cluster| cluster == 1 || n > 16384);
     for (stripes, resident, ahead, cluster) in clusters.flat_map(|cluster| {
         let ways = [2, 4, 8]
             .into_iter()
@@ -152,7 +158,44 @@ fn copied(chosen: RowTiling, n: u32, inputs: u32) -> Vec<RowTiling> {
         if threads <= 1024 && (256..=2048).contains(&(threads * resident)) && shared <= 220 << 10 {
             let (rows, streamed) = (1, false);
             let tiling = RowTiling { threads, rows, cluster, stripes, streamed, resident, ahead, ..chosen };
-            tilings.extend([1, 2, 4].map(|turns| RowTiling { turns, ..tiling }));
+            // More rows in turn have the weights in common.
+            let turns: &[u32] = if n > 16384 { &[1, 4, 16] } else { &[1, 2, 4] };
+            tilings.extend(turns.iter().map(|&turns| RowTiling { turns, ..tiling }));
+        }
+    }
+    tilings
+}
+
+/// Returns the ways to divide rows whose groups of adjacent elements are as narrow as necessary for every row to begin with a group.
+fn narrow(chosen: RowTiling, n: u32, bytes: u32, inputs: u32) -> Vec<RowTiling> {
+    let adjacent = (1 << n.trailing_zeros()).min(chosen.adjacent);
+    // Copies to shared memory have at least 4 bytes.
+    let copies: &[u32] = if adjacent * bytes >= 4 { &[0, 1, 2] } else { &[0] };
+    let mut tilings = Vec::new();
+    let clusters = [1, 2, 4].into_iter().filter(|&cluster| cluster == 1 || n > 16384);
+    for (cluster, elements) in clusters.flat_map(|cluster| [4, 8, 16, 32].map(|elements| (cluster, elements)))
+    {
+        let threads = n.div_ceil(elements * cluster).next_multiple_of(32);
+        for (resident, &ahead) in
+            (1..=8).flat_map(|resident| copies.iter().map(move |ahead| (resident, ahead)))
+        {
+            let shared = bytes * elements * threads * resident * ahead * inputs;
+            if threads <= 1024 && (512..=2048).contains(&(threads * resident)) && shared <= 220 << 10 {
+                let (rows, unaligned, streamed, stripes) = (1, false, false, elements / adjacent);
+                let turns = if ahead > 0 { 4 } else { 1 };
+                tilings.push(RowTiling {
+                    threads,
+                    rows,
+                    cluster,
+                    adjacent,
+                    unaligned,
+                    stripes,
+                    streamed,
+                    resident,
+                    ahead,
+                    turns,
+                });
+            }
         }
     }
     tilings
