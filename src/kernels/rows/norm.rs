@@ -1,6 +1,7 @@
 //! RMSNorm and LayerNorm, optionally of a residual sum.
 
 mod dropout;
+mod tilings;
 
 use super::{
     RowTiling,
@@ -9,7 +10,7 @@ use super::{
     tiling::{Line, Row, same_or},
 };
 use crate::{
-    ptx::{BuildError, Builder, Features, Global, In, Kernel, Out, Ptr, Read, Target, Val, Write},
+    ptx::{BuildError, Builder, Global, In, Kernel, Out, Ptr, Read, Target, Val, Write},
     tensor::TensorElement,
     tiles::{Convert, Striped},
 };
@@ -74,67 +75,14 @@ impl Norm {
     /// Returns the kernel for rows of at most `sizes[0]` elements; [`RowTiling::for_rows`] describes `bytes` and the other `sizes`.
     #[must_use]
     pub fn for_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        let tiling = RowTiling::for_copied_rows(target, bytes, sizes);
-        let groups = tiling.groups(sizes);
-        let copied = match (function, groups) {
-            _ if bytes > 4 || !target.features().contains(Features::AMPERE) => tiling,
-            // A block arranges the weights and the bias once, for more rows.
-            (NormFunction::Layer, 513..=1152) if tiling.unaligned && bytes < 4 => {
-                RowTiling { turns: 8, ..tiling }
-            }
-            (NormFunction::Layer, 257..=512) if tiling.unaligned && bytes == 4 => {
-                tiling.copied(groups, 4, 2, 4)
-            }
-            _ if tiling.unaligned => tiling,
-            // The weights and the bias have more bytes than a row, so several rows share them.
-            (NormFunction::Layer, 2049..=4096) if bytes < 4 => tiling.copied(groups, 4, 2, 2),
-            (NormFunction::Layer, 1025..=2048) => tiling.copied(groups, 8, 1, 1),
-            // Two rows have the weights in common.
-            (NormFunction::Rms, 513..=1024) if bytes < 4 => tiling.copied(groups, 2, 1, 2),
-            _ => tiling,
-        };
-        let vectors = if function == NormFunction::Layer { 2 } else { 1 };
-        let tiling = if copied.fits(target, bytes, 1) { copied } else { tiling };
-        Self { tiling: tiling.with_room(target, bytes, vectors), function }
+        Self { tiling: tilings::of_rows(function, target, bytes, sizes), function }
     }
 
     /// Returns the kernel for residual sums; see [`for_rows`](Self::for_rows). Because there are two input matrices, fewer rows pass through
     /// shared memory.
     #[must_use]
     pub fn for_residual_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        let copied = RowTiling::for_copied_rows(target, bytes, sizes);
-        let groups = copied.groups(sizes);
-        let copied = match copied.unaligned {
-            true if bytes < 4 && (groups > 3072 && function == NormFunction::Layer || groups > 6 * 1024) => {
-                RowTiling {
-                    threads: 1024,
-                    cluster: 1,
-                    stripes: 2,
-                    streamed: true,
-                    resident: 1,
-                    ahead: 0,
-                    turns: 1,
-                    ..copied
-                }
-            }
-            // Two inputs take registers, and so would the weights of 64 elements of a thread.
-            true if bytes < 4 && groups > 3072 => copied.copied(groups, 6, 2, 8),
-            true if copied.ahead > 0 => {
-                let threads = if function == NormFunction::Rms && bytes < 4 { 576 } else { 512 };
-                let resident = (threads / copied.threads).clamp(1, copied.resident);
-                // The weights and the bias are arranged for more rows if there is one block.
-                let is_alone = function == NormFunction::Layer && bytes < 4 && resident == 1;
-                let turns = if is_alone { 16 } else { copied.turns };
-                RowTiling { resident, turns, ..copied }
-            }
-            true => copied,
-            false if bytes < 4 && (1153..=2048).contains(&groups) => copied.copied(groups, 4, 1, 1),
-            false => RowTiling::for_rows(target, bytes, sizes),
-        };
-        let ways = [copied, RowTiling { ahead: copied.ahead.min(1), ..copied }];
-        let tiling = ways.into_iter().find(|way| way.fits(target, bytes, 2));
-        let tiling = tiling.unwrap_or_else(|| RowTiling::for_rows(target, bytes, sizes));
-        Self { tiling, function }
+        Self { tiling: tilings::of_residual_rows(function, target, bytes, sizes), function }
     }
 
     /// Builds the kernel that computes norm(x) · w. For RMSNorm of bf16 in rows of up to 8192 elements, with sizes that are multiples of 8,

@@ -1,8 +1,11 @@
 //! The gradients of norms.
 
-use super::{NormFunction, RowTiling, tiling::same_or};
+use super::{
+    NormFunction, RowTiling,
+    tiling::{aligned_elements, same_or},
+};
 use crate::{
-    ptx::{BuildError, In, Kernel, Out, Target, Val},
+    ptx::{BuildError, Features, In, Kernel, Out, Target, Val},
     tiles::Convert,
 };
 
@@ -29,10 +32,14 @@ pub struct NormBackward {
 }
 
 impl NormBackward {
-    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_summed_rows`].
+    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; [`RowTiling::for_rows`] describes the parameters.
     #[must_use]
     pub fn for_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        Self { tiling: RowTiling::for_summed_rows(target, bytes, sizes), function }
+        let tiling = RowTiling::for_summed_rows(target, bytes, sizes);
+        let is_copied = matches!(bytes, 2 | 4) && target.features().contains(Features::AMPERE);
+        let fastest =
+            if is_copied && tiling.unaligned { fastest(function, bytes, tiling, sizes) } else { tiling };
+        Self { tiling: fastest, function }
     }
 
     /// Returns the argument `parts` for which all blocks are resident on a device with this number of multiprocessors.
@@ -134,5 +141,31 @@ impl NormBackward {
                 }
             },
         )
+    }
+}
+
+/// Returns the tiling with which the gradients of rows that begin at any element are fastest on an H200, given the one of
+/// [`RowTiling::for_summed_rows`].
+fn fastest(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
+    let groups = tiling.groups(sizes);
+    // Copies to shared memory have at least 4 bytes; those of single 32-bit elements are slower.
+    let are_copied = aligned_elements(sizes) > 1;
+    let narrow = |elements, together| tiling.narrow(sizes, elements, together).copied_ahead(1);
+    match (function, bytes, groups) {
+        (_, _, ..=64) => tiling,
+        (_, 4, ..=2048) if are_copied => {
+            let narrow = narrow(16, 288);
+            RowTiling { resident: narrow.resident.min(4), ..narrow }
+        }
+        (NormFunction::Layer, 4, 769..=1152) => {
+            RowTiling { resident: 2, ..tiling.in_registers(groups, 6, 1) }.copied_ahead(1)
+        }
+        (_, 2, ..=256) if are_copied => narrow(16, 512),
+        (NormFunction::Rms, 2, 129..=256) => tiling.in_registers(groups, 4, 256).copied_ahead(1),
+        (NormFunction::Layer, 2, 257..=768) if are_copied => narrow(24, 384),
+        (NormFunction::Layer, 2, 769..=1024) if are_copied => narrow(32, 256),
+        (NormFunction::Rms, 2, 769..=1024) if are_copied => narrow(16, 512),
+        (_, 2, 1025..=2112) if are_copied => narrow(24, 1),
+        _ => tiling,
     }
 }

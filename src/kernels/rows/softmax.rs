@@ -5,10 +5,10 @@ use std::f32::consts::LOG2_E;
 use super::{
     RowTiling,
     exponent::{Exponent, Total},
-    tiling::{Line, Row, same_or},
+    tiling::{Line, Row, aligned_elements, same_or},
 };
 use crate::{
-    ptx::{BuildError, Builder, In, Kernel, Out, Readable, Target, Val, Writable},
+    ptx::{BuildError, Builder, Features, In, Kernel, Out, Readable, Target, Val, Writable},
     tensor::TensorElement,
     tiles::{Convert, vector},
 };
@@ -44,11 +44,13 @@ pub struct Softmax {
 }
 
 impl Softmax {
-    /// Returns the kernels of softmax, not of its logarithm, for elements of `bytes` bytes in rows of the given `sizes`; see
-    /// [`RowTiling::for_copied_rows`].
+    /// Returns the kernels of softmax, not of its logarithm, for elements of `bytes` bytes in rows of the given `sizes`;
+    /// [`RowTiling::for_rows`] describes the parameters.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        Self { tiling: RowTiling::for_copied_rows(target, bytes, sizes), log: false }
+        let tiling = RowTiling::for_copied_rows(target, bytes, sizes);
+        let fastest = if bytes <= 4 { fastest(target, bytes, tiling, sizes) } else { tiling };
+        Self { tiling: if fastest.fits(target, bytes, 1) { fastest } else { tiling }, log: false }
     }
 
     /// Builds the kernel. For bf16, rows of up to 8192 elements, and sizes that are multiples of 8, it is named `softmax_bf16_8192_by8`, or
@@ -190,5 +192,30 @@ impl Softmax {
             };
             row.store(y, part, &results);
         });
+    }
+}
+
+/// Returns the tiling with which softmax is fastest on an H200, given the one of [`RowTiling::for_copied_rows`].
+fn fastest(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
+    let (groups, clusters) = (tiling.groups(sizes), target.features().contains(Features::HOPPER));
+    let is_even = tiling.adjacent == 8 && aligned_elements(sizes) > 1;
+    match (tiling.unaligned, bytes) {
+        (false, ..4) if clusters && (4097..=8192).contains(&groups) => {
+            RowTiling { cluster: 2, resident: 3, ..tiling.copied(groups.div_ceil(2), 8, 1, 1) }
+        }
+        (false, _) => tiling,
+        (true, ..4) => match groups {
+            129..=256 => RowTiling { resident: 0, ..tiling.in_registers(groups, 8, 0) },
+            257..=1536 if is_even => tiling.narrow(sizes, 32, 1152),
+            1153..=2304 => tiling.in_registers(groups, 3, 1536),
+            2305.. => RowTiling { streamed: true, ..tiling.in_registers(2048, 2, 2048) },
+            _ => tiling,
+        },
+        (true, _) => match groups {
+            129..=512 => tiling.in_registers(groups, 2, 2048),
+            2049..=6144 => tiling.in_registers(groups, 6, 1536),
+            6145..=8192 => tiling.in_registers(groups, 8, 1024),
+            _ => tiling,
+        },
     }
 }

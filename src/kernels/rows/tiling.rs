@@ -1,5 +1,6 @@
 //! How the rows of matrices are divided among threads.
 
+mod narrow;
 mod parts;
 mod row;
 
@@ -8,6 +9,7 @@ use std::fmt;
 use super::{ahead::keeps_weights_in_shared_memory, team::Team};
 use crate::ptx::{Builder, Dim, Features, IntoDim, Target, Val};
 
+pub(super) use narrow::aligned_elements;
 pub(super) use row::{Line, Row, same_or};
 
 /// How rows are divided among threads, and how long they may be.

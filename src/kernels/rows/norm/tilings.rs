@@ -1,0 +1,149 @@
+//! The tilings with which norms are fastest on an H200.
+
+use crate::{
+    kernels::rows::{NormFunction, RowTiling, tiling::aligned_elements},
+    ptx::{Features, Target},
+};
+
+/// Returns the tiling for norms of rows of the given `sizes`; [`RowTiling::for_rows`] describes the parameters.
+pub(super) fn of_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> RowTiling {
+    let tiling = RowTiling::for_copied_rows(target, bytes, sizes);
+    if bytes > 4 || !target.features().contains(Features::AMPERE) {
+        return tiling;
+    }
+    let chosen = match (tiling.unaligned, bytes) {
+        (false, _) => aligned(function, bytes, tiling, sizes),
+        (true, 4) => unaligned_words(function, tiling, sizes),
+        (true, _) => unaligned_halves(function, tiling, sizes),
+    };
+    let vectors = if function == NormFunction::Layer { 2 } else { 1 };
+    let chosen = if chosen.fits(target, bytes, 1) { chosen } else { tiling };
+    chosen.with_room(target, bytes, vectors)
+}
+
+fn aligned(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
+    let groups = tiling.groups(sizes);
+    match (function, groups) {
+        // The weights and the bias have more bytes than a row, so several rows share them.
+        (NormFunction::Layer, 2049..=8192) if bytes < 4 => tiling.copied(groups, 8, 1, 4),
+        (NormFunction::Layer, 1025..=2048) => tiling.copied(groups, 8, 1, 1),
+        // Two rows have the weights in common.
+        (NormFunction::Rms, 513..=1024) if bytes < 4 => tiling.copied(groups, 2, 1, 2),
+        (NormFunction::Rms, 4097..=8192) if bytes < 4 => tiling.copied(groups, 8, 1, 1),
+        _ => tiling,
+    }
+}
+
+/// Returns the tiling for rows of 32-bit elements that begin at any element.
+fn unaligned_words(function: NormFunction, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
+    let (groups, is_odd) = (tiling.groups(sizes), aligned_elements(sizes) == 1);
+    match (function, groups) {
+        (_, ..=32) => tiling,
+        (NormFunction::Rms, ..=512) if is_odd => tiling.in_registers(groups, 2, 2048),
+        (NormFunction::Rms, ..=4096) if !is_odd => tiling.narrow(sizes, 16, 1024),
+        (NormFunction::Rms, 2049..=4352) => tiling.narrow(sizes, 32, 1088),
+        (NormFunction::Rms, 4353..=8192) => {
+            RowTiling { streamed: true, ..tiling.in_registers(4096, 4, 1024) }
+        }
+        (NormFunction::Layer, ..=512) => tiling.narrow(sizes, 16, 640),
+        (NormFunction::Layer, ..=2560) if !is_odd => tiling.narrow(sizes, 32, 768),
+        (NormFunction::Layer, 2049..=8192) => tiling.narrow(sizes, 32, 1088),
+        _ => tiling,
+    }
+}
+
+/// Returns the tiling for rows of 16-bit elements, or narrower ones, that begin at any element.
+fn unaligned_halves(function: NormFunction, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
+    let (groups, is_even) = (tiling.groups(sizes), tiling.adjacent == 8 && aligned_elements(sizes) > 1);
+    match (function, groups) {
+        (_, ..=32) => tiling,
+        (NormFunction::Rms, ..=256) if is_even => tiling.narrow(sizes, 16, 1024),
+        (NormFunction::Rms, ..=1536) if is_even => tiling.narrow(sizes, 32, 1024),
+        (NormFunction::Rms, 129..=256) => tiling.in_registers(groups, 2, 1024),
+        (NormFunction::Layer, ..=768) if is_even => tiling.narrow(sizes, 16, 864).copied_ahead(4),
+        (NormFunction::Layer, ..=4096) if is_even => tiling.narrow(sizes, 32, 1088),
+        // A block arranges the weights and the bias once, for more rows.
+        (NormFunction::Layer, 129..=1152) => RowTiling { turns: 16, ..tiling },
+        (_, 3073..=4096) => tiling.copied(groups, 4, 2, 8),
+        _ => tiling,
+    }
+}
+
+/// Returns the tiling for norms of residual sums.
+pub(super) fn of_residual_rows(
+    function: NormFunction,
+    target: Target,
+    bytes: u32,
+    sizes: &[u32],
+) -> RowTiling {
+    let direct = RowTiling::for_rows(target, bytes, sizes);
+    if bytes > 4 || !target.features().contains(Features::AMPERE) {
+        return direct;
+    }
+    let copied = RowTiling::for_copied_rows(target, bytes, sizes);
+    let chosen = match copied.unaligned {
+        true => unaligned_residual(function, bytes, copied, sizes),
+        false if bytes < 4 => aligned_residual(function, target, direct, sizes),
+        false => direct,
+    };
+    let ways = [chosen, RowTiling { ahead: chosen.ahead.min(1), ..chosen }];
+    ways.into_iter().find(|way| way.fits(target, bytes, 2)).unwrap_or(direct)
+}
+
+/// Returns the tiling for residual sums of rows of aligned elements of at most 16 bits.
+fn aligned_residual(function: NormFunction, target: Target, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
+    let (groups, is_layer) = (tiling.groups(sizes), function == NormFunction::Layer);
+    let clusters = target.features().contains(Features::HOPPER);
+    match groups {
+        1153..=2048 => tiling.copied(groups, 4, 1, 1),
+        2049..=4096 => {
+            let turns = if is_layer { 4 } else { 1 };
+            RowTiling { resident: 1, ..tiling.copied(groups, 8, 1, turns) }
+        }
+        4097..=8192 if clusters => {
+            let (cluster, resident) = if is_layer { (4, 3) } else { (2, 1) };
+            RowTiling { cluster, resident, ..tiling.copied(groups.div_ceil(cluster), 8, 1, 4) }
+        }
+        _ => tiling,
+    }
+}
+
+/// Returns the tiling for residual sums of rows that begin at any element.
+fn unaligned_residual(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
+    let (groups, is_layer) = (tiling.groups(sizes), function == NormFunction::Layer);
+    let is_even = tiling.adjacent == 8 && aligned_elements(sizes) > 1;
+    match groups {
+        2049..=6144 if bytes == 4 => tiling.in_registers(groups, 6, 768),
+        _ if bytes == 4 => with_two_inputs(function, bytes, tiling),
+        129..=256 if !is_layer => tiling.in_registers(groups, 2, 1024),
+        129..=1024 if is_even && is_layer => tiling.narrow(sizes, 16, 1152),
+        1025..=4096 if is_even && (is_layer || groups > 1536) => tiling.narrow(sizes, 32, 1088),
+        3073.. if is_layer || groups > 6 * 1024 => RowTiling {
+            threads: 1024,
+            cluster: 1,
+            stripes: 2,
+            streamed: true,
+            resident: 1,
+            ahead: 0,
+            turns: 1,
+            ..tiling
+        },
+        // Two inputs take registers, and so would the weights of 64 elements of a thread.
+        3073.. => tiling.copied(groups, 6, 2, 8),
+        257..=1152 if is_layer => RowTiling { turns: 16, ..with_two_inputs(function, bytes, tiling) },
+        _ => with_two_inputs(function, bytes, tiling),
+    }
+}
+
+/// Returns the tiling with fewer resident blocks, because there are two inputs.
+fn with_two_inputs(function: NormFunction, bytes: u32, copied: RowTiling) -> RowTiling {
+    if copied.ahead == 0 {
+        return copied;
+    }
+    let threads = if function == NormFunction::Rms && bytes < 4 { 576 } else { 512 };
+    let resident = (threads / copied.threads).clamp(1, copied.resident);
+    // The weights and the bias are arranged for more rows if there is one block.
+    let is_alone = function == NormFunction::Layer && bytes < 4 && resident == 1;
+    let turns = if is_alone { 16 } else { copied.turns };
+    RowTiling { resident, turns, ..copied }
+}

@@ -1,0 +1,38 @@
+//! Rows that a block keeps in registers, without shared memory, and groups that are so narrow that every row begins with one.
+
+use super::RowTiling;
+
+/// The most resident blocks of a multiprocessor that tilings here require.
+const MOST_RESIDENT: u32 = 8;
+
+impl RowTiling {
+    /// Returns this tiling for rows of `groups` groups that are loaded directly into registers, `stripes` groups for each thread. As many
+    /// blocks as have `together` threads are resident, at least one.
+    pub(in crate::kernels::rows) fn in_registers(self, groups: u32, stripes: u32, together: u32) -> Self {
+        let threads = groups.div_ceil(stripes).next_multiple_of(32);
+        let resident = (together / threads).clamp(1, MOST_RESIDENT);
+        Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead: 0, turns: 1, ..self }
+    }
+
+    /// Returns this tiling for rows of the given `sizes` with the widest groups with which every row begins, `elements` elements for each
+    /// thread, a multiple of the elements of a group. `together` is that of [`in_registers`](Self::in_registers).
+    ///
+    /// Such rows are accessed by more instructions than unaligned groups of 16 bytes, but these have to be put together from two words for
+    /// each word, by instructions and registers that are missing elsewhere.
+    pub(in crate::kernels::rows) fn narrow(self, sizes: &[u32], elements: u32, together: u32) -> Self {
+        let adjacent = aligned_elements(sizes).min(self.adjacent);
+        let groups = sizes.first().map_or(1, |&n| n.max(1)).div_ceil(adjacent);
+        Self { adjacent, unaligned: false, ..self }.in_registers(groups, elements / adjacent, together)
+    }
+
+    /// Returns this tiling with the next row copied to shared memory, and `turns` rows for the same threads.
+    pub(in crate::kernels::rows) fn copied_ahead(self, turns: u32) -> Self {
+        Self { ahead: 2, turns, ..self }
+    }
+}
+
+/// Returns the most elements, a power of two, that divide all sizes.
+pub(in crate::kernels::rows) fn aligned_elements(sizes: &[u32]) -> u32 {
+    let zeros = sizes.iter().map(|size| size.trailing_zeros()).min().unwrap_or(0);
+    1 << zeros.min(4)
+}
