@@ -39,17 +39,18 @@ pub struct FftConvolution {
 const SEQUENCES: u32 = 16;
 
 impl FftConvolution {
-    /// Returns the lengths of transforms for which blocks of the target have enough shared memory: 1024 and 4096, 8192 from 144 KiB on, and
-    /// 16384 from 224 KiB on.
+    /// Returns the lengths of transforms that a target supports. They depend on the shared memory per block: 1024 and 4096 require 88 KiB,
+    /// 8192 requires 144 KiB, and 16384 requires 224 KiB.
     pub const fn sizes(target: Target) -> &'static [u32] {
         match target.max_shared_bytes() / 1024 {
             224.. => &[1024, 4096, 8192, 16384],
             144.. => &[1024, 4096, 8192],
-            _ => &[1024, 4096],
+            88.. => &[1024, 4096],
+            _ => &[],
         }
     }
 
-    /// Returns the number that must divide the length of sequences; `None` if there are no transforms of this length.
+    /// Returns the number that must divide the length of sequences; `None` if transforms of this length are not supported.
     pub(crate) const fn divisor(self) -> Option<u32> {
         match self.size {
             1024 => Some(32),
@@ -61,8 +62,8 @@ impl FftConvolution {
     /// Builds the kernel. Its name contains the element type and the length of the transforms, as in `fft_convolution_bf16_4096`.
     ///
     /// # Errors
-    /// Returns an error if `size` is not one of the four lengths, if the target is older than sm_80, or if its blocks have too little shared
-    /// memory; see [`sizes`](Self::sizes).
+    /// Returns an error if `size` is not one of the [`sizes`](Self::sizes) that the target supports, for example because its blocks have too
+    /// little shared memory.
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<FftConvolutionArgs<T>>, BuildError>
     where
         T: TensorElement + FloatElement + Product<T, f32> + Convert<f32>,

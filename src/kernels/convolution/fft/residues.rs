@@ -96,7 +96,7 @@ where
                 u.subtile(band + part * SUBTILES as u32, 0).load_as()
             };
             let (sign, _) = root(residue * (ratio / 2));
-            let mut parts = Crt { re: u(0).add_product(&u(ratio / 2), sign), im: k.zeros() };
+            let mut parts = Crt { re: u(0).add_product(u(ratio / 2), sign), im: k.zeros() };
             for part in 1..ratio / 2 {
                 // The roots for parts r and R − r are conjugates.
                 let ((cos, sin), u, mirrored) = (root(residue * part), u(part), u(ratio - part));
@@ -122,7 +122,7 @@ where
                         let from = parts.subtile(band + residue * SUBTILES as u32, 0);
                         let (cos, sin) = root(part * residue);
                         if residue == 0 || 2 * residue == ratio {
-                            sums = sums.add_product(&from.re.load_as::<f32, 1, SUBTILES, Row>(), cos);
+                            sums = sums.add_product(from.re.load_as::<f32, 1, SUBTILES, Row>(), cos);
                         } else {
                             let from: Crt<f32, 1, SUBTILES> = from.load_as();
                             sums = sums.add_product(&from.re, cos * 2.0).add_product(&from.im, sin * -2.0);
