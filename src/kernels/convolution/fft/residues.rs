@@ -152,7 +152,7 @@ where
         let row = rows(at);
         let mut col = 0;
         halves = halves.map(|half| {
-            // Loads of the other half would require too many registers.
+            // There are not enough registers for the columns of both halves.
             load_no_further(k);
             let sum = half.mma_ab(&row, &columns(at, col));
             col += 2;
