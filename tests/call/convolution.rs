@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use warpwright::{
-    kernels::call,
+    kernels::{FftConvolution, call},
     prelude::*,
     run::{Device, KernelCache, Simulator},
 };
@@ -32,7 +32,12 @@ fn convolutions_agree_with_f64() {
     for device in devices::all() {
         let kernels = KernelCache::new(&device);
         // A causal convolution, and one that wraps around.
-        for (size, length) in [(1024, 512), (4096, 4096)] {
+        let (major, minor) = device.capability();
+        let supported = Target::newest_portable(major, minor).map_or(&[][..], FftConvolution::sizes);
+        for (size, length) in [(1024, 512), (4096, 4096), (16384, 16384)] {
+            if !supported.contains(&(size as u32)) {
+                continue;
+            }
             let (ldu, ldy) = (length + 8, length + 16);
             let u = halves(batches * channels * ldu, 1);
             let filters = numbers(channels * TAPS, 2);
@@ -84,9 +89,10 @@ fn other_lengths_are_refused() {
             .to_string()
     };
     for (size, length, ldu, expected) in [
-        (2048, 64, 64, "transforms of 1024 or 4096 points, found 2048"),
+        (2048, 64, 64, "transforms of 1024, 4096, 8192 or 16384 points, found 2048"),
         (1024, 48, 48, "sequences of a multiple of 32 elements, at most 1024, found 48"),
         (4096, 4160, 4160, "sequences of a multiple of 64 elements, at most 4096, found 4160"),
+        (16384, 96, 96, "sequences of a multiple of 64 elements, at most 16384, found 96"),
         (1024, 64, 68, "rows that are a multiple of 8 elements apart, found 68"),
     ] {
         assert_eq!(refused(size, length, ldu), format!("fft_convolution: expected {expected}"));

@@ -13,17 +13,38 @@ use warpwright::{
     tiles::Convert,
 };
 
-/// The transform by definition, of real and imaginary parts; `sign` is −1, or 1 for the inverse times the length.
+/// The transform of a power of two of real and imaginary parts; `sign` is −1, or 1 for the inverse times the length.
 fn transform(x: &[[f64; 2]], sign: f64) -> Vec<[f64; 2]> {
     let n = x.len();
-    let roots: Vec<_> = (0..n).map(|i| (sign * TAU * i as f64 / n as f64).sin_cos()).collect();
+    if n == 1 {
+        return x.to_vec();
+    }
+    let half = |odd: usize| {
+        let numbers: Vec<_> = x.iter().skip(odd).step_by(2).copied().collect();
+        transform(&numbers, sign)
+    };
+    let (even, odd) = (half(0), half(1));
     let number = |k: usize| {
-        x.iter().enumerate().fold([0.0; 2], |[re, im], (t, [a, b])| {
-            let (sin, cos) = roots[k * t % n];
-            [re + a * cos - b * sin, im + a * sin + b * cos]
-        })
+        let (sin, cos) = (sign * TAU * k as f64 / n as f64).sin_cos();
+        let ([re, im], [a, b]) = (even[k % (n / 2)], odd[k % (n / 2)]);
+        [re + a * cos - b * sin, im + a * sin + b * cos]
     };
     (0..n).map(number).collect()
+}
+
+#[test]
+fn transforms_agree_with_their_definition() {
+    let x: Vec<_> = (0..64).map(|t| [mixed(t), mixed(t + 64)]).collect();
+    for sign in [-1.0, 1.0] {
+        for (k, found) in transform(&x, sign).into_iter().enumerate() {
+            let expected = x.iter().enumerate().fold([0.0; 2], |[re, im], (t, [a, b])| {
+                let (sin, cos) = (sign * TAU * (k * t) as f64 / 64.0).sin_cos();
+                [re + a * cos - b * sin, im + a * sin + b * cos]
+            });
+            let near = found.iter().zip(&expected).all(|(found, expected)| (found - expected).abs() < 1e-12);
+            assert!(near, "number {k}: expected {expected:?}, found {found:?}");
+        }
+    }
 }
 
 fn real(x: &[f64]) -> Vec<[f64; 2]> {
@@ -36,7 +57,7 @@ const ERRORS: f64 = 4.0;
 /// The elements after each sequence in memory.
 const GAP: usize = 8;
 
-/// Convolves sequences of `length` numbers, and compares them with sums over all pairs of numbers.
+/// Convolves sequences of `length` numbers, and compares them with convolutions in f64.
 fn check<T: Half>(size: usize, sizes: [usize; 3])
 where
     f32: Convert<T>,
@@ -50,7 +71,8 @@ where
     f32: Convert<T>,
 {
     let convolution = FftConvolution { size: size as u32 };
-    let [kernel, _] = [Target::SM_80, Target::SM_90A].map(|target| {
+    let lowest = if size == 16384 { Target::SM_90 } else { Target::SM_80 };
+    let [kernel, _] = [lowest, Target::SM_90A].map(|target| {
         let kernel = convolution.kernel::<T>(target).unwrap_or_else(|error| panic!("{error}"));
         assemble::kernel(&kernel);
         kernel
@@ -72,7 +94,9 @@ where
         |which: usize| -> Vec<f32> { spectra.iter().flatten().map(|number| number[which] as f32).collect() };
     let (re, im) = (part(0), part(1));
     let sizes = [batches, channels, length].map(|size| size as u32);
-    let found = devices::everywhere(|device| {
+    // Only some devices that run the code of sm_80 have enough shared memory for more than 4096 numbers.
+    let of = if size > 4096 { Target::SM_90 } else { Target::SM_80 };
+    let found = devices::everywhere_of(of, |device| {
         let run = || {
             let [re, im] = [&re, &im].map(|part| device.upload(part).expect("room"));
             let (u, mut y) =
@@ -92,14 +116,15 @@ where
         let (filter, at) = (&filters[sequence % channels], sequence * pitch);
         let mut padded: Vec<f64> = u[at..at + length].iter().map(|u| u.number()).collect();
         padded.resize(size, 0.0);
-        let number = |i: usize| (0..length).map(|j| filter[(i + size - j) % size] * padded[j]).sum::<f64>();
-        let expected: Vec<f64> = (0..length).map(number).collect();
+        // F⁻¹(F(u) ∘ F(filter)).
+        let products = transform(&real(&padded), -1.0).into_iter().zip(&spectra[sequence % channels]);
+        let products: Vec<_> = products.map(|([a, b], [c, d])| [a * c - b * d, a * d + b * c]).collect();
+        let expected = transform(&products, 1.0).into_iter().take(length);
+        let expected: Vec<f64> = expected.map(|[re, _]| re / size as f64).collect();
         if sequence == 0 && size == 1024 {
-            // By definition: F⁻¹(F(u) ∘ F(filter)).
-            let products = transform(&real(&padded), -1.0).into_iter().zip(&spectra[0]);
-            let products: Vec<_> = products.map(|([a, b], [c, d])| [a * c - b * d, a * d + b * c]).collect();
-            for (defined, expected) in transform(&products, 1.0).into_iter().zip(&expected) {
-                assert!((defined[0] / size as f64 - expected).abs() < 1e-9, "{defined:?} and {expected}");
+            for (i, found) in expected.iter().enumerate() {
+                let sum: f64 = (0..length).map(|j| filter[(i + size - j) % size] * padded[j]).sum();
+                assert!((found - sum).abs() < 1e-9, "{found} and {sum}");
             }
         }
         let norm = (expected.iter().map(|y| y * y).sum::<f64>() / length as f64).sqrt();
@@ -126,6 +151,10 @@ fn circular() {
     check::<f16>(1024, [1, 2, 1024]);
     check::<bf16>(4096, [2, 1, 4096]);
     check::<f16>(4096, [1, 1, 4096]);
+    check::<bf16>(8192, [1, 2, 8192]);
+    check::<f16>(8192, [2, 1, 8192]);
+    check::<bf16>(16384, [2, 1, 16384]);
+    check::<f16>(16384, [1, 2, 16384]);
 }
 
 /// More sequences than a block has, and filters in which ends do not meet.
@@ -134,6 +163,10 @@ fn padded() {
     check::<bf16>(1024, [18, 1, 512]);
     check::<f16>(1024, [1, 1, 32]);
     check::<f16>(4096, [3, 1, 1984]);
+    check::<f16>(8192, [17, 1, 64]);
+    check::<bf16>(8192, [1, 1, 4096]);
+    check::<f16>(16384, [1, 1, 7936]);
+    check::<bf16>(16384, [1, 1, 12352]);
 }
 
 /// Spectra far from 1, which f16 must not lose.
@@ -142,6 +175,8 @@ fn small_and_large_filters() {
     check_scaled::<f16>(1024, [1, 1, 1024], 1.0 / 512.0);
     check_scaled::<f16>(4096, [1, 1, 4096], 1.0 / 512.0);
     check_scaled::<f16>(4096, [1, 1, 4096], 32.0);
+    check_scaled::<f16>(16384, [1, 1, 16384], 1.0 / 512.0);
+    check_scaled::<f16>(16384, [1, 1, 16384], 32.0);
 }
 
 #[test]
@@ -159,5 +194,17 @@ fn longer_sequences_are_refused() {
 #[test]
 fn other_sizes_are_refused() {
     let error = FftConvolution { size: 2048 }.kernel::<bf16>(Target::SM_80).expect_err("no such kernel");
-    assert!(error.to_string().contains("expected transforms of 1024 or 4096 numbers, found 2048"), "{error}");
+    assert!(
+        error.to_string().contains("expected transforms of 1024, 4096, 8192 or 16384 numbers, found 2048"),
+        "{error}"
+    );
+}
+
+#[test]
+fn targets_support_their_sizes() {
+    for target in Target::ALL {
+        let builds = |size: &u32| FftConvolution { size: *size }.kernel::<bf16>(target).is_ok();
+        let built: Vec<_> = [1024, 4096, 8192, 16384].into_iter().filter(builds).collect();
+        assert_eq!(built, FftConvolution::sizes(target), "{target}");
+    }
 }

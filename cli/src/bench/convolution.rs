@@ -28,7 +28,7 @@ use super::{
 #[derive(clap::Args)]
 pub(in crate::bench) struct Args {
     /// Lengths of sequences and transforms, separated by commas
-    #[arg(long, default_value = "1024,4096", value_delimiter = ',', value_parser = positive())]
+    #[arg(long, default_value = "1024,4096,8192,16384", value_delimiter = ',', value_parser = positive())]
     lengths: Vec<usize>,
     /// Number of sequences per channel
     #[arg(long, default_value_t = 16, value_parser = positive())]

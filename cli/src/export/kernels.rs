@@ -169,7 +169,7 @@ const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "fft_convolution",
-        about: "y = F⁻¹(F(u) ∘ f): convolutions of sequences with a filter for each channel, by transforms of 1024 and 4096 numbers",
+        about: "y = F⁻¹(F(u) ∘ f): convolutions of sequences with a filter for each channel, by transforms of 1024, 4096 and 8192 numbers, and 16384 from sm_90 on",
         target: Target::SM_80,
         divisors: &[],
         selects: Selects::Nothing,

@@ -52,13 +52,13 @@ where
         .try_for_each(|normalized| add(module, |target| TaylorAttention { normalized }.kernel::<T>(target)))
 }
 
-/// Adds convolutions by Fourier transforms of two lengths.
+/// Adds convolutions by Fourier transforms of all lengths that the target supports.
 pub(super) fn fft_convolution<T>(module: &mut Module) -> Result<(), String>
 where
     T: FloatElement + Product<T, f32> + Convert<f32>,
     f32: Convert<T>,
 {
-    [1024, 4096]
-        .into_iter()
-        .try_for_each(|size| add(module, |target| FftConvolution { size }.kernel::<T>(target)))
+    FftConvolution::sizes(module.target())
+        .iter()
+        .try_for_each(|&size| add(module, |target| FftConvolution { size }.kernel::<T>(target)))
 }

@@ -82,9 +82,11 @@ fn the_list_has_valid_options() {
             "log_softmax" | "softmax" | "log_softmax_backward" | "softmax_backward" => 3,
             "causal_softmax" | "lengths_softmax" => 2 * 3,
             "layernorm_backward" | "rmsnorm_backward" => 3,
+            // Three lengths of transforms.
+            "fft_convolution" => 3,
             "cross_entropy" | "cumsum" | "embedding" | "matmul_simt" | "top_k" => 2,
             // Two sizes; sums and normalized.
-            "decayed_attention" | "fft_convolution" | "hedgehog" | "state_space" | "taylor_attention" => 2,
+            "decayed_attention" | "hedgehog" | "state_space" | "taylor_attention" => 2,
             // Alone, behind a norm and behind a gate, with scales of three lengths of rows and of blocks.
             "quantize_e4m3" | "quantize_s8" => 3 * (3 + 1),
             // Alone, and in a sum ahead of a norm of three lengths.

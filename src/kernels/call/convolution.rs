@@ -11,10 +11,11 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// Convolves the sequence of each batch and channel with the filter of its channel, using Fourier transforms of `size` points (1024 or
-/// 4096), as described in [`FftConvolution`]: y = F⁻¹(F(u) ∘ f). u and y have `batches`·`channels` rows of `length` elements; `length` must
-/// be a multiple of √`size` and at most `size`, and the strides between rows must be multiples of 8 elements. `re` and `im`,
-/// `[channel][size]`, are the real and imaginary parts of f, the transform of the filters. Requires sm_80 or later.
+/// Convolves the sequence of each batch and channel with the filter of its channel, using Fourier transforms of `size` points (1024, 4096,
+/// 8192 or 16384), as described in [`FftConvolution`]: y = F⁻¹(F(u) ∘ f). u and y have `batches`·`channels` rows of `length` elements;
+/// `length` must be at most `size`, and a multiple of 32 if `size` is 1024, of 64 otherwise, and the strides between rows must be multiples
+/// of 8 elements. `re` and `im`, `[channel][size]`, are the real and imaginary parts of f, the transform of the filters. The device must
+/// support the transforms; see [`FftConvolution::sizes`].
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` for unsupported lengths.
@@ -34,13 +35,11 @@ where
     const CALL: &str = "fft_convolution";
     let queue = on.into();
     let target = portable_target(CALL, queue)?;
-    let root = match size {
-        1024 => 32,
-        4096 => 64,
-        _ => return Err(refused(CALL, "transforms of 1024 or 4096 points", size)),
+    let Some(divisor) = FftConvolution { size }.divisor() else {
+        return Err(refused(CALL, "transforms of 1024, 4096, 8192 or 16384 points", size));
     };
-    if length > size || !length.is_multiple_of(root) {
-        let expected = format!("sequences of a multiple of {root} elements, at most {size}");
+    if length > size || !length.is_multiple_of(divisor) {
+        let expected = format!("sequences of a multiple of {divisor} elements, at most {size}");
         return Err(refused(CALL, expected, length));
     }
     let rows = product(CALL, &[batches, channels])?;

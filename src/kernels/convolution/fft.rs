@@ -1,5 +1,7 @@
 //! Convolution by Fourier transforms, which are computed as matrix products (Monarch).
 
+mod residues;
+
 use std::f32::consts::TAU;
 
 use crate::{
@@ -12,22 +14,24 @@ use crate::{
 /// The arguments of the kernel that [`FftConvolution::kernel`] builds: `(u, re, im, y, [batches, channels, length], [of_u, of_y])`. U and Y
 /// contain a sequence of `length` numbers for each batch and channel. `re` and `im` contain the real and the imaginary parts of the Fourier
 /// transform of each channel's filter, `size` numbers per channel. `of_u` and `of_y` contain the strides of U and Y between batches and
-/// between channels, in elements, which must be multiples of 8. `length` must be a multiple of the square root of `size`, and at most
-/// `size`.
+/// between channels, in elements, which must be multiples of 8. `length` must be at most `size`, and a multiple of 32 if `size` is 1024, of
+/// 64 otherwise.
 pub type FftConvolutionArgs<T> = (In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u32; 2]; 2]);
 
 /// A kernel for circular convolutions of long sequences with a real filter for each channel: y = F⁻¹(F(u) ∘ f), where f is the transform of
 /// the filter. Sequences are padded with zeros to `size`; if the lengths of the sequence and of the filter are at most `size` / 2, the
 /// convolution is causal.
 ///
-/// A sequence is processed as a matrix of √`size` rows. Its transform consists of the transform of the columns, an elementwise
-/// multiplication by roots of unity, and the transform of the rows (the Monarch decomposition). Roots of unity, the filter, and the numbers
-/// between two transforms are rounded to `T`; sums are f32.
+/// A sequence of 1024 or 4096 numbers is processed as a matrix of √`size` rows. Its transform consists of the transform of the columns, an
+/// elementwise multiplication by roots of unity, and the transform of the rows (the Monarch decomposition). Sequences of 8192 and 16384
+/// numbers are first reduced to 2 and 3 complex sequences of 4096 numbers, whose transforms contain the frequencies of each residue modulo
+/// 2 or 4 (the others are conjugates of these). Roots of unity, the filter, and the numbers between two transforms are rounded to `T`; sums
+/// are f32.
 #[doc(alias = "Monarch")]
 #[doc(alias = "FlashFFTConv")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FftConvolution {
-    /// The length of the transforms: 1024 or 4096.
+    /// The length of the transforms: 1024, 4096, 8192 or 16384.
     pub size: u32,
 }
 
@@ -35,10 +39,31 @@ pub struct FftConvolution {
 const SEQUENCES: u32 = 16;
 
 impl FftConvolution {
+    /// Returns the lengths of transforms that a target supports. They depend on the shared memory per block: 1024 and 4096 require 88 KiB,
+    /// 8192 requires 144 KiB, and 16384 requires 224 KiB.
+    pub const fn sizes(target: Target) -> &'static [u32] {
+        match target.max_shared_bytes() / 1024 {
+            224.. => &[1024, 4096, 8192, 16384],
+            144.. => &[1024, 4096, 8192],
+            88.. => &[1024, 4096],
+            _ => &[],
+        }
+    }
+
+    /// Returns the number that must divide the length of sequences; `None` if transforms of this length are not supported.
+    pub(crate) const fn divisor(self) -> Option<u32> {
+        match self.size {
+            1024 => Some(32),
+            4096 | 8192 | 16384 => Some(64),
+            _ => None,
+        }
+    }
+
     /// Builds the kernel. Its name contains the element type and the length of the transforms, as in `fft_convolution_bf16_4096`.
     ///
     /// # Errors
-    /// Returns an error if `size` is neither 1024 nor 4096, or if the target is older than sm_80.
+    /// Returns an error if `size` is not one of the [`sizes`](Self::sizes) that the target supports, for example because its blocks have too
+    /// little shared memory.
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<FftConvolutionArgs<T>>, BuildError>
     where
         T: TensorElement + FloatElement + Product<T, f32> + Convert<f32>,
@@ -52,9 +77,14 @@ impl FftConvolution {
             match self.size {
                 1024 => emit::<T, 2>(k, inputs),
                 4096 => emit::<T, 4>(k, inputs),
+                8192 => residues::emit::<T, 8, 8>(k, inputs),
+                16384 => residues::emit::<T, 16, 12>(k, inputs),
                 _ => {
                     k.block([128]);
-                    k.refuse(format!("expected transforms of 1024 or 4096 numbers, found {}", self.size));
+                    k.refuse(format!(
+                        "expected transforms of 1024, 4096, 8192 or 16384 numbers, found {}",
+                        self.size
+                    ));
                 }
             }
         })
@@ -94,15 +124,15 @@ where
     let [re, im] = filter.map(|part| k.global(part, contiguous([channels, n.into(), n.into()])));
     let filter = Cgl { re: re.batch(channel).transposed(), im: im.batch(channel).transposed() };
     let filter = filter.tile(warp, 0).load::<f32, 1, W, Row>();
-    let transform = roots::<W>(k, warp * 16, n).convert::<T>();
+    let transform = roots::<W>(k, |row| warp * 16 + row, n).convert::<T>();
     // In shared memory, because there are not enough registers.
     let shared = |rows: Crt<'k, f32, 1, W>| {
         let all = k.shared_tile::<Cst<T, W, W>>();
         all.store_with(|all| all.subtile(warp, 0).store(&rows)).wait()
     };
     let filter = shared(filter);
-    let twiddles = shared(roots(k, warp * 16, n * n));
-    let transforms = shared(roots(k, warp * 16, n));
+    let twiddles = shared(roots(k, |row| warp * 16 + row, n * n));
+    let transforms = shared(roots(k, |row| warp * 16 + row, n));
     let own_rows =
         |of: &Complex<Filled<St<'k, T, W, W>>>| of.subtile(warp, 0).load::<1, W, Row>().convert::<f32>();
     let transform_rows = |rows: Crt<'k, f32, 1, W>| {
@@ -161,14 +191,22 @@ where
     sums - &squared
 }
 
-/// Returns e^(−2πi · row · col / `period`) in 16 rows from `first`; `period` is a power of two, of at most 2¹⁶.
+/// Returns e^(−2πi · `number`(row) · col / `period`) for 16 rows; `period` is a power of two, of at most 2¹⁶.
 #[track_caller]
-fn roots<'k, const W: usize>(k: Builder<'k>, first: Val<'k, u32>, period: u32) -> Crt<'k, f32, 1, W> {
-    let angles = k.zeros::<Rt<f32, 1, W>>().map_indexed(|_, (row, col), _| {
-        // From −period / 2 on, where approximations of sines are accurate.
-        let turns = ((first + row) * col + period / 2) & (period - 1);
-        let turns = turns.cast::<i32>() - (period / 2) as i32;
-        turns.convert::<f32>(Rounding::Rn) * (-TAU / period as f32)
-    });
+fn roots<'k, const W: usize>(
+    k: Builder<'k>,
+    number: impl Fn(Val<'k, u32>) -> Val<'k, u32>,
+    period: u32,
+) -> Crt<'k, f32, 1, W> {
+    let angles = k.zeros::<Rt<f32, 1, W>>().map_indexed(|_, (row, col), _| angle(number(row) * col, period));
     Crt { re: k.zeros(), im: angles }.exp()
+}
+
+/// Returns −2π · `number` / `period`, or an angle that differs from it by turns and is from −π to π, where approximations of sines are
+/// accurate. `period` is a power of two.
+#[track_caller]
+fn angle(number: Val<'_, u32>, period: u32) -> Val<'_, f32> {
+    let turns = (number + period / 2) & (period - 1);
+    let turns = turns.cast::<i32>() - (period / 2) as i32;
+    turns.convert::<f32>(Rounding::Rn) * (-TAU / period as f32)
 }
