@@ -94,8 +94,12 @@ pub use packed::{
 /// [`Attention::packed_kernel`](super::Attention::packed_kernel). The gradients of rows that belong to no sequence are not written. A NaN
 /// or ∞ in a row that follows a sequence, within the last tile of the sequence, can make gradients of the sequence NaN.
 ///
+/// With head sizes of 192 and 256, a block computes dK and dV of 64 keys instead of 128, so Q and dO are read twice as often, and twice as
+/// many sums are added to dQ.
+///
 /// The kernels of packed sequences, and those with dropout, spill a few registers for some head sizes: with a head size of 128, up to 14
-/// per thread, and with 32, up to 21.
+/// per thread, and with 32, up to 21. With head sizes of 192 and 256, all kernels may spill up to 8 registers per thread, those of packed
+/// sequences up to 24, and those with dropout up to 12 or, in `queries_kernel`, up to 48.
 ///
 /// All kernels must be built from the same `AttentionBackward` and launched one after the other, with the mask and the `scale` of the
 /// forward kernel; `scale` must be positive. Soft caps and ALiBi slopes are not differentiated. Launch the first kernel before every launch
