@@ -1,6 +1,7 @@
 //! The gradients of attention, compared with f64 on every device.
 
 mod packed;
+mod wide;
 
 use super::{
     dropout::{DROPOUT, Dropout},
@@ -22,9 +23,10 @@ const NAMES: [char; 5] = ['q', 'k', 'v', 'o', 'd'];
 /// All matrices of a problem, as rows with gaps of NaN.
 struct Matrices<T> {
     sizes: Sizes,
-    size: usize,
-    /// The rows of query heads, and those of KV heads.
-    rows: [Rows; 2],
+    /// The columns of Q, K, V and O.
+    columns: [usize; 4],
+    /// The rows of Q, K, V and O.
+    rows: [Rows; 4],
     /// Q, K, V, O and dO.
     factors: [Vec<T>; 5],
     /// The factors in f64.
@@ -33,25 +35,26 @@ struct Matrices<T> {
     dropout: Option<Dropout>,
 }
 
-/// Whether a matrix has the rows of keys.
-fn is_of_keys(which: char) -> bool {
-    matches!(which, 'k' | 'v')
+/// Returns which of Q, K, V and O has the rows of one of [`NAMES`].
+fn rows_of(which: usize) -> usize {
+    which.min(3)
 }
 
 impl<T: Half> Matrices<T> {
     fn new(backward: &AttentionBackward, sizes: Sizes, element: Element<'_>) -> Self {
         let Sizes { batches, heads, kv_heads, queries, keys, order } = sizes;
-        let size = backward.head_size as usize;
-        let shapes = [[batches, heads, queries, size], [batches, kv_heads, keys, size]];
-        let rows = shapes.map(|shape| Rows::new(order, shape));
-        let factors = NAMES.map(|which| {
-            let of_keys = usize::from(is_of_keys(which));
-            let [_, heads, count, _] = shapes[of_keys];
-            let mut elements = vec![T::NAN; rows[of_keys].length];
+        let [d, e] = [backward.head_size, backward.value_size].map(|size| size as usize);
+        let columns = [d, d, e, e];
+        let shapes = [(heads, queries, d), (kv_heads, keys, d), (kv_heads, keys, e), (heads, queries, e)];
+        let rows = shapes.map(|(heads, count, size)| Rows::new(order, [batches, heads, count, size]));
+        let factors = [0, 1, 2, 3, 4].map(|which| {
+            let of = rows_of(which);
+            let (heads, count, size) = shapes[of];
+            let mut elements = vec![T::NAN; rows[of].length];
             for (batch, head, row) in each([batches, heads, count]) {
                 for col in 0..size {
-                    let x = element(which, [batch, head, row, col]);
-                    elements[rows[of_keys].at(batch, head, row) + col] = T::of(x);
+                    let x = element(NAMES[which], [batch, head, row, col]);
+                    elements[rows[of].at(batch, head, row) + col] = T::of(x);
                 }
             }
             elements
@@ -59,14 +62,19 @@ impl<T: Half> Matrices<T> {
         let lse = vec![0.0; batches * heads * queries];
         let numbers = factors.each_ref().map(|factor| factor.iter().map(|x| x.number()).collect());
         let dropout = backward.dropout.then_some(DROPOUT);
-        let mut matrices = Self { sizes, size, rows, factors, numbers, lse, dropout };
+        let mut matrices = Self { sizes, columns, rows, factors, numbers, lse, dropout };
         matrices.forward(backward.mask);
         matrices
     }
 
     fn row(&self, which: usize, [batch, head, row]: [usize; 3]) -> &[f64] {
-        let rows = &self.rows[usize::from(is_of_keys(NAMES[which]))];
-        &self.numbers[which][rows.at(batch, head, row)..][..self.size]
+        let of = rows_of(which);
+        &self.numbers[which][self.rows[of].at(batch, head, row)..][..self.columns[of]]
+    }
+
+    /// Returns the factor of scores.
+    fn scale(&self) -> f64 {
+        1.0 / (self.columns[0] as f64).sqrt()
     }
 
     fn kv_head(&self, head: usize) -> usize {
@@ -90,11 +98,10 @@ impl<T: Half> Matrices<T> {
             queries: self.sizes.queries,
             keys: self.sizes.keys,
             score: &|query, key| {
-                dot(self.row(0, [batch, head, query]), self.row(1, [batch, kv_head, key]))
-                    / (self.size as f64).sqrt()
+                dot(self.row(0, [batch, head, query]), self.row(1, [batch, kv_head, key])) * self.scale()
             },
             value: &|key| self.row(2, [batch, kv_head, key]),
-            columns: self.size,
+            columns: self.columns[2],
             soft_cap: None,
             slope: 0.0,
             sink: None,
@@ -107,7 +114,7 @@ impl<T: Half> Matrices<T> {
         let Sizes { batches, heads, queries, .. } = self.sizes;
         for (batch, head, query) in each([batches, heads, queries]) {
             let row = self.with_reference(mask, [batch, head], |reference| reference.row(query));
-            let at = self.rows[0].at(batch, head, query);
+            let at = self.rows[3].at(batch, head, query);
             for (col, [o, _]) in row.o.into_iter().enumerate() {
                 self.factors[3][at + col] = T::of(o as f32);
                 self.numbers[3][at + col] = self.factors[3][at + col].number();
@@ -119,8 +126,8 @@ impl<T: Half> Matrices<T> {
     /// Returns dQ, dK and dV in f64, each with the sum of the absolute values of its terms.
     fn derivatives(&self, mask: AttentionMask) -> [Vec<[f64; 2]>; 3] {
         let Sizes { batches, heads, queries, .. } = self.sizes;
-        let scale = 1.0 / (self.size as f64).sqrt();
-        let mut results = [0, 1, 1].map(|of_keys| vec![[0.0; 2]; self.rows[of_keys].length]);
+        let scale = self.scale();
+        let mut results = [0, 1, 2].map(|which| vec![[0.0; 2]; self.rows[which].length]);
         for (batch, head, query) in each([batches, heads, queries]) {
             let [q, o, d_o] = [0, 3, 4].map(|which| self.row(which, [batch, head, query]));
             let [delta, size_of_delta] = dot_with_size(o, d_o);
@@ -137,8 +144,8 @@ impl<T: Half> Matrices<T> {
                 let z = self.dropout_of(batch, head).map_or(1.0, |dropout| dropout.factor(query, key));
                 let ds = [p * (z * dp - delta) * scale, p * (z * size_of_dp + size_of_delta) * scale];
                 let of_query = self.rows[0].at(batch, head, query);
-                let of_key = self.rows[1].at(at[0], at[1], key);
-                let terms = [(0, of_query, ds, k), (1, of_key, ds, q), (2, of_key, [p * z, p * z], d_o)];
+                let [of_key, of_value] = [1, 2].map(|which| self.rows[which].at(at[0], at[1], key));
+                let terms = [(0, of_query, ds, k), (1, of_key, ds, q), (2, of_value, [p * z, p * z], d_o)];
                 for (which, start, factors, row) in terms {
                     add_scaled(&mut results[which][start..], factors, row);
                 }
@@ -169,25 +176,25 @@ where
             factors: matrices.factors.each_ref().map(upload),
             lse: device.upload(&matrices.lse).expect("room"),
             workspace: workspace.map(|length| device.upload(&vec![f32::NAN; length]).expect("room")),
-            results: [0, 1, 1].map(|of_keys| upload(&vec![T::NAN; matrices.rows[of_keys].length])),
+            results: [0, 1, 2].map(|which| upload(&vec![T::NAN; matrices.rows[which].length])),
         }
     }
 
     fn launch(&mut self, device: &AnyDevice, matrices: &Matrices<T>, backward: &AttentionBackward) {
-        // The random numbers of dropout take registers.
-        let spilled = backward.dropout && backward.head_size != 64;
-        let (sizes, scale) = (matrices.sizes.numbers(), 1.0 / (matrices.size as f32).sqrt());
-        let [of_q, of_k] = matrices.rows.each_ref().map(Rows::numbers);
+        // The random numbers of dropout take registers, as do the gradients of wide heads.
+        let spilled = backward.head_size > 128 || backward.dropout && matches!(backward.head_size, 32 | 128);
+        let (sizes, scale) = (matrices.sizes.numbers(), matrices.scale() as f32);
+        let [of_q, of_k, of_v, of_o] = matrices.rows.each_ref().map(Rows::numbers);
         let [q, k, v, o, d_o] = &self.factors;
         let [rows, sums] = &mut self.workspace;
         let [dq, dk, dv] = &mut self.results;
 
         let kernel = built(backward.rows_kernel::<T>(), false);
-        let launched = device.launch(&kernel, (o, d_o, &self.lse, &mut *rows, &mut *sums, sizes, [of_q; 2]));
+        let launched = device.launch(&kernel, (o, d_o, &self.lse, &mut *rows, &mut *sums, sizes, [of_o; 2]));
         launched.unwrap_or_else(|error| panic!("{backward:?}: {error}"));
 
         let kernel = built(backward.keys_kernel::<T>(), spilled);
-        let strides = [of_q, of_k, of_k, of_q, of_k, of_k];
+        let strides = [of_q, of_k, of_v, of_o, of_k, of_v];
         let Dropout { p, seed, offset } = DROPOUT;
         let random = [seed, offset];
         let arguments = (q, k, v, d_o, &*rows, &mut *sums, dk, dv, sizes, strides, scale, p, random);
@@ -196,7 +203,7 @@ where
 
         let launched = if backward.deterministic {
             let kernel = built(backward.queries_kernel::<T>(), spilled);
-            let strides = [of_q, of_k, of_k, of_q, of_q];
+            let strides = [of_q, of_k, of_v, of_o, of_q];
             device.launch(&kernel, (q, k, v, d_o, &*rows, dq, sizes, strides, scale, p, random))
         } else {
             let kernel = built(backward.finish_kernel::<T>(), false);
@@ -250,10 +257,10 @@ fn compare<T: Half>(
     let Sizes { batches, heads, kv_heads, queries, keys, .. } = matrices.sizes;
     let shapes = [[batches, heads, queries], [batches, kv_heads, keys], [batches, kv_heads, keys]];
     for (which, name) in ["dQ", "dK", "dV"].into_iter().enumerate() {
-        let rows = &matrices.rows[usize::from(which > 0)];
+        let (rows, size) = (&matrices.rows[which], matrices.columns[which]);
         for (batch, head, row) in each(shapes[which]) {
             let start = rows.at(batch, head, row);
-            for col in 0..matrices.size {
+            for col in 0..size {
                 let found = T::of_bits(found[which][start + col]).number();
                 let [expected, size] = expected[which][start + col];
                 let agrees = (found - expected).abs() <= size * 1.5 * T::ERROR + 1e-6
@@ -266,7 +273,7 @@ fn compare<T: Half>(
                     matrices.sizes
                 );
             }
-            let behind = &found[which][start + matrices.size..][..GAP];
+            let behind = &found[which][start + size..][..GAP];
             assert!(behind.iter().all(|&bits| bits == T::NAN.bits()), "{backward:?}: wrote past a row");
         }
     }
@@ -279,7 +286,7 @@ fn both(head_size: u32, mask: AttentionMask) -> [AttentionBackward; 2] {
 
 #[test]
 fn every_head_size_agrees_with_f64() {
-    for head_size in [32, 64, 128] {
+    for head_size in [32, 64, 96, 128] {
         for backward in both(head_size, AttentionMask::Full) {
             check::<bf16>(&backward, Sizes::one(150, 140), &mixed);
         }

@@ -20,21 +20,25 @@ use super::{
 
 /// Returns the gradients with respect to Q, K and V.
 fn derivatives(of: &Reference<'_>, d_o: &[f64]) -> [Vec<f64>; 3] {
-    let AttentionShape { batches, heads, queries, head_size, .. } = of.shape;
+    let AttentionShape { batches, heads, queries, head_size, value_size, .. } = of.shape;
     let scale = 1.0 / f64::from(head_size).sqrt();
-    let size = head_size as usize;
+    let [size, of_value] = [head_size, value_size].map(|size| size as usize);
     let (o, _) = of.results();
     let mut derivatives = lengths(&of.shape).map(|length| vec![0.0; length]);
     let [dq, dk, dv] = &mut derivatives;
     for (batch, head, query) in each([batches, heads, queries]) {
         let at = of.query(batch, head, query, head_size);
-        let delta: f64 = (0..size).map(|col| o[at + col] * d_o[at + col]).sum();
+        let at_o = of.query(batch, head, query, value_size);
+        let delta: f64 = (0..of_value).map(|col| o[at_o + col] * d_o[at_o + col]).sum();
         for (key, weight) in of.weights(batch, head, query).0.into_iter().enumerate() {
+            let value = of.key(batch, head, key, value_size);
             let key = of.key(batch, head, key, head_size);
-            let by_weight: f64 = (0..size).map(|col| d_o[at + col] * of.v[key + col]).sum();
+            let by_weight: f64 = (0..of_value).map(|col| d_o[at_o + col] * of.v[value + col]).sum();
             let by_score = weight * (by_weight - delta) * scale;
+            for col in 0..of_value {
+                dv[value + col] += weight * d_o[at_o + col];
+            }
             for col in 0..size {
-                dv[key + col] += weight * d_o[at + col];
                 dq[at + col] += by_score * of.k[key + col];
                 dk[key + col] += by_score * of.q[at + col];
             }
@@ -45,20 +49,28 @@ fn derivatives(of: &Reference<'_>, d_o: &[f64]) -> [Vec<f64>; 3] {
 
 #[test]
 fn derivatives_agree_with_f64() {
-    for (deterministic, order) in [(false, HeadOrder::Positions), (true, HeadOrder::Heads)] {
+    let cases = [
+        (false, HeadOrder::Positions, [64, 64]),
+        (true, HeadOrder::Heads, [64, 64]),
+        (false, HeadOrder::Positions, [192, 128]),
+    ];
+    for (deterministic, order, [head_size, value_size]) in cases {
         let shape = AttentionShape {
             kv_heads: 1,
+            value_size,
             mask: AttentionMask::CausalFromEnd,
             order,
-            ..AttentionShape::new(2, 2, 50, 64)
+            ..AttentionShape::new(2, 2, 50, head_size)
         };
         on_hopper(|device| {
             let kernels = KernelCache::new(device);
             let lengths = lengths(&shape);
-            let [q, k, v, d_o] = [(0, 1), (1, 2), (2, 3), (0, 4)].map(|(of, seed)| halves(lengths[of], seed));
+            let of_o = lengths[0] / head_size as usize * value_size as usize;
+            let [q, k, v, d_o] = [(lengths[0], 1), (lengths[1], 2), (lengths[2], 3), (of_o, 4)]
+                .map(|(length, seed)| halves(length, seed));
             let [on_q, on_k, on_v, on_d_o] =
                 [&q, &k, &v, &d_o].map(|elements| device.upload(elements).expect("room"));
-            let mut o = device.output::<bf16>(lengths[0]).expect("room");
+            let mut o = device.output::<bf16>(of_o).expect("room");
             let mut lse = device.output::<f32>(2 * 2 * 50).expect("room");
             call::attention(&kernels, &shape, &on_q, &on_k, &on_v, &mut o, &mut lse).expect("launched");
 

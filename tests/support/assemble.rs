@@ -34,6 +34,11 @@ pub(crate) fn registers<A>(kernel: &Kernel<A>) -> Option<u32> {
     assembled(&kernel.ptx(), kernel.entry().target)
 }
 
+/// Assembles a kernel that may spill registers: any other advisory, such as that of serialized `wgmma`s, is a failure.
+pub(crate) fn spilling<A>(kernel: &Kernel<A>) {
+    run_ptxas(&kernel.ptx(), kernel.entry().target, |line| is_complaint(line) && !is_spill(line));
+}
+
 /// Assembles a module: a spill, a warning or an advisory such as "(C7510)", which ptxas prints without failing, is a failure.
 pub(crate) fn module(ptx: &str, target: Target) {
     assembled(ptx, target);
@@ -47,14 +52,14 @@ fn assembled(ptx: &str, target: Target) -> Option<u32> {
     let key = (ptx.to_owned(), target);
     let known = KNOWN.lock().unwrap().get(&key).copied();
     known.unwrap_or_else(|| {
-        let registers = run_ptxas(ptx, target);
+        let registers = run_ptxas(ptx, target, is_complaint);
         KNOWN.lock().unwrap().insert(key, registers);
         registers
     })
 }
 
-/// Runs ptxas. Returns what [`assembled`] does.
-fn run_ptxas(ptx: &str, target: Target) -> Option<u32> {
+/// Runs ptxas, whose output must not contain a line that `is_failure`. Returns what [`assembled`] does.
+fn run_ptxas(ptx: &str, target: Target, is_failure: impl Fn(&str) -> bool) -> Option<u32> {
     static FILES: AtomicUsize = AtomicUsize::new(0);
     let ptxas = require::ptxas()?;
     let number = FILES.fetch_add(1, Ordering::Relaxed);
@@ -68,7 +73,7 @@ fn run_ptxas(ptx: &str, target: Target) -> Option<u32> {
     fs::remove_file(&path).unwrap();
     let log = String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success(), "{log}\n{ptx}");
-    if let Some(complaint) = log.lines().find(|line| is_complaint(line)) {
+    if let Some(complaint) = log.lines().find(|line| is_failure(line)) {
         panic!("{complaint}\n{log}\n{ptx}");
     }
     let used = log.split("Used ").nth(1).and_then(|used| used.split(' ').next());
@@ -76,8 +81,11 @@ fn run_ptxas(ptx: &str, target: Target) -> Option<u32> {
 }
 
 fn is_complaint(line: &str) -> bool {
-    let spills = line.contains("spill") && !line.contains(" 0 bytes spill stores, 0 bytes spill loads");
-    spills || line.contains("warning") || line.contains("(C7")
+    is_spill(line) || line.contains("warning") || line.contains("(C7")
+}
+
+fn is_spill(line: &str) -> bool {
+    line.contains("spill") && !line.contains(" 0 bytes spill stores, 0 bytes spill loads")
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub(in crate::bench) struct Args {
     /// Also time all tiles and several orders of tiles
     #[arg(long)]
     sweep: bool,
-    /// Time the gradients with respect to Q, K and V, with 2.5 times the operations
+    /// Time the gradients with respect to Q, K and V, with 5 products instead of 2
     #[arg(long, conflicts_with = "sweep")]
     backward: bool,
     /// Also time attention of e4m3 elements with scales of heads; with --sweep, other kernels of these elements only
@@ -123,9 +123,11 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn flops(&self) -> f64 {
+    /// Returns the operations of this many products for each column of Q and K, and of V and O.
+    fn flops(&self, [of_q, of_v]: [usize; 2]) -> f64 {
         let Self { batches, heads, length, head_size, value_size, mask, .. } = *self;
-        let all = 2.0 * (batches * heads * (head_size + value_size)) as f64 * (length as f64).powi(2);
+        let columns = of_q * head_size + of_v * value_size;
+        let all = 2.0 * (batches * heads * columns) as f64 * (length as f64).powi(2);
         if mask == AttentionMask::Full { all } else { all / 2.0 }
     }
 
@@ -189,22 +191,22 @@ impl Args {
                     Sizes { batches, heads, kv_heads: heads, length, head_size, value_size, mask, dropout };
                 println!("{sizes}: {} samples", if self.accuracy { 1 } else { self.rounds.rounds });
                 if self.accuracy {
-                    check_values(sizes, "--accuracy")?;
+                    check_values(sizes)?;
                     accuracy::table(&gpu, sizes, rival.as_mut())?;
                     continue;
                 }
                 let request = sizes.request(if self.backward { "backward" } else { "begin" });
                 let rival = rival.as_mut().map(|rival| (rival, request.as_str()));
                 if self.backward {
-                    check_values(sizes, "--backward")?;
                     let mut problem =
                         backward::Problem::new(&gpu, sizes, &backward_kernels(sizes, multiprocessors))?;
-                    let (names, rate) = (problem.names().to_vec(), ("TFLOP/s", 2.5 * sizes.flops() / 1e6));
+                    let (names, rate) = (problem.names().to_vec(), ("TFLOP/s", sizes.flops([3, 2]) / 1e6));
                     self.rounds.table(&names, |at| problem.time(at), rival, rate)?;
                 } else {
                     let kernels = kernels(sizes, self.target, multiprocessors, self.sweep && !self.e4m3);
                     let mut problem = Problem::new(&gpu, sizes, &kernels)?;
-                    let (mut names, rate) = (problem.names().to_vec(), ("TFLOP/s", sizes.flops() / 1e6));
+                    let (mut names, rate) =
+                        (problem.names().to_vec(), ("TFLOP/s", sizes.flops([1, 1]) / 1e6));
                     let of_16_bits = names.len();
                     let e4m3 = || {
                         let problem = sizes.problem(Target::SM_90A, multiprocessors);
@@ -224,12 +226,12 @@ impl Args {
     }
 }
 
-/// Checks that gradients are supported.
-fn check_values(sizes: Sizes, option: &str) -> Fallible<()> {
+/// Checks that errors can be printed.
+fn check_values(sizes: Sizes) -> Fallible<()> {
     if sizes.value_size == sizes.head_size {
         return Ok(());
     }
-    Err(format!("{option}: expected a value size equal to the head size").into())
+    Err("--accuracy: expected a value size equal to the head size".into())
 }
 
 /// Returns the kernels of the gradients.

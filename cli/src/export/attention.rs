@@ -24,7 +24,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "attention_backward",
-        about: "dQ, dK and dV of attention without a mask and with causal ones, or with --window: a kernel of rows, then one of keys and sums, then one that finishes dQ; or, deterministic, one of rows, one of keys, and one of queries",
+        about: "dQ, dK and dV of attention without a mask and with causal ones, or with --window: a kernel of rows, then one of keys and sums, then one that finishes dQ; or, deterministic, one of rows, one of keys, and one of queries; --head-size 192 has values of 128",
         target: Target::SM_90A,
         divisors: &[],
         selects: Selects::HeadSizesAndWindow,
@@ -150,15 +150,17 @@ where
     T: TensorElement + Product<T, f32> + Convert<f32>,
     f32: Convert<T>,
 {
+    let new =
+        |size, mask| AttentionBackward { value_size: values_of(size), ..AttentionBackward::new(size, mask) };
     let deterministic = |of: AttentionBackward| AttentionBackward { deterministic: true, ..of };
     for &size in of.head_sizes {
-        let full = AttentionBackward::new(size, AttentionMask::Full);
+        let full = new(size, AttentionMask::Full);
         add(module, |_| full.rows_kernel::<T>())?;
         add(module, |_| deterministic(full).rows_kernel::<T>())?;
         add(module, |_| full.finish_kernel::<T>())?;
     }
     for_each(of, |size, mask| {
-        let backward = AttentionBackward::new(size, mask);
+        let backward = new(size, mask);
         add(module, |_| backward.keys_kernel::<T>())?;
         add(module, |_| deterministic(backward).keys_kernel::<T>())?;
         add(module, |_| backward.queries_kernel::<T>())

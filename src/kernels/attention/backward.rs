@@ -2,12 +2,15 @@
 
 mod finish;
 mod inputs;
+mod key_tiles;
 mod keys;
 mod packed;
 mod queries;
 mod rows;
 mod visible;
 mod warpgroup;
+mod weights;
+mod wide;
 
 use super::{
     AttentionMask, check_window,
@@ -18,7 +21,7 @@ use super::{
 use crate::{
     ptx::{BuildError, Builder, Global, In, InOut, Kernel, Out, Ptr, Read, ReadWrite, Target, Val, Write},
     tensor::TensorElement,
-    tiles::{Auto, Convert, Product, Schedule, Swizzle64},
+    tiles::{Auto, Convert, Product, Schedule, Swizzle32, Swizzle64},
 };
 use inputs::{Inputs, PADDING};
 
@@ -91,8 +94,12 @@ pub use packed::{
 /// [`Attention::packed_kernel`](super::Attention::packed_kernel). The gradients of rows that belong to no sequence are not written. A NaN
 /// or ∞ in a row that follows a sequence, within the last tile of the sequence, can make gradients of the sequence NaN.
 ///
+/// With head sizes of 192 and 256, a block computes dK and dV of 64 keys instead of 128, so Q and dO are read twice as often, and twice as
+/// many sums are added to dQ.
+///
 /// The kernels of packed sequences, and those with dropout, spill a few registers for some head sizes: with a head size of 128, up to 14
-/// per thread, and with 32, up to 21.
+/// per thread, and with 32, up to 21. With head sizes of 192 and 256, all kernels may spill up to 8 registers per thread, those of packed
+/// sequences up to 24, and those with dropout up to 12 or, in `queries_kernel`, up to 48.
 ///
 /// All kernels must be built from the same `AttentionBackward` and launched one after the other, with the mask and the `scale` of the
 /// forward kernel; `scale` must be positive. Soft caps and ALiBi slopes are not differentiated. Launch the first kernel before every launch
@@ -103,8 +110,10 @@ pub use packed::{
 #[doc(alias = "scaled_dot_product_attention_backward")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttentionBackward {
-    /// The head size of Q, K, V and O: 32, 64 or 128.
+    /// The head size of Q and K: 32, 64, 96, 128, 192 or 256.
     pub head_size: u32,
+    /// The head size of V and O: that of Q and K, or 128 if that is 192.
+    pub value_size: u32,
     /// The keys that a query attends to.
     pub mask: AttentionMask,
     /// Whether results have the same bits in every run.
@@ -117,14 +126,16 @@ pub struct AttentionBackward {
 }
 
 impl AttentionBackward {
-    /// The number of keys of a tile.
-    pub(super) const KEYS: u32 = warpgroup::KEYS;
-
-    /// Returns the kernels for a head size and a mask, not `deterministic` and without dropout.
+    /// Returns the kernels for a head size of Q, K, V and O and a mask, not `deterministic` and without dropout.
     #[must_use]
     pub fn new(head_size: u32, mask: AttentionMask) -> Self {
         let schedule = Schedule::grouped(8);
-        Self { head_size, mask, deterministic: false, dropout: false, schedule }
+        Self { head_size, value_size: head_size, mask, deterministic: false, dropout: false, schedule }
+    }
+
+    /// Returns the number of keys of a tile of [`keys_kernel`](Self::keys_kernel).
+    pub(super) fn keys(&self) -> u32 {
+        if self.head_size <= 128 { warpgroup::KEYS } else { wide::KEYS }
     }
 
     /// Returns the numbers of elements of the buffers `rows` and `sums` for a total of `heads` query heads in all batches, with `queries`
@@ -136,9 +147,21 @@ impl AttentionBackward {
         [2 * rows, sums]
     }
 
+    /// Returns the part of a kernel's name that consists of the type and the head sizes.
+    fn rows_name<T: TensorElement>(&self) -> String {
+        let Self { head_size, value_size, .. } = *self;
+        let values = if value_size == head_size { String::new() } else { format!("_{value_size}") };
+        format!("{}_{head_size}{values}", T::NAME)
+    }
+
     fn name<T: TensorElement>(&self) -> String {
         let dropout = if self.dropout { "_dropout" } else { "" };
-        format!("{}_{}_{}{dropout}", T::NAME, self.head_size, self.mask.name())
+        format!("{}_{}{dropout}", self.rows_name::<T>(), self.mask.name())
+    }
+
+    /// Returns the head sizes.
+    fn sizes(&self) -> [u32; 2] {
+        [self.head_size, self.value_size]
     }
 
     /// Returns the dropout of the kernels, if any.
@@ -160,9 +183,8 @@ impl AttentionBackward {
     {
         let with = if self.deterministic { "_only" } else { "" };
         let signature = format!(
-            "attention_backward_rows{with}_{}_{}(o, d_o, lse, rows, sums, {SIZES}, {})",
-            T::NAME,
-            self.head_size,
+            "attention_backward_rows{with}_{}(o, d_o, lse, rows, sums, {SIZES}, {})",
+            self.rows_name::<T>(),
             strides(&["o", "d_o"], AXES)
         );
         Kernel::build(&signature, Target::SM_90A, |k, (o, d_o, lse, rows, sums, sizes, strides)| {
@@ -182,7 +204,7 @@ impl AttentionBackward {
     {
         k.describe("for attention backward: what is added to the exponents of each row, and δ = Σ dO∘O");
         let sums = (!self.deterministic).then_some(sums);
-        rows_of(self.head_size, k, inputs, (rows, sums), sizes, strides);
+        rows_of(self.sizes(), k, inputs, (rows, sums), sizes, strides);
     }
 
     /// Builds the kernel that computes dK and dV and accumulates dQ in `sums`. Its name contains the type, the head size and the mask, as
@@ -226,7 +248,7 @@ impl AttentionBackward {
         k: Builder<'k>,
         inputs: Inputs<'k, T>,
         sums: Ptr<'k, f32, Global, ReadWrite>,
-        outputs: keys::Outputs<'k, T>,
+        outputs: key_tiles::Outputs<'k, T>,
     ) where
         T: TensorElement + Product<T, f32>,
         f32: Convert<T>,
@@ -250,14 +272,13 @@ impl AttentionBackward {
         f32: Convert<T>,
     {
         let signature = format!(
-            "attention_backward_finish_{}_{}(sums, dq, {SIZES}, {}, scale)",
-            T::NAME,
-            self.head_size,
+            "attention_backward_finish_{}(sums, dq, {SIZES}, {}, scale)",
+            self.rows_name::<T>(),
             strides(&["dq"], AXES)
         );
         Kernel::build(&signature, Target::SM_90A, |k, (sums, dq, sizes, strides, scale)| {
             k.describe("dQ of attention from its sums");
-            finish_of(self.head_size, k, sums, dq, (Sizes::of(sizes), None), strides, scale);
+            finish_of(self.sizes(), k, sums, dq, (Sizes::of(sizes), None), strides, scale);
         })
     }
 
@@ -307,41 +328,40 @@ impl AttentionBackward {
     }
 }
 
-/// Defines the supported head sizes, and builds their kernels for `D` subtiles of columns, `M` of the queries of a step, and `Q` of the
-/// columns of dQ that a warpgroup computes.
+/// Defines the supported head sizes, and builds their kernels for `D` subtiles of columns of Q and K, `E` of V, and `Q` of a tile of sums.
 macro_rules! sizes {
-    ($($size:literal => $d:literal, $m:literal, $q:literal, $stages:literal, $swizzle:ty;)*) => {
-        const HEAD_SIZES: &[u32] = &[$($size),*];
+    ($($size:literal, $value:literal => $d:literal, $e:literal, $q:literal, $keys:literal, $emit:path;)*) => {
+        const HEAD_SIZES: &[[u32; 2]] = &[$([$size, $value]),*];
 
-        fn rows_of<'k, T>(head_size: u32, k: Builder<'k>, inputs: rows::Inputs<'k, T>, outputs: rows::Outputs<'k>, sizes: (Sizes<'k>, Starts<'k>), strides: [[Val<'k, u32>; 3]; 2])
+        fn rows_of<'k, T>(sizes: [u32; 2], k: Builder<'k>, inputs: rows::Inputs<'k, T>, outputs: rows::Outputs<'k>, of: (Sizes<'k>, Starts<'k>), strides: [[Val<'k, u32>; 3]; 2])
         where
             T: TensorElement + Convert<f32>,
         {
-            match head_size {
-                $($size => rows::rows::<T, $d>(k, inputs, outputs, sizes, strides),)*
-                _ => refuse(k, head_size),
+            match sizes {
+                $([$size, $value] => rows::rows::<T, $d, $e>(k, inputs, outputs, of, strides),)*
+                _ => refuse(k, sizes),
             }
         }
 
-        fn keys_of<'k, T>(backward: &AttentionBackward, k: Builder<'k>, inputs: Inputs<'k, T>, sums: Option<Ptr<'k, f32, Global, ReadWrite>>, outputs: keys::Outputs<'k, T>)
+        fn keys_of<'k, T>(backward: &AttentionBackward, k: Builder<'k>, inputs: Inputs<'k, T>, sums: Option<Ptr<'k, f32, Global, ReadWrite>>, outputs: key_tiles::Outputs<'k, T>)
         where
             T: TensorElement + Product<T, f32>,
             f32: Convert<T>,
         {
-            match backward.head_size {
-                $($size => keys::keys::<T, $swizzle, $d, $m, $q, $stages>(k, inputs, sums, outputs, backward),)*
-                _ => refuse(k, backward.head_size),
+            match backward.sizes() {
+                $([$size, $value] => $emit(k, inputs, sums, outputs, backward),)*
+                sizes => refuse(k, sizes),
             }
         }
 
-        fn finish_of<'k, T>(head_size: u32, k: Builder<'k>, sums: Ptr<'k, f32, Global, Read>, dq: Ptr<'k, T, Global, Write>, sizes: (Sizes<'k>, Starts<'k>), strides: [Val<'k, u32>; 3], scale: Val<'k, f32>)
+        fn finish_of<'k, T>(sizes: [u32; 2], k: Builder<'k>, sums: Ptr<'k, f32, Global, Read>, dq: Ptr<'k, T, Global, Write>, of: (Sizes<'k>, Starts<'k>), strides: [Val<'k, u32>; 3], scale: Val<'k, f32>)
         where
             T: TensorElement,
             f32: Convert<T>,
         {
-            match head_size {
-                $($size => finish::finish::<T, $d, $q>(k, sums, dq, sizes, strides, scale),)*
-                _ => refuse(k, head_size),
+            match sizes {
+                $([$size, $value] => finish::finish::<T, $d, $q>(k, sums, dq, of, strides, scale),)*
+                _ => refuse(k, sizes),
             }
         }
 
@@ -350,23 +370,31 @@ macro_rules! sizes {
             T: TensorElement + Product<T, f32>,
             f32: Convert<T>,
         {
-            match backward.head_size {
-                $($size => queries::queries::<T, $d>(k, inputs, output, backward),)*
-                _ => refuse(k, backward.head_size),
+            match backward.sizes() {
+                $([$size, $value] => queries::queries::<T, $d, $e, $keys>(k, inputs, output, backward),)*
+                sizes => refuse(k, sizes),
             }
         }
     };
 }
 
+// The subtiles of keys of a step of the queries kernel, and the keys kernel: narrow ones with the swizzle of K, `D`, subtiles of queries of a
+// step, `Q` and stages; wide ones with the swizzles of Q and K and of dO, `D`, `E`, their halves, `Q` and the stages of dO.
 sizes! {
-    //  d =>  D, M, Q, stages
-     32 => 2, 8, 2, 2, Auto;
-     64 => 4, 4, 2, 2, Swizzle64;
-    128 => 8, 4, 4, 2, Auto;
+    //  d,   e =>  D,  E, Q, keys
+     32,  32 =>  2,  2, 2, 4, keys::keys::<T, Auto, 2, 8, 2, 2>;
+     64,  64 =>  4,  4, 2, 4, keys::keys::<T, Swizzle64, 4, 4, 2, 2>;
+     96,  96 =>  6,  6, 3, 4, keys::keys::<T, Swizzle32, 6, 4, 3, 2>;
+    128, 128 =>  8,  8, 4, 4, keys::keys::<T, Auto, 8, 4, 4, 2>;
+    192, 128 => 12,  8, 3, 4, wide::keys::<T, Swizzle32, Auto, 12, 8, 6, 4, 3, 2>;
+    192, 192 => 12, 12, 3, 4, wide::keys::<T, Swizzle32, Swizzle64, 12, 12, 6, 6, 3, 2>;
+    256, 256 => 16, 16, 4, 2, wide::keys::<T, Auto, Auto, 16, 16, 8, 8, 4, 1>;
 }
 
-/// Rejects an unsupported head size.
-fn refuse(k: Builder<'_>, found: u32) {
+/// Rejects unsupported head sizes.
+fn refuse(k: Builder<'_>, found: [u32; 2]) {
+    let what = |[d, e]: [u32; 2]| format!("{d} and {e}");
+    let expected: Vec<_> = HEAD_SIZES.iter().copied().map(what).collect();
     k.block([128]);
-    k.refuse(format!("expected rows of {HEAD_SIZES:?} elements, found {found}"));
+    k.refuse(format!("expected rows of {}; found {}", expected.join(", "), what(found)));
 }

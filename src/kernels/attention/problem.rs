@@ -127,30 +127,40 @@ fn steps(problem: &AttentionProblem, step: u32, end: u32) -> u32 {
 }
 
 impl AttentionBackward {
-    /// Returns the kernels for a problem, whose `head_size` and `value_size` must be equal. With a causal mask, the tiles of keys are
-    /// processed in groups of KV heads whose queries, dO and sums fit in half of the L2 cache of an H100; the size of the groups is chosen
-    /// to minimize the total time.
+    /// Returns the kernels for a problem on sm_90a; its target is ignored. With a causal mask, the tiles of keys are processed in groups of
+    /// KV heads whose queries, dO and sums fit in half of the L2 cache of an H100; the size of the groups is chosen to minimize the total
+    /// time.
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
-        let AttentionProblem { head_size, mask, heads, kv_heads, queries, keys, multiprocessors, .. } =
-            *problem;
-        let backward = Self::new(head_size, mask);
+        let AttentionProblem {
+            head_size,
+            value_size,
+            mask,
+            heads,
+            kv_heads,
+            queries,
+            keys,
+            multiprocessors,
+            ..
+        } = *problem;
+        let backward = Self { value_size, ..Self::new(head_size, mask) };
         if !mask.is_causal() {
             return backward;
         }
         let group = (heads / kv_heads.max(1)).max(1);
         // A tile also takes the time to start and to store, about that of two steps.
         let cost = |column: u32| {
-            let first = column * Self::KEYS;
+            let first = column * backward.keys();
             let rows = match mask {
                 AttentionMask::CausalFromEnd => queries.min(keys.saturating_sub(first)),
                 _ => queries.saturating_sub(first),
             };
             group.saturating_mul(rows.div_ceil(64).max(1)).saturating_add(2)
         };
-        let costs: Vec<u32> = (0..keys.div_ceil(Self::KEYS)).map(cost).collect();
+        let costs: Vec<u32> = (0..keys.div_ceil(backward.keys())).map(cost).collect();
         // Q and dO of 2 bytes, and sums of 4.
-        let bytes = 8 * u64::from(queries) * u64::from(head_size) * u64::from(group);
+        let of_row = 6 * u64::from(head_size) + 2 * u64::from(value_size);
+        let bytes = of_row * u64::from(queries) * u64::from(group);
         let together = u32::try_from(CACHED / bytes.max(1)).unwrap_or(u32::MAX).max(1);
         Self { schedule: order::balanced(kv_heads, &costs, multiprocessors, together), ..backward }
     }

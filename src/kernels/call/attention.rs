@@ -4,7 +4,7 @@ use super::{
     dropout::DropoutMask,
     extras::of_weights,
     heads::{HeadOrder, refused_sizes, scale_of_heads},
-    operands::{portable_target, refused},
+    operands::portable_target,
     tables::from_attention_tables,
 };
 use crate::{
@@ -209,18 +209,13 @@ impl AttentionShape {
     #[must_use]
     pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
         let heads = self.batches as usize * self.heads as usize;
-        let backward =
-            AttentionBackward { deterministic, ..AttentionBackward::new(self.head_size, self.mask) };
+        let backward = AttentionBackward {
+            value_size: self.value_size,
+            deterministic,
+            ..AttentionBackward::new(self.head_size, self.mask)
+        };
         backward.workspace(heads, self.queries as usize)
     }
-}
-
-/// Checks that the rows of V have the same length as the rows of K.
-pub(super) fn check_values(call: &'static str, [head_size, value_size]: [u32; 2]) -> Result<(), CallError> {
-    if head_size == value_size {
-        return Ok(());
-    }
-    Err(refused(call, format!("values of {head_size} elements, as keys have"), value_size))
 }
 
 /// Computes the gradients of [`attention`] with respect to Q, K and V, in three launches of kernels that [`AttentionBackward::for_problem`]
@@ -228,8 +223,8 @@ pub(super) fn check_values(call: &'static str, [head_size, value_size]: [u32; 2]
 /// and dV. Requires sm_90a.
 ///
 /// # Errors
-/// Returns [`CallError`], for example if the head sizes of Q and V differ, or if they are not 32, 64 or 128. If the second or third launch
-/// fails, the contents of the results are unspecified.
+/// Returns [`CallError`], for example if the head size of Q and V is not 32, 64, 96, 128, 192 or 256, and they are not 192 and 128. If the
+/// second or third launch fails, the contents of the results are unspecified.
 #[doc(alias = "scaled_dot_product_attention_backward")]
 pub fn attention_backward<'a, T>(
     on: impl Into<Queue<'a>>,
@@ -246,13 +241,11 @@ where
 {
     const CALL: &str = "attention_backward";
     let queue = on.into();
-    let AttentionShape { head_size, value_size, .. } = *shape;
-    check_values(CALL, [head_size, value_size])?;
     let (q, k, v) = (q.into(), k.into(), v.into());
     let AttentionDerivatives { o, lse, d_o, dq, dk, dv, workspace: [mut rows, mut sums], dropout } =
         derivatives;
     let (p, random) = of_weights(CALL, dropout)?;
-    let Arguments { sizes, of_queries, of_keys, scale, .. } = shape.arguments(CALL)?;
+    let Arguments { sizes, of_queries, of_keys, of_values, of_results, scale } = shape.arguments(CALL)?;
     let problem = (shape.problem(queue, Target::SM_90A), deterministic, dropout.is_some());
     let pick = |(problem, deterministic, dropout): &(AttentionProblem, bool, bool)| AttentionBackward {
         deterministic: *deterministic,
@@ -265,9 +258,9 @@ where
         problem,
         pick,
         AttentionBackward::rows_kernel,
-        (o, d_o, lse, rows.reborrow(), sums.reborrow(), sizes, [of_queries; 2]),
+        (o, d_o, lse, rows.reborrow(), sums.reborrow(), sizes, [of_results; 2]),
     )?;
-    let strides = [of_queries, of_keys, of_keys, of_queries, of_keys, of_keys];
+    let strides = [of_queries, of_keys, of_values, of_results, of_keys, of_values];
     let called = queue.launch::<_, _, AttentionKeysArgs<T>>(
         CALL,
         problem,
@@ -276,7 +269,7 @@ where
         (q, k, v, d_o, rows.as_read(), sums.reborrow(), dk, dv, sizes, strides, scale, p, random),
     )?;
     if deterministic {
-        let strides = [of_queries, of_keys, of_keys, of_queries, of_queries];
+        let strides = [of_queries, of_keys, of_values, of_results, of_queries];
         let arguments = (q, k, v, d_o, rows.as_read(), dq, sizes, strides, scale, p, random);
         queue.launch::<_, _, AttentionQueriesArgs<T>>(
             CALL,

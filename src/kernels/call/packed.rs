@@ -1,7 +1,7 @@
 //! Attention of packed sequences, and its gradients.
 
 use super::{
-    attention::{AttentionDerivatives, check_values, target_for},
+    attention::{AttentionDerivatives, target_for},
     heads::{HeadOrder, scale_of_heads},
     operands::refused,
 };
@@ -76,7 +76,8 @@ impl PackedShape {
     }
 
     fn backward(&self, deterministic: bool) -> AttentionBackward {
-        AttentionBackward { deterministic, ..AttentionBackward::new(self.head_size, self.mask) }
+        let Self { head_size, value_size, mask, .. } = *self;
+        AttentionBackward { value_size, deterministic, ..AttentionBackward::new(head_size, mask) }
     }
 
     /// Returns the strides between heads and between rows of matrices with these numbers of heads, rows and columns.
@@ -160,8 +161,8 @@ where
 /// sequence NaN.
 ///
 /// # Errors
-/// Returns [`CallError`], for example if the head size is not 32, 64 or 128, or for dropout. If the second or third launch fails, the
-/// contents of the results are unspecified.
+/// Returns [`CallError`], for example for a head size that [`attention_backward`](super::attention_backward) does not support, or for
+/// dropout. If the second or third launch fails, the contents of the results are unspecified.
 #[doc(alias = "varlen")]
 #[doc(alias = "cu_seqlens")]
 pub fn packed_attention_backward<'a, T>(
@@ -181,7 +182,6 @@ where
     const CALL: &str = "packed_attention_backward";
     let queue = on.into();
     let PackedShape { sequences, heads, kv_heads, queries, keys, longest, longest_keys, .. } = *shape;
-    check_values(CALL, [shape.head_size, shape.value_size])?;
     let scale = scale_of_heads(CALL, [heads, kv_heads], shape.head_size, shape.scale)?;
     let (q, k, v) = (q.into(), k.into(), v.into());
     let AttentionDerivatives { o, lse, d_o, dq, dk, dv, workspace: [mut rows, mut sums], dropout } =
@@ -189,8 +189,11 @@ where
     if let Some(dropout) = dropout {
         return Err(refused(CALL, "packed sequences without dropout", format!("p = {}", dropout.p)));
     }
-    let of_queries = shape.strides(CALL, [heads, queries, shape.head_size])?;
-    let of_keys = shape.strides(CALL, [kv_heads, keys, shape.head_size])?;
+    let PackedShape { head_size, value_size, .. } = *shape;
+    let of_queries = shape.strides(CALL, [heads, queries, head_size])?;
+    let of_keys = shape.strides(CALL, [kv_heads, keys, head_size])?;
+    let of_values = shape.strides(CALL, [kv_heads, keys, value_size])?;
+    let of_results = shape.strides(CALL, [heads, queries, value_size])?;
     let sizes = [sequences, kv_heads, heads / kv_heads, queries, keys];
     let (starts, longest) = ([query_starts.into(), key_starts.into()], [longest, longest_keys]);
     let backward = shape.backward(deterministic);
@@ -201,9 +204,9 @@ where
         backward,
         pick,
         AttentionBackward::packed_rows_kernel,
-        (o, d_o, lse, rows.reborrow(), sums.reborrow(), starts, sizes, longest, [of_queries; 2]),
+        (o, d_o, lse, rows.reborrow(), sums.reborrow(), starts, sizes, longest, [of_results; 2]),
     )?;
-    let strides = [of_queries, of_keys, of_keys, of_queries, of_keys, of_keys];
+    let strides = [of_queries, of_keys, of_values, of_results, of_keys, of_values];
     let (from, to) = (rows.as_read(), sums.reborrow());
     let called = queue.launch::<_, _, PackedAttentionKeysArgs<T>>(
         CALL,
@@ -213,7 +216,7 @@ where
         (q, k, v, d_o, from, to, dk, dv, starts, sizes, longest, strides, scale),
     )?;
     if deterministic {
-        let strides = [of_queries, of_keys, of_keys, of_queries, of_queries];
+        let strides = [of_queries, of_keys, of_values, of_results, of_queries];
         queue.launch::<_, _, PackedAttentionQueriesArgs<T>>(
             CALL,
             backward,

@@ -1,7 +1,7 @@
 //! Attention of 8-bit floats with a scale for each head.
 
 use super::{
-    attention::{Arguments, AttentionShape, check_values},
+    attention::{Arguments, AttentionShape},
     operands::refused,
     tables::from_attention_tables,
 };
@@ -62,7 +62,10 @@ where
     if ScaledAttention::tiles(shape.head_size).next().is_none() {
         return Err(refused(CALL, "rows of 64 or 128 elements", shape.head_size));
     }
-    check_values(CALL, [shape.head_size, shape.value_size])?;
+    if shape.value_size != shape.head_size {
+        let expected = format!("values of {} elements, as keys have", shape.head_size);
+        return Err(refused(CALL, expected, shape.value_size));
+    }
     let Arguments { sizes, of_queries, of_keys, of_results, scale, .. } = shape.arguments(CALL)?;
     let problem = shape.problem(queue, Target::SM_90A);
     let pick = |problem: &AttentionProblem| {

@@ -16,8 +16,8 @@ use crate::{
 /// it has read the previous one, and reuses a slot only after all warpgroups have contributed to the tile in the other slot.
 const SLOTS: u32 = 2;
 
-/// A shared tile of `H`×`W` subtiles for an operand that `C` consumer warpgroups compute, 64 rows each, and that each of them then reads in
-/// full. Two such tiles alternate from round to round.
+/// A shared tile of `H`×`W` subtiles for an operand that `C` consumer warpgroups compute, and that each of them then reads in full. Each
+/// warpgroup computes 64 rows or, if the tile has 64 rows, a part of the columns. Two such tiles alternate from round to round.
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::{consumers, producer}};
@@ -42,14 +42,14 @@ const SLOTS: u32 = 2;
 /// ```
 pub struct Assembly<'k, T, const H: usize, const W: usize, const C: usize> {
     base: Ptr<'k, u8, Shared>,
-    /// One barrier per slot; it completes a phase when all warps have written their rows.
+    /// One barrier per slot; it completes a phase when all warps have written their parts.
     full: Mbarrier<'k>,
     /// The number of tiles to which this warpgroup has contributed.
     round: Var<'k, u32>,
     kind: PhantomData<fn() -> T>,
 }
 
-/// The rows that a warpgroup has written to a tile of an [`Assembly`].
+/// The part that a warpgroup has written to a tile of an [`Assembly`].
 #[derive(Debug)]
 #[must_use = "wait for the other warpgroups with `assembled`"]
 pub struct Contribution<'k> {
@@ -66,12 +66,17 @@ impl<T: TensorElement, const H: usize, const W: usize, const C: usize> fmt::Debu
 
 impl<'k> Builder<'k> {
     /// Allocates an assembly of `H`×`W` subtiles that `C` consumer warpgroups write together: `k.assembly::<bf16, 8, 4, 2>()`. `H` must be
-    /// 4`C`. All threads of the block must execute the emitted code. The builder rejects an assembly that is created in an emitted loop.
+    /// 4`C`, or 4 if `C` divides `W`. All threads of the block must execute the emitted code. The builder rejects an assembly that is created in an emitted loop.
     #[track_caller]
     pub fn assembly<T: TensorElement, const H: usize, const W: usize, const C: usize>(
         self,
     ) -> Assembly<'k, T, H, W, C> {
-        const { assert!(H == 4 * C, "each warpgroup writes 64 rows") };
+        const {
+            assert!(
+                H == 4 * C || H == 4 && W.is_multiple_of(C),
+                "each warpgroup writes 64 rows, or a part of the columns of 64 rows"
+            );
+        }
         let k = self;
         let _located = k.locate(Location::caller());
         initialized_once(k, "an assembly");
@@ -99,23 +104,35 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, const C: usize> Assem
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Writes this warp's 16 of the warpgroup's 64 rows to the next tile. This warpgroup must have finished reading the previous tile: its
+    /// Writes this warp's 16 of the warpgroup's 64 rows to the next tile: whole rows or, if all warpgroups have the same rows, part
+    /// `c.rank()` of the columns. This warpgroup must have finished reading the previous tile: its
     /// `wgmma`s must be complete, because other warpgroups overwrite that tile after this contribution has arrived.
     #[track_caller]
-    pub fn contribute<T, U, const H: usize, const W: usize>(
+    pub fn contribute<T, U, const H: usize, const W: usize, const P: usize>(
         self,
         assembly: &Assembly<'k, T, H, W, C>,
-        rows: &Rt<'k, U, 1, W, Row>,
+        rows: &Rt<'k, U, 1, P, Row>,
     ) -> Contribution<'k>
     where
         T: TensorElement,
         U: Convert<T>,
     {
+        const {
+            assert!(
+                P * if H == 4 * C { 1 } else { C } == W,
+                "the parts of all warpgroups must form the tile"
+            );
+        }
         let k = self.group().kernel();
         let _located = k.locate(Location::caller());
         let round = assembly.round.get();
         let St { tensor, owner, .. } = assembly.tile(round);
-        Storing { tile: tensor, owner }.subtile(self.rank() * WARPS + self.warp(), 0).store(rows);
+        let (row, col) = if H == 4 * C {
+            (self.rank() * WARPS + self.warp(), 0.into())
+        } else {
+            (self.warp(), self.rank() * P as u32)
+        };
+        Storing { tile: tensor, owner }.subtile(row, col).store(rows);
         // Products read through the async proxy.
         k.fence_proxy_async(ProxySpace::Shared);
         k.warp().sync();
@@ -126,7 +143,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         Contribution { round }
     }
 
-    /// Waits for the rows of all warpgroups and returns the tile.
+    /// Waits for the parts of all warpgroups and returns the tile.
     #[track_caller]
     pub fn assembled<T, const H: usize, const W: usize>(
         self,

@@ -1,6 +1,6 @@
 //! The gradients of packed sequences, compared with f64 on every device.
 
-use super::{Matrices, built, compare};
+use super::{Matrices, built, compare, rows_of};
 use crate::{
     attention::problem::{Half, Order, Sizes, mixed},
     devices,
@@ -23,7 +23,7 @@ fn joined<X: Copy>(parts: impl Iterator<Item = Vec<X>>, [before, after]: [usize;
 }
 
 /// Checks sequences of these numbers of queries and keys.
-fn check(backward: &AttentionBackward, lengths: &[(usize, usize)]) {
+pub(super) fn check(backward: &AttentionBackward, lengths: &[(usize, usize)]) {
     let sequences: Vec<Matrices<bf16>> = (0..lengths.len())
         .map(|at| {
             let (queries, keys) = lengths[at];
@@ -43,7 +43,7 @@ fn check(backward: &AttentionBackward, lengths: &[(usize, usize)]) {
     let starts = [starts(&|lengths| lengths.0), starts(&|lengths| lengths.1)];
     let [queries, keys] = starts.each_ref().map(|starts| starts.last().expect("one") + OUTSIDE[1]);
     let factors = [0, 1, 2, 3, 4].map(|which| {
-        let pitch = pitches[usize::from(matches!(which, 1 | 2))];
+        let pitch = pitches[rows_of(which)];
         let parts = sequences.iter().map(|sequence| sequence.factors[which].clone());
         joined(parts, OUTSIDE.map(|rows| rows * pitch), bf16::ONE)
     });
@@ -60,11 +60,11 @@ fn check(backward: &AttentionBackward, lengths: &[(usize, usize)]) {
     let longest = [lengths.iter().map(|of| of.0).max(), lengths.iter().map(|of| of.1).max()];
     let longest = longest.map(|length| length.expect("a sequence") as u32);
     let sizes = [lengths.len(), KV_HEADS, HEADS / KV_HEADS, queries, keys].map(|size| size as u32);
-    let [of_q, of_k] = sequences[0].rows.each_ref().map(|rows| {
+    let [of_q, of_k, of_v, of_o] = sequences[0].rows.each_ref().map(|rows| {
         let [_, head, row] = rows.numbers();
         [head, row]
     });
-    let scale = 1.0 / (backward.head_size as f32).sqrt();
+    let scale = sequences[0].scale() as f32;
 
     let found = devices::everywhere(|device| {
         if device.capability() != (9, 0) {
@@ -81,21 +81,21 @@ fn check(backward: &AttentionBackward, lengths: &[(usize, usize)]) {
         let workspace = backward.packed_workspace(HEADS, lengths.len(), queries);
         let [mut rows, mut sums] =
             workspace.map(|length| device.upload(&vec![f32::NAN; length]).expect("room"));
-        let [mut dq, mut dk, mut dv] = [(queries, 0), (keys, 1), (keys, 1)]
+        let [mut dq, mut dk, mut dv] = [(queries, 0), (keys, 1), (keys, 2)]
             .map(|(rows, of)| upload(&vec![bf16::NAN; rows * pitches[of]]));
         let what = |error| panic!("{backward:?}, {lengths:?}: {error}");
 
         let kernel = built(backward.packed_rows_kernel::<bf16>(), false);
-        let arguments = (&o, &d_o, &on_lse, &mut rows, &mut sums, on_starts, sizes, longest, [of_q; 2]);
+        let arguments = (&o, &d_o, &on_lse, &mut rows, &mut sums, on_starts, sizes, longest, [of_o; 2]);
         device.launch(&kernel, arguments).unwrap_or_else(what);
-        let kernel = built(backward.packed_keys_kernel::<bf16>(), backward.head_size == 128);
-        let strides = [of_q, of_k, of_k, of_q, of_k, of_k];
+        let kernel = built(backward.packed_keys_kernel::<bf16>(), backward.head_size >= 128);
+        let strides = [of_q, of_k, of_v, of_o, of_k, of_v];
         let arguments =
             (&q, &k, &v, &d_o, &rows, &mut sums, &mut dk, &mut dv, on_starts, sizes, longest, strides, scale);
         device.launch(&kernel, arguments).unwrap_or_else(what);
         if backward.deterministic {
-            let kernel = built(backward.packed_queries_kernel::<bf16>(), false);
-            let strides = [of_q, of_k, of_k, of_q, of_q];
+            let kernel = built(backward.packed_queries_kernel::<bf16>(), backward.head_size == 256);
+            let strides = [of_q, of_k, of_v, of_o, of_q];
             let arguments = (&q, &k, &v, &d_o, &rows, &mut dq, on_starts, sizes, longest, strides, scale);
             device.launch(&kernel, arguments).unwrap_or_else(what);
         } else {
@@ -109,14 +109,13 @@ fn check(backward: &AttentionBackward, lengths: &[(usize, usize)]) {
         });
         for (at, sequence) in sequences.iter().enumerate() {
             let of_sequence = [0, 1, 2].map(|which| {
-                let of_keys = usize::from(which > 0);
-                let [first, end] = [0, 1].map(|end| starts[of_keys][at + end] * pitches[of_keys]);
+                let [first, end] = [0, 1].map(|end| starts[which.min(1)][at + end] * pitches[which]);
                 results[which][first..end].to_vec()
             });
             compare::<bf16>(backward, sequence, &of_sequence, &expected[at]);
         }
         for (which, result) in results.iter().enumerate() {
-            let [first, last] = OUTSIDE.map(|rows| rows * pitches[usize::from(which > 0)]);
+            let [first, last] = OUTSIDE.map(|rows| rows * pitches[which]);
             let outside = result[..first].iter().chain(&result[result.len() - last..]);
             let is_kept = outside.into_iter().all(|&bits| bits == bf16::NAN.to_bits());
             assert!(is_kept, "{backward:?}, {lengths:?}: wrote rows of no sequence");

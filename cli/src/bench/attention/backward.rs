@@ -53,15 +53,16 @@ impl Problem {
     /// Loads the kernels, computes O, and verifies the results.
     pub(super) fn new(gpu: &Gpu, sizes: Sizes, kernels: &[(String, AttentionBackward)]) -> Fallible<Self> {
         let stream = gpu.stream();
-        let Sizes { batches, heads, length, head_size, .. } = sizes;
+        let Sizes { batches, heads, length, head_size, value_size, .. } = sizes;
         let bits: Vec<u16> = normals(1 << 22).map(|x| bf16::from_f32(x).to_bits()).collect();
         let source = stream.clone_htod(&bits)?;
-        let elements = batches * heads * length * head_size;
-        let input = |seed| filled(&stream, &source, elements, seed);
-        let inputs = [input(1)?, input(2)?, input(3)?, input(4)?];
-        let zeros = || stream.alloc_zeros(elements);
-        let outputs = [zeros()?, zeros()?, zeros()?];
-        let (o, lse) = (zeros()?, stream.alloc_zeros(batches * heads * length)?);
+        let rows = batches * heads * length;
+        let input = |size, seed| filled(&stream, &source, rows * size, seed);
+        let inputs =
+            [input(head_size, 1)?, input(head_size, 2)?, input(value_size, 3)?, input(value_size, 4)?];
+        let zeros = |size| stream.alloc_zeros(rows * size);
+        let outputs = [zeros(head_size)?, zeros(head_size)?, zeros(value_size)?];
+        let (o, lse) = (zeros(value_size)?, stream.alloc_zeros(rows)?);
         let workspace =
             AttentionBackward::new(head_size as u32, sizes.mask).workspace(batches * heads, length);
         let workspace = [stream.alloc_zeros(workspace[0])?, stream.alloc_zeros(workspace[1])?];
@@ -90,10 +91,11 @@ impl Problem {
         &self.names
     }
 
-    fn numbers(&self) -> ([u32; 5], [u32; 3], f32) {
-        let Sizes { batches, heads, length, head_size, .. } = self.sizes;
-        let [b, h, n, d] = [batches, heads, length, head_size].map(|size| size as u32);
-        ([b, h, 1, n, n], [h * n * d, n * d, d], 1.0 / (d as f32).sqrt())
+    /// Returns the sizes, the strides of Q and K and those of V and O, and the factor of scores.
+    fn numbers(&self) -> ([u32; 5], [[u32; 3]; 2], f32) {
+        let Sizes { batches, heads, length, head_size, value_size, .. } = self.sizes;
+        let [b, h, n, d, e] = [batches, heads, length, head_size, value_size].map(|size| size as u32);
+        ([b, h, 1, n, n], [d, e].map(|size| [h * n * size, n * size, size]), 1.0 / (d as f32).sqrt())
     }
 
     fn forward(&mut self, gpu: &Gpu) -> Fallible<()> {
@@ -107,19 +109,21 @@ impl Problem {
 
     /// Queues the launches.
     fn launch(&mut self, contender: usize) -> Result<(), Failed> {
-        let (sizes, strides, scale) = self.numbers();
+        let (sizes, [of_q, of_v], scale) = self.numbers();
         let [q, k, v, d_o] = &self.inputs;
         let ([rows, sums], [dq, dk, dv]) = (&mut self.workspace, &mut self.outputs);
         let (stream, contender) = (&self.stream, &self.contenders[contender]);
         let (p, random) = self.sizes.random();
-        let arguments = (&self.o, d_o, &self.lse, &mut *rows, &mut *sums, sizes, [strides; 2]);
+        let arguments = (&self.o, d_o, &self.lse, &mut *rows, &mut *sums, sizes, [of_v; 2]);
         contender.rows.launch(stream, arguments).map_err(Failed::of)?;
-        let arguments = (q, k, v, d_o, &*rows, &mut *sums, dk, dv, sizes, [strides; 6], scale, p, random);
+        let strides = [of_q, of_q, of_v, of_v, of_q, of_v];
+        let arguments = (q, k, v, d_o, &*rows, &mut *sums, dk, dv, sizes, strides, scale, p, random);
         contender.keys.launch(stream, arguments).map_err(Failed::of)?;
         match &contender.queries {
-            Queries::Finish(kernel) => kernel.launch(stream, (&*sums, dq, sizes, strides, scale)),
+            Queries::Finish(kernel) => kernel.launch(stream, (&*sums, dq, sizes, of_q, scale)),
             Queries::Separate(kernel) => {
-                kernel.launch(stream, (q, k, v, d_o, &*rows, dq, sizes, [strides; 5], scale, p, random))
+                let strides = [of_q, of_q, of_v, of_v, of_q];
+                kernel.launch(stream, (q, k, v, d_o, &*rows, dq, sizes, strides, scale, p, random))
             }
         }
         .map_err(Failed::of)
@@ -148,7 +152,7 @@ impl Problem {
 
     /// Compares some rows of each result with f64.
     fn verify(&mut self) -> Fallible<()> {
-        let Sizes { batches, heads, length, .. } = self.sizes;
+        let Sizes { batches, heads, length, head_size, value_size, .. } = self.sizes;
         let download = |slice: &CudaSlice<u16>| -> Fallible<Vec<f64>> {
             Ok(self.stream.clone_dtoh(slice)?.into_iter().map(number).collect())
         };
@@ -164,13 +168,14 @@ impl Problem {
                 self.stream.memset_zeros(output)?;
             }
             self.launch(contender)?;
+            let columns = [head_size, head_size, value_size];
             for (which, name) in ["dQ", "dK", "dV"].into_iter().enumerate() {
                 let found = self.stream.clone_dtoh(&self.outputs[which])?;
                 for (row, expected) in &expected {
                     let expected = &expected[which];
                     let size = expected.iter().map(|x| x * x).sum::<f64>().sqrt();
                     for (col, &expected) in expected.iter().enumerate() {
-                        let found = number(found[(head.first + row) * self.sizes.head_size + col]);
+                        let found = number(found[(head.first + row) * columns[which] + col]);
                         if (found - expected).abs() > 0.01 * size + 1e-5 || found.is_nan() {
                             let contender = &self.names[contender];
                             return Err(format!(
@@ -196,7 +201,7 @@ struct Head<'a> {
 
 impl Head<'_> {
     fn row(&self, which: usize, row: usize) -> &[f64] {
-        let size = self.sizes.head_size;
+        let size = if which < 2 { self.sizes.head_size } else { self.sizes.value_size };
         &self.factors[which][(self.first + row) * size..][..size]
     }
 
@@ -218,7 +223,8 @@ impl Head<'_> {
 
     /// Returns a row of dQ, dK and dV.
     fn derivatives(&self, row: usize) -> [Vec<f64>; 3] {
-        let mut sums = [0, 1, 2].map(|_| vec![0.0; self.sizes.head_size]);
+        let Sizes { head_size, value_size, .. } = self.sizes;
+        let mut sums = [head_size, head_size, value_size].map(|size| vec![0.0; size]);
         for other in 0..self.sizes.length {
             let [p, of_key] = self.weights(other, row);
             let terms = [(self.weights(row, other)[1], 1), (of_key, 0), (p, 4)];

@@ -66,17 +66,20 @@ impl<'k, T: TensorElement> Head<'k, T> {
 }
 
 impl<'k, T: TensorElement> Heads<'k, T> {
-    /// Returns the matrices with rows of `d` elements.
+    /// Returns the matrices with rows of `d` elements of Q and K, and `e` of V and dO.
     #[track_caller]
-    pub(super) fn new(k: Builder<'k>, inputs: &Inputs<'k, T>, d: u32) -> Self {
+    pub(super) fn new(k: Builder<'k>, inputs: &Inputs<'k, T>, [d, e]: [u32; 2]) -> Self {
         let Inputs { factors, strides, rows, sizes, starts, dropout, .. } = inputs;
         let sequences = Sequences::new(k, *sizes, starts);
         let workspace = Workspace::new(*sizes, starts);
         let heads = [sizes.heads(), sizes.queries];
         let kv_heads = [sizes.kv_heads, sizes.keys];
-        let shapes = [heads, kv_heads, kv_heads, heads];
+        let shapes = [(heads, d), (kv_heads, d), (kv_heads, e), (heads, e)];
         Self {
-            factors: [0, 1, 2, 3].map(|at| sequences.matrices(factors[at], shapes[at], d, strides[at])),
+            factors: [0, 1, 2, 3].map(|at| {
+                let (rows, columns) = shapes[at];
+                sequences.matrices(factors[at], rows, columns, strides[at])
+            }),
             rows: workspace.rows(k, *rows),
             dropout: *dropout,
             workspace,

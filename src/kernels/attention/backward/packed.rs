@@ -87,9 +87,8 @@ impl AttentionBackward {
     {
         let with = if self.deterministic { "_only" } else { "" };
         let signature = format!(
-            "attention_backward_rows{with}_{}_{}_packed(o, d_o, lse, rows, sums, {SEQUENCES}, {})",
-            T::NAME,
-            self.head_size,
+            "attention_backward_rows{with}_{}_packed(o, d_o, lse, rows, sums, {SEQUENCES}, {})",
+            self.rows_name::<T>(),
             strides(&["o", "d_o"], AXES)
         );
         Kernel::<PackedAttentionRowsArgs<T>>::build(
@@ -149,9 +148,8 @@ impl AttentionBackward {
         f32: Convert<T>,
     {
         let signature = format!(
-            "attention_backward_finish_{}_{}_packed(sums, dq, {SEQUENCES}, {}, scale)",
-            T::NAME,
-            self.head_size,
+            "attention_backward_finish_{}_packed(sums, dq, {SEQUENCES}, {}, scale)",
+            self.rows_name::<T>(),
             strides(&["dq"], AXES)
         );
         Kernel::<PackedAttentionFinishArgs<T>>::build(
@@ -160,7 +158,7 @@ impl AttentionBackward {
             |k, (sums, dq, starts, sizes, longest, [head, row], scale)| {
                 k.describe("dQ of attention from its sums");
                 let sizes = (sizes_of(sizes, longest), Some(starts));
-                finish_of(self.head_size, k, sums, dq, sizes, [0.into(), head, row], scale);
+                finish_of(self.sizes(), k, sums, dq, sizes, [0.into(), head, row], scale);
             },
         )
     }

@@ -17,20 +17,20 @@ use crate::{
 const C: usize = 2;
 const M: usize = 4 * C;
 const QUERIES: u32 = 16 * M as u32;
-/// The subtiles of keys of a step.
-const N: usize = 4;
+/// The stages of keys and values.
 const STAGES: usize = 2;
 
 /// dQ, and its strides.
 pub(super) type Output<'k, T> = (Ptr<'k, T, Global, Write>, [Val<'k, u32>; 3]);
 
-type Stages<'k, T, const D: usize> = Ring<'k, (St<'k, T, N, D>, St<'k, T, N, D>), STAGES, C>;
+type Stages<'k, T, const D: usize, const E: usize, const N: usize> =
+    Ring<'k, (St<'k, T, N, D>, St<'k, T, N, E>), STAGES, C>;
 
-/// Emits the kernel for rows of `D` subtiles.
+/// Emits the kernel for rows of `D` subtiles of Q and K, and `E` of V and dO.
 ///
-/// A resident block computes tiles of 128 queries, 64 per warpgroup, in steps of 64 keys. dS is a left operand in the registers in which it
+/// A resident block computes tiles of 128 queries, 64 per warpgroup, in steps of `N` subtiles of keys. dS is a left operand in the registers in which it
 /// is computed.
-pub(super) fn queries<'k, T, const D: usize>(
+pub(super) fn queries<'k, T, const D: usize, const E: usize, const N: usize>(
     k: Builder<'k>,
     inputs: Inputs<'k, T>,
     (dq, strides): Output<'k, T>,
@@ -41,15 +41,15 @@ pub(super) fn queries<'k, T, const D: usize>(
 {
     k.block([128 * (1 + C as u32)]);
     let d = 16 * D as u32;
-    let matrices = Heads::new(k, &inputs, d);
+    let matrices = Heads::new(k, &inputs, [d, 16 * E as u32]);
     let (scale, sizes) = (inputs.scale, inputs.sizes);
     let heads = sizes.heads();
     let results = matrices.sequences.matrices(dq, [heads, sizes.queries], d, strides);
 
     let columns = sizes.longest.ceil_div(QUERIES);
     let tiles = k.persistent(backward.schedule, sizes.batches * heads, columns);
-    let query_ring = k.ring::<(St<T, M, D>, St<T, M, D>), 1, C>();
-    let key_ring: Stages<'k, T, D> = k.ring();
+    let query_ring = k.ring::<(St<T, M, D>, St<T, M, E>), 1, C>();
+    let key_ring: Stages<'k, T, D, E, N> = k.ring();
     let outbox = k.outbox::<T, 2, 1, C>().by_threads(matrices.sequences.are_packed());
 
     let each_tile = |each: &dyn Fn(_, _, Val<'k, u32>, Visible<'k>)| {
@@ -110,13 +110,13 @@ pub(super) fn queries<'k, T, const D: usize>(
 }
 
 /// The inputs of a warpgroup.
-struct Warpgroup<'a, 'k, T: TensorElement, const D: usize> {
+struct Warpgroup<'a, 'k, T: TensorElement, const D: usize, const E: usize, const N: usize> {
     c: Consumer<'k, C>,
     q: SharedMatrix<'k, T, 4, D>,
-    d_o: SharedMatrix<'k, T, 4, D>,
+    d_o: SharedMatrix<'k, T, 4, E>,
     exponents: ColVec<'k, f32, 1>,
     deltas: ColVec<'k, f32, 1>,
-    keys: &'a Stages<'k, T, D>,
+    keys: &'a Stages<'k, T, D, E, N>,
     dropout: Option<HeadDropout<'k>>,
     visible: Visible<'k>,
     /// The factor of scores in the exponents of weights, which are powers of two.
@@ -125,7 +125,7 @@ struct Warpgroup<'a, 'k, T: TensorElement, const D: usize> {
     query: Val<'k, u32>,
 }
 
-impl<'k, T, const D: usize> Warpgroup<'_, 'k, T, D>
+impl<'k, T, const D: usize, const E: usize, const N: usize> Warpgroup<'_, 'k, T, D, E, N>
 where
     T: TensorElement + Product<T, f32>,
     f32: Convert<T>,
@@ -136,7 +136,7 @@ where
         let Self { c, visible, query, .. } = *self;
         let group = c.group();
         let stage = c.receive(self.keys);
-        let (keys, values): &(Filled<St<'k, T, N, D>>, Filled<St<'k, T, N, D>>) = stage.tiles();
+        let (keys, values): &(Filled<St<'k, T, N, D>>, Filled<St<'k, T, N, E>>) = stage.tiles();
         let scores = group.accumulate_from_zero::<Rt<f32, 1, N>>().mma_abt(self.q, keys);
         let dp = group.accumulate_from_zero::<Rt<f32, 1, N>>().mma_abt(self.d_o, values);
         let scores = scores.wait();

@@ -15,11 +15,11 @@ pub(super) type Inputs<'k, T> = ([Ptr<'k, T, Global, Read>; 2], Ptr<'k, f32, Glo
 /// The rows, and sums to be cleared.
 pub(super) type Outputs<'k> = (Ptr<'k, f32, Global, Write>, Option<Ptr<'k, f32, Global, Write>>);
 
-/// Emits the kernel for rows of `D` subtiles. A warp processes 16 rows.
+/// Emits the kernel for rows of `D` subtiles of Q, and `E` of O. A warp processes 16 rows.
 ///
 /// The first number of a row is −lse·log₂ e, so that P = 2^(`scale`·log₂ e · s + number); for rows without keys and rows past the last one,
 /// it is −∞, so that P = 0.
-pub(super) fn rows<'k, T, const D: usize>(
+pub(super) fn rows<'k, T, const D: usize, const E: usize>(
     k: Builder<'k>,
     (factors, lse): Inputs<'k, T>,
     (rows, sums): Outputs<'k>,
@@ -29,11 +29,11 @@ pub(super) fn rows<'k, T, const D: usize>(
     T: TensorElement + Convert<f32>,
 {
     let block = RowBlock::new(k, sizes, &starts);
-    block.if_used(k, || rows_of_block::<T, D>(k, &block, (factors, lse), (rows, sums), sizes, strides));
+    block.if_used(k, || rows_of_block::<T, D, E>(k, &block, (factors, lse), (rows, sums), sizes, strides));
 }
 
 #[track_caller]
-fn rows_of_block<'k, T, const D: usize>(
+fn rows_of_block<'k, T, const D: usize, const E: usize>(
     k: Builder<'k>,
     block: &RowBlock<'k>,
     (factors, lse): Inputs<'k, T>,
@@ -49,13 +49,13 @@ fn rows_of_block<'k, T, const D: usize>(
 
     let [o, d_o] = [0, 1].map(|at| {
         let matrices =
-            sequences.matrices(factors[at], [sizes.heads(), sizes.queries], 16 * D as u32, strides[at]);
+            sequences.matrices(factors[at], [sizes.heads(), sizes.queries], 16 * E as u32, strides[at]);
         sequence.from(&matrices, head, sequence.first_query)
     });
     // Lane r keeps δ of row r; whole rows are read by adjacent lanes.
     let (part, lane) = (workspace.part(sequence, head), k.lane().rank());
     let delta = (0..16).fold(Val::from(0.0), |delta, r| {
-        let [o, d_o] = [&o, &d_o].map(|x| x.row(warp * 16 + r).tile(0).load::<f32, D, Naive>());
+        let [o, d_o] = [&o, &d_o].map(|x| x.row(warp * 16 + r).tile(0).load::<f32, E, Naive>());
         lane.eq(r).select((o * &d_o).sum(), delta)
     });
     let query = warp * 16 + lane;

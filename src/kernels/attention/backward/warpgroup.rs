@@ -1,17 +1,16 @@
 //! The work of a warpgroup: 64 keys of one head.
 
-use std::f32::consts::LOG2_E;
-
 use super::{
-    inputs::Sums,
+    key_tiles::SumsOfWarp,
     visible::{QueryRange, VisibleFrom},
+    weights::Weights,
 };
 use crate::{
     kernels::attention::dropout::HeadDropout,
-    ptx::{ReadWrite, Scope, State, Val, Visitor},
+    ptx::{Scope, State, Val, Visitor},
     tensor::TensorElement,
     tiles::{
-        Assembly, Consumer, Convert, Filled, InFlight, Product, Received, RegisterOutbox, Ring, RowVec, Rt,
+        Assembly, Consumer, Convert, Filled, InFlight, Product, Received, RegisterOutbox, Ring, Rt,
         SharedSwizzle, St, Sv,
     },
 };
@@ -52,9 +51,6 @@ pub(super) struct Warpgroup<
     /// The tile of keys.
     pub(super) tile: Val<'k, u32>,
 }
-
-/// The sums of dQ, and the number of the first tile of this warp.
-pub(super) type SumsOfWarp<'a, 'k> = (&'a Sums<'k, ReadWrite>, Val<'k, u32>);
 
 /// P and dS of a step, while P is multiplied for dV.
 struct Weighted<'k, T: TensorElement, const D: usize, const M: usize> {
@@ -100,6 +96,7 @@ where
         [dk, dv]: [Rt<'k, f32, 1, D>; 2],
     ) -> [Rt<'k, f32, 1, D>; 2] {
         let (k, group) = (self.c.group().kernel(), self.c.group());
+        let weights = Weights { visible: self.visible, scale: self.scale, dropout, key: &|| self.key() };
         let q = self.c.receive(self.queries);
         let scores = self.scores(group.accumulate_from_zero(), &q).wait();
         let first = Running { scores, q, dk, dv };
@@ -109,10 +106,10 @@ where
                 (self.scores(group.accumulate_anew(p), &q), q)
             };
             let ([dk, dv], (scores, q)) =
-                self.step(i, masked, state, (sums, dropout), next, |(scores, q)| (scores.wait(), q));
+                self.step(i, masked, state, (sums, &weights), next, |(scores, q)| (scores.wait(), q));
             Running { scores, q, dk, dv }
         });
-        let (results, ()) = self.step(range.end - 1, true, last, (sums, dropout), |_| (), |()| ());
+        let (results, ()) = self.step(range.end - 1, true, last, (sums, &weights), |_| (), |()| ());
         results
     }
 
@@ -124,12 +121,12 @@ where
         i: Val<'k, u32>,
         masked: bool,
         Running { scores, q, dk, dv }: Running<'k, T, D, M>,
-        (sums, dropout): (Option<SumsOfWarp<'_, 'k>>, Option<HeadDropout<'k>>),
+        (sums, weights): (Option<SumsOfWarp<'_, 'k>>, &Weights<'_, 'k>),
         next: impl FnOnce(Rt<'k, f32, 1, M>) -> X,
         wait: impl FnOnce(X) -> Y,
     ) -> ([Rt<'k, f32, 1, D>; 2], Y) {
         let c = self.c;
-        let Weighted { p, ds, dv } = self.weighted(i, masked, scores, &q, dv, dropout);
+        let Weighted { p, ds, dv } = self.weighted(i, masked, scores, &q, dv, weights);
         let own = self.dq.map(|(assembly, _)| c.contribute(assembly, &ds));
         let dk = c.group().accumulate(dk).mma_ab(ds, &q.tiles().0);
         let next = next(p);
@@ -148,8 +145,7 @@ where
         ([dk, dv], next)
     }
 
-    /// Computes P and dS of step `i`, and starts multiplying P for dV; in a `masked` step, some pairs are not visible. With dropout, the
-    /// weights of P that are dropped are negative.
+    /// Computes P and dS of step `i`, and starts multiplying P for dV; in a `masked` step, some pairs are not visible.
     #[track_caller]
     fn weighted(
         &self,
@@ -158,44 +154,15 @@ where
         scores: Rt<'k, f32, 1, M>,
         q: &QueryStage<'k, T, M, D>,
         dv: Rt<'k, f32, 1, D>,
-        dropout: Option<HeadDropout<'k>>,
+        weights: &Weights<'_, 'k>,
     ) -> Weighted<'k, T, D, M> {
         let (c, group) = (self.c, self.c.group());
         let (_, exponents, d_o, deltas) = q.tiles();
         let dp = group.accumulate_from_zero::<Rt<f32, 1, M>>();
         let dp = dp.mma_abt(self.values.rows::<4>(c.rank()), d_o);
-        // Powers of two; computed in each step, rather than kept in a register.
-        let factor = self.scale * LOG2_E;
-        // Numbers of few queries at a time, to keep few of them in registers.
-        let p = (0..M).fold(scores, |scores, col| {
-            scores.update_subtile::<1, 1>(0, col, |scores| {
-                let exponents: RowVec<'k, f32, 1> = exponents.tile(col as u32).load();
-                scores.mul_add(factor, &exponents).exp2()
-            })
-        });
-        let p = if masked { self.visible.only(p, self.key(), i) } else { p };
-        let (p, kept) = match dropout {
-            Some(dropout) => {
-                let p = dropout.mark(p, [self.key() / 16, i * M as u32]);
-                let kept = p.map_to::<f32>(|p| p.max(0.0)).convert::<T>();
-                (p, kept)
-            }
-            None => {
-                let kept = p.convert::<T>();
-                (p, kept)
-            }
-        };
-        let dv = group.accumulate(dv).mma_ab(kept, d_o);
-        let ds = (0..M).fold(dp.wait(), |dp, col| {
-            dp.update_subtile::<1, 1>(0, col, |dp| {
-                let deltas: RowVec<'k, f32, 1> = deltas.tile(col as u32).load();
-                let p = p.subtile::<1, 1>(0, col);
-                match dropout {
-                    Some(dropout) => dropout.of_scores(dp, &p, &deltas),
-                    None => (dp - &deltas) * &p,
-                }
-            })
-        });
+        let p = weights.p(i, masked, scores, |col| exponents.tile(col).load());
+        let dv = group.accumulate(dv).mma_ab(weights.kept::<T, M>(&p), d_o);
+        let ds = weights.ds(&p, dp.wait(), |col| deltas.tile(col).load());
         Weighted { p, ds: ds.convert(), dv }
     }
 

@@ -1,0 +1,82 @@
+//! P and dS of the keys and queries of a tile in registers.
+
+use std::f32::consts::LOG2_E;
+
+use super::visible::VisibleFrom;
+use crate::{
+    kernels::attention::dropout::HeadDropout,
+    ptx::Val,
+    tensor::TensorElement,
+    tiles::{Convert, RowVec, Rt},
+};
+
+/// How P and dS are computed in tiles whose rows are 16 keys, and whose columns are the queries of a step.
+pub(super) struct Weights<'a, 'k> {
+    pub(super) visible: VisibleFrom<'k>,
+    pub(super) scale: Val<'k, f32>,
+    /// The dropout of tiles whose rows are keys.
+    pub(super) dropout: Option<HeadDropout<'k>>,
+    /// Returns the first key: computed where needed, rather than kept in a register.
+    pub(super) key: &'a dyn Fn() -> Val<'k, u32>,
+}
+
+impl<'k> Weights<'_, 'k> {
+    /// Returns P of step `i`, given the scores and what is added to the exponents of each 16 queries; if `masked`, some pairs are not
+    /// visible. With dropout, the weights that are dropped are negative.
+    #[track_caller]
+    pub(super) fn p<const M: usize>(
+        &self,
+        i: Val<'k, u32>,
+        masked: bool,
+        scores: Rt<'k, f32, 1, M>,
+        exponents: impl Fn(u32) -> RowVec<'k, f32, 1>,
+    ) -> Rt<'k, f32, 1, M> {
+        // Powers of two; computed in each step, rather than kept in a register.
+        let factor = self.scale * LOG2_E;
+        // Numbers of few queries at a time, to keep few of them in registers.
+        let p = (0..M).fold(scores, |scores, col| {
+            scores.update_subtile::<1, 1>(0, col, |scores| {
+                let exponents = exponents(col as u32);
+                scores.mul_add(factor, &exponents).exp2()
+            })
+        });
+        let p = if masked { self.visible.only(p, (self.key)(), i) } else { p };
+        match self.dropout {
+            Some(dropout) => dropout.mark(p, [(self.key)() / 16, i * M as u32]),
+            None => p,
+        }
+    }
+
+    /// Returns the weights that are multiplied by dO for dV, without the factor of dropout.
+    #[track_caller]
+    pub(super) fn kept<T, const M: usize>(&self, p: &Rt<'k, f32, 1, M>) -> Rt<'k, T, 1, M>
+    where
+        T: TensorElement,
+        f32: Convert<T>,
+    {
+        match self.dropout {
+            Some(_) => p.map_to::<f32>(|p| p.max(0.0)).convert::<T>(),
+            None => p.convert::<T>(),
+        }
+    }
+
+    /// Returns dS from P, dP and δ of each 16 queries.
+    #[track_caller]
+    pub(super) fn ds<const M: usize>(
+        &self,
+        p: &Rt<'k, f32, 1, M>,
+        dp: Rt<'k, f32, 1, M>,
+        deltas: impl Fn(u32) -> RowVec<'k, f32, 1>,
+    ) -> Rt<'k, f32, 1, M> {
+        (0..M).fold(dp, |dp, col| {
+            dp.update_subtile::<1, 1>(0, col, |dp| {
+                let deltas = deltas(col as u32);
+                let p = p.subtile::<1, 1>(0, col);
+                match self.dropout {
+                    Some(dropout) => dropout.of_scores(dp, &p, &deltas),
+                    None => (dp - &deltas) * &p,
+                }
+            })
+        })
+    }
+}
