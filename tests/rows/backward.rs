@@ -116,6 +116,27 @@ fn norms() {
     }
 }
 
+/// Rows that begin with groups of fewer than 16 bytes.
+#[test]
+fn norms_of_even_rows() {
+    for function in [NormFunction::Rms, NormFunction::Layer] {
+        norm::<bf16>(function, [9, 1002, 1002, 1004, 1006], 4);
+        norm::<bf16>(function, [5, 5002, 5002, 5002, 5002], 2);
+        norm::<f16>(function, [3, 8190, 8190, 8190, 8190], 2);
+        norm::<f32>(function, [5, 2002, 2002, 2004, 2002], 2);
+    }
+}
+
+/// Blocks of a cluster that load their parts of a row again for each use.
+#[test]
+fn norms_of_rows_that_clusters_load_again() {
+    for function in [NormFunction::Rms, NormFunction::Layer] {
+        let tiling = NormBackward::for_rows(function, TARGET, 2, &[4096]).tiling;
+        let tiling = RowTiling { threads: 64, cluster: 2, stripes: 4, resident: 8, ahead: 2, ..tiling };
+        norm_with::<f16>(NormBackward { tiling, function }, [5, 4000, 4000, 4000, 4000], 2);
+    }
+}
+
 /// Teams whose rows begin equally far from an aligned element, and teams whose rows do not.
 #[test]
 fn norms_of_unaligned_rows() {
@@ -126,7 +147,7 @@ fn norms_of_unaligned_rows() {
         norm::<bf16>(function, [17, 4097, 4097, 4097, 4097], parts);
         norm::<f32>(function, [9, 4099, 4099, 4101, 4099], parts);
         // Rows that are loaded again for each use, in parts.
-        let tiling = NormBackward::for_rows(function, TARGET, 2, &[8190]).tiling;
+        let tiling = NormBackward::for_rows(function, TARGET, 2, &[8191]).tiling;
         let tiling = RowTiling { threads: 544, stripes: 2, ..tiling };
         norm_with::<f16>(NormBackward { tiling, function }, [11, 8191, 8191, 8191, 8193], parts);
     }

@@ -240,3 +240,28 @@ where
     }
     assert!(refused.is_empty(), "rows of {n} {} on {target}: {refused:?}", T::NAME);
 }
+
+/// Each kernel's own choice covers the row, for lengths that even numbers divide and others.
+#[test]
+fn tilings_of_kernels_have_the_length() {
+    let lengths = (33..2200).step_by(37).chain((2201..33_000).step_by(1013)).chain([50_000, 65_534, 65_536]);
+    for (n, bytes) in
+        lengths.flat_map(|n| [n, n + 1, 2 * n, 8 * n]).flat_map(|n| [2, 4].map(|bytes| (n, bytes)))
+    {
+        for target in [Target::SM_80, TARGET] {
+            let mut tilings = vec![Softmax::for_rows(target, bytes, &[n]).tiling];
+            for function in [NormFunction::Rms, NormFunction::Layer] {
+                tilings.push(Norm::for_rows(function, target, bytes, &[n]).tiling);
+                tilings.push(Norm::for_residual_rows(function, target, bytes, &[n]).tiling);
+                if n <= 16_384 {
+                    tilings.push(NormBackward::for_rows(function, target, bytes, &[n]).tiling);
+                }
+            }
+            for tiling in tilings {
+                assert!(tiling.streamed || tiling.capacity() >= n, "{n}: {tiling:?}");
+                assert!(tiling.threads <= 1024, "{n}: {tiling:?}");
+                assert!(tiling.unaligned || n.is_multiple_of(tiling.adjacent), "{n}: {tiling:?}");
+            }
+        }
+    }
+}

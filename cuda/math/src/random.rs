@@ -100,7 +100,8 @@ impl Generator {
             return Ok(());
         }
         let copied = driver::within(self.context, |driver| {
-            let mut capture = 0u32;
+            // The status has 32 bits.
+            let mut capture = 0;
             driver.cuStreamIsCapturing(self.stream, out(&mut capture))?;
             if capture != 0 {
                 return Ok(false);

@@ -176,7 +176,12 @@ impl RowTiling {
     /// Returns whether the shared memory of a block can contain the rows of `inputs` inputs and as many results, of elements of `bytes`
     /// bytes, and two vectors of weights.
     pub(super) fn fits(self, target: Target, bytes: u32, inputs: u32) -> bool {
-        self.ahead == 0 || self.shared_bytes(target, bytes, inputs, 2) <= shared_for_rows(target)
+        self.fits_with(target, bytes, inputs, 2)
+    }
+
+    /// Returns whether the shared memory of a block can contain the rows, and this number of vectors of weights.
+    pub(super) fn fits_with(self, target: Target, bytes: u32, inputs: u32, vectors: u32) -> bool {
+        self.ahead == 0 || self.shared_bytes(target, bytes, inputs, vectors) <= shared_for_rows(target)
     }
 
     /// Returns the shared memory of a block for rows of `inputs` inputs and `vectors` vectors of weights, of elements of `bytes` bytes.

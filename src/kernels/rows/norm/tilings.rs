@@ -17,7 +17,7 @@ pub(super) fn of_rows(function: NormFunction, target: Target, bytes: u32, sizes:
         (true, _) => unaligned_halves(function, tiling, sizes),
     };
     let vectors = if function == NormFunction::Layer { 2 } else { 1 };
-    let chosen = if chosen.fits(target, bytes, 1) { chosen } else { tiling };
+    let chosen = if chosen.fits_with(target, bytes, 1, vectors) { chosen } else { tiling };
     chosen.with_room(target, bytes, vectors)
 }
 
@@ -41,13 +41,13 @@ fn unaligned_words(function: NormFunction, tiling: RowTiling, sizes: &[u32]) -> 
         (_, ..=32) => tiling,
         (NormFunction::Rms, ..=512) if is_odd => tiling.in_registers(groups, 2, 2048),
         (NormFunction::Rms, ..=4096) if !is_odd => tiling.narrow(sizes, 16, 1024),
-        (NormFunction::Rms, 2049..=4352) => tiling.narrow(sizes, 32, 1088),
-        (NormFunction::Rms, 4353..=8192) => {
+        (NormFunction::Rms, 2561..=4352) if is_odd => tiling.narrow(sizes, 32, 1088),
+        (NormFunction::Rms, 4097..=8192) => {
             RowTiling { streamed: true, ..tiling.in_registers(4096, 4, 1024) }
         }
         (NormFunction::Layer, ..=512) => tiling.narrow(sizes, 16, 640),
         (NormFunction::Layer, ..=2560) if !is_odd => tiling.narrow(sizes, 32, 768),
-        (NormFunction::Layer, 2049..=8192) => tiling.narrow(sizes, 32, 1088),
+        (NormFunction::Layer, 2561..=8192) => tiling.narrow(sizes, 32, 1088),
         _ => tiling,
     }
 }
@@ -59,7 +59,6 @@ fn unaligned_halves(function: NormFunction, tiling: RowTiling, sizes: &[u32]) ->
         (_, ..=32) => tiling,
         (NormFunction::Rms, ..=256) if is_even => tiling.narrow(sizes, 16, 1024),
         (NormFunction::Rms, ..=1536) if is_even => tiling.narrow(sizes, 32, 1024),
-        (NormFunction::Rms, 129..=256) => tiling.in_registers(groups, 2, 1024),
         (NormFunction::Layer, ..=768) if is_even => tiling.narrow(sizes, 16, 864).copied_ahead(4),
         (NormFunction::Layer, ..=4096) if is_even => tiling.narrow(sizes, 32, 1088),
         // A block arranges the weights and the bias once, for more rows.
@@ -100,7 +99,8 @@ fn aligned_residual(function: NormFunction, target: Target, tiling: RowTiling, s
             let turns = if is_layer { 4 } else { 1 };
             RowTiling { resident: 1, ..tiling.copied(groups, 8, 1, turns) }
         }
-        4097..=8192 if clusters => {
+        // Shorter rows leave the blocks of a cluster with too few threads.
+        6401..=8192 if clusters => {
             let (cluster, resident) = if is_layer { (4, 3) } else { (2, 1) };
             RowTiling { cluster, resident, ..tiling.copied(groups.div_ceil(cluster), 8, 1, 4) }
         }
