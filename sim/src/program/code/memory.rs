@@ -83,6 +83,12 @@ impl Access {
         u64::from(self.bytes) * u64::from(self.count)
     }
 
+    /// Returns the addresses of the elements of an access at `address`.
+    pub(crate) fn elements(&self, address: u64) -> impl Iterator<Item = u64> + use<> {
+        let bytes = u64::from(self.bytes);
+        (0..u64::from(self.count)).map(move |i| address.wrapping_add(i * bytes))
+    }
+
     /// Returns whether the access is `.volatile`: strong, but not intended for synchronization.
     pub(crate) fn is_volatile(&self) -> bool {
         self.strong && !self.synchronizes && !self.relaxed
