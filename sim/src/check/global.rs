@@ -60,7 +60,7 @@ impl Cluster<'_> {
         if access.meets_blocks {
             if let Some(mut order) = self.order() {
                 let reads = if access.relaxed { Reads::Relaxed } else { Reads::Yes };
-                for address in lanes(m).flat_map(|lane| access.elements(all[lane])) {
+                for address in lanes(m).flat_map(|lane| access.words(all[lane])) {
                     order.strong(self.number, self.inside(), address, reads, false, false);
                 }
             }
@@ -90,7 +90,7 @@ impl Cluster<'_> {
         }
         if let Some(mut order) = self.order() {
             let release = access.synchronizes;
-            for address in lanes(m).flat_map(|lane| access.elements(all[lane])) {
+            for address in lanes(m).flat_map(|lane| access.words(all[lane])) {
                 order.strong(self.number, self.inside(), address, Reads::No, true, release);
             }
         }
@@ -118,7 +118,7 @@ impl Cluster<'_> {
         let reads = if read { Reads::Yes } else { Reads::No };
         let mut found = None;
         for lane in lanes(m) {
-            for address in access.elements(all[lane]) {
+            for address in access.words(all[lane]) {
                 order.strong(self.number, inside, address, reads, true, access.synchronizes);
             }
             let other =

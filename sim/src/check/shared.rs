@@ -154,8 +154,8 @@ impl Cluster<'_> {
             if last.replace(all[lane]) == Some(all[lane]) {
                 continue;
             }
-            for address in access.elements(all[lane]) {
-                // Offsets in shared memory have 32 bits, and buffers begin at higher addresses than any block's offsets.
+            for address in access.words(all[lane]) {
+                // Offsets in shared memory have 32 bits, and global memory begins at 2^36.
                 clocks.strong(self.warp, (rank as u64) << 32 | address, reads, writes);
             }
         }

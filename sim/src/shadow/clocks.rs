@@ -42,7 +42,7 @@ pub(crate) struct Clocks {
     /// The time at which each warp last executed a fence, and the time at which the cluster started.
     fenced: Vec<Time>,
     started: Time,
-    /// The knowledge released by strong writes, by address, and the part of it that each warp has read but not yet acquired by a fence.
+    /// The knowledge released by strong writes, by word of memory, and the part of it that each warp has read but not yet acquired by a fence.
     released: FxHashMap<u64, Knowledge>,
     seen: Vec<Time>,
     /// The time at which each engine was last active.
@@ -333,7 +333,7 @@ impl Clocks {
         fenced[warp] = self.now;
     }
 
-    /// Records a strong access to an address. Writes without a preceding fence release nothing.
+    /// Records a strong access to a word of memory. Writes without a preceding fence release nothing.
     pub(crate) fn strong(&mut self, warp: usize, address: u64, reads: bool, writes: bool) {
         let start = warp * self.width();
         if reads && let Some(released) = self.released.get(&address) {

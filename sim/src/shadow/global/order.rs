@@ -1,7 +1,7 @@
 //! Happens-before between clusters that communicate, through fences and strong accesses.
 //!
-//! A strong write (an atomic, `st.volatile`, `st.release` …) releases to its address the accesses before its warp's last fence: those of
-//! the warp itself, and those of other warps of the cluster that a barrier orders before the write. A strong read of that address acquires
+//! A strong write (an atomic, `st.volatile`, `st.release` …) releases to its words of 4 bytes the accesses before its warp's last fence: those
+//! of the warp itself, and those of other warps of the cluster that a barrier orders before the write. A strong read of these words acquires
 //! them for the whole cluster; `ld.relaxed` acquires them only with the next fence.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
