@@ -26,6 +26,7 @@ use crate::check::global::Value;
 use crate::check::shared::{Copier, NewBytes};
 use crate::lanes::{Lanes32, Lanes64, lanes};
 use crate::machine::Cluster;
+use crate::machine::bulk::GlobalRead;
 use crate::machine::local::Local;
 use crate::machine::warp::Warp;
 use crate::program::code::{Access, R, Reg, Space, Wgmma};
@@ -58,7 +59,8 @@ impl Cluster<'_> {
             self.check_volatile_load(rank, all, bytes as usize, m)?;
         }
         if access.strong {
-            self.check_strong_load(rank, all, bytes as usize, m, unfollowed, access.synchronizes)?;
+            self.check_strong(access, (rank, all), m, true, false);
+            self.check_strong_load(rank, all, bytes as usize, m, unfollowed)?;
         } else {
             self.check_load(rank, all, bytes as usize, m, unfollowed, "a load")?;
         }
@@ -84,7 +86,10 @@ impl Cluster<'_> {
         if access.is_volatile() {
             self.check_volatile_store(rank, all, bytes as usize, m)?;
         }
-        let kind = self.kind_of(access);
+        let kind = if access.strong { AccessKind::Atomic } else { AccessKind::Write };
+        if access.strong {
+            self.check_strong(access, (rank, all), m, false, true);
+        }
         self.check_store(rank, all, bytes as usize, m, kind, new)
     }
 
@@ -178,7 +183,8 @@ impl Cluster<'_> {
     ) -> Outcome<()> {
         let bytes = access.size();
         let partial = self.partial(rank, all, bytes, m);
-        self.check_strong_load(rank, all, bytes as usize, m, partial, access.synchronizes)?;
+        self.check_strong(access, (rank, all), m, true, true);
+        self.check_strong_load(rank, all, bytes as usize, m, partial)?;
         self.check_store(rank, all, bytes as usize, m, AccessKind::Atomic, &|_, _| 0)
     }
 
@@ -190,7 +196,7 @@ impl Cluster<'_> {
         m: u32,
         read: bool,
     ) -> Outcome<()> {
-        self.check_strong(access.synchronizes);
+        self.check_strong(access, (0, all), m, true, true);
         self.check_global_atomics(access, all, m, read)
     }
 
@@ -205,7 +211,7 @@ impl Cluster<'_> {
     ) -> Outcome<()> {
         let bytes = access.size();
         if access.strong {
-            self.check_strong(access.synchronizes);
+            self.check_strong(access, (0, all), m, true, false);
         }
         self.count_global_load(constant, all, bytes, m);
         self.check_global_load(access, all, bytes, m)
@@ -214,7 +220,7 @@ impl Cluster<'_> {
     /// Announces a load by lanes from several allocations of global memory; each lane's load is also announced separately.
     pub(crate) fn before_global_loads(&mut self, access: &Access, all: &Lanes64, m: u32) {
         if access.strong {
-            self.check_strong(access.synchronizes);
+            self.check_strong(access, (0, all), m, true, false);
         }
         self.count_global(all, access.size(), m, false);
     }
@@ -233,7 +239,7 @@ impl Cluster<'_> {
     #[inline(always)]
     pub(crate) fn before_global_stores(&mut self, access: &Access, all: &Lanes64, m: u32) {
         if access.strong {
-            self.check_strong(access.synchronizes);
+            self.check_strong(access, (0, all), m, false, true);
         }
         self.count_global(all, access.size(), m, true);
     }
@@ -379,8 +385,8 @@ impl Cluster<'_> {
         self.check_copy(place, bytes, lane, if values { Copier::Values } else { Copier::Engine })
     }
 
-    /// Announces an access by an asynchronous engine to ranges of global memory with `bytes` bytes in total.
-    pub(crate) fn before_engine_global(
+    /// Announces a write by an asynchronous engine to ranges of global memory with `bytes` bytes in total.
+    pub(crate) fn before_engine_global_write(
         &mut self,
         runs: impl FnOnce() -> Vec<(u64, u64)>,
         bytes: u64,
@@ -388,19 +394,43 @@ impl Cluster<'_> {
         manner: Manner,
         value: Value<'_>,
     ) -> Outcome<()> {
-        self.count_bytes(|moved| match manner {
-            Manner::Read => moved.global_read += bytes,
-            _ => moved.global_written += bytes,
-        });
-        if self.machine.shadow.global.is_none() && !self.records_bytes() {
+        self.count_bytes(|moved| moved.global_written += bytes);
+        if !self.looks_at_engine() {
             return Ok(());
         }
         for (address, bytes) in runs() {
             self.record_bytes(&[address; 32], bytes, 1 << lane, manner, false)?;
-            if self.machine.shadow.global.is_some() {
-                self.check_global(&[address; 32], bytes, 1 << lane, manner, value)?;
-            }
+            self.check_global(&[address; 32], bytes, 1 << lane, manner, value)?;
         }
         Ok(())
+    }
+
+    /// Announces a read by an asynchronous engine of ranges of global memory with `bytes` bytes in total. Races are checked when the engine
+    /// has read them: returns what [`after_transfer`](Self::after_transfer) requires for this.
+    pub(crate) fn before_engine_global_read(
+        &mut self,
+        runs: impl FnOnce() -> Vec<(u64, u64)>,
+        bytes: u64,
+        lane: usize,
+    ) -> Outcome<GlobalRead> {
+        self.count_bytes(|moved| moved.global_read += bytes);
+        let mut read = GlobalRead { lane, ..GlobalRead::default() };
+        if !self.looks_at_engine() {
+            return Ok(read);
+        }
+        read.runs = runs();
+        for &(address, bytes) in &read.runs {
+            self.record_bytes(&[address; 32], bytes, 1 << lane, Manner::Read, false)?;
+            self.check_dependence(&[address; 32], 1 << lane, Manner::Read)?;
+        }
+        if self.racing() {
+            self.shadow.races.clocks.release(self.warp, &mut read.known);
+        }
+        Ok(read)
+    }
+
+    /// Returns whether the global accesses of asynchronous engines are checked or recorded.
+    fn looks_at_engine(&self) -> bool {
+        self.machine.checks.contains(Checks::GLOBAL_RACES) || self.records_bytes()
     }
 }

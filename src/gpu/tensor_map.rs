@@ -117,7 +117,8 @@ pub struct TiledTensor {
     pub strides: Vec<u64>,
     /// The number of elements of the box along each dimension, from 1 to 256. The length of a row must be a multiple of 16 bytes.
     pub box_dims: Vec<u32>,
-    /// The distance between copied elements along each dimension, from 1 to 8; 1 if the elements are contiguous.
+    /// The distance between copied elements along each dimension, from 1 to 8; 1 if the elements are contiguous. The GPU ignores the first
+    /// one, because it always copies adjacent elements along dimension 0.
     pub element_strides: Vec<u32>,
     /// The permutation in shared memory.
     pub swizzle: Swizzle,

@@ -57,7 +57,7 @@ pub struct TensorBox {
     pub strides: Vec<u64>,
     /// The number of elements of the box along each dimension, from 1 to 256. The length of a row must be a multiple of 16 bytes.
     pub box_dims: Vec<u32>,
-    /// The distance between copied elements along each dimension, from 1 to 8; 1 if the elements are contiguous.
+    /// The distance between copied elements along each dimension, from 1 to 8; 1 along dimension 0, of which the GPU copies all elements.
     pub element_strides: Vec<u32>,
     /// The swizzle in shared memory, whose width limits the rows of the box.
     pub swizzle: SwizzleMode,
@@ -186,6 +186,9 @@ impl TensorBox {
                 self.dims.len(),
                 self.strides.len()
             ));
+        }
+        if let Some(&stride) = self.element_strides.first().filter(|&&stride| stride != 1) {
+            return refuse(format!("expected an element stride of 1 along dimension 0, found {stride}"));
         }
         let row = self.dims.first().map_or(0, |dim| dim.saturating_mul(param.element_bytes.into()));
         if matches!(param.kind, ParamKind::TensorMap { written: true }) && !row.is_multiple_of(16) {

@@ -56,7 +56,8 @@ impl Cluster<'_> {
         if self.racing() {
             self.shadow.races.clocks.fence(self.warp);
         }
-        if scope > FenceScope::Block
+        // Fences of smaller scopes do not order blocks of different clusters.
+        if scope == FenceScope::Device
             && let Some(mut order) = self.order()
         {
             order.fence(self.number, self.inside());

@@ -2,15 +2,31 @@
 
 use crate::machine::Cluster;
 use crate::machine::bulk::{End, Transfer};
+use crate::report::fault::{Outcome, Where};
 use crate::shadow::place::Place;
 use crate::shadow::races::{Access, AccessKind};
 
 impl Cluster<'_> {
     /// Announces that an asynchronous engine has made a copy.
-    pub(crate) fn after_transfer(&mut self, transfer: &Transfer) {
-        if !self.racing() {
-            return;
+    pub(crate) fn after_transfer(&mut self, transfer: &Transfer) -> Outcome<()> {
+        if self.racing() {
+            self.record_transfer(transfer);
         }
+        if transfer.global_read.runs.is_empty() {
+            return Ok(());
+        }
+        // Findings concern the instruction that issued the copy.
+        let executing = (self.at, self.warp, self.pc);
+        (self.warp, self.pc) = transfer.issuer;
+        self.at = self.block_of(self.warp);
+        let read = &transfer.global_read;
+        let site = Where { warp: self.warp, lane: read.lane, pc: self.pc };
+        let outcome = self.check_engine_global_read(read).map_err(|fault| fault.reported_at(site));
+        (self.at, self.warp, self.pc) = executing;
+        outcome
+    }
+
+    fn record_transfer(&mut self, transfer: &Transfer) {
         let (warp, pc) = transfer.issuer;
         let bytes = transfer.bytes as usize;
         for &to in &transfer.to {

@@ -1,12 +1,13 @@
 //! The checks of every access to global memory: among the threads of a cluster, and among clusters.
 
 use crate::lanes::{Lanes64, lanes};
+use crate::machine::bulk::GlobalRead;
 use crate::machine::memory::Memory;
 use crate::machine::{Cluster, Machine};
 use crate::program::code::{Access, Addr, Code, Memory as MemoryOp, Op};
 use crate::program::module::Module;
 use crate::report::fault::{Elsewhere, Fault, Outcome, Where};
-use crate::report::{Finding, FindingKind};
+use crate::report::{Checks, Finding, FindingKind};
 use crate::shadow::global::order::Reads;
 use crate::shadow::global::{Accessor, Manner, Other, Thread};
 
@@ -59,9 +60,9 @@ impl Cluster<'_> {
         if access.meets_blocks {
             if let Some(mut order) = self.order() {
                 let reads = if access.relaxed { Reads::Relaxed } else { Reads::Yes };
-                lanes(m).for_each(|lane| {
-                    order.strong(self.number, self.inside(), all[lane], reads, false, false);
-                });
+                for address in lanes(m).flat_map(|lane| access.words(all[lane])) {
+                    order.strong(self.number, self.inside(), address, reads, false, false);
+                }
             }
             return Ok(());
         }
@@ -89,9 +90,9 @@ impl Cluster<'_> {
         }
         if let Some(mut order) = self.order() {
             let release = access.synchronizes;
-            lanes(m).for_each(|lane| {
-                order.strong(self.number, self.inside(), all[lane], Reads::No, true, release);
-            });
+            for address in lanes(m).flat_map(|lane| access.words(all[lane])) {
+                order.strong(self.number, self.inside(), address, Reads::No, true, release);
+            }
         }
         self.check_clusters(all, bytes, m, Manner::Strong, &value)
     }
@@ -117,8 +118,11 @@ impl Cluster<'_> {
         let reads = if read { Reads::Yes } else { Reads::No };
         let mut found = None;
         for lane in lanes(m) {
-            order.strong(self.number, inside, all[lane], reads, true, access.synchronizes);
-            let other = global.access(&order, all[lane], bytes, who, Manner::Atomic, inside.clocks, |_| 0);
+            for address in access.words(all[lane]) {
+                order.strong(self.number, inside, address, reads, true, access.synchronizes);
+            }
+            let other =
+                global.access(&mut order, all[lane], bytes, who, Manner::Atomic, inside.clocks, |_| 0);
             found = found.or(other.map(|other| (lane, other)));
         }
         drop(order);
@@ -167,20 +171,54 @@ impl Cluster<'_> {
         if !self.is_news(FindingKind::GlobalRace, Some(other.pc)) {
             return Ok(());
         }
-        let group = if self.block_of(other.warp) == self.at { "block" } else { "cluster" };
+        let other_is_engine = other.warp == self.shadow.races.clocks.engine();
+        let whose = match self.block_of(other.warp) == self.at {
+            _ if other_is_engine => "the copy engine",
+            true => "another of its block",
+            false => "another of its cluster",
+        };
         let what = match manner {
-            Manner::Read => format!("a thread reads what another of its {group} writes"),
-            _ => format!("a thread writes what another of its {group} accesses"),
+            Manner::Read => format!("a thread reads what {whose} writes"),
+            _ => format!("a thread writes what {whose} accesses"),
         };
         let mut fault =
             Fault::at(FindingKind::GlobalRace, lane, message(address, self.machine.memory, &what));
         match other {
+            Other { warp, pc, .. } if other_is_engine => {
+                fault.other = Some(Where { warp, lane: 0, pc });
+            }
             Other { warp, lane: Some(lane), pc } => fault.other = Some(Where { warp, lane, pc }),
             Other { warp, lane: None, pc } => {
                 fault.elsewhere = Some(Elsewhere { cluster: self.number, warp, pc });
             }
         }
         self.note(fault)
+    }
+
+    /// Checks a completed read of global memory by the engine of bulk copies, for the executing instruction.
+    pub(super) fn check_engine_global_read(&mut self, read: &GlobalRead) -> Outcome<()> {
+        if !self.machine.checks.contains(Checks::GLOBAL_RACES) {
+            return Ok(());
+        }
+        let mut agent = self.warp;
+        if self.racing() {
+            let clocks = &mut self.shadow.races.clocks;
+            agent = clocks.engine();
+            clocks.inform(agent, &read.known);
+            clocks.work(agent);
+        }
+        for &(address, bytes) in &read.runs {
+            let (all, m) = ([address; 32], 1 << read.lane);
+            if let Some(threads) = &mut self.shadow.threads {
+                let thread = Thread { warp: agent, pc: self.pc };
+                let found = threads.read(&self.shadow.races.clocks, &all, bytes, m, thread);
+                if let Some((lane, other)) = found {
+                    self.thread_race(address, lane, other, Manner::Read)?;
+                }
+            }
+            self.check_clusters_by(agent, &all, bytes, m, Manner::Read, &|_, _| 0)?;
+        }
+        Ok(())
     }
 
     /// Checks an access against earlier accesses by other clusters.
@@ -192,9 +230,22 @@ impl Cluster<'_> {
         manner: Manner,
         value: Value<'_>,
     ) -> Outcome<()> {
+        self.check_clusters_by(self.warp, all, bytes, m, manner, value)
+    }
+
+    /// Checks an access by a warp or an engine against earlier accesses by other clusters.
+    fn check_clusters_by(
+        &mut self,
+        agent: usize,
+        all: &Lanes64,
+        bytes: u64,
+        m: u32,
+        manner: Manner,
+        value: Value<'_>,
+    ) -> Outcome<()> {
         let Some(global) = &self.machine.shadow.global else { return Ok(()) };
-        let who = Accessor::new(self.number, self.pc, self.warp);
-        let Some(order) = global.order() else {
+        let who = Accessor::new(self.number, self.pc, agent);
+        let Some(mut order) = global.order() else {
             match manner {
                 Manner::Read => global.read(&mut self.shadow.own_writes, all, bytes, m, who),
                 _ => global.write(&mut self.shadow.own_writes, all, bytes, m, who, value),
@@ -205,7 +256,7 @@ impl Cluster<'_> {
         let mut found = None;
         for lane in lanes(m) {
             let other =
-                global.access(&order, all[lane], bytes, who, manner, clocks, |byte| value(lane, byte));
+                global.access(&mut order, all[lane], bytes, who, manner, clocks, |byte| value(lane, byte));
             found = found.or(other.map(|other| (lane, other)));
         }
         drop(order);

@@ -109,7 +109,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Checks a volatile, relaxed or acquire load, which does not race and may acquire released knowledge. Undefined bytes are reported in
+    /// Checks a volatile, relaxed or acquire load, which does not race. Undefined bytes are reported in
     /// the lanes of `unfollowed`.
     pub(super) fn check_strong_load(
         &mut self,
@@ -118,10 +118,8 @@ impl Cluster<'_> {
         bytes: usize,
         m: u32,
         unfollowed: u32,
-        synchronizes: bool,
     ) -> Outcome<()> {
         self.visit(rank, m.trailing_zeros() as usize)?;
-        self.check_strong(synchronizes);
         if self.checks(Checks::UNINITIALIZED_SHARED) {
             for lane in lanes(unfollowed) {
                 if let Err(fault) =
@@ -134,26 +132,35 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Returns the kind of a store for the race checker; a strong store synchronizes with other strong accesses.
-    pub(super) fn kind_of(&mut self, access: &Access) -> AccessKind {
-        if !access.strong {
-            return AccessKind::Write;
-        }
-        self.check_strong(access.synchronizes);
-        AccessKind::Atomic
-    }
-
-    /// Records a strong access, which exchanges the knowledge released by fences. An access that synchronizes is itself a fence.
-    pub(super) fn check_strong(&mut self, synchronizes: bool) {
+    /// Records a strong access by the lanes of `m` to block `rank` or, with rank 0, to global memory. Reads and writes exchange the
+    /// knowledge released by fences; an access that synchronizes is itself a fence.
+    pub(super) fn check_strong(
+        &mut self,
+        access: &Access,
+        (rank, all): (usize, &Lanes64),
+        m: u32,
+        reads: bool,
+        writes: bool,
+    ) {
         if !self.checks(Checks::SHARED_RACES) {
             return;
         }
-        if synchronizes {
-            self.shadow.races.clocks.fence(self.warp);
+        let clocks = &mut self.shadow.races.clocks;
+        if access.synchronizes {
+            clocks.fence(self.warp);
         }
-        self.shadow.races.clocks.atomic(self.warp);
-        if synchronizes {
-            self.shadow.races.clocks.fence(self.warp);
+        let mut last = None;
+        for lane in lanes(m) {
+            if last.replace(all[lane]) == Some(all[lane]) {
+                continue;
+            }
+            for address in access.words(all[lane]) {
+                // Offsets in shared memory have 32 bits, and global memory begins at 2^36.
+                clocks.strong(self.warp, (rank as u64) << 32 | address, reads, writes);
+            }
+        }
+        if access.synchronizes {
+            clocks.fence(self.warp);
         }
     }
 

@@ -11,6 +11,7 @@ use crate::exec::tensor_copy;
 use crate::lanes::lanes;
 use crate::machine::Cluster;
 use crate::machine::bulk::End;
+use crate::machine::bulk::GlobalRead;
 use crate::machine::bulk::Notify;
 use crate::machine::bulk::Transfer;
 use crate::machine::warp::Warp;
@@ -23,7 +24,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 impl Transfer {
     /// Announces the accesses at both ends when the copy is issued.
-    fn announce(&self, cluster: &mut Cluster<'_>, lane: usize) -> Outcome<()> {
+    fn announce(&mut self, cluster: &mut Cluster<'_>, lane: usize) -> Outcome<()> {
         let bytes = self.bytes as usize;
         for &to in &self.to {
             if let End::Shared(place) = to {
@@ -38,18 +39,22 @@ impl Transfer {
     }
 
     /// Announces the accesses to global memory.
-    fn announce_global(&self, cluster: &mut Cluster<'_>, lane: usize) -> Outcome<()> {
-        let (address, manner) = match (self.from, self.to.first()) {
-            (End::Global(address), _) => (address, Manner::Read),
-            (_, Some(&End::Global(address))) if self.reduce.is_some() => (address, Manner::Atomic),
-            (_, Some(&End::Global(address))) => (address, Manner::Write),
-            _ => return Ok(()),
-        };
+    fn announce_global(&mut self, cluster: &mut Cluster<'_>, lane: usize) -> Outcome<()> {
         let bytes = u64::from(self.bytes);
-        let runs = || self.tile.as_ref().map_or_else(|| vec![(address, bytes)], |tile| tile.runs());
-        // Copies by different clusters are assumed to write different values.
-        let value = cluster.number as u32;
-        cluster.before_engine_global(runs, bytes, lane, manner, &|_, _| value)
+        let runs = |address| self.tile.as_ref().map_or_else(|| vec![(address, bytes)], |tile| tile.runs());
+        match (self.from, self.to.first()) {
+            (End::Global(address), _) => {
+                self.global_read = cluster.before_engine_global_read(|| runs(address), bytes, lane)?;
+                Ok(())
+            }
+            (_, Some(&End::Global(address))) => {
+                let manner = if self.reduce.is_some() { Manner::Atomic } else { Manner::Write };
+                // Copies by different clusters are assumed to write different values.
+                let value = cluster.number as u32;
+                cluster.before_engine_global_write(|| runs(address), bytes, lane, manner, &|_, _| value)
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -148,7 +153,15 @@ pub(crate) fn issue(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &Bulk, m: u3
         let notify = notify(cluster, warp, &op.completion, lane, mask)?;
         notify.check(cluster, lane)?;
         let issuer = (cluster.warp, cluster.pc);
-        let transfer = Transfer { from, to, bytes, reduce: op.reduce, tile: None, issuer };
+        let mut transfer = Transfer {
+            from,
+            to,
+            bytes,
+            reduce: op.reduce,
+            tile: None,
+            issuer,
+            global_read: GlobalRead::default(),
+        };
         transfer.announce(cluster, lane)?;
         cluster.bulk.pending.push((transfer, notify));
     }
@@ -168,6 +181,7 @@ pub(crate) fn issue_tensor(
         let bytes = tile.bytes();
         let place =
             Place::of_range(cluster, op.shared.0, lane, shared[lane], bytes as u64, 128, "a tensor copy")?;
+        tile.check(cluster, lane)?;
         let mask = op.multicast.map(|mask| warp.regs.r(mask)[lane] & 0xffff);
         let notify = notify(cluster, warp, &op.completion, lane, mask)?;
         notify.check(cluster, lane)?;
@@ -182,7 +196,15 @@ pub(crate) fn issue_tensor(
             (End::Shared(place), vec![End::Global(0)])
         };
         let issuer = (cluster.warp, cluster.pc);
-        let transfer = Transfer { from, to, bytes: bytes as u32, reduce, tile: Some(Box::new(tile)), issuer };
+        let mut transfer = Transfer {
+            from,
+            to,
+            bytes: bytes as u32,
+            reduce,
+            tile: Some(Box::new(tile)),
+            issuer,
+            global_read: GlobalRead::default(),
+        };
         transfer.announce(cluster, lane)?;
         cluster.bulk.pending.push((transfer, notify));
     }
@@ -213,7 +235,15 @@ pub(crate) fn issue_values(
         }
         let (from, to) = (End::Registers(words), vec![End::Shared(place)]);
         let issuer = (cluster.warp, cluster.pc);
-        let transfer = Transfer { from, to, bytes, reduce: op.reduce, tile: None, issuer };
+        let mut transfer = Transfer {
+            from,
+            to,
+            bytes,
+            reduce: op.reduce,
+            tile: None,
+            issuer,
+            global_read: GlobalRead::default(),
+        };
         let notify = Notify::Mbarriers(vec![mbarrier]);
         notify.check(cluster, lane)?;
         transfer.announce(cluster, lane)?;
@@ -242,8 +272,15 @@ pub(crate) fn try_cancel(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &TryCan
             None => [0; 4],
         };
         let issuer = (cluster.warp, cluster.pc);
-        let transfer =
-            Transfer { from: End::Registers(words), to, bytes: 16, reduce: None, tile: None, issuer };
+        let mut transfer = Transfer {
+            from: End::Registers(words),
+            to,
+            bytes: 16,
+            reduce: None,
+            tile: None,
+            issuer,
+            global_read: GlobalRead::default(),
+        };
         transfer.announce(cluster, lane)?;
         cluster.bulk.pending.push((transfer, notify));
     }
@@ -295,7 +332,7 @@ fn run(cluster: &mut Cluster<'_>, due: impl Fn(&Notify) -> bool) -> Outcome<bool
         any = true;
         cluster.events += 1;
         make(cluster, &transfer);
-        cluster.after_transfer(&transfer);
+        cluster.after_transfer(&transfer)?;
         if let Notify::Mbarriers(places) = notify {
             for place in places {
                 complete_tx(cluster, place, 0, transfer.bytes)?;

@@ -240,7 +240,7 @@ fn place(warp: &Warp, op: &SurfaceAccess, image: &Image, lane: usize) -> Outcome
         return Err(Fault::at(FindingKind::MisalignedAccess, lane, message));
     }
     match op.outside {
-        _ if clamped == wanted => {}
+        _ if clamped == wanted && most[0] >= 0 => {}
         Outside::Clamp => {}
         Outside::Zero => return Ok(None),
         Outside::Trap => return Err(outside(op.geometry, image, wanted, bytes, lane)),

@@ -4,6 +4,7 @@ use crate::machine::Cluster;
 use crate::machine::tensor_map::TensorMap;
 use crate::program::code::Reduction;
 use crate::report::fault::Where;
+use crate::shadow::clocks::Knowledge;
 use crate::shadow::place::Place;
 
 /// One end of a copy.
@@ -27,6 +28,18 @@ pub(crate) struct Transfer {
     pub(crate) tile: Option<Box<Tile>>,
     /// The warp and the instruction that issued the copy.
     pub(crate) issuer: (usize, u32),
+    /// What the engine reads from global memory.
+    pub(crate) global_read: GlobalRead,
+}
+
+/// The ranges of global memory that a copy reads, in runs that check or record them.
+#[derive(Debug, Default)]
+pub(crate) struct GlobalRead {
+    pub(crate) lane: usize,
+    /// The address and the size in bytes of each range.
+    pub(crate) runs: Vec<(u64, u64)>,
+    /// What the issuing warp knew.
+    pub(crate) known: Knowledge,
 }
 
 /// The object that signals the completion of a copy.

@@ -122,8 +122,10 @@ impl Machine<'_> {
     /// Returns a location as [`site`](Self::site) does, for any cluster of the grid.
     pub(crate) fn site_of(&self, module: &Module, place: Elsewhere) -> Site {
         let warps = self.warps() as usize;
-        let rank = (place.warp / warps) as u32;
-        self.site(module, self.block_of(place.cluster, rank), (place.warp % warps) as u32, place.pc, None)
+        // Engines have larger numbers than all warps.
+        let warp = place.warp.min(warps * self.cluster_size() as usize - 1);
+        let block = self.block_of(place.cluster, (warp / warps) as u32);
+        self.site(module, block, (warp % warps) as u32, place.pc, None)
     }
 
     /// Returns the coordinates in the grid of a block of a cluster.

@@ -55,7 +55,7 @@ pub struct TensorMap {
     pub strides: Vec<u64>,
     /// The extents of the box that one copy moves, in elements, at most 256 each.
     pub tile: Vec<u32>,
-    /// The distance between copied elements along each dimension, from 1 to 8.
+    /// The distance between copied elements along each dimension, from 1 to 8. The first one is ignored, as by the GPU.
     pub element_strides: Vec<u32>,
     /// The swizzle in shared memory.
     pub swizzle: TensorSwizzle,
@@ -159,6 +159,9 @@ impl TensorMap {
         if let Some(tile) = self.tile.iter().find(|&&tile| tile == 0 || tile > 256) {
             return Err(format!("a box extent of {tile}; the limits are 1 and 256"));
         }
+        if self.nan_fill && self.ty.float().is_none() {
+            return Err(format!("NaN as the value of {:?} elements outside the tensor", self.ty));
+        }
         if let Some(step) = self.element_strides.iter().find(|&&step| step == 0 || step > 8) {
             return Err(format!("an element stride of {step}; the limits are 1 and 8"));
         }
@@ -173,9 +176,14 @@ impl TensorMap {
         Ok(())
     }
 
-    /// Returns the number of elements of the box along a dimension.
+    /// Returns the distance between copied elements along a dimension. The innermost dimension is always dense.
+    pub(crate) fn step(&self, dimension: usize) -> u32 {
+        if dimension == 0 { 1 } else { self.element_strides[dimension] }
+    }
+
+    /// Returns the number of copied elements along a dimension.
     pub(crate) fn extent(&self, dimension: usize) -> usize {
-        self.tile[dimension].div_ceil(self.element_strides[dimension]) as usize
+        self.tile[dimension].div_ceil(self.step(dimension)) as usize
     }
 
     /// Returns the size of the box in bytes.
@@ -217,7 +225,13 @@ mod tests {
             wide.encode().expect_err("too wide").to_string(),
             "invalid tensor map: the box's innermost extent takes 256 bytes, the swizzle spans 128"
         );
-        let odd = TensorMap { strides: vec![100, 6144], ..map };
+        let odd = TensorMap { strides: vec![100, 6144], ..map.clone() };
         assert!(odd.encode().is_err());
+        let integers = TensorMap { ty: TensorType::U16, ..map.clone() };
+        assert!(integers.encode().is_err());
+        assert!(TensorMap { nan_fill: false, ..integers }.encode().is_ok());
+        // The innermost dimension is copied without gaps.
+        let sparse = TensorMap { element_strides: vec![2, 2, 1], ..map };
+        assert_eq!((sparse.bytes(), sparse.extent(0)), (64 * 8 * 2, 64));
     }
 }

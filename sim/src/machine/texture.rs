@@ -197,9 +197,12 @@ impl Selected {
 }
 
 impl AddressMode {
-    /// Returns the texel to which an index refers in an image of `extent` texels.
+    /// Returns the texel to which an index refers in an image of `extent` texels; `None` outside the image.
     fn texel(self, index: i64, extent: u64) -> Option<u64> {
         let most = extent as i64;
+        if most == 0 {
+            return None;
+        }
         let inside = match self {
             Self::Clamp => index.clamp(0, most - 1),
             Self::Border => return (0..most).contains(&index).then_some(index as u64),
@@ -242,7 +245,7 @@ impl Texture {
 
     /// Selects a layer, or the nearest one if the layer does not exist.
     pub(crate) fn select_layer(&self, layer: u64) -> Selected {
-        Selected::one(Some(layer.min(self.image.extent[2] - 1)))
+        Selected::one(self.image.extent[2].checked_sub(1).map(|last| layer.min(last)))
     }
 
     fn mode(&self, axis: usize) -> AddressMode {

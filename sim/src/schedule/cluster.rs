@@ -77,7 +77,6 @@ impl<'a> ClusterRun<'a> {
     pub(crate) fn start(&mut self, number: u64) {
         let machine = self.cluster.machine;
         self.cluster.start(number);
-        self.idle_rounds = 0;
         self.noticed();
         self.random = machine.seed.map(|seed| Random::new(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         self.findings.clear();
@@ -183,6 +182,7 @@ impl<'a> ClusterRun<'a> {
 
     /// Records that memory has changed, so that waiting warps may continue.
     fn noticed(&mut self) {
+        self.idle_rounds = 0;
         self.quiet_rounds = 0;
         self.search_at = QUIET_ROUNDS;
         self.spins.clear();

@@ -7,6 +7,8 @@
 //! Asynchronous engines are agents in addition to the warps: one for bulk copies, one for `cp.async` copies that an mbarrier counts, and
 //! the tensor cores of each warpgroup. Their accesses are known to warps that waited for them.
 
+use rustc_hash::FxHashMap;
+
 /// A time; accesses are recorded with the time at which they were made.
 pub(crate) type Time = u32;
 
@@ -14,7 +16,7 @@ pub(crate) type Time = u32;
 pub(crate) const END: Time = (1 << 28) - 2;
 
 /// The knowledge of a warp or a synchronization object: for each warp, the exclusive time up to which its accesses are ordered before
-/// future accesses.
+/// future accesses; then, for each warp, the time up to which a proxy fence orders its accesses before future asynchronous operations.
 pub(crate) type Knowledge = Vec<Time>;
 
 /// The number of warps that compute a product together.
@@ -29,7 +31,7 @@ pub(crate) struct Clocks {
     block_warps: usize,
     block_groups: usize,
     now: Time,
-    /// The known times, indexed by the knowing agent, then by the known agent.
+    /// The knowledge of each agent.
     known: Vec<Time>,
     /// The minimum that each warp knows of every other warp and of its own lanes: older accesses require no further comparison.
     floor: Vec<Time>,
@@ -37,11 +39,11 @@ pub(crate) struct Clocks {
     lanes: Vec<Time>,
     /// For warps in which only some lanes synchronized: the time up to which each lane knows each other lane.
     some_lanes: Vec<Vec<Time>>,
-    /// The times at which each warp last executed a fence, and a proxy fence.
+    /// The time at which each warp last executed a fence, and the time at which the cluster started.
     fenced: Vec<Time>,
-    proxy_fenced: Vec<Time>,
-    /// The knowledge released by atomics, and the part of it that each warp has observed but not yet acquired by a fence.
-    atomics: Knowledge,
+    started: Time,
+    /// The knowledge released by strong writes, by word of memory, and the part of it that each warp has read but not yet acquired by a fence.
+    released: FxHashMap<u64, Knowledge>,
     seen: Vec<Time>,
     /// The time at which each engine was last active.
     worked: Vec<Time>,
@@ -75,15 +77,16 @@ impl Clocks {
             v.clear();
             v.resize(n, value);
         };
-        all(&mut self.known, agents * agents, self.now);
+        let width = self.width();
+        all(&mut self.known, agents * width, self.now);
         all(&mut self.floor, agents, self.now);
         all(&mut self.lanes, agents, self.now);
         self.some_lanes.resize(agents, vec![]);
         self.some_lanes.iter_mut().for_each(Vec::clear);
         all(&mut self.fenced, agents, self.now);
-        all(&mut self.proxy_fenced, agents, self.now);
-        all(&mut self.atomics, agents, 0);
-        all(&mut self.seen, agents * agents, 0);
+        self.started = self.now;
+        self.released.clear();
+        all(&mut self.seen, agents * width, 0);
         all(&mut self.worked, agents - self.warps, 0);
         for warp in 0..self.warps {
             self.refresh(warp);
@@ -94,21 +97,33 @@ impl Clocks {
     pub(crate) fn work(&mut self, engine: usize) {
         self.worked[engine - self.warps] = self.now;
         for warp in 0..self.warps {
-            self.floor[warp] = self.floor[warp].min(self.known[warp * self.agents + engine]);
+            self.floor[warp] = self.floor[warp].min(self.known(warp, engine));
         }
         self.refresh_oldest();
     }
 
+    /// Returns whether an engine has been active.
+    pub(crate) fn has_worked(&self, engine: usize) -> bool {
+        self.worked[engine - self.warps] != 0
+    }
+
+    /// Records that the next accesses of an engine are ordered after those that `known` includes.
+    pub(crate) fn inform(&mut self, engine: usize, known: &[Time]) {
+        let start = engine * self.width();
+        self.known[start..start + known.len()].copy_from_slice(known);
+    }
+
     /// Adds the accesses of an engine to the knowledge of `object`.
     pub(crate) fn release_engine(&mut self, engine: usize, object: &mut Knowledge) {
-        object.resize(self.agents, 0);
+        object.resize(self.width(), 0);
         self.tick();
         object[engine] = self.now;
     }
 
     /// Records that a warp knows the accesses of an engine before `time`.
     pub(crate) fn learn(&mut self, warp: usize, engine: usize, time: Time) {
-        let known = &mut self.known[warp * self.agents + engine];
+        let at = warp * self.width() + engine;
+        let known = &mut self.known[at];
         *known = (*known).max(time);
         self.refresh(warp);
     }
@@ -148,7 +163,12 @@ impl Clocks {
 
     /// Returns the time up to which the accesses of `other` are ordered before the current accesses of `warp`.
     pub(crate) fn known(&self, warp: usize, other: usize) -> Time {
-        self.known[warp * self.agents + other]
+        self.known[warp * self.width() + other]
+    }
+
+    /// Returns the length of an agent's knowledge.
+    fn width(&self) -> usize {
+        2 * self.agents
     }
 
     pub(crate) fn agents(&self) -> usize {
@@ -197,13 +217,14 @@ impl Clocks {
         self.lanes[warp]
     }
 
-    /// Returns whether a proxy fence orders an access of `writer` at `time` before the current accesses of `warp`.
-    pub(crate) fn proxy_fenced(&self, warp: usize, writer: usize, time: Time) -> bool {
-        time < self.proxy_fenced[writer] || time < self.proxy_fenced[warp]
+    /// Returns whether a proxy fence orders an access of `other` at `time` before the current asynchronous operations of `warp`.
+    pub(crate) fn proxy_fenced(&self, warp: usize, other: usize, time: Time) -> bool {
+        self.ended() || time < self.known(warp, self.agents + other)
     }
 
     fn refresh(&mut self, warp: usize) {
-        let row = &self.known[warp * self.agents..(warp + 1) * self.agents];
+        let start = warp * self.width();
+        let row = &self.known[start..start + self.agents];
         let (warps, engines) = row.split_at(self.warps);
         let least = |known: &[Time]| known.iter().fold(Time::MAX, |least, &time| least.min(time));
         // A warp that knows all accesses of an engine does not have to compare times with it.
@@ -259,17 +280,17 @@ impl Clocks {
 
     /// Adds the accesses and the knowledge of the warp to `object`.
     pub(crate) fn release(&mut self, warp: usize, object: &mut Knowledge) {
-        object.resize(self.agents, 0);
+        object.resize(self.width(), 0);
         self.tick();
         for (other, time) in object.iter_mut().enumerate() {
-            let mine = if other == warp { self.now } else { self.known[warp * self.agents + other] };
+            let mine = if other == warp { self.now } else { self.known(warp, other) };
             *time = (*time).max(mine);
         }
     }
 
     /// Does the same as [`release`](Self::release) for a relaxed arrival, which releases only the accesses before the warp's last fence.
-    pub(crate) fn release_relaxed(&mut self, warp: usize, object: &mut Knowledge) {
-        object.resize(self.agents, 0);
+    pub(crate) fn release_relaxed(&self, warp: usize, object: &mut Knowledge) {
+        object.resize(self.width(), 0);
         for (other, time) in object.iter_mut().enumerate() {
             *time = (*time).max(self.fenced_knowledge(warp, other));
         }
@@ -278,13 +299,13 @@ impl Clocks {
     /// Returns the knowledge about another agent that a warp may pass on after its last fence.
     fn fenced_knowledge(&self, warp: usize, other: usize) -> Time {
         let fenced = self.fenced[warp];
-        if other == warp { fenced } else { self.known[warp * self.agents + other].min(fenced) }
+        if other == warp { fenced } else { self.known(warp, other).min(fenced) }
     }
 
     /// Adds the knowledge of `object` to the warp.
     pub(crate) fn acquire(&mut self, warp: usize, object: &[Time]) {
-        let row = &mut self.known[warp * self.agents..(warp + 1) * self.agents];
-        for (mine, &theirs) in row.iter_mut().zip(object) {
+        let start = warp * self.width();
+        for (mine, &theirs) in self.known[start..start + 2 * self.agents].iter_mut().zip(object) {
             *mine = (*mine).max(theirs);
         }
         // Accesses that lanes of this warp released are now ordered for all its lanes.
@@ -297,23 +318,33 @@ impl Clocks {
     pub(crate) fn fence(&mut self, warp: usize) {
         self.tick();
         self.fenced[warp] = self.now;
-        let seen: Knowledge = self.seen[warp * self.agents..(warp + 1) * self.agents].to_vec();
+        let seen: Knowledge = self.seen[warp * self.width()..][..self.width()].to_vec();
         self.acquire(warp, &seen);
     }
 
-    /// Records a `fence.proxy.async`.
+    /// Records a `fence.proxy.async`, which orders the accesses that the warp knows.
     pub(crate) fn proxy_fence(&mut self, warp: usize) {
         self.tick();
-        self.proxy_fenced[warp] = self.now;
+        let start = warp * self.width();
+        let (known, fenced) = self.known[start..start + 2 * self.agents].split_at_mut(self.agents);
+        for (fenced, &known) in fenced.iter_mut().zip(&*known) {
+            *fenced = (*fenced).max(known);
+        }
+        fenced[warp] = self.now;
     }
 
-    /// Records an atomic or another strong access to shared or global memory.
-    pub(crate) fn atomic(&mut self, warp: usize) {
-        for other in 0..self.agents {
-            let at = warp * self.agents + other;
-            let mine = self.fenced_knowledge(warp, other);
-            self.seen[at] = self.seen[at].max(self.atomics[other]);
-            self.atomics[other] = self.atomics[other].max(mine);
+    /// Records a strong access to a word of memory. Writes without a preceding fence release nothing.
+    pub(crate) fn strong(&mut self, warp: usize, address: u64, reads: bool, writes: bool) {
+        let start = warp * self.width();
+        if reads && let Some(released) = self.released.get(&address) {
+            for (seen, &released) in self.seen[start..].iter_mut().zip(released) {
+                *seen = (*seen).max(released);
+            }
+        }
+        if writes && self.fenced[warp] > self.started {
+            let mut released = self.released.remove(&address).unwrap_or_default();
+            self.release_relaxed(warp, &mut released);
+            self.released.insert(address, released);
         }
     }
 }
@@ -370,19 +401,51 @@ mod tests {
     }
 
     #[test]
-    fn atomics_order_only_with_fences() {
+    fn strong_accesses_order_only_with_fences() {
         let mut c = clocks();
         let before = c.now();
-        c.atomic(0);
-        c.atomic(1);
+        let atomic = |c: &mut Clocks, warp| c.strong(warp, 64, true, true);
+        atomic(&mut c, 0);
+        atomic(&mut c, 1);
         c.fence(1);
         assert!(!c.knows(1, 0, before));
         c.fence(0);
-        c.atomic(0);
-        c.atomic(1);
+        atomic(&mut c, 0);
+        atomic(&mut c, 1);
         assert!(!c.knows(1, 0, before));
         c.fence(1);
         assert!(c.knows(1, 0, before));
+    }
+
+    #[test]
+    fn strong_loads_and_other_addresses_order_nothing() {
+        let mut c = clocks();
+        let before = c.now();
+        c.fence(0);
+        c.strong(0, 64, true, false);
+        c.strong(0, 68, false, true);
+        c.strong(1, 64, true, true);
+        c.fence(1);
+        assert!(!c.knows(1, 0, before));
+        c.strong(1, 68, true, false);
+        c.fence(1);
+        assert!(c.knows(1, 0, before));
+    }
+
+    #[test]
+    fn a_proxy_fence_orders_what_its_warp_knows() {
+        let mut c = clocks();
+        let before = c.now();
+        let mut barrier = vec![];
+        c.proxy_fence(1);
+        c.release(0, &mut barrier);
+        c.acquire(1, &barrier);
+        assert!(!c.proxy_fenced(1, 0, before));
+        c.proxy_fence(1);
+        assert!(c.proxy_fenced(1, 0, before) && !c.proxy_fenced(2, 0, before));
+        c.release(1, &mut barrier);
+        c.acquire(2, &barrier);
+        assert!(c.proxy_fenced(2, 0, before));
     }
 
     #[test]

@@ -36,12 +36,12 @@ const PAGE: usize = 1 << 10;
 /// The number of clusters that can be distinguished.
 const MAX_CLUSTERS: u64 = 1 << 22;
 
-/// The origin of an access: cluster, instruction, warp of the cluster, and a hash of the value. Zero means no access.
+/// The origin of an access: cluster, instruction, warp or engine of the cluster, and a hash of the value. Zero means no access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Accessor(u64);
 
 const HASH_BITS: u32 = 16;
-const WARP_BITS: u32 = 9;
+const WARP_BITS: u32 = 10;
 const PC_BITS: u32 = 16;
 /// Instructions with larger indices are not distinguished.
 const LAST_PC: u64 = (1 << PC_BITS) - 1;
@@ -267,7 +267,7 @@ impl GlobalRaces {
     #[inline]
     pub(crate) fn access(
         &self,
-        order: &Order,
+        order: &mut Order,
         address: u64,
         bytes: u64,
         who: Accessor,

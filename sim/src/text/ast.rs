@@ -316,7 +316,7 @@ pub struct Prototype {
     pub returns: Vec<Variable>,
     /// The parameters.
     pub params: Vec<Variable>,
-    /// The directives, such as `.noreturn`.
+    /// The directives with their values, such as `.noreturn` and `.abi_preserve 8`.
     pub directives: Vec<String>,
     /// The position of the label.
     pub pos: Pos,

@@ -194,7 +194,8 @@ impl<'s> Lexer<'s> {
             b'.' if is_word(self.peek(1)) => Ok(self.dotted()),
             b'"' => self.string(start),
             c if c.is_ascii_digit() => self.number(start),
-            c if is_word(c) => {
+            // A `%` before anything else is an operator.
+            c if is_word(c) && (c != b'%' || is_word(self.peek(1))) => {
                 self.word();
                 Ok(Kind::Ident(&self.text[start..self.at]))
             }
@@ -213,6 +214,13 @@ impl<'s> Lexer<'s> {
 
     fn word(&mut self) {
         while is_word(self.peek(0)) {
+            self.at += 1;
+        }
+    }
+
+    /// Moves past the rest of a number, which a `%` does not continue.
+    fn digits(&mut self) {
+        while is_word(self.peek(0)) && self.peek(0) != b'%' {
             self.at += 1;
         }
     }
@@ -257,17 +265,17 @@ impl<'s> Lexer<'s> {
         if hex_float {
             return self.hex_float(start);
         }
-        self.word();
+        self.digits();
         let decimal = !matches!(self.text.as_bytes()[start..self.at], [b'0', b'x' | b'X', ..]);
         // `1.5`, `1.` and `1.E+3`.
         let fraction = |c: u8| c.is_ascii_digit() || matches!(c, b'e' | b'E') || !is_word(c);
         if decimal && self.peek(0) == b'.' && fraction(self.peek(1)) {
             self.at += 1;
-            self.word();
+            self.digits();
         }
         if decimal && matches!(self.bytes[self.at - 1], b'e' | b'E') && matches!(self.peek(0), b'+' | b'-') {
             self.at += 1;
-            self.word();
+            self.digits();
         }
         let text = &self.text[start..self.at];
         if decimal && text.contains(['.', 'e', 'E']) {
@@ -290,7 +298,7 @@ impl<'s> Lexer<'s> {
         let single = matches!(self.peek(1), b'f' | b'F');
         self.at += 2;
         let digits = self.at;
-        self.word();
+        self.digits();
         let text = &self.text[digits..self.at];
         let want = if single { 8 } else { 16 };
         match u64::from_str_radix(text, 16) {

@@ -111,6 +111,7 @@ const ROWS: &[Row] = &[
     ("fence async::generic",                               v(8, 6), Sm(90)),
     ("fence mbarrier_init",                                v(8, 0), Sm(90)),
     ("tensormap replace",                                  v(8, 3), Specific(90)),
+    ("tensormap swizzle_atomicity",                        v(8, 6), Specific(100)),
     ("tensormap cp_fenceproxy",                            v(8, 3), Sm(90)),
     ("fence tensormap::generic",                           v(8, 3), Sm(90)),
     ("fence sync_restrict::shared::cluster|sync_restrict::shared::cta", v(8, 6), Sm(90)),

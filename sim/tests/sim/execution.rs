@@ -114,6 +114,21 @@ fn long_computations_are_no_deadlocks() {
 }
 
 /// Such accesses exist since PTX ISA 9.1; nvcc emits them for variables that C++ calls volatile.
+/// A block may compute for a long time without a store after it has waited for a long time.
+#[test]
+fn a_long_computation_after_a_long_wait_is_no_deadlock() {
+    let body = "setp.ne.u32 %p0, %r30, 0; mov.u32 %r2, 0; @%p0 bra WAIT;
+        A: add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 1000000; @%p1 bra A;
+        st.global.u32 [%rd0], 7; fence.acq_rel.gpu; st.relaxed.gpu.global.u32 [%rd1], 1; ret;
+        WAIT: ld.acquire.gpu.global.u32 %r3, [%rd1]; setp.eq.u32 %p1, %r3, 0; @%p1 bra WAIT;
+        B: add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 10000; @%p1 bra B;
+        ld.global.u32 %r3, [%rd0]; add.u32 %r3, %r3, 1; st.global.u32 [%rd0+4], %r3;";
+    let launch = Launch { grid: [2, 1, 1], ..one_block(1) };
+    let (out, report) = run(&text(body), &launch, &[0], 2).unwrap_or_else(|e| panic!("{e}"));
+    report.assert_clean();
+    assert_eq!(out, [7, 8]);
+}
+
 #[test]
 fn volatile_accesses_of_local_memory() {
     let body = ".local .b32 kept; st.volatile.local.u32 [kept], 7; ld.volatile.local.u32 %r2, [kept]; st.global.u32 [%rd3], %r2;";
@@ -296,6 +311,42 @@ fn functions_call_functions_and_themselves() {
     let fib = [0, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89];
     let want: Vec<u32> = (0..12).map(|i| fib[i] * if i % 2 == 0 { 2 } else { 3 }).collect();
     assert_eq!(out, want);
+}
+
+#[test]
+fn floating_point_constants_are_passed_to_functions() {
+    let text = ".version 7.0\n.target sm_80\n.address_size 64\n
+        .func (.reg .f32 r) f(.reg .f32 a, .param .f64 b, .param .f32 c, .param .b32 d) {
+            .reg .f64 %fd; .reg .f32 %f<3>; ld.param.f64 %fd, [b]; ld.param.f32 %f1, [c]; ld.param.f32 %f2, [d];
+            cvt.rn.f32.f64 %f0, %fd; add.f32 r, a, %f0; add.f32 r, r, %f1; add.f32 r, r, %f2; ret;
+        }
+        .visible .entry k(.param .u64 out, .param .u64 in) {
+            .reg .f32 %f; .reg .b64 %rd; ld.param.u64 %rd, [out];
+            call (%f), f, (1.5, 0f40000000, 4.0, 0f41000000); st.global.f32 [%rd], %f; ret;
+        }\n";
+    let (out, report) = run(text, &one_block(1), &[0], 1).unwrap_or_else(|e| panic!("{e}"));
+    report.assert_clean();
+    assert_eq!(f32::from_bits(out[0]), 15.5);
+}
+
+#[test]
+fn wmma_rounds_f64_as_required() {
+    // A and B are 2^-30, so that each of the four products is half of the last bit of C or less.
+    let sums = |round: &str, c: f64| {
+        let body = format!(
+            "mov.f64 %fd0, 0d3E10000000000000; mov.b64 %fd1, {}; wmma.mma.sync.aligned.row.col.m8n8k4{round}.f64.f64.f64.f64
+             {{%fd2, %fd3}}, {{%fd0}}, {{%fd0}}, {{%fd1, %fd1}}; mul.wide.u32 %rd5, %r0, 8; add.s64 %rd5, %rd5, %rd0;
+             st.global.f64 [%rd5], %fd2;",
+            c.to_bits()
+        );
+        let head = text(&format!(".reg .f64 %fd<4>; {body}"));
+        let (out, report) = run(&head, &one_block(32), &[0], 64).unwrap_or_else(|e| panic!("{e}"));
+        report.assert_clean();
+        f64::from_bits(u64::from(out[0]) | u64::from(out[1]) << 32)
+    };
+    let up = 1.0 + 4.0 * f64::EPSILON;
+    assert_eq!(["", ".rn", ".rz", ".rm", ".rp"].map(|round| sums(round, 1.0)), [1.0, 1.0, 1.0, 1.0, up]);
+    assert_eq!([".rz", ".rp"].map(|round| sums(round, -1.0)), [-1.0 + f64::EPSILON * 2.0; 2]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Extreme values of operands, which must neither overflow nor alias ordinary ones.
 
-use super::support::{kernel, one_block, parse, run};
+use super::support::{bytes, kernel, one_block, parse, run, words};
 use warpwright_sim::{Arg, FindingKind, Launch, Memory, Sim, SimError, TensorMap, TensorSwizzle, TensorType};
 
 const PARAMS: &str = ".param .u64 out, .param .u64 in";
@@ -87,6 +87,66 @@ fn a_tensor_at_the_last_addresses() {
     let args = [Arg::try_from(&map).expect("a valid map")];
     let error = Sim::new().launch(&parse(&text), "k", &one_block(1), &args, &mut Memory::new());
     assert_eq!(error.expect_err("no tensor").kind(), Some(FindingKind::GlobalOutOfBounds));
+}
+
+/// A box of 2⁴² bytes is rejected before its elements are visited.
+#[test]
+fn a_box_that_is_larger_than_all_memory() {
+    let text = kernel(
+        ".param .align 64 .b8 map[128]",
+        ".shared .align 128 .b8 tile[128]; .shared .align 8 .b64 bar; .reg .b64 %m;
+         mov.u64 %m, map; cvta.param.u64 %m, %m; mbarrier.init.shared.b64 [bar], 1; fence.proxy.async;
+         cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+         [tile], [%m, {0, 0, 0, 0, 0}], [bar]; ret;",
+    );
+    let mut memory = Memory::new();
+    let map = TensorMap {
+        ty: TensorType::U32,
+        address: memory.alloc(1024),
+        dims: vec![256; 5],
+        strides: vec![1024, 1024, 1024, 1024],
+        tile: vec![256; 5],
+        element_strides: vec![1; 5],
+        swizzle: TensorSwizzle::None,
+        nan_fill: false,
+    };
+    let args = [Arg::try_from(&map).expect("a valid map")];
+    let error = Sim::new().launch(&parse(&text), "k", &one_block(1), &args, &mut memory);
+    assert_eq!(error.expect_err("too large").kind(), Some(FindingKind::SharedOutOfBounds));
+}
+
+/// The GPU ignores the element stride of dimension 0.
+#[test]
+fn tensor_copies_have_no_gaps_along_dimension_0() {
+    let text = kernel(
+        ".param .u64 out, .param .align 64 .b8 map[128]",
+        ".shared .align 128 .b8 tile[64]; .shared .align 8 .b64 bar; .reg .b64 %m; .reg .b64 %rd; .reg .pred %p; .reg .b32 %r<4>;
+         mov.u64 %m, map; cvta.param.u64 %m, %m; mbarrier.init.shared.b64 [bar], 1; fence.proxy.async;
+         mbarrier.arrive.expect_tx.shared.b64 _, [bar], 32;
+         cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [tile], [%m, {4, 0}], [bar];
+         W: mbarrier.try_wait.parity.shared.b64 %p, [bar], 0; @!%p bra W;
+         ld.param.u64 %rd, [out]; ld.shared.v4.u32 {%r0, %r1, %r2, %r3}, [tile];
+         st.global.v4.u32 [%rd], {%r0, %r1, %r2, %r3}; ld.shared.v4.u32 {%r0, %r1, %r2, %r3}, [tile+16];
+         st.global.v4.u32 [%rd+16], {%r0, %r1, %r2, %r3}; ret;",
+    );
+    let mut memory = Memory::new();
+    let (out, tensor) = (memory.alloc(32), memory.alloc(8 * 4 * 4));
+    memory.write(tensor, &bytes(&(0..32).collect::<Vec<u32>>())).expect("in bounds");
+    let map = TensorMap {
+        ty: TensorType::U32,
+        address: tensor,
+        dims: vec![8, 4],
+        strides: vec![32],
+        tile: vec![4, 3],
+        element_strides: vec![2, 2],
+        swizzle: TensorSwizzle::None,
+        nan_fill: false,
+    };
+    let args = [Arg::from(out), Arg::try_from(&map).expect("a valid map")];
+    Sim::new().launch(&parse(&text), "k", &one_block(1), &args, &mut memory).expect("a copy").assert_clean();
+    let mut result = [0; 32];
+    memory.read(out, &mut result).expect("in bounds");
+    assert_eq!(words(&result), [4, 5, 6, 7, 20, 21, 22, 23]);
 }
 
 /// The count of a phase stays within ±(2²⁰ - 1) (PTX ISA, "mbarrier: Tracking asynchronous operations").

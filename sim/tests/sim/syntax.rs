@@ -134,6 +134,81 @@ fn constants_are_folded() {
     assert!(printed.contains("add.u32 %r1, %r0, 5;"), "{printed}");
 }
 
+/// The values are those of ptxas 13.0.
+#[test]
+fn constant_expressions_are_signed_or_unsigned() {
+    let cases = [
+        ("~0>>1", i128::from(i64::MAX)),
+        ("~0/2", i64::MAX.into()),
+        ("-1>>1U", -1),
+        ("(-64<<1)/4", -32),
+        ("-1/2", 0),
+        ("-1<0", 1),
+        ("-1<0U", 0),
+        ("~0<0", 0),
+        ("0xFFFFFFFFFFFFFFFF/2", i64::MAX.into()),
+        ("(-1+0U)>>1", i64::MAX.into()),
+        ("-5/2", -2),
+        ("-5/2U", 0x7ffffffffffffffd),
+        ("~0xFFFFFFFFFFFFFFFF", 0),
+        ("(1?-1:0U)/2", 0),
+        ("(-1 & 1U)-2 < 0", 0),
+        ("(-1 & -1) < 0", 1),
+        ("(1U==1U)-2 < 0", 1),
+        ("(!1U)-1 < 0", 1),
+        ("(.s64)0xFFFFFFFFFFFFFFFF>>1", -1),
+        ("(.u64)-1>>1", i64::MAX.into()),
+        ("1<<65", 2),
+        ("-9223372036854775808/-1", 0),
+        ("0x7FFFFFFFFFFFFFFF+1 < 0", 1),
+        ("7 % 3", 1),
+        ("7%(3)", 1),
+        ("(-5)%(3)", 2),
+        ("((5 % 3)-3) < 0", 0),
+        ("1.0 < 2.0", 1),
+    ];
+    let printed = |value: &str| {
+        parse(&kernel("", &format!(".reg .b64 %rd<2>; mov.u64 %rd0, {value};"))).ast().to_string()
+    };
+    for (expression, want) in cases {
+        let found = printed(expression);
+        assert!(found.contains(&format!("mov.u64 %rd0, {want};")), "{expression} = {want}: {found}");
+    }
+    let text = |body: &str| {
+        parse(&kernel("", &format!(".reg .f64 %fd<2>; .reg .b64 %rd<2>; .reg .b32 %r<2>; {body}")))
+    };
+    let doubles = text("mov.f64 %fd0, (1.0+2.0)*3.0-1.0/4.0;").ast().to_string();
+    assert!(doubles.contains(&format!("0d{:016X}", 8.75f64.to_bits())), "{doubles}");
+    let offsets = text("ld.global.u32 %r0, [%rd0+(-1<<4)]; ld.global.u32 %r0, [%rd0+~15];").ast().to_string();
+    assert_eq!(offsets.matches("[%rd0-16]").count() + offsets.matches("[%rd0+-16]").count(), 2, "{offsets}");
+    for invalid in ["5/0", "7 %3", "1.0+2", "1.0/0.0", "1.5 ? 5 : 7", "0f3F800000+0f3F800000", "1.0 && 1.0"] {
+        let body = format!(".reg .b64 %rd<2>; mov.u64 %rd0, {invalid};");
+        assert!(Module::parse(&kernel("", &body)).is_err(), "{invalid}");
+    }
+}
+
+#[test]
+fn rare_declarations_and_operands_parse() {
+    let text = ".version 9.0\n.target sm_90a\n.address_size 64\n
+        .global .texref t = { width = 4, channel_data_type = 3, normalized_coords = 1 };
+        .global .surfref u = { width = 4 };
+        .global .samplerref s = { addr_mode_0 = clamp_to_border, filter_mode = nearest };
+        .global .attribute(.unified(0xAB, 0xCD)) .f32 f;
+        .func g() { .local .align 16 .b8 lo[64]; prefetch.local.L1 [lo]; ret; }
+        .visible .entry k(.param .align 64 .b8 map[128]) {
+            .reg .f32 %f<2>;
+            q: .callprototype _ (.param .b32 a) .noreturn .abi_preserve 8;
+            prefetch.param.tensormap [map]; ld.global.f32 %f0, [f].unified; call g; ret;
+        }\n";
+    let module = parse(text);
+    assert!(module.ast().to_string().contains(".noreturn .abi_preserve 8;"));
+    for (good, bad) in
+        [("nearest }", "}"), ("abi_preserve 8", "abi_preserve"), ("prefetch.param", "prefetch")]
+    {
+        assert!(Module::parse(&text.replacen(good, bad, 1)).is_err(), "{bad}");
+    }
+}
+
 #[test]
 fn a_module_answers_questions_about_its_kernels() {
     let text = ".version 8.0\n.target sm_90\n.address_size 64\n.extern .shared .align 16 .b8 dyn[];\n\

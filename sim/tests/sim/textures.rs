@@ -74,6 +74,32 @@ fn first(found: &[[u32; 4]]) -> Vec<f32> {
     found.iter().map(|texel| f32::from_bits(texel[0])).collect()
 }
 
+#[test]
+fn images_without_texels_have_only_a_border() {
+    let sampler = Sampler { border: [7.0; 4], ..SAMPLER };
+    for linear in [false, true] {
+        let sampler = Sampler { linear, ..sampler };
+        let empty = |start| image(start, TexelType::F32, 1, [0, 4, 0]);
+        assert_eq!(first(&fetch(TEX_2D, &[0; 16], &[[0.5; 4]], empty, sampler)), [7.0]);
+    }
+}
+
+/// A surface that is narrower than the access.
+#[test]
+fn accesses_wider_than_a_row_are_outside() {
+    let narrow =
+        |memory: &mut Memory, start| memory.create_surface(image(start, TexelType::F32, 1, [1, 1, 1]));
+    let load = |outside: &str| {
+        let body = format!(
+            "suld.b.2d.v4.b32.{outside} {{%r5, %r6, %r7, %r8}}, [%rd1, {{%r1, %r2}}]; st.global.v4.u32 [%rd2], {{%r5, %r6, %r7, %r8}};"
+        );
+        run(&body, &bytes(&[9; 4]), &[[0; 4]], narrow)
+    };
+    assert_eq!(load("zero").expect("zeros").0, [[0; 4]]);
+    let Err(SimError::Fault(finding)) = load("trap") else { panic!("nothing was found") };
+    assert_eq!(finding.kind, FindingKind::GlobalOutOfBounds);
+}
+
 const TEX_2D: &str = "tex.2d.v4.f32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1, %f2}];";
 
 /// Returns 4×3×2 texels: texel (x, y, z) is x + 10·y + 100·z.

@@ -3,7 +3,6 @@
 //! In the simulator, a lane owns consecutive elements of the matrix in row order. If the registers have space for several copies of the
 //! matrix, they contain several copies.
 
-use crate::arith::Round;
 use crate::arith::mma::{Instruction, dot_f64};
 use crate::exec::memory::{addresses, load_elements, store_elements};
 use crate::exec::tensor::product;
@@ -116,7 +115,7 @@ pub(super) fn execute(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &Wmma) -> 
         let element = |at: usize| {
             let (row, column) = (at / n, at % n);
             let b: Vec<u64> = (0..k).map(|i| b_rows[i * n + column]).collect();
-            dot_f64(Round::Rn, &a[row * k..][..k], &b, c[at])
+            dot_f64(op.round, &a[row * k..][..k], &b, c[at])
         };
         (0..m * n).map(element).collect()
     } else {

@@ -33,7 +33,7 @@ pub(crate) enum Control {
     GridWait,
     /// `membar`, `fence`: orders earlier accesses before later ones.
     Fence(FenceScope),
-    /// `fence.proxy.async`.
+    /// `fence.proxy.async`, for shared memory.
     ProxyFence,
     /// `wgmma.commit_group`.
     WgmmaCommit,
@@ -69,7 +69,7 @@ pub(crate) struct Uniform {
 }
 
 /// The scope of a fence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FenceScope {
     Block,
     Cluster,

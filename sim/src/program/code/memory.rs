@@ -83,6 +83,13 @@ impl Access {
         u64::from(self.bytes) * u64::from(self.count)
     }
 
+    /// Returns the addresses of the words of 4 bytes that an access at `address` touches.
+    pub(crate) fn words(&self, address: u64) -> impl Iterator<Item = u64> + use<> {
+        let first = address & !3;
+        let count = (self.size() + (address & 3)).div_ceil(4);
+        (0..count).map(move |i| first.wrapping_add(4 * i))
+    }
+
     /// Returns whether the access is `.volatile`: strong, but not intended for synchronization.
     pub(crate) fn is_volatile(&self) -> bool {
         self.strong && !self.synchronizes && !self.relaxed

@@ -167,6 +167,8 @@ pub(crate) struct WmmaAccess {
 pub(crate) struct Wmma {
     pub(crate) extents: Extents,
     pub(crate) numbers: Numbers,
+    /// The rounding of f64 sums.
+    pub(crate) round: Round,
     pub(crate) d: Box<[Reg]>,
     pub(crate) a: Box<[Reg]>,
     pub(crate) b: Box<[Reg]>,

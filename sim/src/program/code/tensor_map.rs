@@ -12,8 +12,9 @@ pub(crate) enum Field {
     Stride(usize),
     ElementStride(usize),
     ElementType,
-    /// A field with a single valid value, which is therefore not stored.
+    /// Fields with a single supported value, which is therefore not stored.
     Interleave,
+    SwizzleAtomicity,
     Swizzle,
     Fill,
 }
@@ -31,7 +32,7 @@ impl Field {
             Field::Stride(i) => (56 + 8 * i, 8),
             Field::Tile(i) => (88 + 2 * i, 2),
             Field::ElementStride(i) => (98 + i, 1),
-            Field::Interleave => return None,
+            Field::Interleave | Field::SwizzleAtomicity => return None,
         };
         Some((place.0 as u64, place.1))
     }
@@ -63,21 +64,26 @@ impl Field {
     /// Returns the number of values of an enumerated field; 0 if the field takes any value.
     pub(crate) fn choices(self) -> usize {
         match self {
-            Field::ElementType => BY_NUMBER.len(),
-            Field::Interleave => 1,
-            Field::Swizzle => 4,
+            // The last three are packed types.
+            Field::ElementType => BY_NUMBER.len() + 3,
+            Field::Interleave => 3,
+            Field::SwizzleAtomicity => 4,
+            // The last one is the swizzle of 96 bytes.
+            Field::Swizzle => 5,
             Field::Fill => 2,
             _ => 0,
         }
     }
 
-    /// Returns the stored form of a value of an enumerated field.
+    /// Returns the stored form of a value of an enumerated field; `None` if the value is not supported.
     pub(crate) fn encoded(self, choice: usize) -> Option<u64> {
         match self {
             Field::ElementType => {
                 let ty = BY_NUMBER.get(choice)?;
                 TensorType::ALL.iter().position(|other| other == ty).map(|at| at as u64)
             }
+            Field::Interleave | Field::SwizzleAtomicity => (choice == 0).then_some(0),
+            Field::Swizzle if choice > 3 => None,
             _ => Some(choice as u64),
         }
     }

@@ -37,9 +37,7 @@ impl<'m> Decoder<'_, '_, 'm> {
     }
 
     pub(super) fn address(&mut self, address: &'m Address, space: Space) -> Decoded<(Addr, Space)> {
-        let offset = i64::try_from(address.offset.get()).map_err(|_| {
-            self.error_at(&address.base, format!("the offset {} is too large", address.offset))
-        })?;
+        let offset = address.offset.get() as i64;
         if let Some((reg, ty)) = self.register_of(&address.base)? {
             let base = match reg {
                 Reg::R(r) if ty.bits() == 32 && ty.meaning() != Meaning::Float => Base::R(r),

@@ -139,6 +139,8 @@ impl Decoder<'_, '_, '_> {
             self.arity(0)?;
         }
         Ok(match words[..] {
+            // Only shared memory is checked for proxy fences.
+            ["proxy", "async", "global"] => Control::Hint,
             ["proxy", kind, ..] if kind.starts_with("async") => Control::ProxyFence,
             _ if words.contains(&"cta") => Control::Fence(FenceScope::Block),
             _ if words.contains(&"cluster") => Control::Fence(FenceScope::Cluster),

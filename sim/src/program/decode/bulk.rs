@@ -108,8 +108,10 @@ impl Decoder<'_, '_, '_> {
             return Err(self.unknown());
         }
         let sensible = match (to, from) {
-            (Space::Global, from) => shared(from) && tail.group,
-            (_, Space::Global) => tail.mbarrier,
+            (Space::Global, from) => from == Space::Shared && tail.group,
+            (to, Space::Global) => {
+                tail.mbarrier && reduce.is_none() && (to == Space::SharedCluster || !tail.multicast)
+            }
             (Space::SharedCluster, Space::Shared) => tail.mbarrier,
             _ => false,
         };
@@ -225,7 +227,7 @@ impl Decoder<'_, '_, '_> {
         let to = self.want("a state space", space)?;
         let from = self.want("a state space", space)?;
         let load = to != Space::Global;
-        if load != (from == Space::Global) || (reduce && load) {
+        if load != (from == Space::Global) || from == Space::SharedCluster || (reduce && load) {
             return Err(self.unknown());
         }
         let reduce = if reduce { Some(self.tensor_reduce()?) } else { None };
@@ -240,7 +242,12 @@ impl Decoder<'_, '_, '_> {
             return Err(self.unknown());
         }
         let tail = self.tail();
-        if (load && !tail.mbarrier) || (!load && !tail.group) || tail.mbarrier == tail.group || tail.mask {
+        if (tail.multicast && to != Space::SharedCluster)
+            || (load && !tail.mbarrier)
+            || (!load && !tail.group)
+            || tail.mbarrier == tail.group
+            || tail.mask
+        {
             return Err(self.unknown());
         }
         let offsets = load && im2col;

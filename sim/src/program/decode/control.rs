@@ -1,16 +1,18 @@
 //! Branches, calls, and instructions that end or delay a thread.
 
 use crate::arith::Int;
-use crate::program::code::{Call, Control, Op, Place, Reg, Target, Value};
+use crate::program::code::{Call, Control, Op, Place, Reg, Space, Target, Value};
 use crate::program::decode::address::Place as SymbolPlace;
 use crate::program::decode::instruction::Decoder;
+use crate::program::decode::memory::space_of;
 use crate::program::decode::opcodes::{Counted, Opcodes, row};
+use crate::program::decode::operand::Fit;
 use crate::program::decode::order::AS_WRITTEN;
 use crate::program::decode::scope::Symbol;
 use crate::program::decode::{Decoded, Global};
 use crate::program::types::Type;
 use crate::report::InstructionClass;
-use crate::text::ast::{Operand, OperandKind};
+use crate::text::ast::{Operand, OperandKind, Variable};
 
 const U32: Type = Type::Int(Int::U32);
 
@@ -136,17 +138,17 @@ impl<'m> Decoder<'_, '_, 'm> {
             "discard" => &[&["L2"], &["global", "L2"]],
             _ => &[&["L2::evict_normal"], &["global", "L2::evict_normal"]],
         };
-        let known = forms.contains(&&words[..]);
-        if !known {
+        if !forms.contains(&&words[..]) {
             return Err(self.unknown());
         }
+        let space = space_of(words[0]).unwrap_or(Space::Generic);
         while self.m.next().is_some() {}
         let sized = !self.i.opcode().starts_with("prefetch");
         self.arity(if sized { 2 } else { 1 })?;
         if sized && self.constant(1, "a size")? != 128 {
             return Err(self.error_at(self.operand(1), "the size is 128"));
         }
-        self.addr(0, crate::program::code::Space::Generic)?;
+        self.addr(0, space)?;
         Ok(Control::Hint)
     }
 
@@ -177,8 +179,9 @@ impl<'m> Decoder<'_, '_, 'm> {
             }
             _ => return Err(self.error_at(&operands[tail], "unexpected operand")),
         }
-        let args = self.call_places(arguments, false)?;
-        let returns = self.call_places(results, true)?;
+        let params = self.call_params(&target, operands.get(tail));
+        let args = self.call_places(arguments, false, params)?;
+        let returns = self.call_places(results, true, &[])?;
         self.check_call(&target, &args, &returns, operands.get(tail))?;
         self.body.builder.note_call(&target);
         Ok(Control::Call(Box::new(Call { target, args, returns, frame: 0 })))
@@ -197,7 +200,7 @@ impl<'m> Decoder<'_, '_, 'm> {
                 _ => Err(self.error_at(function, format!("there is no function `{name}`"))),
             };
         }
-        match self.src_as(function, Type::B64, crate::program::decode::operand::Fit::Exact)? {
+        match self.src_as(function, Type::B64, Fit::Exact)? {
             Reg::D(d) => {
                 self.body.builder.callees_in_tables()?;
                 Ok(Target::Indirect(d))
@@ -206,8 +209,28 @@ impl<'m> Decoder<'_, '_, 'm> {
         }
     }
 
-    /// Returns the locations in which arguments and results are passed: `.param` variables, registers or constants.
-    fn call_places(&mut self, items: &'m [Operand], results: bool) -> Decoded<Vec<Place>> {
+    /// Returns the parameters of a function or a prototype.
+    fn call_params(&self, target: &Target, prototype: Option<&'m Operand>) -> &'m [Variable] {
+        match (target, prototype.map(|p| &p.kind)) {
+            (Target::Direct(callee), _) => {
+                let function = self.body.builder.code.callees[*callee as usize].function;
+                &self.body.builder.symbols.functions[function as usize].params
+            }
+            (Target::Indirect(_), Some(OperandKind::Name(name))) => match self.body.lookup(name) {
+                Some(Symbol::Prototype { params, .. }) => params,
+                _ => &[],
+            },
+            _ => &[],
+        }
+    }
+
+    /// Returns the locations in which arguments and results are passed: `.param` variables, registers or constants for `params`.
+    fn call_places(
+        &mut self,
+        items: &'m [Operand],
+        results: bool,
+        params: &[Variable],
+    ) -> Decoded<Vec<Place>> {
         let mut places = vec![];
         for item in items {
             if let OperandKind::Name(name) = &item.kind
@@ -229,6 +252,10 @@ impl<'m> Decoder<'_, '_, 'm> {
                 (OperandKind::Int(value), false) => {
                     let d = self.body.builder.preset_d(Value::Bits(value.get() as u64));
                     places.push(Place::Register(Reg::D(d)));
+                }
+                (OperandKind::Single(_) | OperandKind::Double(_), false) => {
+                    let ty = params.get(places.len()).and_then(|param| Type::parse(&param.ty));
+                    places.push(Place::Register(self.src_as(item, ty.unwrap_or(Type::F32), Fit::Exact)?));
                 }
                 (OperandKind::Name(name), false) => match self.symbol(item, name, 0, false)? {
                     SymbolPlace::Value(value, _) => {

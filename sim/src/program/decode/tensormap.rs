@@ -66,9 +66,14 @@ impl Decoder<'_, '_, '_> {
     /// Returns the stored form of the value of an enumerated field.
     fn map_choice(&mut self, field: Field, n: usize) -> Decoded<Reg> {
         let choice = self.constant(n, "what a field of a tensor map chooses")?;
-        let known = usize::try_from(choice).ok().filter(|&c| c < field.choices());
-        let Some(bits) = known.and_then(|choice| field.encoded(choice)) else {
-            return Err(self.error_at(self.operand(n), format!("{choice} is not supported here")));
+        let Some(known) = usize::try_from(choice).ok().filter(|&c| c < field.choices()) else {
+            let message = format!("expected 0 to {}, found {choice}", field.choices() - 1);
+            return Err(self.error_at(self.operand(n), message));
+        };
+        let Some(bits) = field.encoded(known) else {
+            return Err(
+                self.unsupported("interleaved layouts, packed types and other swizzles are not modeled")
+            );
         };
         Ok(Reg::R(self.body.builder.preset_r(Value::Bits(bits))))
     }
@@ -112,6 +117,7 @@ fn field_of(word: &str) -> Option<Field> {
         "elemtype" => Field::ElementType,
         "interleave_layout" => Field::Interleave,
         "swizzle_mode" => Field::Swizzle,
+        "swizzle_atomicity" => Field::SwizzleAtomicity,
         "fill_mode" => Field::Fill,
         _ => return None,
     })

@@ -46,14 +46,24 @@ impl Decoder<'_, '_, '_> {
             self.refuse_mipmaps(self.m.peek() != Some("grad"))?;
         }
         self.refuse_mipmaps(self.m.peek() != Some("grad"))?;
+        if let Some("2dms" | "a2dms") = self.m.peek() {
+            return Err(self.unsupported("multisampled images are not modeled"));
+        }
         let geometry = self.want("a geometry such as `.2d`", geometry_of)?;
-        self.want_word("v4")?;
-        let ty = self.fetched_type()?;
+        let in_pairs = self.m.all().contains(&"f16x2");
+        self.want_word(if in_pairs { "v2" } else { "v4" })?;
+        let ty = match self.want_type()? {
+            ty @ (Type::F32 | Type::Int(Int::U32 | Int::S32)) => ty,
+            Type::F16 | Type::F16x2 => {
+                return Err(self.unsupported("halves are returned by no texture that is modeled"));
+            }
+            ty => return Err(self.no_such_type(ty)),
+        };
         let coordinate = self.want_type()?;
         if !matches!(coordinate, Type::F32 | INDEX) || (geometry.cube && coordinate == INDEX) {
             return Err(self.no_such_type(coordinate));
         }
-        self.arity(2 + usize::from(has_level))?;
+        self.refuse_extras(2 + usize::from(has_level))?;
         if has_level {
             self.src_r(2, coordinate)?;
         }
@@ -62,15 +72,20 @@ impl Decoder<'_, '_, '_> {
 
     /// Decodes `tld4.comp.2d.v4.dtype.f32 d, [texture, {coordinates}]`.
     fn tld4(&mut self) -> Decoded<Memory> {
-        let component = self.want("a component such as `.r`", |word| "rgba".find(word))?;
+        let component = self.want("a component such as `.r`", |word| {
+            ["r", "g", "b", "a"].iter().position(|component| *component == word)
+        })?;
         let geometry = self.want("a geometry such as `.2d`", geometry_of)?;
         if geometry.dimensions != 2 || geometry.layered || geometry.cube {
             return Err(self.unsupported("only `.2d` is modeled"));
         }
         self.want_word("v4")?;
-        let ty = self.fetched_type()?;
+        let ty = match self.want_type()? {
+            ty @ (Type::F32 | Type::Int(Int::U32 | Int::S32)) => ty,
+            ty => return Err(self.no_such_type(ty)),
+        };
         self.want_word("f32")?;
-        self.arity(2)?;
+        self.refuse_extras(2)?;
         self.fetch(geometry, ty, Type::F32, Some(component as u8))
     }
 
@@ -78,13 +93,15 @@ impl Decoder<'_, '_, '_> {
         if is_supported { Ok(()) } else { Err(self.unsupported("mipmaps are not modeled")) }
     }
 
-    fn fetched_type(&mut self) -> Decoded<Type> {
-        match self.want_type()? {
-            ty @ (Type::F32 | Type::Int(Int::U32 | Int::S32)) => Ok(ty),
-            Type::F16 | Type::F16x2 => {
-                Err(self.unsupported("halves are returned by no texture that is modeled"))
-            }
-            ty => Err(self.no_such_type(ty)),
+    /// Rejects optional operands after the first `count`, and a predicate that tells whether the texels are resident.
+    fn refuse_extras(&self, count: usize) -> Decoded<()> {
+        if self.count() <= count + 2 && self.count() > count {
+            return Err(self.unsupported("offsets and comparisons of depths are not modeled"));
+        }
+        self.arity(count)?;
+        match self.operand(0).kind {
+            OperandKind::Pair(_) => Err(self.unsupported("partly resident textures are not modeled")),
+            _ => Ok(()),
         }
     }
 

@@ -1,9 +1,10 @@
 //! `wmma.load`, `wmma.store` and `wmma.mma`.
 
-use crate::arith::Int;
 use crate::arith::mma::integer::BitOp;
+use crate::arith::{Int, Round};
 use crate::program::code::{D, Extents, Matrix, Numbers, Op, Reg, Space, Tensor, Wmma, WmmaAccess};
 use crate::program::decode::Decoded;
+use crate::program::decode::arithmetic::round_of;
 use crate::program::decode::instruction::Decoder;
 use crate::program::decode::memory::space_of;
 use crate::program::decode::opcodes::{Counted, Opcodes, row};
@@ -137,20 +138,25 @@ impl Decoder<'_, '_, '_> {
             }
         }
         let shape = self.m.next().unwrap_or("");
-        // The only supported rounding; compilers print it after the types.
-        self.m.eat("rn");
+        let mut round = self.m.take(round_of);
         let mut words = vec![];
-        while let Some(word) = self.m.peek().filter(|word| !matches!(*word, "satfinite" | "rn")) {
+        while let Some(word) = self.m.peek().filter(|word| *word != "satfinite" && round_of(word).is_none()) {
             words.push(word);
             self.m.next();
         }
-        self.m.eat("rn");
+        // Compilers print the rounding after the types.
+        if round.is_none() {
+            round = self.m.take(round_of);
+        }
         let satfinite = self.m.eat("satfinite");
         let types = match words[..] {
             [d, c] => [d, "f16", "f16", c],
             [d, a, b, c] => [d, a, b, c],
             _ => return Err(self.unknown()),
         };
+        if round.is_some() && (types != ["f64"; 4] || round == Some(Round::Rna)) {
+            return Err(self.error(format!("`{}` has no such rounding", self.i.mnemonic())));
+        }
         let half_saturates = satfinite && accumulator(types[0]).is_some() && float_of(types[1]).is_some();
         let Some(numbers) = numbers(types, satfinite && !half_saturates, bit_op) else {
             return Err(self.unknown());
@@ -179,7 +185,8 @@ impl Decoder<'_, '_, '_> {
         let a = self.sources(1, a_count, a_type, Fit::Exact)?;
         let b = self.sources(2, b_count, b_type, Fit::Exact)?;
         let c = self.sources(3, c_count, c_type, Fit::Exact)?;
-        Ok(Tensor::Wmma(Wmma { extents, numbers, d, a, b, c }))
+        let round = round.unwrap_or(Round::Rn);
+        Ok(Tensor::Wmma(Wmma { extents, numbers, round, d, a, b, c }))
     }
 
     /// Returns the slot of a 64-bit source, for descriptors.

@@ -1,7 +1,7 @@
 //! Happens-before between clusters that communicate, through fences and strong accesses.
 //!
-//! A strong write (an atomic, `st.volatile`, `st.release` …) releases to its address the accesses before its warp's last fence: those of
-//! the warp itself, and those of other warps of the cluster that a barrier orders before the write. A strong read of that address acquires
+//! A strong write (an atomic, `st.volatile`, `st.release` …) releases to its words of 4 bytes the accesses before its warp's last fence: those
+//! of the warp itself, and those of other warps of the cluster that a barrier orders before the write. A strong read of these words acquires
 //! them for the whole cluster; `ld.relaxed` acquires them only with the next fence.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -34,7 +34,7 @@ struct Known {
     time: Time,
     /// The cluster's own time before which the accesses of all warps are known.
     rest: OwnTime,
-    /// The warps about which more is known.
+    /// The warps, and the engine of bulk copies, about which more is known.
     more: Vec<(usize, OwnTime)>,
 }
 
@@ -69,6 +69,9 @@ struct Knowledge {
 
 /// The maximum number of clusters that are distinguished; beyond that, only the latest time is kept, for all clusters.
 const MAX_KNOWN: usize = 1 << 12;
+
+/// The maximum number of cells for which several writers of the same value are known.
+const MAX_EQUAL: usize = 1 << 16;
 
 impl Knowledge {
     fn learn(&mut self, other: &Knowledge) {
@@ -142,9 +145,10 @@ impl Agent {
             let theirs = fenced(warp);
             known.min(mine).max(if theirs <= known { theirs } else { 0 })
         };
-        let warps = clocks.warps();
-        let rest = (0..warps).map(released).min()?;
-        let more = (0..warps).map(|warp| (warp, released(warp))).filter(|(_, own)| *own > rest);
+        let engine = clocks.engine();
+        let agents = (0..clocks.warps()).chain(clocks.has_worked(engine).then_some(engine));
+        let rest = agents.clone().map(released).min()?;
+        let more = agents.map(|warp| (warp, released(warp))).filter(|(_, own)| *own > rest);
         let more: Vec<_> = more.collect();
         (rest > 0 || !more.is_empty()).then_some(Known { time, rest, more })
     }
@@ -166,11 +170,14 @@ pub(crate) struct Order {
     agents: Vec<Agent>,
     /// The released knowledge by address; writes that no fence precedes release nothing.
     released: FxHashMap<u64, Knowledge>,
+    /// For cells to which several unordered clusters wrote the same value, the writers before the last one.
+    equal: FxHashMap<usize, Vec<Accessor>>,
 }
 
 impl Order {
     pub(crate) fn new(clusters: usize) -> Self {
-        Self { now: 1, agents: vec![Agent::default(); clusters], released: FxHashMap::default() }
+        let agents = vec![Agent::default(); clusters];
+        Self { now: 1, agents, released: FxHashMap::default(), equal: FxHashMap::default() }
     }
 
     /// Records a fence for the whole device.
@@ -236,23 +243,28 @@ impl Order {
 
     /// Records an access in its cell, and returns the access with which it races, if any.
     pub(crate) fn access(
-        &self,
+        &mut self,
         cell: &[AtomicU64; 8],
         who: Accessor,
         manner: Manner,
         clocks: Option<&Clocks>,
     ) -> Option<Accessor> {
+        // The clocks no longer order accesses, which would all be reported.
+        if clocks.is_some_and(Clocks::ended) {
+            return None;
+        }
+        let key = cell.as_ptr() as usize;
         let known = &self.agents[who.cluster() as usize].known;
         let last = |at: usize| (Accessor(cell[at].load(Relaxed)), cell[at + 1].load(Relaxed));
         let foreign = |(other, stamp): (Accessor, u64)| {
             let unordered = other.cluster() != who.cluster() && !known.covers(other, Stamp(stamp));
             (other.0 != 0 && unordered).then_some(other)
         };
-        let ((plain, wrote), (strong, stored), reader) = (last(0), last(2), last(4));
+        let ((plain, wrote), (strong, stored), (reader, read)) = (last(0), last(2), last(4));
         // Writes of equal values are harmless, but the result of an atomic depends on the previous value.
         let differs = |other: &Accessor| !who.same_value(*other);
         let valued = stored & 1 == 1;
-        let plain = || foreign((plain, wrote));
+        let plain_by_others = || foreign((plain, wrote));
         let last_strong = || foreign((strong, stored >> 1));
         // A plain read of a location that a cluster updates atomically is intentional unless something was acquired from that cluster.
         let awaited = || {
@@ -262,16 +274,36 @@ impl Order {
             });
             last.or(earlier)
         };
+        // A cluster may read back what it wrote even if others write the same value.
+        let wrote_equal = |reader: Accessor| {
+            let same = |writer: &Accessor| writer.cluster() == reader.cluster() && writer.same_value(plain);
+            self.equal.get(&key).is_some_and(|writers| writers.iter().any(same))
+        };
+        let unlike = |reader: &Accessor| {
+            let own = || plain.cluster() == reader.cluster() && read >= wrote || wrote_equal(*reader);
+            !(plain.same_value(who) && own())
+        };
         let found = match manner {
-            Manner::Read => plain().or_else(awaited),
-            Manner::Write => plain()
+            Manner::Read => plain_by_others().filter(|_| !wrote_equal(who)).or_else(awaited),
+            Manner::Write => plain_by_others()
                 .filter(differs)
                 .or_else(|| last_strong().filter(|other| !valued || differs(other)))
-                .or_else(|| foreign(reader)),
-            Manner::Strong => plain().filter(differs),
-            Manner::Atomic => plain(),
-            Manner::Narrow => plain().or_else(last_strong).or_else(|| foreign(reader)),
+                .or_else(|| foreign((reader, read)).filter(unlike)),
+            Manner::Strong => plain_by_others().filter(differs),
+            Manner::Atomic => plain_by_others(),
+            Manner::Narrow => plain_by_others().or_else(last_strong).or_else(|| foreign((reader, read))),
         };
+        if manner == Manner::Write {
+            match plain_by_others() {
+                Some(writer) if found.is_none() && self.equal.len() < MAX_EQUAL => {
+                    self.equal.entry(key).or_default().push(writer);
+                }
+                _ if plain.same_value(who) => {}
+                _ => {
+                    self.equal.remove(&key);
+                }
+            }
+        }
         let stamp = self.now << OWN_BITS | Time::from(self.own(clocks));
         let (at, time) = match manner {
             Manner::Write | Manner::Narrow => (0, stamp),
@@ -295,7 +327,7 @@ mod tests {
     const ONE: Inside<'_> = Inside { warp: 0, clocks: None };
 
     fn order() -> (Order, [AtomicU64; 8]) {
-        (Order::new(3), Default::default())
+        (Order::new(4), Default::default())
     }
 
     fn who(cluster: u64) -> Accessor {
@@ -336,7 +368,7 @@ mod tests {
 
     #[test]
     fn atomics_do_not_race_with_each_other() {
-        let (order, cell) = order();
+        let (mut order, cell) = order();
         assert_eq!(order.access(&cell, who(0), Manner::Atomic, None), None);
         assert_eq!(order.access(&cell, who(1), Manner::Atomic, None), None);
         assert_eq!(order.access(&cell, who(2), Manner::Write, None), Some(who(1)));
@@ -344,7 +376,7 @@ mod tests {
 
     #[test]
     fn an_atomic_does_not_hide_the_plain_write_before_it() {
-        let (order, cell) = order();
+        let (mut order, cell) = order();
         assert_eq!(order.access(&cell, who(0), Manner::Write, None), None);
         assert_eq!(order.access(&cell, who(0), Manner::Atomic, None), None);
         assert_eq!(order.access(&cell, who(1), Manner::Atomic, None), Some(who(0)));
@@ -362,8 +394,20 @@ mod tests {
     }
 
     #[test]
+    fn clusters_read_back_what_several_of_them_write() {
+        let (mut order, cell) = order();
+        let five = |cluster| Accessor::new(cluster, 7, 0).writing(5);
+        for cluster in 0..3 {
+            assert_eq!(order.access(&cell, five(cluster), Manner::Write, None), None);
+            assert_eq!(order.access(&cell, who(0), Manner::Read, None), None);
+        }
+        assert_eq!(order.access(&cell, who(3), Manner::Read, None), Some(five(2)));
+        assert_eq!(order.access(&cell, five(1), Manner::Write, None), Some(who(3)));
+    }
+
+    #[test]
     fn an_atomic_of_a_block_is_none_for_others() {
-        let (order, cell) = order();
+        let (mut order, cell) = order();
         assert_eq!(order.access(&cell, who(0), Manner::Narrow, None), None);
         assert_eq!(order.access(&cell, who(1), Manner::Atomic, None), Some(who(0)));
     }
@@ -392,7 +436,7 @@ mod tests {
 
     #[test]
     fn a_read_beside_atomics_of_others_is_meant_if_nothing_was_waited_for() {
-        let (order, cell) = order();
+        let (mut order, cell) = order();
         assert_eq!(order.access(&cell, who(0), Manner::Atomic, None), None);
         assert_eq!(order.access(&cell, who(1), Manner::Atomic, None), None);
         assert_eq!(order.access(&cell, who(1), Manner::Read, None), None);

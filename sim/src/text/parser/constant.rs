@@ -6,27 +6,49 @@ use crate::text::parser::{Parsed, Parser};
 /// A constant: an integer or the bits of a floating-point number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Constant {
-    Int(i128),
+    Int(Int),
     Single(u32),
     Double(u64),
+}
+
+/// An integer of type `.s64` or `.u64`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Int {
+    bits: u64,
+    signed: bool,
+}
+
+impl Int {
+    fn signed(value: i64) -> Self {
+        Self { bits: value as u64, signed: true }
+    }
+
+    fn unsigned(bits: u64) -> Self {
+        Self { bits, signed: false }
+    }
+
+    /// Returns the result of a comparison.
+    fn truth(value: bool) -> Self {
+        Self::signed(value.into())
+    }
+
+    /// Returns the bits as a signed number.
+    pub(super) fn wrapped(self) -> i64 {
+        self.bits as i64
+    }
+
+    pub(super) fn value(self) -> i128 {
+        if self.signed { self.wrapped().into() } else { self.bits.into() }
+    }
 }
 
 impl Constant {
     fn negated(self) -> Self {
         match self {
-            Constant::Int(value) => Constant::Int(wrap(-value)),
+            Constant::Int(int) => Constant::Int(Int { bits: int.bits.wrapping_neg(), ..int }),
             Constant::Single(bits) => Constant::Single(bits ^ 1 << 31),
             Constant::Double(bits) => Constant::Double(bits ^ 1 << 63),
         }
-    }
-}
-
-/// Wraps an integer to 64 bits, signed or unsigned.
-fn wrap(value: i128) -> i128 {
-    match value {
-        v if v > i128::from(u64::MAX) => i128::from(v as u64),
-        v if v < i128::from(i64::MIN) => i128::from(v as i64),
-        v => v,
     }
 }
 
@@ -54,7 +76,7 @@ impl Parser<'_> {
     pub(super) fn integer(&mut self, what: &str) -> Parsed<i128> {
         let token = self.token();
         match self.constant()? {
-            Constant::Int(value) => Ok(value),
+            Constant::Int(int) => Ok(int.value()),
             _ => Err(self.error_at(token, format!("{what} is an integer"))),
         }
     }
@@ -65,6 +87,7 @@ impl Parser<'_> {
     }
 
     fn ternary(&mut self) -> Parsed<Constant> {
+        let token = self.token();
         let condition = self.binary(LEVELS.len() - 1)?;
         if !self.eat('?') {
             return Ok(condition);
@@ -72,7 +95,10 @@ impl Parser<'_> {
         let yes = self.constant()?;
         self.expect(':')?;
         let no = self.constant()?;
-        Ok(if condition == Constant::Int(0) { no } else { yes })
+        match condition {
+            Constant::Int(int) => Ok(if int.bits == 0 { no } else { yes }),
+            _ => Err(self.error_at(token, "the condition of `?` is an integer")),
+        }
     }
 
     fn binary(&mut self, level: usize) -> Parsed<Constant> {
@@ -81,11 +107,20 @@ impl Parser<'_> {
             let token = self.token();
             let right = if level == 0 { self.unary()? } else { self.binary(level - 1)? };
             left = match (left, right) {
-                (Constant::Int(a), Constant::Int(b)) => match apply(operator, a, b) {
-                    Some(value) => Constant::Int(wrap(value)),
-                    None => return Err(self.error_at(token, "division by zero in a constant")),
-                },
-                _ => return Err(self.error_at(token, "arithmetic on floating-point constants")),
+                (Constant::Int(_), Constant::Int(b)) if matches!(operator, "/" | "%") && b.bits == 0 => {
+                    return Err(self.error_at(token, "division by zero in a constant"));
+                }
+                (Constant::Int(a), Constant::Int(b)) => Constant::Int(apply(operator, a, b)),
+                (Constant::Double(a), Constant::Double(b)) => {
+                    let applied = apply_double(operator, f64::from_bits(a), f64::from_bits(b));
+                    applied.ok_or_else(|| {
+                        self.error_at(token, format!("`{operator}` on floating-point constants"))
+                    })?
+                }
+                _ => {
+                    let message = format!("expected two integers or two f64 constants for `{operator}`");
+                    return Err(self.error_at(token, message));
+                }
             };
         }
         Ok(left)
@@ -120,15 +155,16 @@ impl Parser<'_> {
                 match (sign, value) {
                     ('-', value) => Ok(value.negated()),
                     ('+', value) => Ok(value),
-                    ('!', Constant::Int(value)) => Ok(Constant::Int(i128::from(value == 0))),
-                    ('~', Constant::Int(value)) => Ok(Constant::Int(!value)),
+                    ('!', Constant::Int(int)) => Ok(Constant::Int(Int::truth(int.bits == 0))),
+                    ('~', Constant::Int(int)) => Ok(Constant::Int(Int::unsigned(!int.bits))),
                     _ => Err(self.error_at(token, format!("`{sign}` on a floating-point constant"))),
                 }
             }
             Kind::Punct('(') => self.parenthesised(),
-            Kind::Int(value) => {
+            Kind::Int(bits) => {
+                let signed = bits >> 63 == 0 && !self.text[token.start..token.end].ends_with('U');
                 self.advance();
-                Ok(Constant::Int(i128::from(value)))
+                Ok(Constant::Int(Int { bits, signed }))
             }
             Kind::Single(bits) => {
                 self.advance();
@@ -140,7 +176,7 @@ impl Parser<'_> {
             }
             Kind::Ident("WARP_SZ") => {
                 self.advance();
-                Ok(Constant::Int(32))
+                Ok(Constant::Int(Int::signed(32)))
             }
             _ => Err(self.expected("a constant")),
         }
@@ -158,8 +194,7 @@ impl Parser<'_> {
             self.expect(')')?;
             let token = self.token();
             return match self.nested(|p| p.unary())? {
-                Constant::Int(v) if signed => Ok(Constant::Int(i128::from(v as i64))),
-                Constant::Int(v) => Ok(Constant::Int(i128::from(v as u64))),
+                Constant::Int(Int { bits, .. }) => Ok(Constant::Int(Int { bits, signed })),
                 _ => Err(self.error_at(token, "a cast of a floating-point constant")),
             };
         }
@@ -169,27 +204,51 @@ impl Parser<'_> {
     }
 }
 
-/// Applies an operator to 64-bit constants; returns `None` for a division by zero.
-fn apply(operator: &str, a: i128, b: i128) -> Option<i128> {
-    let shift = (b & 63) as u32;
-    Some(match operator {
-        "*" => a.wrapping_mul(b),
-        "/" => a.checked_div(b)?,
-        "%" => a.checked_rem(b)?,
-        "+" => a + b,
-        "-" => a - b,
-        "<<" => i128::from((a as u64) << shift),
-        ">>" => a >> shift,
-        "<" => i128::from(a < b),
-        ">" => i128::from(a > b),
-        "<=" => i128::from(a <= b),
-        ">=" => i128::from(a >= b),
-        "==" => i128::from(a == b),
-        "!=" => i128::from(a != b),
-        "&" => a & b,
-        "^" => a ^ b,
-        "|" => a | b,
-        "&&" => i128::from(a != 0 && b != 0),
-        _ => i128::from(a != 0 || b != 0),
-    })
+/// Applies an operator to integers; the divisor is not zero. If one operand is unsigned, so is the other; `%` is always unsigned.
+fn apply(operator: &str, a: Int, b: Int) -> Int {
+    let signed = a.signed && b.signed;
+    let (x, y, shift) = (a.bits, b.bits, (b.bits & 63) as u32);
+    let compare = || if signed { a.wrapped().cmp(&b.wrapped()) } else { x.cmp(&y) };
+    let bits = match operator {
+        "*" => x.wrapping_mul(y),
+        "/" if signed => a.wrapped().wrapping_div(b.wrapped()) as u64,
+        "/" => x / y,
+        "%" => return Int::unsigned(x % y),
+        "+" => x.wrapping_add(y),
+        "-" => x.wrapping_sub(y),
+        "<<" => return Int { bits: x << shift, ..a },
+        ">>" if a.signed => return Int::signed(a.wrapped() >> shift),
+        ">>" => return Int::unsigned(x >> shift),
+        "&" => x & y,
+        "^" => x ^ y,
+        "|" => x | y,
+        "<" => return Int::truth(compare().is_lt()),
+        ">" => return Int::truth(compare().is_gt()),
+        "<=" => return Int::truth(compare().is_le()),
+        ">=" => return Int::truth(compare().is_ge()),
+        "==" => return Int::truth(x == y),
+        "!=" => return Int::truth(x != y),
+        "&&" => return Int::truth(x != 0 && y != 0),
+        _ => return Int::truth(x != 0 || y != 0),
+    };
+    Int { bits, signed }
+}
+
+/// Applies an operator to floating-point numbers; returns `None` if it requires integers or the divisor is zero.
+fn apply_double(operator: &str, a: f64, b: f64) -> Option<Constant> {
+    let number = |value: f64| Some(Constant::Double(value.to_bits()));
+    let truth = |value| Some(Constant::Int(Int::truth(value)));
+    match operator {
+        "*" => number(a * b),
+        "/" if b != 0.0 => number(a / b),
+        "+" => number(a + b),
+        "-" => number(a - b),
+        "<" => truth(a < b),
+        ">" => truth(a > b),
+        "<=" => truth(a <= b),
+        ">=" => truth(a >= b),
+        "==" => truth(a == b),
+        "!=" => truth(a != b),
+        _ => None,
+    }
 }

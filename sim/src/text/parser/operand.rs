@@ -21,7 +21,12 @@ impl Parser<'_> {
         let token = self.token();
         let kind = match token.kind {
             Kind::Punct('{') => OperandKind::Vector(self.nested(|p| p.list('{', '}'))?),
-            Kind::Punct('[') => OperandKind::Address(Box::new(self.nested(|p| p.address())?)),
+            Kind::Punct('[') => {
+                let address = OperandKind::Address(Box::new(self.nested(|p| p.address())?));
+                // All memory is unified in the simulator.
+                self.eat_dot("unified");
+                address
+            }
             Kind::Punct('(') if self.is_group() => OperandKind::Group(self.nested(|p| p.list('(', ')'))?),
             Kind::Punct('!') if self.name_follows() => {
                 self.advance();
@@ -33,7 +38,7 @@ impl Parser<'_> {
             }
             Kind::Ident(word) if word != "WARP_SZ" => return self.name_with_offset(),
             _ => match self.constant()? {
-                Constant::Int(value) => OperandKind::Int(value.into()),
+                Constant::Int(int) => OperandKind::Int(int.value().into()),
                 Constant::Single(bits) => OperandKind::Single(bits),
                 Constant::Double(bits) => OperandKind::Double(bits),
             },

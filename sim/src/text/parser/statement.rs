@@ -119,7 +119,12 @@ impl Parser<'_> {
                 let mut directives = vec![];
                 while let Kind::Dot(word) = self.peek() {
                     self.advance();
-                    directives.push(word.to_string());
+                    directives.push(match word {
+                        "abi_preserve" | "abi_preserve_control" => {
+                            format!("{word} {}", self.number("a number of registers")?)
+                        }
+                        _ => word.to_string(),
+                    });
                 }
                 self.expect(';')?;
                 Ok(Statement::Prototype(Box::new(Prototype { label, returns, params, directives, pos })))

@@ -42,7 +42,10 @@ impl Parser<'_> {
         }
         variable.dims = dims.into();
         if self.eat('=') {
-            variable.init = Some(Box::new(self.init()?));
+            match &*variable.ty {
+                "texref" | "samplerref" | "surfref" => self.settings()?,
+                _ => variable.init = Some(Box::new(self.init()?)),
+            }
         }
         Ok(variable)
     }
@@ -132,6 +135,25 @@ impl Parser<'_> {
         u64::try_from(value).map_err(|_| self.error_at(token, format!("an array of {value} elements")))
     }
 
+    /// Parses the settings of a texture, sampler or surface, such as `{ filter_mode = nearest }`, which are ignored.
+    fn settings(&mut self) -> Parsed<()> {
+        self.expect('{')?;
+        while !self.eat('}') {
+            self.word("a setting")?;
+            self.expect('=')?;
+            match self.peek() {
+                Kind::Ident(_) => self.advance(),
+                _ => {
+                    self.integer("the value of a setting")?;
+                }
+            }
+            if !self.eat(',') {
+                return self.expect('}');
+            }
+        }
+        Ok(())
+    }
+
     fn init(&mut self) -> Parsed<Init> {
         match self.peek() {
             Kind::Punct('{') => self.nested(|p| p.init_list()),
@@ -160,7 +182,7 @@ impl Parser<'_> {
 
     fn init_constant(&mut self) -> Parsed<Init> {
         Ok(match self.constant()? {
-            Constant::Int(value) => Init::Int(value),
+            Constant::Int(int) => Init::Int(int.value()),
             Constant::Single(bits) => Init::Single(bits),
             Constant::Double(bits) => Init::Double(bits),
         })
@@ -198,7 +220,7 @@ impl Parser<'_> {
         let token = self.token();
         // The sign is not consumed, because it is the sign of the sum's first term.
         match self.sum()? {
-            Constant::Int(value) => Ok(value),
+            Constant::Int(int) => Ok(int.wrapped().into()),
             _ => Err(self.error_at(token, "an offset is an integer")),
         }
     }

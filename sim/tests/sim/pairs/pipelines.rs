@@ -243,4 +243,41 @@ pub(super) const PAIRS: &[Pair] = &[
              wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
         ),
     ),
+    pair(
+        "a proxy fence for global memory",
+        MissingProxyFence,
+        32,
+        "st.shared.u32 [%r2], %r0; // HERE
+         fence.proxy.async.global; bar.sync 0; @!%p0 bra E;
+         cp.async.bulk.global.shared::cta.bulk_group [%rd0], [s], 128; // HERE
+         cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; E:",
+        "st.shared.u32 [%r2], %r0; fence.proxy.async.shared::cta; bar.sync 0; @!%p0 bra E;
+         cp.async.bulk.global.shared::cta.bulk_group [%rd0], [s], 128;
+         cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; E:",
+    ),
+    pair(
+        "a proxy fence of a third warp that is not ordered before the copy",
+        MissingProxyFence,
+        96,
+        "st.shared.u32 [%r2], %r0; // HERE
+         bar.sync 0; setp.ge.u32 %p4, %r0, 64; @%p4 fence.proxy.async.shared::cta; @!%p0 bra E;
+         cp.async.bulk.global.shared::cta.bulk_group [%rd0], [s+128], 128; // HERE
+         cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; E:",
+        "st.shared.u32 [%r2], %r0; bar.sync 0; setp.ge.u32 %p4, %r0, 64;
+         @%p4 fence.proxy.async.shared::cta; bar.sync 0; @!%p0 bra E;
+         cp.async.bulk.global.shared::cta.bulk_group [%rd0], [s+128], 128;
+         cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; E:",
+    ),
+    pair(
+        "a proxy fence before the barrier that orders the store",
+        MissingProxyFence,
+        64,
+        "@!%p2 st.shared.u32 [%r2], %r0; // HERE
+         @%p2 fence.proxy.async.shared::cta; bar.sync 0; @!%p0 bra E;
+         cp.async.bulk.global.shared::cta.bulk_group [%rd0], [s+128], 128; // HERE
+         cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; E:",
+        "@!%p2 st.shared.u32 [%r2], %r0; bar.sync 0; @!%p0 bra E; fence.proxy.async.shared::cta;
+         cp.async.bulk.global.shared::cta.bulk_group [%rd0], [s+128], 128;
+         cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; E:",
+    ),
 ];

@@ -315,4 +315,102 @@ pub(super) const PAIRS: &[Pair] = &[
          cp.async.bulk.global.shared::cta.bulk_group [%rd0], [s], 128; cp.async.bulk.commit_group;
          cp.async.bulk.wait_group.read 0; st.shared.u32 [s], 5; E:",
     ),
+    blocks(
+        "a message between clusters with fences of the cluster",
+        GlobalRace,
+        (2, 32),
+        "@!%p3 bra W;
+              @%p0 st.global.u32 [%rd1], 7; // HERE
+              fence.acq_rel.cluster; @%p0 st.relaxed.gpu.global.u32 [%rd0], 1; bra E;
+              W: ld.relaxed.gpu.global.u32 %r9, [%rd0]; setp.eq.u32 %p4, %r9, 0; @%p4 bra W;
+              fence.acq_rel.cluster;
+              ld.global.u32 %r10, [%rd1]; // HERE
+              E:",
+        "@!%p3 bra W; @%p0 st.global.u32 [%rd1], 7;
+              fence.acq_rel.gpu; @%p0 st.relaxed.gpu.global.u32 [%rd0], 1; bra E;
+              W: ld.relaxed.gpu.global.u32 %r9, [%rd0]; setp.eq.u32 %p4, %r9, 0; @%p4 bra W;
+              fence.acq_rel.gpu; ld.global.u32 %r10, [%rd1]; E:",
+    ),
+    blocks(
+        "a vector of flags, one of which is set without a release",
+        GlobalRace,
+        (2, 1),
+        "@!%p3 bra W;
+              st.global.u32 [%rd1], 7; // HERE
+              st.relaxed.gpu.global.u32 [%rd0+4], 1; bra E;
+              W: ld.acquire.gpu.global.v2.u32 {%r9, %r10}, [%rd0]; setp.eq.u32 %p4, %r10, 0; @%p4 bra W;
+              ld.global.u32 %r10, [%rd1]; // HERE
+              E:",
+        "@!%p3 bra W; st.global.u32 [%rd1], 7; st.release.gpu.global.u32 [%rd0+4], 1; bra E;
+              W: ld.acquire.gpu.global.v2.u32 {%r9, %r10}, [%rd0]; setp.eq.u32 %p4, %r10, 0; @%p4 bra W;
+              ld.global.u32 %r10, [%rd1]; E:",
+    ),
+    blocks(
+        "blocks that communicate and write one word",
+        GlobalRace,
+        (4, 32),
+        "@%p0 red.global.add.u32 [%rd0+4], 1;
+              @%p0 st.global.u32 [%rd0], %r1; // HERE
+              ",
+        // Each block reads the value that it wrote itself.
+        "@!%p0 bra E; red.global.add.u32 [%rd0+4], 1; st.global.u32 [%rd0], 5; ld.global.u32 %r9, [%rd0];
+              nanosleep.u32 1; ld.global.u32 %r9, [%rd0]; st.global.u32 [%rd0], 5; E:",
+    ),
+    blocks(
+        "a flag that all blocks but one set, which communicate",
+        GlobalRace,
+        (3, 1),
+        "red.global.add.u32 [%rd0+4], 1; @%p3 bra R;
+              st.global.u32 [%rd0], 5; // HERE
+              bra E; R: ld.global.u32 %r9, [%rd0]; // HERE
+              E:",
+        "red.global.add.u32 [%rd0+4], 1; st.global.u32 [%rd0], 5; ld.global.u32 %r9, [%rd0];",
+    ),
+    blocks(
+        "a block that reads a word before it writes what others write",
+        GlobalRace,
+        (2, 1),
+        "red.global.add.u32 [%rd0+4], 1; ld.global.u32 %r9, [%rd0]; // HERE
+              st.global.u32 [%rd0], 5; // HERE
+              ",
+        "red.global.add.u32 [%rd0+4], 1; st.global.u32 [%rd0], 5; ld.global.u32 %r9, [%rd0];",
+    ),
+    blocks(
+        "a block that overwrites what the copy engine of another reads",
+        GlobalRace,
+        (2, 64),
+        "@!%p3 bra C; @%p0 mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster; bar.sync 0;
+              @!%p2 bra F; @%p0 mbarrier.arrive.expect_tx.shared.b64 %rd9, [bar], 128;
+              @%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 128, [bar]; // HERE
+              V: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra V; bra E;
+              F: fence.acq_rel.gpu; setp.eq.u32 %p5, %r0, 32; @%p5 st.relaxed.gpu.global.u32 [%rd0], 1; bra E;
+              C: ld.acquire.gpu.global.u32 %r9, [%rd0]; setp.eq.u32 %p4, %r9, 0; @%p4 bra C;
+              @%p0 st.global.u32 [%rd1], 9; // HERE
+              E:",
+        "@!%p3 bra C; @%p0 mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster; bar.sync 0;
+              @!%p2 bra F; @%p0 mbarrier.arrive.expect_tx.shared.b64 %rd9, [bar], 128;
+              @%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 128, [bar]; bra E;
+              F: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra F;
+              fence.acq_rel.gpu; setp.eq.u32 %p5, %r0, 32; @%p5 st.relaxed.gpu.global.u32 [%rd0], 1; bra E;
+              C: ld.acquire.gpu.global.u32 %r9, [%rd0]; setp.eq.u32 %p4, %r9, 0; @%p4 bra C;
+              @%p0 st.global.u32 [%rd1], 9; E:",
+    ),
+    pair(
+        "a flag that is not the one that was set",
+        SharedRace,
+        96,
+        "@%p0 st.shared.v2.u32 [s+8192], {0, 0}; @%p0 st.shared.u32 [s], 0; bar.sync 0; @!%p2 bra N;
+              @%p0 st.shared.u32 [s], 7; // HERE
+              membar.cta; @%p0 st.volatile.shared.u32 [s+8192], 1; bra E;
+              N: setp.lt.u32 %p5, %r0, 64; @!%p5 bra M;
+              W: ld.volatile.shared.u32 %r9, [s+8196]; setp.eq.u32 %p4, %r9, 0; @%p4 bra W; membar.cta;
+              ld.shared.u32 %r10, [s]; // HERE
+              bra E; M: membar.cta; setp.eq.u32 %p6, %r0, 64; @%p6 st.volatile.shared.u32 [s+8196], 1; E:",
+        "@%p0 st.shared.v2.u32 [s+8192], {0, 0}; @%p0 st.shared.u32 [s], 0; bar.sync 0; @!%p2 bra N;
+              @%p0 st.shared.u32 [s], 7; membar.cta; @%p0 st.volatile.shared.u32 [s+8192], 1; bra E;
+              N: setp.lt.u32 %p5, %r0, 64; @!%p5 bra M;
+              W: ld.volatile.shared.v2.u32 {%r9, %r11}, [s+8192]; setp.eq.u32 %p4, %r9, 0; @%p4 bra W; membar.cta;
+              ld.shared.u32 %r10, [s];
+              bra E; M: membar.cta; setp.eq.u32 %p6, %r0, 64; @%p6 st.volatile.shared.u32 [s+8196], 1; E:",
+    ),
 ];

@@ -148,4 +148,48 @@ pub(super) const PAIRS: &[Pair] = &[
              barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; ld.global.u32 %r10, [%rd5];",
         )
     },
+    pair(
+        "a bulk store that another warp reads",
+        GlobalRace,
+        64,
+        "st.shared.u32 [%r2], %r0; fence.proxy.async.shared::cta; bar.sync 0; @!%p2 bra N; @!%p0 bra E;
+         cp.async.bulk.global.shared::cta.bulk_group [%rd0], [s], 128; // HERE
+         cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; bra E;
+         N: ld.global.u32 %r9, [%rd3+-128]; // HERE
+         E:",
+        "st.shared.u32 [%r2], %r0; fence.proxy.async.shared::cta; bar.sync 0; @!%p0 bra N;
+         cp.async.bulk.global.shared::cta.bulk_group [%rd0], [s], 128;
+         cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+         N: bar.sync 0; @!%p2 ld.global.u32 %r9, [%rd3+-128];",
+    ),
+    pair(
+        "a warp that overwrites what a bulk copy still reads",
+        GlobalRace,
+        64,
+        "@%p0 mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster; bar.sync 0; @!%p2 bra N;
+         @%p0 mbarrier.arrive.expect_tx.shared.b64 %rd9, [bar], 128;
+         @%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 128, [bar]; // HERE
+         W: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra W; bra E;
+         N: st.global.u32 [%rd4+-128], %r0; // HERE
+         E:",
+        "@%p0 mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster; bar.sync 0; @!%p2 bra N;
+         @%p0 mbarrier.arrive.expect_tx.shared.b64 %rd9, [bar], 128;
+         @%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 128, [bar]; bra E;
+         N: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra N;
+         st.global.u32 [%rd4+-128], %r0; E:",
+    ),
+    pair(
+        "a thread that overwrites what its own bulk copy still reads",
+        GlobalRace,
+        2,
+        "@!%p0 bra E; mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster;
+         mbarrier.arrive.expect_tx.shared.b64 %rd9, [bar], 128;
+         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 128, [bar]; // HERE
+         st.global.u32 [%rd1], %r0; // HERE
+         W: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra W; E:",
+        "@!%p0 bra E; mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster; st.global.u32 [%rd1], %r0;
+         mbarrier.arrive.expect_tx.shared.b64 %rd9, [bar], 128;
+         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 128, [bar];
+         W: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra W; st.global.u32 [%rd1], %r0; E:",
+    ),
 ];
