@@ -45,7 +45,8 @@ pub(super) const fn keeps_weights_in_shared_memory(tiling: RowTiling, bytes: u32
 
 /// Returns whether threads move weights in shared memory to where they use them, in all rows of a block, and fill the rest with 0.
 const fn are_arranged(tiling: RowTiling) -> bool {
-    tiling.unaligned || tiling.turns == u32::MAX
+    // In a cluster, whose rows are aligned, each thread has copied what it uses.
+    tiling.unaligned || tiling.turns == u32::MAX && tiling.cluster == 1
 }
 
 /// Returns whether threads keep weights of elements of `bytes` bytes in registers, for rows that a block processes one after the other.

@@ -153,7 +153,7 @@ fn fastest(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32])
     let narrow = |elements, together| tiling.narrow(sizes, elements, together).copied_ahead(1);
     match (function, bytes, groups) {
         (_, _, ..=64) => tiling,
-        (_, 4, ..=2048) if are_copied => {
+        (_, 4, ..=2049) if are_copied => {
             let narrow = narrow(16, 288);
             RowTiling { resident: narrow.resident.min(4), ..narrow }
         }
@@ -163,9 +163,9 @@ fn fastest(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32])
         (_, 2, ..=256) if are_copied => narrow(16, 512),
         (NormFunction::Rms, 2, 129..=256) => tiling.in_registers(groups, 4, 256).copied_ahead(1),
         (NormFunction::Layer, 2, 257..=768) if are_copied => narrow(24, 384),
-        (NormFunction::Layer, 2, 769..=1024) if are_copied => narrow(32, 256),
-        (NormFunction::Rms, 2, 769..=1024) if are_copied => narrow(16, 512),
-        (_, 2, 1025..=2112) if are_copied => narrow(24, 1),
+        (NormFunction::Layer, 2, 769..=1025) if are_copied => narrow(32, 256),
+        (NormFunction::Rms, 2, 769..=1025) if are_copied => narrow(16, 512),
+        (_, 2, 1026..=2112) if are_copied => narrow(24, 1),
         _ => tiling,
     }
 }
