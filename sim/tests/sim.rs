@@ -14,6 +14,7 @@ mod sim {
     mod faults;
     mod footprint;
     mod forms;
+    mod functions;
     mod heap;
     mod im2col;
     mod initializers;

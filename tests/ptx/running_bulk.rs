@@ -217,6 +217,10 @@ fn maps_that_do_not_fit_are_refused_before_the_launch() {
         message(TensorBox::new([32, 16], [32, 8]).strides([])),
         "kernel `boxes`: parameter `x`: expected 1 strides for 2 dimensions, found 0"
     );
+    assert_eq!(
+        message(TensorBox { element_strides: vec![2, 1], ..TensorBox::new([32, 16], [32, 8]) }),
+        "kernel `boxes`: parameter `x`: expected an element stride of 1 along dimension 0, found 2"
+    );
     assert!(matches!(refused(TensorBox::new([30, 16], [30, 8])), RunError::TensorMap { .. }));
     assert!(matches!(
         refused(TensorBox::new([1 << 62, 1 << 62], [32, 8])),
@@ -236,6 +240,13 @@ fn wrong_copies_are_refused() {
             tile.in_cluster().copy_bulk_shared(tile, 24, k.mbarriers(1).in_block(0));
         }),
         "bulk copy: expected a size known to be a multiple of 16 bytes, found one of 24"
+    );
+    assert_eq!(
+        refused(&|k, _| {
+            let tile = k.shared_aligned::<u32>(64, 128);
+            tile.in_cluster().copy_bulk_shared(tile, 1 << 20, k.mbarriers(1).in_block(0));
+        }),
+        "bulk copy: expected at most 1048560 bytes, found 1048576"
     );
     assert_eq!(
         refused(&|k, _| {

@@ -24,12 +24,11 @@ int main() {
     HOLDS(counter == 8);
 
     OK(cudaDeviceReset());
-    OK(cudaSetDevice(1));
-    HOLDS(on_device() == 6);
-    OK(cudaSetDevice(0));
     HOLDS(on_device() == 7);
     count<<<1, 1>>>();
     OK(cudaDeviceSynchronize());
     HOLDS(counter == 10);
+    OK(cudaSetDevice(1));
+    HOLDS(on_device() == 6);
     std::puts("done");
 }
