@@ -236,11 +236,11 @@ static inline warpwright_result warpwright_encode(
  * y = softmax(scale·x) along rows: x m×n (bf16), y m×n (bf16)
  */
 #define SOFTMAX_BF16_2041_BY1_NAME "softmax_bf16_2041_by1"
-#define SOFTMAX_BF16_2041_BY1_BLOCK_X 64u
+#define SOFTMAX_BF16_2041_BY1_BLOCK_X 32u
 #define SOFTMAX_BF16_2041_BY1_BLOCK_Y 1u
 #define SOFTMAX_BF16_2041_BY1_BLOCK_Z 1u
 #define SOFTMAX_BF16_2041_BY1_N_AT_MOST 2041u
-#define SOFTMAX_BF16_2041_BY1_STATIC_SHARED_BYTES 8208u
+#define SOFTMAX_BF16_2041_BY1_STATIC_SHARED_BYTES 0u
 #define SOFTMAX_BF16_2041_BY1_DYNAMIC_SHARED_BYTES 0u
 
 /* Buffers that the kernel writes must not overlap other buffers. */
@@ -278,15 +278,15 @@ static inline uint64_t softmax_bf16_2041_by1_y_bytes(const softmax_bf16_2041_by1
     return bytes;
 }
 
-/* The number of blocks in x, y and z on a device with this number of multiprocessors. */
-static inline void softmax_bf16_2041_by1_grid(const softmax_bf16_2041_by1_args *args, uint32_t multiprocessors, uint64_t grid[3]) {
-    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 32), 8), warpwright_mul(warpwright_ceil_div(warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_round_down(warpwright_mul(warpwright_round_down(multiprocessors, 1), 10), 8)), 8), 8));
+/* The number of blocks in x, y and z. */
+static inline void softmax_bf16_2041_by1_grid(const softmax_bf16_2041_by1_args *args, uint64_t grid[3]) {
+    grid[0] = warpwright_mul(warpwright_ceil_div(args->m, 1), 1);
     grid[1] = 1;
     grid[2] = 1;
 }
 
 /* Describes the first violated requirement of the arguments; NULL if they are valid. */
-static inline const char *softmax_bf16_2041_by1_check(const softmax_bf16_2041_by1_args *args, uint32_t multiprocessors) {
+static inline const char *softmax_bf16_2041_by1_check(const softmax_bf16_2041_by1_args *args) {
     if (args->x.address % 16 != 0) return "x: expected an address that is a multiple of 16";
     if (args->y.address % 16 != 0) return "y: expected an address that is a multiple of 16";
     if (args->n > 2041u) return "n: expected at most 2041";
@@ -306,7 +306,7 @@ static inline const char *softmax_bf16_2041_by1_check(const softmax_bf16_2041_by
         return "x, y: expected buffers that do not overlap";
     {
         uint64_t grid[3];
-        softmax_bf16_2041_by1_grid(args, multiprocessors, grid);
+        softmax_bf16_2041_by1_grid(args, grid);
         if (grid[0] > 2147483647u || grid[1] > 65535u || grid[2] > 65535u) return "grid: expected at most 2147483647 x 65535 x 65535 blocks";
     }
     return NULL;
@@ -314,7 +314,7 @@ static inline const char *softmax_bf16_2041_by1_check(const softmax_bf16_2041_by
 
 /* Call once after cuModuleGetFunction: sets the kernel's dynamic shared memory limit. */
 static inline warpwright_result softmax_bf16_2041_by1_prepare(
-    const warpwright_extended_driver *driver, struct CUfunc_st *function) {
+    const warpwright_driver *driver, struct CUfunc_st *function) {
     (void)driver;
     (void)function;
     return (warpwright_result)0;
@@ -323,19 +323,15 @@ static inline warpwright_result softmax_bf16_2041_by1_prepare(
 /* Launches the kernel asynchronously.
  * Returns CUDA_ERROR_INVALID_VALUE if softmax_bf16_2041_by1_check rejects the arguments. An empty grid launches nothing and succeeds. */
 static inline warpwright_result softmax_bf16_2041_by1_launch(
-    const warpwright_extended_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,
+    const warpwright_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,
     const softmax_bf16_2041_by1_args *args) {
     softmax_bf16_2041_by1_args copy = *args;
     void *parameters[] = {&copy.x.address, &copy.ldx, &copy.y.address, &copy.ldy, &copy.m, &copy.n, &copy.scale};
     uint64_t grid[3];
-    uint32_t multiprocessors;
-    warpwright_result result;
-    result = warpwright_multiprocessors(driver, &multiprocessors);
-    if (result != (warpwright_result)0) return result;
-    if (softmax_bf16_2041_by1_check(args, multiprocessors) != NULL) return (warpwright_result)1;
-    softmax_bf16_2041_by1_grid(args, multiprocessors, grid);
+    if (softmax_bf16_2041_by1_check(args) != NULL) return (warpwright_result)1;
+    softmax_bf16_2041_by1_grid(args, grid);
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return (warpwright_result)0;
-    return driver->basic.launch_kernel(
+    return driver->launch_kernel(
         function, (unsigned int)grid[0], (unsigned int)grid[1], (unsigned int)grid[2],
         SOFTMAX_BF16_2041_BY1_BLOCK_X, SOFTMAX_BF16_2041_BY1_BLOCK_Y, SOFTMAX_BF16_2041_BY1_BLOCK_Z,
         SOFTMAX_BF16_2041_BY1_DYNAMIC_SHARED_BYTES, stream, parameters, NULL);
@@ -450,30 +446,30 @@ static inline warpwright_result softmax_bf16_5113_by1_launch(
         SOFTMAX_BF16_5113_BY1_DYNAMIC_SHARED_BYTES, stream, parameters, NULL);
 }
 
-/* Kernel softmax_bf16_18425_by1
+/* Kernel softmax_bf16_16889_by1
  * y = softmax(scale·x) along rows: x m×n (bf16), y m×n (bf16)
  */
-#define SOFTMAX_BF16_18425_BY1_NAME "softmax_bf16_18425_by1"
-#define SOFTMAX_BF16_18425_BY1_BLOCK_X 288u
-#define SOFTMAX_BF16_18425_BY1_BLOCK_Y 1u
-#define SOFTMAX_BF16_18425_BY1_BLOCK_Z 1u
-#define SOFTMAX_BF16_18425_BY1_N_AT_MOST 18425u
-#define SOFTMAX_BF16_18425_BY1_STATIC_SHARED_BYTES 0u
-#define SOFTMAX_BF16_18425_BY1_DYNAMIC_SHARED_BYTES 73800u
+#define SOFTMAX_BF16_16889_BY1_NAME "softmax_bf16_16889_by1"
+#define SOFTMAX_BF16_16889_BY1_BLOCK_X 704u
+#define SOFTMAX_BF16_16889_BY1_BLOCK_Y 1u
+#define SOFTMAX_BF16_16889_BY1_BLOCK_Z 1u
+#define SOFTMAX_BF16_16889_BY1_N_AT_MOST 16889u
+#define SOFTMAX_BF16_16889_BY1_STATIC_SHARED_BYTES 176u
+#define SOFTMAX_BF16_16889_BY1_DYNAMIC_SHARED_BYTES 0u
 
 /* Buffers that the kernel writes must not overlap other buffers. */
-typedef struct softmax_bf16_18425_by1_args {
+typedef struct softmax_bf16_16889_by1_args {
     warpwright_buffer x; /* bf16, read; address: a multiple of 16 */
     uint32_t ldx;
     warpwright_buffer y; /* bf16, written; address: a multiple of 16 */
     uint32_t ldy;
     uint32_t m;
-    uint32_t n; /* at most 18425 */
+    uint32_t n; /* at most 16889 */
     float scale;
-} softmax_bf16_18425_by1_args;
+} softmax_bf16_16889_by1_args;
 
 /* Minimum length of buffer `x` in bytes; UINT64_MAX if it does not fit in 64 bits. */
-static inline uint64_t softmax_bf16_18425_by1_x_bytes(const softmax_bf16_18425_by1_args *args) {
+static inline uint64_t softmax_bf16_16889_by1_x_bytes(const softmax_bf16_16889_by1_args *args) {
     uint64_t size[2], stride[2], extent, bytes = 0;
     size[0] = args->m;
     stride[0] = args->ldx;
@@ -485,7 +481,7 @@ static inline uint64_t softmax_bf16_18425_by1_x_bytes(const softmax_bf16_18425_b
 }
 
 /* Minimum length of buffer `y` in bytes; UINT64_MAX if it does not fit in 64 bits. */
-static inline uint64_t softmax_bf16_18425_by1_y_bytes(const softmax_bf16_18425_by1_args *args) {
+static inline uint64_t softmax_bf16_16889_by1_y_bytes(const softmax_bf16_16889_by1_args *args) {
     uint64_t size[2], stride[2], extent, bytes = 0;
     size[0] = args->m;
     stride[0] = args->ldy;
@@ -496,66 +492,63 @@ static inline uint64_t softmax_bf16_18425_by1_y_bytes(const softmax_bf16_18425_b
     return bytes;
 }
 
-/* The number of blocks in x, y and z on a device with this number of multiprocessors. */
-static inline void softmax_bf16_18425_by1_grid(const softmax_bf16_18425_by1_args *args, uint32_t multiprocessors, uint64_t grid[3]) {
-    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 32), 8), warpwright_mul(warpwright_ceil_div(warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_round_down(warpwright_mul(warpwright_round_down(multiprocessors, 1), 2), 8)), 8), 8));
+/* The number of blocks in x, y and z. */
+static inline void softmax_bf16_16889_by1_grid(const softmax_bf16_16889_by1_args *args, uint64_t grid[3]) {
+    grid[0] = warpwright_mul(warpwright_ceil_div(args->m, 1), 1);
     grid[1] = 1;
     grid[2] = 1;
 }
 
 /* Describes the first violated requirement of the arguments; NULL if they are valid. */
-static inline const char *softmax_bf16_18425_by1_check(const softmax_bf16_18425_by1_args *args, uint32_t multiprocessors) {
+static inline const char *softmax_bf16_16889_by1_check(const softmax_bf16_16889_by1_args *args) {
     if (args->x.address % 16 != 0) return "x: expected an address that is a multiple of 16";
     if (args->y.address % 16 != 0) return "y: expected an address that is a multiple of 16";
-    if (args->n > 18425u) return "n: expected at most 18425";
+    if (args->n > 16889u) return "n: expected at most 16889";
     if (args->m > 4294901760ull)
         return "x: expected at most 4294901760 coordinates along a mode";
     if (args->n > 4294901760ull)
         return "x: expected at most 4294901760 coordinates along a mode";
-    if (args->x.bytes < softmax_bf16_18425_by1_x_bytes(args))
-        return "x: expected a buffer of at least softmax_bf16_18425_by1_x_bytes(args) bytes";
+    if (args->x.bytes < softmax_bf16_16889_by1_x_bytes(args))
+        return "x: expected a buffer of at least softmax_bf16_16889_by1_x_bytes(args) bytes";
     if (args->m > 4294901760ull)
         return "y: expected at most 4294901760 coordinates along a mode";
     if (args->n > 4294901760ull)
         return "y: expected at most 4294901760 coordinates along a mode";
-    if (args->y.bytes < softmax_bf16_18425_by1_y_bytes(args))
-        return "y: expected a buffer of at least softmax_bf16_18425_by1_y_bytes(args) bytes";
+    if (args->y.bytes < softmax_bf16_16889_by1_y_bytes(args))
+        return "y: expected a buffer of at least softmax_bf16_16889_by1_y_bytes(args) bytes";
     if (warpwright_overlap(args->x, args->y))
         return "x, y: expected buffers that do not overlap";
     {
         uint64_t grid[3];
-        softmax_bf16_18425_by1_grid(args, multiprocessors, grid);
+        softmax_bf16_16889_by1_grid(args, grid);
         if (grid[0] > 2147483647u || grid[1] > 65535u || grid[2] > 65535u) return "grid: expected at most 2147483647 x 65535 x 65535 blocks";
     }
     return NULL;
 }
 
 /* Call once after cuModuleGetFunction: sets the kernel's dynamic shared memory limit. */
-static inline warpwright_result softmax_bf16_18425_by1_prepare(
-    const warpwright_extended_driver *driver, struct CUfunc_st *function) {
-    /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
-    return driver->basic.func_set_attribute(function, (warpwright_attribute)8, (int)SOFTMAX_BF16_18425_BY1_DYNAMIC_SHARED_BYTES);
+static inline warpwright_result softmax_bf16_16889_by1_prepare(
+    const warpwright_driver *driver, struct CUfunc_st *function) {
+    (void)driver;
+    (void)function;
+    return (warpwright_result)0;
 }
 
 /* Launches the kernel asynchronously.
- * Returns CUDA_ERROR_INVALID_VALUE if softmax_bf16_18425_by1_check rejects the arguments. An empty grid launches nothing and succeeds. */
-static inline warpwright_result softmax_bf16_18425_by1_launch(
-    const warpwright_extended_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,
-    const softmax_bf16_18425_by1_args *args) {
-    softmax_bf16_18425_by1_args copy = *args;
+ * Returns CUDA_ERROR_INVALID_VALUE if softmax_bf16_16889_by1_check rejects the arguments. An empty grid launches nothing and succeeds. */
+static inline warpwright_result softmax_bf16_16889_by1_launch(
+    const warpwright_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,
+    const softmax_bf16_16889_by1_args *args) {
+    softmax_bf16_16889_by1_args copy = *args;
     void *parameters[] = {&copy.x.address, &copy.ldx, &copy.y.address, &copy.ldy, &copy.m, &copy.n, &copy.scale};
     uint64_t grid[3];
-    uint32_t multiprocessors;
-    warpwright_result result;
-    result = warpwright_multiprocessors(driver, &multiprocessors);
-    if (result != (warpwright_result)0) return result;
-    if (softmax_bf16_18425_by1_check(args, multiprocessors) != NULL) return (warpwright_result)1;
-    softmax_bf16_18425_by1_grid(args, multiprocessors, grid);
+    if (softmax_bf16_16889_by1_check(args) != NULL) return (warpwright_result)1;
+    softmax_bf16_16889_by1_grid(args, grid);
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return (warpwright_result)0;
-    return driver->basic.launch_kernel(
+    return driver->launch_kernel(
         function, (unsigned int)grid[0], (unsigned int)grid[1], (unsigned int)grid[2],
-        SOFTMAX_BF16_18425_BY1_BLOCK_X, SOFTMAX_BF16_18425_BY1_BLOCK_Y, SOFTMAX_BF16_18425_BY1_BLOCK_Z,
-        SOFTMAX_BF16_18425_BY1_DYNAMIC_SHARED_BYTES, stream, parameters, NULL);
+        SOFTMAX_BF16_16889_BY1_BLOCK_X, SOFTMAX_BF16_16889_BY1_BLOCK_Y, SOFTMAX_BF16_16889_BY1_BLOCK_Z,
+        SOFTMAX_BF16_16889_BY1_DYNAMIC_SHARED_BYTES, stream, parameters, NULL);
 }
 
 /* Kernel softmax_bf16_1024_by8
