@@ -84,6 +84,7 @@ fn alignments_of_pointers_do_not_leave_the_branch_that_proves_them() {
         run(32, 1, move |k, _, _| {
             let (shared, i) = (k.shared::<u32>(64), k.tid_x());
             shared.at(i).store(1);
+            k.warp().sync();
             let mut escaped = None;
             k.if_(i.eq(8), || {
                 escaped = Some(shared.at(i));
