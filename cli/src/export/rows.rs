@@ -37,9 +37,12 @@ where
     f32: Convert<T>,
 {
     let target = module.target();
-    add(module, T::SIZE, divisor, &RowTiling::for_copied_rows, |tiling| {
-        Softmax { tiling, log }.kernel::<T, T>(target)
-    })
+    add(module, T::SIZE, divisor, &softmax_tiling, |tiling| Softmax { tiling, log }.kernel::<T, T>(target))
+}
+
+/// Returns the tiling that is chosen for softmax.
+fn softmax_tiling(target: Target, bytes: u32, sizes: &[u32]) -> RowTiling {
+    Softmax::for_rows(target, bytes, sizes).tiling
 }
 
 /// Adds softmax with a causal mask, and its logarithm.
@@ -49,7 +52,7 @@ where
 {
     let target = module.target();
     [false, true].into_iter().try_for_each(|log| {
-        add(module, T::SIZE, divisor, &RowTiling::for_copied_rows, |tiling| {
+        add(module, T::SIZE, divisor, &softmax_tiling, |tiling| {
             Softmax { tiling, log }.causal_kernel::<T, T>(target)
         })
     })
