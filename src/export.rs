@@ -114,7 +114,8 @@ impl Export {
     ///
     /// # Errors
     /// Returns [`ExportError::BadName`] if `name` is not a C identifier, [`ExportError::MacroClash`] for kernels whose macros
-    /// have the same names, such as kernels whose names differ only in case, and [`ExportError::NameClash`] for kernels such as `a` with a buffer `b_c` and `a_b` with a buffer `c`.
+    /// have the same names, such as kernels whose names differ only in case, and [`ExportError::NameClash`] for kernels such as `a` with a
+    /// buffer `b_c` and `a_b` with a buffer `c`.
     pub fn module(module: &Module, name: &str) -> Result<Self, ExportError> {
         if !c_name::is_identifier(name) {
             return Err(ExportError::BadName { name: name.to_string() });

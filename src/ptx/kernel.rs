@@ -308,7 +308,8 @@ impl<'k> Builder<'k> {
     }
 
     /// Declares the minimum number of resident blocks per multiprocessor, `.minnctapersm`. ptxas limits the number of registers
-    /// accordingly. A number from 1 to 32. The declaration is effective only together with [`block`](Self::block) or [`max_block`](Self::max_block).
+    /// accordingly. A number from 1 to 32. The declaration is effective only together with [`block`](Self::block) or
+    /// [`max_block`](Self::max_block).
     ///
     /// A kernel with [roles](Self::specialize) has one resident block; the builder rejects other numbers in it.
     #[doc(alias = ".minnctapersm")]
@@ -322,8 +323,8 @@ impl<'k> Builder<'k> {
         self.check_before_roles("min_blocks", before, blocks);
     }
 
-    /// Declares the maximum number of 32-bit registers per thread, from 24 to 255: `.maxnreg`. The declaration must precede [roles](Self::specialize),
-    /// which share the registers.
+    /// Declares the maximum number of 32-bit registers per thread, from 24 to 255: `.maxnreg`. The declaration must precede
+    /// [roles](Self::specialize), which share the registers.
     #[doc(alias = ".maxnreg")]
     #[track_caller]
     pub fn max_registers(self, registers: u32) {

@@ -5,7 +5,7 @@ use std::f32::consts::LOG2_E;
 use super::{
     RowTiling,
     exponent::{Exponent, Total},
-    tiling::{Line, Row, aligned_elements, same_or},
+    tiling::{Line, Row, same_or},
 };
 use crate::{
     ptx::{BuildError, Builder, Features, In, Kernel, Out, Readable, Target, Val, Writable},
@@ -198,7 +198,7 @@ impl Softmax {
 /// Returns the tiling with which softmax is fastest on an H200, given the one of [`RowTiling::for_copied_rows`].
 fn fastest(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let (groups, clusters) = (tiling.groups(sizes), target.features().contains(Features::HOPPER));
-    let is_even = tiling.adjacent == 8 && aligned_elements(sizes) > 1;
+    let is_even = tiling.has_even_halves(sizes);
     match (tiling.unaligned, bytes) {
         (false, ..4) if clusters && (4097..=8192).contains(&groups) => {
             RowTiling { cluster: 2, resident: 3, ..tiling.copied(groups.div_ceil(2), 8, 1, 1) }

@@ -82,15 +82,6 @@ fn counted<'k>(k: Builder<'k>, arrivals: Val<'k, u32>) -> Val<'k, u32> {
     arrivals
 }
 
-/// Returns a parity; rejects a constant that is none.
-#[track_caller]
-fn parity_of<'k>(k: Builder<'k>, parity: Val<'k, u32>) -> Val<'k, u32> {
-    if let Some(found) = parity.as_constant().filter(|&found| found > 1) {
-        k.refuse(format!("mbarrier: expected a parity of 0 or 1, found {found}"));
-    }
-    parity
-}
-
 impl<'k> Builder<'k> {
     /// Allocates `count` adjacent barriers in shared memory and returns the first; [`Mbarrier::at`] returns the others. A thread must
     /// [`init`](Mbarrier::init) each barrier before any thread uses it.
@@ -244,6 +235,20 @@ impl<'k> Mbarrier<'k> {
         k.result(format_args!("mbarrier.{operation}{order}{scope}.shared.b64"), &operands)
     }
 
+    /// Polls a phase by its parity; rejects a constant that is none.
+    #[track_caller]
+    fn poll_parity(
+        self,
+        operation: &str,
+        parity: Val<'k, u32>,
+        limit: Option<Val<'k, u32>>,
+    ) -> Val<'k, bool> {
+        if let Some(found) = parity.as_constant().filter(|&found| found > 1) {
+            self.at.kernel().refuse(format!("mbarrier: expected a parity of 0 or 1, found {found}"));
+        }
+        self.poll(operation, parity, limit)
+    }
+
     /// Returns whether the phase of `state`, the result of an arrival, is complete.
     #[doc(alias = "mbarrier.test_wait")]
     #[track_caller]
@@ -255,7 +260,7 @@ impl<'k> Mbarrier<'k> {
     #[doc(alias = "mbarrier.test_wait.parity")]
     #[track_caller]
     pub fn test_wait_parity(self, parity: impl Into<Val<'k, u32>>) -> Val<'k, bool> {
-        self.poll("test_wait.parity", parity_of(self.at.kernel(), parity.into()), None)
+        self.poll_parity("test_wait.parity", parity.into(), None)
     }
 
     /// Suspends the thread until the phase of `state` is complete or a system-dependent time has passed, and returns whether the phase is
@@ -277,7 +282,7 @@ impl<'k> Mbarrier<'k> {
     #[doc(alias = "mbarrier.try_wait.parity")]
     #[track_caller]
     pub fn try_wait_parity(self, parity: impl Into<Val<'k, u32>>) -> Val<'k, bool> {
-        self.poll("try_wait.parity", parity_of(self.at.kernel(), parity.into()), None)
+        self.poll_parity("try_wait.parity", parity.into(), None)
     }
 
     /// Waits as [`try_wait_parity`](Self::try_wait_parity) does, but with a time limit of about `nanoseconds`. Requires sm_90 or later.
@@ -287,18 +292,18 @@ impl<'k> Mbarrier<'k> {
         parity: impl Into<Val<'k, u32>>,
         nanoseconds: impl Into<Val<'k, u32>>,
     ) -> Val<'k, bool> {
-        self.poll("try_wait.parity", parity_of(self.at.kernel(), parity.into()), Some(nanoseconds.into()))
+        self.poll_parity("try_wait.parity", parity.into(), Some(nanoseconds.into()))
     }
 
     /// Waits until the phase with the given parity is complete. Emits a loop of `try_wait`, or of `test_wait` on targets older than sm_90.
     #[doc(alias = "mbarrier.try_wait")]
     #[track_caller]
     pub fn wait(self, parity: impl Into<Val<'k, u32>>) {
-        let (k, parity) = (self.at.kernel(), parity_of(self.at.kernel(), parity.into()));
+        let (k, parity) = (self.at.kernel(), parity.into());
         let suspends = k.target().features().contains(Features::HOPPER);
         let operation = if suspends { "try_wait.parity" } else { "test_wait.parity" };
         let _located = k.locate(Location::caller());
-        k.loop_(|l| l.break_if(self.poll(operation, parity, None)));
+        k.loop_(|l| l.break_if(self.poll_parity(operation, parity, None)));
     }
 }
 

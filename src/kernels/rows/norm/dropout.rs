@@ -23,11 +23,11 @@ impl Norm {
     /// rows that would require too many registers are divided among more blocks of a cluster or read in parts.
     #[must_use]
     pub fn for_dropout_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        let norm = Self::for_residual_rows(function, target, bytes, sizes);
-        // Masks take registers, of which fewer blocks have more.
-        let is_full = norm.tiling.ahead == 0 && norm.tiling.threads > 32;
-        let resident = if is_full { norm.tiling.resident.min(1) } else { norm.tiling.resident };
-        let norm = Self { tiling: RowTiling { resident, ..norm.tiling }, ..norm };
+        let mut norm = Self::for_residual_rows(function, target, bytes, sizes);
+        if norm.tiling.ahead == 0 && norm.tiling.threads > 32 {
+            // Masks take registers, of which fewer blocks have more.
+            norm.tiling.resident = norm.tiling.resident.min(1);
+        }
         let RowTiling { threads, cluster, adjacent, stripes, streamed, unaligned, ahead, .. } = norm.tiling;
         if streamed || threads < 1024 || adjacent * stripes <= MOST_HELD {
             return norm;

@@ -56,7 +56,7 @@ fn unaligned_words(function: NormFunction, tiling: RowTiling, sizes: &[u32]) -> 
 
 /// Returns the tiling for rows of 16-bit elements, or narrower ones, that begin at any element.
 fn unaligned_halves(function: NormFunction, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
-    let (groups, is_even) = (tiling.groups(sizes), tiling.adjacent == 8 && aligned_elements(sizes) > 1);
+    let (groups, is_even) = (tiling.groups(sizes), tiling.has_even_halves(sizes));
     match (function, groups) {
         (_, ..=32) => tiling,
         (NormFunction::Rms, ..=256) if is_even => tiling.narrow(sizes, 16, 1024),
@@ -115,7 +115,7 @@ fn aligned_residual(function: NormFunction, target: Target, tiling: RowTiling, s
 /// Returns the tiling for residual sums of rows that begin at any element.
 fn unaligned_residual(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let (groups, is_layer) = (tiling.groups(sizes), function == NormFunction::Layer);
-    let is_even = tiling.adjacent == 8 && aligned_elements(sizes) > 1;
+    let is_even = tiling.has_even_halves(sizes);
     match groups {
         2049..=4608 if bytes == 4 => tiling.in_registers(groups, 6, if is_layer { 1 } else { 768 }),
         _ if bytes == 4 => with_two_inputs(function, bytes, tiling),

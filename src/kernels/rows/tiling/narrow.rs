@@ -25,6 +25,11 @@ impl RowTiling {
         Self { adjacent, unaligned: false, ..self }.in_registers(groups, elements / adjacent, together)
     }
 
+    /// Returns whether every row of 16-bit elements of the given `sizes` begins with a whole word.
+    pub(in crate::kernels::rows) fn has_even_halves(self, sizes: &[u32]) -> bool {
+        self.adjacent == 8 && aligned_elements(sizes) > 1
+    }
+
     /// Returns this tiling with the next row copied to shared memory, and `turns` rows for the same threads.
     pub(in crate::kernels::rows) fn copied_ahead(self, turns: u32) -> Self {
         Self { ahead: 2, turns, ..self }
