@@ -35,8 +35,10 @@ where
     const CALL: &str = "fft_convolution";
     let queue = on.into();
     let target = portable_target(CALL, queue)?;
-    let Some(divisor) = FftConvolution { size }.divisor() else {
-        return Err(refused(CALL, "transforms of 1024, 4096, 8192 or 16384 points", size));
+    let divisor = match size {
+        1024 => 32,
+        4096 | 8192 | 16384 => 64,
+        _ => return Err(refused(CALL, "transforms of 1024, 4096, 8192 or 16384 points", size)),
     };
     if length > size || !length.is_multiple_of(divisor) {
         let expected = format!("sequences of a multiple of {divisor} elements, at most {size}");

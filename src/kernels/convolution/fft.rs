@@ -50,15 +50,6 @@ impl FftConvolution {
         }
     }
 
-    /// Returns the number that must divide the length of sequences; `None` if transforms of this length are not supported.
-    pub(crate) const fn divisor(self) -> Option<u32> {
-        match self.size {
-            1024 => Some(32),
-            4096 | 8192 | 16384 => Some(64),
-            _ => None,
-        }
-    }
-
     /// Builds the kernel. Its name contains the element type and the length of the transforms, as in `fft_convolution_bf16_4096`.
     ///
     /// # Errors
