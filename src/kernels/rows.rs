@@ -8,6 +8,7 @@ mod columns;
 mod cross_entropy;
 mod dropout;
 mod embedding;
+mod exchange;
 mod exponent;
 mod extremum;
 mod norm;

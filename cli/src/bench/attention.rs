@@ -239,8 +239,9 @@ fn backward_kernels(sizes: Sizes, multiprocessors: u32) -> Vec<(String, Attentio
     let dropout = sizes.dropout.is_some();
     let chosen = AttentionBackward::for_problem(&sizes.problem(Target::SM_90A, multiprocessors));
     let backward = AttentionBackward { dropout, ..chosen };
-    let deterministic = AttentionBackward { deterministic: true, ..backward };
-    vec![("warpwright".into(), backward), ("warpwright, deterministic".into(), deterministic)]
+    let other = AttentionBackward { deterministic: !backward.deterministic, ..backward };
+    let of_other = if other.deterministic { "warpwright, deterministic" } else { "warpwright, atomic" };
+    vec![("warpwright".into(), backward), (of_other.into(), other)]
 }
 
 /// Returns the kernel that is chosen for a problem and, in a sweep, other kernels.

@@ -127,7 +127,14 @@ fn steps(problem: &AttentionProblem, step: u32, end: u32) -> u32 {
 }
 
 impl AttentionBackward {
-    /// Returns the kernels for a problem on sm_90a; its target is ignored. With a causal mask, the tiles of keys are processed in groups of
+    /// Returns whether kernels for this head size of Q and K are faster if they are deterministic: on an H200, the sums of dQ then take longer
+    /// than two more products.
+    pub(in crate::kernels) const fn is_faster_deterministic(head_size: u32) -> bool {
+        head_size > 128
+    }
+
+    /// Returns the kernels for a problem on sm_90a; its target is ignored. With head sizes greater than 128, they are deterministic, which is
+    /// faster. With a causal mask, the tiles of keys are processed in groups of
     /// KV heads whose queries, dO and sums fit in half of the L2 cache of an H100; the size of the groups is chosen to minimize the total
     /// time.
     #[must_use]
@@ -143,7 +150,8 @@ impl AttentionBackward {
             multiprocessors,
             ..
         } = *problem;
-        let backward = Self { value_size, ..Self::new(head_size, mask) };
+        let deterministic = Self::is_faster_deterministic(head_size);
+        let backward = Self { value_size, deterministic, ..Self::new(head_size, mask) };
         if !mask.is_causal() {
             return backward;
         }

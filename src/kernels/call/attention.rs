@@ -211,16 +211,16 @@ impl AttentionShape {
         let heads = self.batches as usize * self.heads as usize;
         let backward = AttentionBackward {
             value_size: self.value_size,
-            deterministic,
+            deterministic: deterministic || AttentionBackward::is_faster_deterministic(self.head_size),
             ..AttentionBackward::new(self.head_size, self.mask)
         };
         backward.workspace(heads, self.queries as usize)
     }
 }
 
-/// Computes the gradients of [`attention`] with respect to Q, K and V, in three launches of kernels that [`AttentionBackward::for_problem`]
-/// chooses. If `deterministic`, the results have the same bits in every run. The returned [`Called`] describes the kernel that computes dK
-/// and dV. Requires sm_90a.
+/// Computes the gradients of [`attention`] with respect to Q, K and V, in three launches of kernels that
+/// [`AttentionBackward::for_problem`] chooses. If `deterministic`, the results have the same bits in every run; with head sizes greater
+/// than 128, they always do. The returned [`Called`] describes the kernel that computes dK and dV. Requires sm_90a.
 ///
 /// # Errors
 /// Returns [`CallError`], for example if the head size of Q and V is not 32, 64, 96, 128, 192 or 256, and they are not 192 and 128. If the
@@ -247,10 +247,9 @@ where
     let (p, random) = of_weights(CALL, dropout)?;
     let Arguments { sizes, of_queries, of_keys, of_values, of_results, scale } = shape.arguments(CALL)?;
     let problem = (shape.problem(queue, Target::SM_90A), deterministic, dropout.is_some());
-    let pick = |(problem, deterministic, dropout): &(AttentionProblem, bool, bool)| AttentionBackward {
-        deterministic: *deterministic,
-        dropout: *dropout,
-        ..AttentionBackward::for_problem(problem)
+    let pick = |&(problem, deterministic, dropout): &(AttentionProblem, bool, bool)| {
+        let chosen = AttentionBackward::for_problem(&problem);
+        AttentionBackward { deterministic: deterministic || chosen.deterministic, dropout, ..chosen }
     };
 
     queue.launch::<_, _, AttentionRowsArgs<T>>(
@@ -268,7 +267,7 @@ where
         AttentionBackward::keys_kernel,
         (q, k, v, d_o, rows.as_read(), sums.reborrow(), dk, dv, sizes, strides, scale, p, random),
     )?;
-    if deterministic {
+    if pick(&problem).deterministic {
         let strides = [of_queries, of_keys, of_values, of_results, of_queries];
         let arguments = (q, k, v, d_o, rows.as_read(), dq, sizes, strides, scale, p, random);
         queue.launch::<_, _, AttentionQueriesArgs<T>>(

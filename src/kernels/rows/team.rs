@@ -1,20 +1,17 @@
 //! Reductions over the threads of a row: a part of a warp, a block, or a cluster.
 
-use std::cell::Cell;
+use std::rc::Rc;
 
-use super::tiling::RowTiling;
-use crate::ptx::{Builder, Val};
+use super::{exchange::Exchange, tiling::RowTiling};
+use crate::ptx::{Builder, Ptr, Shared, Val};
 
 /// The threads that process a row.
 #[derive(Clone)]
 pub(super) struct Team<'k> {
     k: Builder<'k>,
     tiling: RowTiling,
-    /// Whether the blocks of the cluster are known to have started, so that their shared memory exists.
-    started: Cell<bool>,
-    /// Whether reductions are repeated in a loop. Each reduction then begins as soon as all blocks of the cluster have reported that they
-    /// have read the results of the preceding one.
-    repeats: Cell<bool>,
+    /// If the threads belong to several blocks.
+    exchange: Option<Rc<Exchange<'k>>>,
 }
 
 /// Combines two partial results; the result must not depend on their order.
@@ -24,35 +21,23 @@ pub(super) type Combine<'f, 'k, const N: usize> =
 impl<'k> Team<'k> {
     #[track_caller]
     pub(super) fn new(k: Builder<'k>, tiling: RowTiling) -> Self {
-        if tiling.cluster > 1 {
-            k.this_cluster().arrive_relaxed();
-        }
-        Self { k, tiling, started: Cell::new(false), repeats: Cell::new(false) }
-    }
-
-    /// Waits until the blocks of the cluster have started.
-    #[track_caller]
-    fn wait_for_cluster(&self) {
-        if !self.started.replace(true) {
-            self.k.this_cluster().wait();
-        }
+        let exchange = (tiling.cluster > 1).then(|| Rc::new(Exchange::new(k, tiling)));
+        Self { k, tiling, exchange }
     }
 
     /// Begins a loop of reductions.
     #[track_caller]
     pub(super) fn begin_rounds(&self) {
-        if self.tiling.cluster > 1 {
-            self.wait_for_cluster();
-            self.k.this_cluster().arrive();
-            self.repeats.set(true);
+        if let Some(exchange) = &self.exchange {
+            exchange.begin_rounds();
         }
     }
 
     /// Ends a loop of reductions.
     #[track_caller]
     pub(super) fn end_rounds(&self) {
-        if self.repeats.replace(false) {
-            self.k.this_cluster().wait();
+        if let Some(exchange) = &self.exchange {
+            exchange.end_rounds();
         }
     }
 
@@ -75,8 +60,7 @@ impl<'k> Team<'k> {
     }
 
     /// Waits until all threads of the row that are in this block have read the results of earlier reductions, so that a loop may reuse their
-    /// memory. In a cluster, the next reduction waits for them. A warp only waits if its lanes load from shared memory what others have
-    /// copied there, after the last reduction.
+    /// memory. In a cluster, threads only read rows that they have copied themselves. A warp only waits if its lanes load from shared memory what others have copied there, after the last reduction.
     #[track_caller]
     pub(super) fn finish_round(&self) {
         let tiling = self.tiling;
@@ -89,8 +73,7 @@ impl<'k> Team<'k> {
 
     /// Combines the partial results of all threads. Every thread has the same result.
     ///
-    /// Lanes exchange by butterfly shuffles. The results of warps are exchanged through the shared memory of the block, or of all blocks
-    /// of the cluster, in which each warp stores its own.
+    /// Lanes exchange by butterfly shuffles, warps through shared memory.
     #[track_caller]
     pub(super) fn reduce<const N: usize>(
         &self,
@@ -98,45 +81,42 @@ impl<'k> Team<'k> {
         neutral: [f32; N],
         combine: Combine<'_, 'k, N>,
     ) -> [Val<'k, f32>; N] {
-        let (k, RowTiling { threads, cluster, .. }) = (self.k, self.tiling);
+        let RowTiling { threads, cluster, .. } = self.tiling;
         let of_warp = self.butterfly(own, threads.min(32), combine);
-        let warps = threads / 32;
-        let slots = warps * cluster;
+        let slots = threads / 32 * cluster;
         if slots <= 1 {
             return of_warp;
         }
-        let partials = k.shared::<f32>(slots * N as u32);
-        let (block, lane, warp) = (k.this_block(), k.lane().rank(), k.warp().rank());
-        let own = partials.at((block.rank() * warps + warp) * N as u32);
-        if cluster > 1 {
-            match self.repeats.get() {
-                true => k.this_cluster().wait(),
-                false => self.wait_for_cluster(),
-            }
-            k.when(lane.lt(cluster), || {
-                let there = own.in_block(lane);
-                of_warp.iter().zip(0u32..).for_each(|(&value, i)| there.at(i).store(value));
-            });
-            k.this_cluster().sync();
-        } else {
-            k.when(lane.eq(0), || {
-                of_warp.iter().zip(0u32..).for_each(|(&value, i)| own.at(i).store(value));
-            });
-            block.sync();
-        }
         // Every group of lanes reads all results.
         let lanes = slots.next_power_of_two().min(32);
-        let of_slot = |round: u32| -> [Val<'k, f32>; N] {
-            let slot = (lane % lanes) + round * lanes;
-            std::array::from_fn(|i| {
-                partials.at(slot * N as u32 + i as u32).when(slot.lt(slots)).load_or(neutral[i])
-            })
+        let lane = self.k.lane().rank();
+        let read = |partials: Ptr<'k, f32, Shared>| {
+            let of_slot = |round: u32| -> [Val<'k, f32>; N] {
+                let slot = (lane % lanes) + round * lanes;
+                std::array::from_fn(|i| {
+                    partials.at(slot * N as u32 + i as u32).when(slot.lt(slots)).load_or(neutral[i])
+                })
+            };
+            (1..slots.div_ceil(lanes)).fold(of_slot(0), |sum, round| combine(sum, of_slot(round)))
         };
-        let read = (1..slots.div_ceil(lanes)).fold(of_slot(0), |sum, round| combine(sum, of_slot(round)));
-        if self.repeats.get() {
-            k.this_cluster().arrive();
-        }
-        self.butterfly(read, lanes, combine)
+        let of_lane = match &self.exchange {
+            Some(exchange) => exchange.results_of_warps(of_warp, read),
+            None => read(self.results_of_warps(of_warp)),
+        };
+        self.butterfly(of_lane, lanes, combine)
+    }
+
+    /// Returns the results of all warps of the block, in order; `own` is that of this warp, and the same in all lanes.
+    #[track_caller]
+    fn results_of_warps<const N: usize>(&self, own: [Val<'k, f32>; N]) -> Ptr<'k, f32, Shared> {
+        let (k, block) = (self.k, self.k.this_block());
+        let results = k.shared::<f32>(self.tiling.threads / 32 * N as u32);
+        let (lane, of_warp) = (k.lane().rank(), results.at(k.warp().rank() * N as u32));
+        k.when(lane.eq(0), || {
+            own.iter().zip(0u32..).for_each(|(&value, i)| of_warp.at(i).store(value));
+        });
+        block.sync();
+        results
     }
 
     /// Combines the values of `lanes` lanes, a power of two.

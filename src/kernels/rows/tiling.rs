@@ -263,7 +263,13 @@ impl RowTiling {
         let least = if bytes < 4 { 160 } else { 320 };
         let few = || copied(24, 384, 384).filter(|tiling| held.unaligned && tiling.threads > least);
         let most = || copied(32, 512, 512).filter(|_| bytes < 4 && !held.unaligned);
-        let in_cluster = || (held.cluster > 1 && !held.unaligned).then_some(Self { ahead: 2, ..held });
+        let in_cluster = || {
+            let stripes = (if bytes < 4 { 32 } else { 16 } / held.adjacent).max(1);
+            let cluster = groups.div_ceil(512 * stripes).next_power_of_two();
+            let threads = groups.div_ceil(cluster * stripes).next_multiple_of(32);
+            let in_cluster = Self { threads, cluster, stripes, ahead: 2, ..held };
+            (held.cluster > 1 && !held.unaligned).then_some(in_cluster)
+        };
         let resident = if held.unaligned { 384 } else { 512 };
         let chosen = few().or_else(|| copied(16, resident, 640)).or_else(most).or_else(in_cluster);
         let Some(copied) = chosen else { return held };

@@ -1,0 +1,181 @@
+//! Exchange of partial results among the blocks of a cluster that process a row.
+
+use std::{array, cell::Cell};
+
+use super::tiling::RowTiling;
+use crate::ptx::{Builder, Mbarrier, MemoryScope, Ptr, Shared, SharedCluster, Val, Var};
+
+/// The index of the barrier for read results, after those for received ones.
+const EMPTY: u32 = 2;
+
+/// Shared memory to which the warps of a cluster send their partial results.
+///
+/// Results are sent by `st.async`, which signals their arrival at an `mbarrier` of the receiving block. All fences are restricted to shared
+/// memory. A barrier of the cluster would also wait until the stores of the preceding row and the copies of the next row, in global memory,
+/// are complete.
+pub(super) struct Exchange<'k> {
+    k: Builder<'k>,
+    tiling: RowTiling,
+    /// Two barriers, each of which completes a phase when the results of all warps have arrived.
+    full: Mbarrier<'k>,
+    /// Completes a phase when all warps have read the results of an exchange in a loop.
+    empty: Mbarrier<'k>,
+    /// Whether all barriers of the cluster are known to be initialized.
+    is_ready: Cell<bool>,
+    past: Cell<Past<'k>>,
+}
+
+/// The number of exchanges so far.
+#[derive(Clone, Copy)]
+enum Past<'k> {
+    Known(u32),
+    /// Its lowest bit, in a loop.
+    Parity(Var<'k, u32>),
+}
+
+impl<'k> Exchange<'k> {
+    /// Initializes the barriers of this block; other blocks of the cluster may start later.
+    #[track_caller]
+    pub(super) fn new(k: Builder<'k>, tiling: RowTiling) -> Self {
+        let full = k.mbarriers(EMPTY + 1).scope(MemoryScope::Cluster).relaxed();
+        let empty = full.at(EMPTY);
+        k.if_(k.this_block().thread().eq(0), || {
+            full.init(1);
+            full.at(1).init(1);
+            empty.init(tiling.threads / 32 * tiling.cluster);
+            k.fence_mbarrier_init();
+        });
+        k.this_cluster().arrive_relaxed();
+        Self { k, tiling, full, empty, is_ready: Cell::new(false), past: Cell::new(Past::Known(0)) }
+    }
+
+    /// Waits until all barriers of the cluster are initialized.
+    #[track_caller]
+    fn wait_until_ready(&self) {
+        if !self.is_ready.replace(true) {
+            self.k.this_cluster().wait();
+        }
+    }
+
+    /// Begins a loop of exchanges; there must be none before it.
+    #[track_caller]
+    pub(super) fn begin_rounds(&self) {
+        debug_assert!(
+            matches!(self.past.get(), Past::Known(0)),
+            "phases are counted from the first exchange of a loop"
+        );
+        self.wait_until_ready();
+        self.past.set(Past::Parity(self.k.var(0)));
+    }
+
+    /// Ends a loop of exchanges. Blocks wait for each other, because they access each other's barriers.
+    #[track_caller]
+    pub(super) fn end_rounds(&self) {
+        self.k.this_cluster().sync();
+    }
+
+    /// Returns the results of all warps of the cluster, in the order of the blocks; `own` are those of this warp, and the same in all lanes.
+    /// `of` loads the results, given a pointer to those of the first warp. All threads of the cluster must take part.
+    #[track_caller]
+    pub(super) fn results_of_warps<const N: usize, R>(
+        &self,
+        own: [Val<'k, f32>; N],
+        of: impl FnOnce(Ptr<'k, f32, Shared>) -> R,
+    ) -> R {
+        let (k, empty) = (self.k, self.empty);
+        let received = k.shared_aligned::<f32>(self.results() * N as u32, 16);
+        match self.past.get() {
+            // The next exchange has other memory and the other barrier. The results of all warps for it arrive only after all warps have
+            // waited for this one, so the barrier may be used again after it.
+            Past::Known(past) => {
+                self.past.set(Past::Known(past + 1));
+                self.wait_until_ready();
+                let full = self.full.at(past & 1);
+                let (there, full_there) = self.to_each_block(received, N, full);
+                self.send(own, there, full_there, full);
+                wait(full, (past >> 1 & 1).into());
+                of(received)
+            }
+            Past::Parity(parity_of_past) => {
+                let parity = parity_of_past.get();
+                let (there, full_there) = self.to_each_block(received, N, self.full);
+                // The first phase completes when the memory has been read once; until then, it is free.
+                wait(empty, parity ^ 1);
+                self.send(own, there, full_there, self.full);
+                wait(self.full, parity);
+                let results = of(received);
+                k.warp().sync();
+                k.fence_release_restricted();
+                k.when(self.is_sender(), || full_there.at(EMPTY).arrive());
+                parity_of_past.set(parity ^ 1);
+                results
+            }
+        }
+    }
+
+    /// Returns the number of results of an exchange.
+    fn results(&self) -> u32 {
+        self.tiling.threads / 32 * self.tiling.cluster
+    }
+
+    /// Returns whether this lane sends results: one for each block of the cluster does.
+    #[track_caller]
+    fn is_sender(&self) -> Val<'k, bool> {
+        self.k.lane().rank().lt(self.tiling.cluster)
+    }
+
+    /// Returns where this lane sends the `count` results of its warp, and the barrier there that corresponds to `full`.
+    #[track_caller]
+    fn to_each_block(
+        &self,
+        received: Ptr<'k, f32, Shared>,
+        count: usize,
+        full: Mbarrier<'k>,
+    ) -> (Ptr<'k, f32, SharedCluster>, Mbarrier<'k, SharedCluster>) {
+        let (k, RowTiling { threads, cluster, .. }) = (self.k, self.tiling);
+        let warp = k.this_block().rank() * (threads / 32) + k.warp().rank();
+        let rank = k.lane().rank() % cluster;
+        (received.at(warp * count as u32).in_block(rank), full.in_block(rank))
+    }
+
+    /// Sends `own` to `there` in each block, with the barrier `full_there`; `full` is that of this block.
+    #[track_caller]
+    fn send<const N: usize>(
+        &self,
+        own: [Val<'k, f32>; N],
+        there: Ptr<'k, f32, SharedCluster>,
+        full_there: Mbarrier<'k, SharedCluster>,
+        full: Mbarrier<'k>,
+    ) {
+        let k = self.k;
+        k.when(k.this_block().thread().eq(0), || {
+            full.arrive_expect_tx(self.results() * N as u32 * 4);
+        });
+        k.when(self.is_sender(), || store_async(there, own, full_there));
+    }
+}
+
+/// Waits until a phase is complete; what precedes it in the cluster's shared memory is then visible.
+#[track_caller]
+fn wait<'k>(barrier: Mbarrier<'k>, parity: Val<'k, u32>) {
+    barrier.wait(parity);
+    barrier.pointer().kernel().fence_acquire_restricted();
+}
+
+/// Stores values to consecutive elements, in as few instructions as possible.
+#[track_caller]
+fn store_async<'k, const N: usize>(
+    to: Ptr<'k, f32, SharedCluster>,
+    values: [Val<'k, f32>; N],
+    barrier: Mbarrier<'k, SharedCluster>,
+) {
+    let vector = [4, 2].into_iter().find(|&vector| N.is_multiple_of(vector)).unwrap_or(1);
+    for first in (0..N).step_by(vector) {
+        let to = to.at(first as u32);
+        match vector {
+            4 => to.store_vector_async::<4>(array::from_fn(|i| values[first + i]), barrier),
+            2 => to.store_vector_async::<2>(array::from_fn(|i| values[first + i]), barrier),
+            _ => to.store_async(values[first], barrier),
+        }
+    }
+}
