@@ -56,7 +56,8 @@ impl Linker {
 }
 
 /// Returns one module with the contents of several: the newest version and target, and the functions that one module defines and others
-/// declare. Modules with different variables or functions of the same name cannot be joined in this way. Source files get new numbers.
+/// declare. Of weak functions and variables that several modules define, the first remains. Modules with other variables or functions of the
+/// same name cannot be joined in this way. Source files get new numbers.
 fn join(parts: &[String]) -> String {
     let newest = |name: &str| {
         let lines =
@@ -72,8 +73,10 @@ fn join(parts: &[String]) -> String {
         [".version", ".target", ".address_size"].iter().any(|name| line.trim_start().starts_with(name))
     };
     let mut text = format!("{}\n{}\n.address_size 64\n", newest(".version"), newest(".target"));
+    let mut weak = BTreeSet::new();
+    let parts: Vec<_> = parts.iter().map(|part| without_repeated_functions(part, &mut weak)).collect();
     let (mut files, mut shared) = (0, BTreeSet::new());
-    for part in parts {
+    for part in &parts {
         let numbers = part.lines().filter_map(|line| file_number(line.trim_start().strip_prefix(".file")?));
         let most = numbers.max().unwrap_or(0);
         for line in part.lines().filter(|line| !is_header(line)) {
@@ -89,6 +92,60 @@ fn join(parts: &[String]) -> String {
         files += most;
     }
     text
+}
+
+/// Returns a module without the weak functions whose names are in `defined`, to which the names of the others are added.
+fn without_repeated_functions<'a>(module: &'a str, defined: &mut BTreeSet<&'a str>) -> String {
+    let (mut kept, mut rest) = (String::new(), module);
+    while let Some((start, name)) = weak_function(rest) {
+        let (before, from) = rest.split_at(start);
+        let (function, after) = from.split_at(end_of_function(from));
+        kept += before;
+        // Declarations end with a semicolon.
+        if !function.ends_with('}') || defined.insert(name) {
+            kept += function;
+        }
+        rest = after;
+    }
+    kept + rest
+}
+
+/// Returns the position and the name of the first weak function of a module, if any.
+fn weak_function(module: &str) -> Option<(usize, &str)> {
+    let mut start = 0;
+    for line in module.split_inclusive('\n') {
+        let function = line.strip_prefix(".weak").map(str::trim_start);
+        let kinds = [".func", ".entry"];
+        if let Some(from) = function.and_then(|line| kinds.iter().find_map(|kind| line.strip_prefix(kind))) {
+            let results = from.trim_start();
+            let named = results.strip_prefix('(').and_then(|results| results.split_once(')'));
+            let named = named.map_or(results, |(_, named)| named).trim_start();
+            let end = named.find(|c: char| c.is_whitespace() || "(;{".contains(c)).unwrap_or(named.len());
+            return Some((start, &named[..end]));
+        }
+        start += line.len();
+    }
+    None
+}
+
+/// Returns the position after the function at the start of a text.
+fn end_of_function(text: &str) -> usize {
+    let (mut position, mut depth) = (0, 0);
+    for line in text.split_inclusive('\n') {
+        let code = line.split("//").next().unwrap_or_default();
+        for (at, c) in code.char_indices() {
+            match c {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 && matches!(c, '}' | ';') {
+                return position + at + 1;
+            }
+        }
+        position += line.len();
+    }
+    text.len()
 }
 
 /// Returns the number of a source file at the start of a text.

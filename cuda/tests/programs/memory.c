@@ -134,9 +134,13 @@ int main(void) {
         OK(cuModuleGetGlobal_v2(&variable, NULL, module, "answer"));
         OK(cuLinkDestroy(linker));
 
-        /* A function that one module declares and another defines. */
+        /* A function that one module declares and another defines, and a weak one that both define. */
+#define WEAK \
+    ".weak .func  (.param .b32 r) unit(\n    .param .b32 x\n);\n" \
+    ".weak .func  (.param .b32 r) unit(\n    .param .b32 x\n)  // a comment {\n" \
+    "{\n    .reg .b32 %r<2>;\n    {\n    ld.param.b32 %r1, [x];\n    }\n    st.param.b32 [r], %r1;\n    ret;\n}\n"
         {
-            char caller[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+            char caller[] = ".version 8.0\n.target sm_80\n.address_size 64\n" WEAK
                             ".extern .func (.param .b32 r) twice(.param .b32 x);\n"
                             ".common .global .align 8 .b64 environment;\n"
                             ".visible .entry k(.param .u64 p)\n{\n"
@@ -145,10 +149,12 @@ int main(void) {
                             "    {\n    .param .b32 x;\n    .param .b32 r;\n    st.param.b32 [x], %r1;\n"
                             "    call (r), twice, (x);\n    ld.param.b32 %r2, [r];\n    }\n"
                             "    .loc 1 7 3\n    st.global.u32 [%rd1], %r2;\n    ret;\n}\n.file 1 \"the caller.cu\"\n";
-            char callee[] = ".version 8.1\n.target sm_80\n.address_size 64\n"
+            char callee[] = ".version 8.1\n.target sm_80\n.address_size 64\n" WEAK
                             ".common .global .align 8 .b64 environment;\n"
                             ".visible .func (.param .b32 r) twice(.param .b32 x)\n{\n"
-                            "    .reg .b32 %r<3>;\n    ld.param.b32 %r1, [x];\n    add.u32 %r2, %r1, %r1;\n"
+                            "    .reg .b32 %r<3>;\n    {\n    .param .b32 y;\n    .param .b32 z;\n    ld.param.b32 %r1, [x];\n"
+                            "    st.param.b32 [y], %r1;\n    call (z), unit, (y);\n    ld.param.b32 %r2, [z];\n    }\n"
+                            "    add.u32 %r2, %r2, %r1;\n"
                             "    .loc 1 2 9\n    st.param.b32 [r], %r2;\n    ret;\n}\n.file 1 \"callee.cu\"\n";
             void *arguments[] = {&x};
             CUfunction function;
