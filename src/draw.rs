@@ -1,8 +1,8 @@
 //! Pictures of layouts, instructions, swizzles and bank conflicts.
 //!
-//! A [`Picture`] is a value: a grid of colored [`Table`]s. It can be rendered as SVG ([`Picture::svg`], legible on light and
-//! dark pages), as Typst ([`Picture::typst`]) and as plain text (its `Display`). [`Picture::scene`] returns the positions of all parts, for
-//! other formats; the command `warpwright draw` renders PNG from it.
+//! A [`Picture`] is a value: a grid of colored [`Table`]s. It can be rendered as SVG ([`Picture::svg`], legible on light and dark pages),
+//! as Typst ([`Picture::typst`]) and as plain text (its `Display`). [`Picture::scene`] returns the positions of all parts, for other
+//! formats; the `warpwright draw` command renders PNG from it.
 //!
 //! ```
 //! use warpwright::draw::{Highlight, Picture};

@@ -60,14 +60,14 @@
 //! # Features
 //!
 //! - `cuda` (default): launches on NVIDIA GPUs through cudarc. With it, the crate also builds and runs on machines without CUDA.
-//! - `sim` (default): launches in the simulator, the crate `warpwright-sim`.
+//! - `sim` (default): launches in the simulator (the `warpwright-sim` crate).
 //! - `export` (default): PTX files with a header for C and C++.
 //! - `draw`: pictures of layouts, instructions and bank conflicts as SVG, Typst and text.
 //! - `record`: recording launches as cases for `warpwright sim`.
 //! - `cublaslt`: cuBLASLt GEMMs, for comparison. Implies `cuda`.
 //!
-//! The module `run` is available with `cuda` or `sim`. The crate `warpwright-proptest` contains generators for property tests, and
-//! `warpwright-cli` contains the command `warpwright`.
+//! The `run` module is available with `cuda` or `sim`. The `warpwright-proptest` crate contains generators for property tests, and
+//! `warpwright-cli` contains the `warpwright` command.
 
 pub mod atoms;
 pub mod kernels;

@@ -90,7 +90,7 @@ fn checks_help() -> String {
     )
 }
 
-/// The file name of the library that Cargo builds from the package `warpwright-cuda`.
+/// The file name of the library that Cargo builds from the `warpwright-cuda` package.
 const LIBRARY: &str = "libwarpwright_cuda.so";
 
 /// The environment variable with the folders in which the dynamic linker searches for libraries.

@@ -150,8 +150,8 @@ pub fn swizzle() -> impl Strategy<Value = Swizzle> {
     })
 }
 
-/// Generates a (thread, value) layout in which every element of a tile of rank 1 to 3 has one owner: each mode of the tile is a
-/// product of twos and threes, which are distributed over threads and values in any order.
+/// Generates a (thread, value) layout in which every element of a tile of rank 1 to 3 has exactly one owner. The extent of each mode is a
+/// product of twos and threes; these factors are distributed over threads and values in random order.
 pub fn tv_layout() -> impl Strategy<Value = TvLayout> {
     let factors = vec(vec(2..=3_i64, 0..=2), 1..=3);
     let digits = factors.prop_flat_map(|factors| {

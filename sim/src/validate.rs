@@ -137,7 +137,7 @@ impl<'t> Features<'t> {
         }
     }
 
-    /// Records an error unless the module's version and target support the feature `what`; at most one error per position.
+    /// Records an error unless the module's version and target support the `what` feature; at most one error per position.
     fn demand(&mut self, pos: Pos, len: usize, what: impl Display, version: Version, needs: Needs) {
         let message = if self.version < version {
             format!("{what} needs version {version} of PTX; this is {}", self.version)

@@ -31,12 +31,12 @@ impl Highlight {
 
 impl Picture {
     /// Draws the owner of each element of a tile: `T` is the thread, and `V` is the index of its value. `size` contains the numbers of rows
-    /// and columns, and `layout` maps (thread, value) to `row + col · rows`. Colors repeat every 8 threads. An element with several owners
-    /// shows one of them, a highlighted one if possible, and, after `+`, the number of the others.
+    /// and columns, and `layout` maps (thread, value) to `row + col · rows`. Colors repeat every 8 threads. For an element with several
+    /// owners, the picture shows one of them, preferably a highlighted one, followed by `+` and the number of other owners.
     ///
     /// # Errors
-    /// Returns [`DrawError::Rank`] if the layout is not of rank 2, [`DrawError::Outside`] if a value is outside the tile,
-    /// [`DrawError::TooLarge`] for more than 65,536 elements, or more than 65,536 values over all threads.
+    /// Returns [`DrawError::Rank`] if the layout is not of rank 2, [`DrawError::Outside`] if a value is outside the tile, or
+    /// [`DrawError::TooLarge`] if there are more than 65,536 elements or more than 65,536 values over all threads.
     pub fn of_thread_values(
         layout: &Layout,
         size: (u32, u32),

@@ -38,7 +38,7 @@ impl CudaCode {
     }
 }
 
-/// Errors of devices, of their memory, of module symbols and of timing.
+/// Errors from opening devices, accessing their memory, looking up module symbols, and timing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GpuError {

@@ -204,7 +204,7 @@ impl Attention {
         })
     }
 
-    /// Builds the kernel with extras, which its name lists, as in `attention_bf16_128_causal_cap50_slopes_sinks_dropout`. All extras except
+    /// Builds the kernel with extras; its name lists them, as in `attention_bf16_128_causal_cap50_slopes_sinks_dropout`. All extras except
     /// dropout also affect the logarithms in `lse`.
     ///
     /// # Errors

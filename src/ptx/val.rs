@@ -282,8 +282,8 @@ impl<'k, T: Scalar> Val<'k, T> {
 impl<'k> Val<'k, u32> {
     /// Requires that this integer, a kernel parameter, be at most `most`; every launch checks this requirement.
     ///
-    /// The builder rejects a computed register that is not known to be at most `most`, because no launch can check it, and the
-    /// reinterpreted bits of a floating-point or signed parameter. A constant is not checked.
+    /// Unless they are known to be at most `most`, the builder rejects computed registers and the reinterpreted bits of floating-point or
+    /// signed parameters, because no launch can check them. A constant is not checked.
     #[must_use]
     #[track_caller]
     pub fn at_most(self, most: u32) -> Self {

@@ -78,7 +78,7 @@ pub fn first() -> AnyDevice {
 /// Opens the requested device.
 ///
 /// # Errors
-/// Returns an error if a GPU is requested and the first GPU is not usable, or if the simulator is requested without the feature `sim`.
+/// Returns an error if a GPU is requested and the first GPU is not usable, or if the simulator is requested without the `sim` feature.
 /// Without this feature, [`Auto`](DeviceChoice::Auto) also requires a usable GPU.
 pub fn open(choice: DeviceChoice) -> Result<AnyDevice, RunError> {
     match choice {

@@ -120,7 +120,7 @@ pub trait Device: Backend + fmt::Debug {
     ///
     /// # Errors
     /// Returns [`RecordError::Run`] for the errors that [`launch`](Device::launch) returns before the kernel runs, or if a buffer cannot be
-    /// read, and [`RecordError::Write`] if a file cannot be written. With the feature `cuda`, also returns an error for an argument that is
+    /// read, and [`RecordError::Write`] if a file cannot be written. With the `cuda` feature, also returns an error for an argument that is
     /// an `UncheckedMap`.
     #[cfg(feature = "record")]
     fn record_case<A: Params>(

@@ -230,17 +230,17 @@ pub enum RunError {
     #[cfg(feature = "sim")]
     #[error(transparent)]
     Memory(#[from] sim::MemoryError),
-    /// The crate was built without the feature `sim`.
+    /// The crate was built without the `sim` feature.
     #[cfg(not(feature = "sim"))]
-    #[error("expected a build with the feature `sim` to use the simulator, found one without it")]
+    #[error("expected a build with the `sim` feature to use the simulator, found one without it")]
     NoSimulator,
     /// The driver cannot be used, or it finds no device.
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
-    /// The crate was built without the feature `cuda`.
+    /// The crate was built without the `cuda` feature.
     #[cfg(not(feature = "cuda"))]
-    #[error("expected a build with the feature `cuda` to use a GPU, found one without it")]
+    #[error("expected a build with the `cuda` feature to use a GPU, found one without it")]
     NoCuda,
     /// The driver rejected the kernel or compiled it to slow code.
     #[cfg(feature = "cuda")]

@@ -120,9 +120,9 @@ impl<'k> Builder<'k> {
     }
 
     /// Returns a tensor in global memory with a static layout. Accesses are not predicated: tiles must divide the tensor, and a dynamic
-    /// index must be known, from the block's shape, the grid, a loop count, a mask or an enclosing comparison, to be less than its mode's
-    /// extent. The builder rejects other accesses, and layouts with negative strides. Each launch checks that the buffer is large enough
-    /// for the layout.
+    /// index must be known to be less than its mode's extent (from the block's shape, the grid, a loop count, a mask or an enclosing
+    /// comparison). The builder rejects other accesses, and layouts with negative strides. Each launch checks that the buffer is large
+    /// enough for the layout.
     #[doc(alias = "make_tensor")]
     #[track_caller]
     pub fn tensor_with_layout<T: TensorElement, A>(

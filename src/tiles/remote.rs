@@ -79,9 +79,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Returns the tile at the same address in the block with rank `rank` of the cluster. That tile must be filled as well: a barrier of
-    /// the cluster must follow the stores to it, and another barrier must precede the next stores to it and the end of its block. All
-    /// blocks must have allocated the same tiles before this one. Requires sm_90 or later.
+    /// Returns the tile at the same address in the block of rank `rank` in the cluster. That tile must also be filled: a cluster barrier
+    /// must follow the stores to it, and another cluster barrier must precede the next stores to it and the end of its block. All blocks
+    /// must have allocated the same tiles before this one. Requires sm_90 or later.
     ///
     /// ```
     /// use warpwright::prelude::*;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::text::body::Body;
 pub(crate) use crate::text::lexer::Pos;
 
-/// A name in the text; equal names that are parsed together share their characters.
+/// A name in the text. Names are interned: equal names from the same parse share one allocation.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Name(Arc<str>);
 

@@ -79,8 +79,8 @@ impl<'k> Val<'k, u16> {
         }
     }
 
-    /// Returns both numbers of a packed pair in f16, exactly: `pair.unpack_minifloats::<e4m3>()`. Requires a target
-    /// with conversions of the type.
+    /// Converts both numbers of a packed pair to f16 without rounding: `pair.unpack_minifloats::<e4m3>()`. Requires a target with
+    /// conversions of the type.
     #[doc(alias = "cvt.rn.f16x2.e4m3x2")]
     #[doc(alias = "cvt.rn.f16x2.e5m2x2")]
     #[track_caller]

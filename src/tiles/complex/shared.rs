@@ -140,7 +140,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst
         self.store_with(|tile| owner.over_warps(H as u32, |row| tile.subtile(row, 0).store(&band)))
     }
 
-    /// Copies another complex shared tile and converts its elements, using all warps of the block, as [`St::copy_from`] does.
+    /// Copies another complex shared tile to this one, converting its elements, using all warps of the block, as [`St::copy_from`] does.
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>, Z: SharedSwizzle>(

@@ -14,7 +14,7 @@ use crate::{
     tiles::stages::StageTiles,
 };
 
-/// A stage of a ring that the producer must fill.
+/// A ring stage that the producer must fill.
 pub struct EmptyStage<'k, Tiles> {
     pub(super) tiles: Tiles,
     pub(super) full: Mbarrier<'k>,

@@ -104,7 +104,7 @@ impl<'k, const C: usize> Turns<'k, C> {
 ///     consumers::<2, _>(232, |c| {
 ///         k.for_(10, |_| {
 ///             c.hold(&baton, || { /* start products */ });
-///             // other work, while another warpgroup starts its own
+///             // other work, while another warpgroup starts its products
 ///         });
 ///     }),
 /// );

@@ -26,7 +26,7 @@ use crate::bench::{
 const WGMMA_STEPS: u32 = 700;
 const MMA_SYNC_STEPS: u32 = 4000;
 
-/// A kernel of the module [`ceiling`], with its operands and results.
+/// A kernel of the [`ceiling`] module, with its operands and results.
 struct Ceiling<P: Precision, C: TensorElement, S> {
     unit: Unit,
     kernel: Loaded<CeilingArgs<P::Factor, C>>,

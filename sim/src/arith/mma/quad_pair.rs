@@ -7,10 +7,11 @@ use crate::arith::{
     float,
 };
 
-/// Computes one element of `A · B + C` of `mma.m8n8k4`; `c_ty` and `d_ty` are the types of C and D.
+/// Computes one element of `A · B + C` as `mma.m8n8k4` does; `c_ty` and `d_ty` are the types of C and D.
 ///
-/// On Volta, it is a fused dot-add. For Turing and later (recorded on sm_90), ptxas emits f32 arithmetic, rounded to nearest: f32 results
-/// are C plus a chain of fused multiply-adds from zero; f16 results are C plus two pairs of products, rounded to f16 at the end.
+/// On Volta, the operation is a fused dot product with accumulation. For Turing and later (recorded on sm_90), ptxas emits f32 arithmetic,
+/// rounded to nearest: f32 results are C plus a chain of fused multiply-adds from zero; f16 results are C plus two pairs of products,
+/// rounded to f16 at the end.
 #[doc(alias = "mma.sync.m8n8k4")]
 pub fn dot_quad_pair(
     arch: TensorArch,

@@ -9,8 +9,8 @@ use crate::{
 
 /// The arguments of the kernel that [`ScaledAttention::values_kernel`] builds: `(v, transposed, [batches, kv_heads, keys], strides)`, where
 /// `strides` contains the strides of V between batches, between heads and between rows, which must be multiples of 16. For each batch and
-/// head, `transposed` contains one row for each column of V, with one element for each key, without gaps between rows. Keys are padded with
-/// zeros to a multiple of 16 and permuted within each group of 16.
+/// head, `transposed` contains one row for each column of V, with one element for each key, without gaps between rows. Each row is padded
+/// with zeros to a multiple of 16 keys, and the keys are permuted within each group of 16.
 pub type AttentionValuesArgs = (In<e4m3>, Out<e4m3>, [u32; 3], [u32; 3]);
 
 /// The keys of a row are padded to a multiple of this number: 16 bytes, as tensor copies require.
