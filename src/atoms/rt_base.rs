@@ -48,7 +48,7 @@ pub enum TileLayout {
 }
 
 /// Returns the fragment map of a subtile of register tiles (`rt_base`): 16×16 elements, of which each lane owns 8, in 4 registers of 16-bit
-/// pairs or 8 registers of 32 or 64 bits. For 8-bit elements, it has 16×32 elements (32×16 in the column layout), and each lane owns 16, in
+/// pairs or 8 registers of 32 or 64 bits. For 8-bit elements, the subtile has 16×32 elements (32×16 in the column layout), and each lane owns 16, in
 /// 4 registers.
 ///
 /// With lane = 4g + t, element `e` of pair `k` is at row `g + 8(k mod 2)` and column `2t + e + 8⌊k/2⌋` in the row layout; in the column
