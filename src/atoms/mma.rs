@@ -24,8 +24,8 @@ use operand::Registers;
 /// An instruction that computes D = A·B + C, as data: shape, types, and the owner of each element.
 ///
 /// A is M×K, B is N×K (transposed, as in CuTe), C and D are M×N. Layouts map (thread, value) to `row + col · rows`; the value index counts
-/// elements in register order, lowest bits first. All atoms are generated from one table: [`mma_atoms`] lists them, [`mma_atom`] looks up a
-/// name.
+/// elements in register order, lowest bits first. Atoms are generated from families of instructions; [`mma_atoms`] lists all atoms, and
+/// [`mma_atom`] looks one up by name.
 ///
 /// ```
 /// use warpwright::atoms::mma_atom;

@@ -2,7 +2,7 @@
 
 use crate::layout::{Layout, TvLayout};
 
-/// The width of an element, which determines the number of elements per 32-bit register.
+/// The width of an element, which determines the register width and the number of elements per register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ElementWidth {
     /// e4m3, e5m2, s8, u8: four per register.

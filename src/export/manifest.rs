@@ -117,9 +117,9 @@ pub struct ParameterManifest {
 /// The parameters of `cuTensorMapEncodeTiled` for a tensor map that every launch creates. The tensor begins at the address of a buffer.
 /// Lists start with the innermost dimension. Element strides are 1, and the layout is not interleaved.
 ///
-/// If a dimension has 0 elements, the header's launch function passes 128 bytes of zeros instead of a map, and a kernel that nevertheless
-/// copies from the tensor faults. Launches from Rust instead pass the map of a single zero, or of a single element that may be written, in
-/// memory that they allocate.
+/// If a dimension has 0 elements, the header's launch function passes 128 zero bytes instead of a map; if the kernel nevertheless uses the
+/// map in a copy, it faults. Launches from Rust instead pass a map of a one-element tensor in memory that the launch allocates: a zero if
+/// the kernel only reads the parameter, and a scratch element if it writes to the parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TensorMapManifest {

@@ -188,7 +188,7 @@ pub enum BuildErrorKind {
     /// A collective operation under a condition that may exclude some of its threads.
     #[error(
         "`{collective}` must be reached by {threads}, but they are not known to agree on {condition} at {condition_at}{}: \
-         move `{collective}` to where all of them reach it, or assert that the condition is uniform with `assume_uniform`",
+         move `{collective}` to a point that all of them reach, or use `assume_uniform` to assert that the condition is uniform",
         varies_at.map(|at| format!(" (it depends on a loop-carried value that is written at {at})")).unwrap_or_default()
     )]
     Divergent {

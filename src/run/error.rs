@@ -299,7 +299,7 @@ pub struct JitError {
     pub source: LoadError,
 }
 
-/// A message of the driver's compiler about one line of a kernel.
+/// A message from the driver's compiler about one line of a kernel.
 #[cfg(feature = "cuda")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadMessage {

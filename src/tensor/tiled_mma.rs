@@ -115,8 +115,8 @@ impl TiledMma {
         })
     }
 
-    /// Divides `tensor`, as operand `operand`, into `((ThrV, (ThrM, ThrK)), (values, (RestM, RestK, …)))`. For B, N replaces M; for C, N
-    /// replaces K.
+    /// Divides `tensor`, the layout of the given operand, into `((ThrV, (ThrM, ThrK)), (values, (RestM, RestK, …)))`. For B, N replaces M;
+    /// for C, N replaces K.
     ///
     /// # Errors
     /// Returns [`TensorError::Rank`] for a tensor of fewer than two modes, or the errors of the layout algebra.

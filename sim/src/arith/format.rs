@@ -152,7 +152,7 @@ impl Float {
         }
     }
 
-    /// Returns all bits of a value, as a mask.
+    /// Returns a mask of all bits of the type: the low [`bits`](Self::bits) bits are 1.
     pub const fn mask(self) -> u64 {
         u64::MAX >> (64 - self.bits())
     }
@@ -239,7 +239,7 @@ impl Int {
         matches!(self, Self::S8 | Self::S16 | Self::S32 | Self::S64)
     }
 
-    /// Returns all bits of a value, as a mask.
+    /// Returns a mask of all bits of the type: the low [`bits`](Self::bits) bits are 1.
     pub const fn mask(self) -> u64 {
         u64::MAX >> (64 - self.bits())
     }

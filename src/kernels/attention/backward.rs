@@ -138,8 +138,8 @@ impl AttentionBackward {
         if self.head_size <= 128 { warpgroup::KEYS } else { wide::KEYS }
     }
 
-    /// Returns the numbers of elements of the buffers `rows` and `sums` for a total of `heads` query heads in all batches, with `queries`
-    /// queries each. If `deterministic`, `sums` is empty.
+    /// Returns the required lengths, in elements, of the buffers `rows` and `sums` for `heads` query heads (summed over all batches) of
+    /// `queries` queries each. If `deterministic`, `sums` is empty.
     #[must_use]
     pub fn workspace(&self, heads: usize, queries: usize) -> [usize; 2] {
         let rows = heads * queries.next_multiple_of(PADDING as usize);

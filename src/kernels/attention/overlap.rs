@@ -10,7 +10,7 @@ pub struct AttentionOverlap {
     pub rounds_early: bool,
 }
 
-/// The order in which the warpgroups of a block start the products of their steps.
+/// The order in which the warpgroups of a block start the matrix products of each step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ProductOrder {
     /// Each warpgroup starts products as soon as their operands are available.

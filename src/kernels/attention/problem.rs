@@ -133,10 +133,10 @@ impl AttentionBackward {
         head_size > 128
     }
 
-    /// Returns the kernels for a problem on sm_90a; its target is ignored. With head sizes greater than 128, they are deterministic, which is
-    /// faster. With a causal mask, the tiles of keys are processed in groups of
-    /// KV heads whose queries, dO and sums fit in half of the L2 cache of an H100; the size of the groups is chosen to minimize the total
-    /// time.
+    /// Returns the sm_90a kernels for a problem; the problem's target is ignored. For head sizes greater than 128, the deterministic
+    /// kernels are chosen because they are faster. With a causal mask, KV heads are processed in groups. The queries, dO and sums of a
+    /// group together fit in half of the L2 cache of an H100 (a group contains at least one head); within this limit, the group size is
+    /// chosen to minimize the total time.
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
         let AttentionProblem {

@@ -19,7 +19,8 @@ pub struct RowTiling {
     pub threads: u32,
     /// The number of rows per block; more than 1 only if a row has at most 32 threads.
     pub rows: u32,
-    /// The number of blocks that process a row together, as a cluster: 1, or a power of two up to 8, which requires sm_90 or later.
+    /// The number of blocks that process a row together, as a cluster: 1, or a power of two up to 8, which requires sm_90 or later and PTX
+    /// 8.6 (a driver for CUDA 12.7 or later).
     pub cluster: u32,
     /// The number of adjacent elements that a thread accesses together, at most 16 bytes at a time; a power of two.
     pub adjacent: u32,

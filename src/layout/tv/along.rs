@@ -6,10 +6,10 @@ use crate::layout::{
     construct::{Layout, Mode, flat_modes},
 };
 
-/// The digits of the thread index and of the value index that move along one axis of a tile.
+/// The bits of the thread index and the modes of the value index that vary along one axis of a tile.
 ///
-/// From any value of any thread, the combinations of these digits reach all elements on the same line along the axis that have an
-/// owner. A reduction along the axis therefore first combines the [`values`](Self::values) of each thread, and then exchanges the
+/// Starting from any value of any thread, all combinations of these bits and modes yield every element that has an owner on the same line
+/// along the axis. A reduction along the axis therefore first combines the [`values`](Self::values) of each thread, and then exchanges the
 /// results between threads whose indices differ in the [`thread_bits`](Self::thread_bits).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Along {
@@ -21,7 +21,7 @@ pub struct Along {
     pub offsets: Layout,
 }
 
-/// A bit of the thread index that moves along an axis.
+/// A bit of the thread index that varies along an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ThreadBit {
     /// The index of the bit, 0 for the lowest.
@@ -31,9 +31,9 @@ pub struct ThreadBit {
 }
 
 impl TvLayout {
-    /// Returns the digits of the thread index and of the value index that move along `axis`, a mode of the tile. In a matrix, the elements
-    /// of a row are along axis 1 and those of a column along axis 0. Digits that move along no axis, because several threads or values are
-    /// owners of the same element, are omitted.
+    /// Returns the bits of the thread index and the modes of the value index that vary along `axis`, a mode of the tile. In a matrix, the
+    /// elements of a row are along axis 1 and those of a column along axis 0. Bits and modes that vary along no axis, because several
+    /// threads or values own the same element, are omitted.
     ///
     /// # Errors
     /// Returns [`TvError::Axis`] for an axis that the tile does not have, [`TvError::Diagonal`] or [`TvError::Wraps`] if a step moves along
@@ -82,7 +82,7 @@ impl TvLayout {
         composed.map_err(|fault| TvError::Wraps { name: self.name.clone(), fault: Box::new(fault) })
     }
 
-    /// Returns the digits of the thread number, mode 0, or the value number, mode 1, that move along an axis.
+    /// Returns the modes of the thread index (`mode` 0) or the value index (`mode` 1) that vary along an axis.
     fn digits(&self, coords: &Layout<BasisVector>, mode: usize, axis: usize) -> Result<Vec<Digit>, TvError> {
         let (mut step, mut digits) = (1, Vec::new());
         for Mode { extent, stride } in flat_modes(&coords.shape.modes()[mode], &coords.stride.modes()[mode]) {

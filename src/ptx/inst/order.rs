@@ -30,7 +30,7 @@ impl MemoryScope {
     }
 }
 
-/// The order of an atomic operation with respect to the thread's other accesses.
+/// The memory ordering of an atomic operation: how it orders the thread's other accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// Other accesses are not ordered.

@@ -31,8 +31,8 @@ pub(in crate::run) struct BufferBox {
     box_dims: ArrayVec<u32, MOST_DIMS>,
     /// The swizzle in shared memory.
     swizzle: SwizzleMode,
-    /// Whether the tensor has no elements. It cannot have a map: the launch passes the map of one zero, or of one element that may be
-    /// written, in memory that it allocates.
+    /// Whether the tensor has no elements. It cannot have a map: the launch passes a map of a one-element tensor in memory that it
+    /// allocates, a zero or a scratch element.
     pub(in crate::run) is_empty: bool,
 }
 
