@@ -89,8 +89,8 @@ impl<'k> Team<'k> {
         }
         // Every group of lanes reads all results.
         let lanes = slots.next_power_of_two().min(32);
-        let lane = self.k.lane().rank();
         let read = |partials: Ptr<'k, f32, Shared>| {
+            let lane = self.k.lane().rank();
             let of_slot = |round: u32| -> [Val<'k, f32>; N] {
                 let slot = (lane % lanes) + round * lanes;
                 std::array::from_fn(|i| {
