@@ -12,38 +12,42 @@ use warpwright_sim::{Arch, Selection};
 
 /// Runs a CUDA program without a GPU and reports the bugs of its kernels
 ///
-/// The program finds the library `warpwright-cuda` in place of NVIDIA's driver, and `warpwright-cudart` in place of the runtime library. Its
-/// kernels must be available as PTX, in text or in a fat binary (nvcc: `-arch=sm_80`, or `-gencode arch=compute_80,code=compute_80`).
+/// The program loads the library `warpwright-cuda` instead of NVIDIA's driver, `warpwright-cudart` instead of the runtime library, and
+/// `warpwright-cuda-math` instead of cuBLAS and cuRAND. Its kernels must be available as PTX, in text or in a fat binary (nvcc:
+/// `-arch=sm_80`, or `-gencode arch=compute_80,code=compute_80`; with `-lineinfo`, findings name lines of kernels).
 ///
-/// Findings are printed to standard error as they happen. Exit codes: that of the program, 86 if its kernels have findings, 2 if it cannot
-/// be started.
+/// Findings are printed to standard error as they happen. Each option, except `--driver`, is also an environment variable, such as
+/// WARPWRIGHT_CUDA_ARCH; the option takes precedence.
+///
+/// Exit codes: 86 if there are findings, refused modules or launches, or (with `--leaks`) leaks; otherwise that of the program, or 128 plus
+/// the number of the signal that ended it; 2 if it cannot be started.
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The program and its arguments
     #[arg(required = true, value_name = "PROGRAM", trailing_var_arg = true, allow_hyphen_values = true)]
     program: Vec<OsString>,
 
-    /// Architecture of the devices
-    #[arg(long, value_name = "ARCH", default_value = "sm_90")]
-    arch: ArchName,
+    /// Architecture of the devices: sm_75, sm_80, sm_86, sm_89, sm_90, sm_100 or sm_120 [default: sm_90]
+    #[arg(long, value_name = "ARCH")]
+    arch: Option<ArchName>,
 
-    /// Number of devices
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
-    devices: u8,
+    /// Number of devices [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
+    devices: Option<u8>,
 
-    /// Checks beyond bounds, alignment and deadlock: `all`, `none`, or a comma-separated list
-    #[arg(long, value_name = "LIST", default_value = "all", value_parser = list, long_help = checks_help())]
-    check: String,
+    /// Checks beyond bounds, alignment and deadlock: `all`, `none`, or a comma-separated list [default: all]
+    #[arg(long, value_name = "LIST", value_parser = list, long_help = checks_help())]
+    check: Option<String>,
 
-    /// Interleave warps, and communicating blocks, at random; runs with the same seed are identical
+    /// Interleave warps, and communicating blocks, at random; launches with the same seed and inputs are identical
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Maximum number of findings per launch, one per kind and line; 0 ends a kernel at its first finding
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    keep_going: u32,
+    /// Maximum number of findings per launch, one per kind and line; 0 ends a kernel at its first finding [default: 100]
+    #[arg(long, value_name = "N")]
+    keep_going: Option<u32>,
 
-    /// Write a report in JSON: findings, launches that could not be run, unsupported functions
+    /// Write a report in JSON: findings, notes, refused modules and launches, unsupported functions, leaks; `%p` is the process's number
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
@@ -51,13 +55,13 @@ pub(super) struct Args {
     #[arg(long)]
     leaks: bool,
 
-    /// Print each call of the driver and its result
+    /// Print the name and the result of each call of the driver, including those of the runtime library
     #[arg(long)]
     trace: bool,
 
-    /// Exit code of a program with findings; 0 keeps its own
-    #[arg(long, value_name = "N", default_value_t = 86)]
-    exit_code: u8,
+    /// Exit code if there are findings; 0 keeps that of the program [default: 86]
+    #[arg(long, value_name = "N")]
+    exit_code: Option<u8>,
 
     /// The library `libwarpwright_cuda.so`, if it is not in the folder of this executable
     #[arg(long, value_name = "FILE")]
@@ -117,14 +121,29 @@ impl Args {
         let [program, arguments @ ..] = &self.program[..] else {
             return Err(Error("expected a program, found none".into()));
         };
+        if let Some(report) = &self.report {
+            writable(report)?;
+        }
+        let found = folder.path().join("found");
         let status = Command::new(program)
             .args(arguments)
             .env(PATH, paths)
             .env(PRELOAD, preloaded)
+            .env("WARPWRIGHT_CUDA_FOUND", &found)
             .envs(self.settings())
             .status()
             .map_err(|error| Error::of(Path::new(program).display(), error))?;
-        Ok(ExitCode::from(code(status)))
+        Ok(ExitCode::from(match code(status) {
+            // The process, or one of its children, has ended without its exit handlers.
+            0 if found.exists() => self.exit_code(),
+            code => code,
+        }))
+    }
+
+    /// Returns the exit code if there are findings.
+    fn exit_code(&self) -> u8 {
+        let variable = || env::var("WARPWRIGHT_CUDA_EXIT_STATUS").ok()?.parse().ok();
+        self.exit_code.or_else(variable).unwrap_or(86)
     }
 
     /// Returns the path of the library that replaces the driver.
@@ -137,15 +156,17 @@ impl Args {
 
     /// Returns the environment variables that the library reads.
     fn settings(&self) -> impl Iterator<Item = (String, OsString)> {
+        fn text(value: &impl ToString) -> OsString {
+            value.to_string().into()
+        }
         let on = |is_on: bool| is_on.then(|| OsString::from("1"));
-        let text = |value: &dyn std::fmt::Display| Some(OsString::from(value.to_string()));
         let settings = [
-            ("ARCH", text(&self.arch.0)),
-            ("DEVICES", text(&self.devices)),
-            ("CHECK", text(&self.check)),
-            ("SEED", self.seed.and_then(|seed| text(&seed))),
-            ("KEEP_GOING", text(&self.keep_going)),
-            ("EXIT_STATUS", text(&self.exit_code)),
+            ("ARCH", self.arch.as_ref().map(|arch| text(&arch.0))),
+            ("DEVICES", self.devices.as_ref().map(text)),
+            ("CHECK", self.check.as_ref().map(text)),
+            ("SEED", self.seed.as_ref().map(text)),
+            ("KEEP_GOING", self.keep_going.as_ref().map(text)),
+            ("EXIT_STATUS", self.exit_code.as_ref().map(text)),
             ("REPORT", self.report.as_deref().map(absolute)),
             ("LEAKS", on(self.leaks)),
             ("TRACE", on(self.trace)),
@@ -153,6 +174,15 @@ impl Args {
         let set = settings.into_iter().filter_map(|(name, value)| Some((name, value?)));
         set.map(|(name, value)| (format!("WARPWRIGHT_CUDA_{name}"), value))
     }
+}
+
+/// Returns an error if the report cannot be written; a report of an earlier run is removed.
+fn writable(report: &Path) -> Result<(), Error> {
+    let problem = |error| Error::of(report.display(), format!("the report cannot be written: {error}"));
+    if report.to_string_lossy().contains("%p") {
+        return Ok(());
+    }
+    std::fs::write(report, "").and_then(|()| std::fs::remove_file(report)).map_err(problem)
 }
 
 /// Returns an absolute path, because the program may change its working directory.
@@ -191,7 +221,15 @@ fn folder(library: &Path) -> Result<TempDir, Error> {
     }
     for (file, names) in LIBRARIES {
         let file = library.with_file_name(file);
-        for name in names.iter().filter(|_| file.exists()) {
+        if !file.exists() {
+            eprintln!(
+                "warpwright: {} does not exist; the program may load NVIDIA's {}",
+                file.display(),
+                names[0]
+            );
+            continue;
+        }
+        for name in names {
             link(&file, &folder.path().join(name)).map_err(failed)?;
         }
     }

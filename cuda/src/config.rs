@@ -22,6 +22,8 @@ pub(crate) struct Config {
     pub(crate) exit_status: i32,
     /// The file for a report in JSON.
     pub(crate) report: Option<PathBuf>,
+    /// A file that is created when something is found, by which `warpwright run` learns of it if the process does not exit normally.
+    pub(crate) found: Option<PathBuf>,
     /// Whether memory that the program has not freed is reported.
     pub(crate) leaks: bool,
     /// Whether each call is printed.
@@ -39,8 +41,10 @@ pub(crate) fn config() -> &'static Config {
         checks: variable("CHECK").unwrap_or(Selection::ALL),
         seed: variable("SEED"),
         keep_going: variable("KEEP_GOING").unwrap_or(100),
-        exit_status: variable("EXIT_STATUS").unwrap_or(86),
-        report: variable("REPORT"),
+        exit_status: variable("EXIT_STATUS").map_or(86, |status: u8| status.into()),
+        report: variable("REPORT")
+            .map(|path: String| path.replace("%p", &std::process::id().to_string()).into()),
+        found: variable("FOUND"),
         leaks: variable("LEAKS").unwrap_or(0u8) != 0,
         trace: variable("TRACE").unwrap_or(0u8) != 0,
         cache: cache(),

@@ -25,10 +25,21 @@ pub(crate) enum FatbinError {
     #[error("the PTX of a fat binary could not be decompressed: {0}")]
     Compression(String),
     #[error(
-        "the fat binary contains {cubins} cubins and no PTX for this device: build with `-gencode arch=compute_NN,code=compute_NN`, \
+        "the fat binary contains only machine code (cubins: {cubins}), no PTX: build with `-gencode arch=compute_NN,code=compute_NN`, \
          where NN is at most the device's architecture"
     )]
     NoPtx { cubins: usize },
+    #[error(
+        "the fat binary contains PTX for other architectures than the device's ({}): simulate a newer device (`--arch`), or build with \
+         `-gencode arch=compute_NN,code=compute_NN`, where NN is at most the device's architecture",
+        architectures(.0)
+    )]
+    OtherPtx(Vec<u32>),
+}
+
+/// Returns the names of architectures.
+fn architectures(numbers: &[u32]) -> String {
+    numbers.iter().map(|number| format!("sm_{number}")).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the size in bytes of a container, from its header.
@@ -42,7 +53,7 @@ pub(crate) fn size(header: &[u8]) -> Option<usize> {
 pub(crate) fn ptx(container: &[u8], accept: impl Fn(&str) -> bool) -> Result<Vec<String>, FatbinError> {
     let malformed = FatbinError::Malformed;
     let mut at = u16_at(container, 6).ok_or(malformed("its header is too short"))? as usize;
-    let (mut found, mut cubins) = (vec![], 0);
+    let (mut found, mut others, mut cubins) = (vec![], vec![], 0);
     while at < container.len() {
         let entry = &container[at..];
         let header = u32_at(entry, 4).ok_or(malformed("an entry is too short"))? as usize;
@@ -52,9 +63,11 @@ pub(crate) fn ptx(container: &[u8], accept: impl Fn(&str) -> bool) -> Result<Vec
         let payload = end.and_then(|end| entry.get(header..end)).ok_or(malformed("an entry is too long"))?;
         match u16_at(entry, 0) {
             Some(PTX) => {
-                let text = text(&Entry::read(entry, payload))?;
+                let (text, arch) = (text(&Entry::read(entry, payload))?, u32_at(entry, 28).unwrap_or(0));
                 if accept(&text) {
-                    found.push((u32_at(entry, 28).unwrap_or(0), text));
+                    found.push((arch, text));
+                } else {
+                    others.push(arch);
                 }
             }
             _ => cubins += 1,
@@ -62,9 +75,10 @@ pub(crate) fn ptx(container: &[u8], accept: impl Fn(&str) -> bool) -> Result<Vec
         at += header + padded;
     }
     found.sort_by_key(|(arch, _)| std::cmp::Reverse(*arch));
-    match found.is_empty() {
-        true => Err(FatbinError::NoPtx { cubins }),
-        false => Ok(found.into_iter().map(|(_, text)| text).collect()),
+    match (found.is_empty(), others.is_empty()) {
+        (true, true) => Err(FatbinError::NoPtx { cubins }),
+        (true, false) => Err(FatbinError::OtherPtx(others)),
+        (false, _) => Ok(found.into_iter().map(|(_, text)| text).collect()),
     }
 }
 
@@ -163,7 +177,9 @@ mod tests {
         assert_eq!(size(&all), Some(all.len()));
         let found = ptx(&all, |text| !text.contains("sm_100")).expect("well formed");
         assert_eq!(found, ["sm_90", std::str::from_utf8(text).expect("ASCII")]);
-        assert_eq!(ptx(&all, |_| false), Err(FatbinError::NoPtx { cubins: 1 }));
+        assert_eq!(ptx(&all, |_| false), Err(FatbinError::OtherPtx(vec![80, 90, 100])));
+        let cubin = container(&[entry(2, 90, b"\x7fELF", 0, 0)]);
+        assert_eq!(ptx(&cubin, |_| true), Err(FatbinError::NoPtx { cubins: 1 }));
     }
 
     #[test]

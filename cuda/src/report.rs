@@ -1,4 +1,4 @@
-//! The findings of a run: printed as they occur, and written as JSON at exit.
+//! The findings of a run, printed and written as JSON as they occur.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write as _;
@@ -76,10 +76,11 @@ impl Run {
 
     /// Prints a finding or a note and adds it to the report, unless an earlier launch had the same at the same lines.
     pub(crate) fn finding(&mut self, launch: u64, shape: &str, finding: &Finding, origin: &Origin) {
-        let line = |site: &Site| site.line;
         let site = &finding.site;
-        let other = finding.other.as_ref().map_or(0, line);
-        if !self.seen.insert((site.kernel.clone(), finding.kind.name(), site.line, other)) {
+        let other = finding.other.as_ref().map_or(0, |site: &Site| site.line);
+        // Two accesses that race are reported once, whichever is found second.
+        let lines = (site.line.min(other), site.line.max(other));
+        if !self.seen.insert((site.kernel.clone(), finding.kind.name(), lines.0, lines.1)) {
             return;
         }
         let text = finding.to_string();
@@ -97,6 +98,9 @@ impl Run {
             calls: vec![call],
             text,
         });
+        if !finding.kind.is_note() {
+            self.found();
+        }
     }
 
     /// Prints a finding about host operations, each with its description, and adds it to the report, unless a finding of this kind was
@@ -112,12 +116,34 @@ impl Run {
         say(&format!("{kind}\n{text}\n"));
         let (launch, kernel, ptx_line, source) = (None, None, None, None);
         self.findings.push(Found { launch, kernel, kind, message, ptx_line, source, calls, text });
+        self.found();
     }
 
     /// Records code, a launch or a copy that could not be executed.
     pub(crate) fn refused(&mut self, reason: String) {
         say(&reason);
         self.refused.push(reason);
+        self.found();
+    }
+
+    /// Writes what has been found so far, because the process may end without its exit handlers.
+    fn found(&self) {
+        if let Some(path) = &config().found {
+            // `warpwright run` removes the folder when the program ends, which its children may outlive.
+            let _ = std::fs::write(path, "");
+        }
+        self.write();
+    }
+
+    /// Writes the report, if it was requested.
+    fn write(&self) {
+        let Some(path) = &config().report else { return };
+        let written = serde_json::to_string_pretty(self)
+            .map_err(std::io::Error::from)
+            .and_then(|text| std::fs::write(path, text + "\n"));
+        if let Err(error) = written {
+            say(&format!("the report could not be written to {}: {error}", path.display()));
+        }
     }
 
     /// Records a call that is not supported, and prints it the first time.
@@ -164,25 +190,21 @@ pub(crate) fn at_exit() {
         crate::driver::memory::leaks().into_iter().for_each(|leak| update(|run| run.leak(leak)));
     }
     let Some(run) = lock().take() else { return };
-    if let Some(path) = &config().report {
-        let written = serde_json::to_vec_pretty(&run)
-            .map_err(std::io::Error::from)
-            .and_then(|text| std::fs::write(path, text));
-        if let Err(error) = written {
-            say(&format!("{}: {error}", path.display()));
-        }
-    }
+    run.write();
     let bad = run.findings.len() + run.refused.len() + run.leaks.len();
     if bad == 0 {
         return;
     }
-    let unsupported = run.unsupported.len();
+    let counted = |count: usize, one: &str, several: &str| {
+        format!("{count} {}", if count == 1 { one } else { several })
+    };
     say(&format!(
-        "{} launches, {} findings, {} refused, {} leaks, {unsupported} unsupported functions called",
-        run.launches,
-        run.findings.len(),
+        "{}, {}, {} refused, {}, {}",
+        counted(run.launches as usize, "launch", "launches"),
+        counted(run.findings.len(), "finding", "findings"),
         run.refused.len(),
-        run.leaks.len()
+        counted(run.leaks.len(), "leak", "leaks"),
+        counted(run.unsupported.len(), "unsupported function called", "unsupported functions called"),
     ));
     if config().exit_status != 0 {
         host::flush_stdio();

@@ -15,7 +15,10 @@ fn driver() -> String {
 
 /// Builds a program of the tests of `warpwright-cuda`.
 fn program(name: &str) -> PathBuf {
-    let folder = scratch(&format!("run_{name}"));
+    let folder = scratch(&format!(
+        "run_{name}_{}",
+        std::thread::current().name().unwrap_or("test").replace("::", "_")
+    ));
     std::os::unix::fs::symlink(driver(), folder.join("libcuda.so")).expect("linked");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cuda/tests/programs").join(name);
     let built = Command::new("cc")
@@ -50,6 +53,60 @@ fn options_reach_the_devices() {
     assert_eq!((ran.code, ran.out.as_str()), (0, "done\n"), "{}", ran.err);
 }
 
+/// Runs a program with environment variables, and returns its exit code and what it printed to standard error.
+fn run_with(arguments: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
+    command.args(["run", "--driver", &driver()]).args(arguments).envs(variables.iter().copied());
+    let ran = command.output().expect("the command runs");
+    (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
+}
+
+#[test]
+fn variables_of_options_that_are_not_given_are_in_effect() {
+    let program = program("devices").display().to_string();
+    let devices = ("WARPWRIGHT_CUDA_DEVICES", "2");
+    let (code, text) = run_with(&[&program], &[devices]);
+    assert_eq!(code, Some(0), "{text}");
+    let (code, _) = run_with(&["--devices", "1", &program], &[devices]);
+    assert_ne!(code, Some(0), "the option takes precedence");
+}
+
+/// Processes that end without exit handlers, also children.
+#[test]
+fn findings_of_processes_that_quit_set_the_exit_code() {
+    let program = program("bugs");
+    let report = program.with_file_name("report.json");
+    let (program, path) = (program.display().to_string(), report.display().to_string());
+    let quit = ("QUICK_EXIT", "1");
+    let (code, text) = run_with(&["--report", &path, &program, "copy_after_free"], &[quit]);
+    assert_eq!(code, Some(86), "{text}");
+    let written = std::fs::read_to_string(&report).expect("written");
+    let written: serde_json::Value = serde_json::from_str(&written).expect("JSON");
+    assert_eq!(written["findings"][0]["kind"], "use_after_free");
+    let child = ["sh", "-c", "$0 copy_after_free; true", &program];
+    let (code, text) = run_with(&child, &[quit]);
+    assert_eq!(code, Some(86), "{text}");
+    let (code, text) = run_with(&["--exit-code", "9", &program, "copy_after_free"], &[quit]);
+    assert_eq!(code, Some(9), "{text}");
+    let (code, text) = run_with(&[&program, "copy_after_free", "fixed"], &[quit]);
+    assert_eq!(code, Some(0), "{text}");
+}
+
+#[test]
+fn a_report_of_each_process() {
+    let program = program("fault");
+    let pattern = program.with_file_name("report_%p.json").display().to_string();
+    let (code, text) = run_with(&["--report", &pattern, &program.display().to_string()], &[]);
+    assert_eq!(code, Some(86), "{text}");
+    let folder = program.parent().expect("a folder");
+    let names = std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").file_name());
+    let reports = names.filter(|name| {
+        let number = name.to_str().and_then(|name| name.strip_prefix("report_")?.strip_suffix(".json"));
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    });
+    assert_eq!(reports.count(), 1);
+}
+
 #[test]
 fn the_exit_code_of_a_program_is_kept() {
     let ran = warpwright(["run", "--driver", &driver(), "--", "sh", "-c", "echo $1; exit 7", "sh", "--arch"]);
@@ -66,6 +123,9 @@ fn what_cannot_be_started_is_named() {
     assert!(ran.err.starts_with("error: no-such-program: "), "{}", ran.err);
     let ran = warpwright(["run", "--arch", "sm_42", "true"]);
     assert_eq!(ran.code, 2);
+    let ran = warpwright(["run", "--driver", &driver(), "--report", "no/such/folder/r.json", "true"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.starts_with("error: no/such/folder/r.json: the report cannot be written"), "{}", ran.err);
 }
 
 #[test]

@@ -28,6 +28,11 @@ mod version;
 
 use warpwright_cuda_calls::Address;
 
+/// Identifies the library, so that `warpwright-cuda` does not take it, or a copy under another name, for NVIDIA's.
+#[used]
+#[unsafe(export_name = "warpwright_cudart")]
+static OWN: u8 = 1;
+
 /// The handle of the calling thread's default stream (`cudaStreamPerThread`).
 const PER_THREAD: Address = 2;
 

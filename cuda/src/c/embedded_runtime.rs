@@ -25,6 +25,9 @@ const REGISTER: &str = "__cudaRegisterFatBinary";
 /// A part of the names of the functions by which nvcc's host code registers its kernels.
 const REGISTER_ALL: &str = "__sti____cudaRegisterAll";
 
+/// A symbol of `warpwright-cudart`, also under another name.
+const OWN: &str = "warpwright_cudart";
+
 /// The runtime library's functions in a file, and the functions that register kernels with it: their names and addresses.
 #[derive(Debug, Default)]
 struct Contents {
@@ -38,6 +41,9 @@ fn contents(path: &Path) -> Option<Contents> {
     let file = object::File::parse(&cache).ok()?;
     let is_public = |name: &str| name.trim_start_matches('_').starts_with("cuda");
     let mut found = Contents::default();
+    if file.symbols().any(|symbol| symbol.name() == Ok(OWN)) {
+        return None;
+    }
     for symbol in file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text) {
         match symbol.name() {
             Ok(name) if name.contains(REGISTER_ALL) => found.register_all.push(symbol.address()),

@@ -120,7 +120,7 @@ unsafe extern "C" fn cuGetProcAddress_v2_ptsz(
 unsafe extern "C" fn cuGetExportTable(_table: Out<usize>, _id: In<[u8; 16]>) -> Code {
     static TOLD: Once = Once::new();
     TOLD.call_once(|| {
-        report::say("the program calls private functions of NVIDIA's driver; if it contains NVIDIA's runtime library, run it with `warpwright run`, or build it with `nvcc --cudart shared`");
+        report::say("the program calls private functions of NVIDIA's driver. If it contains NVIDIA's runtime library, its symbol table is missing (do not `strip` it), or this driver was loaded too late (use `warpwright run`, or set `LD_PRELOAD=libcuda.so.1`); or build it with `nvcc --cudart shared`");
     });
     call("cuGetExportTable", || Err(Code::NOT_SUPPORTED))
 }

@@ -114,18 +114,25 @@ fn without_repeated_functions<'a>(module: &'a str, defined: &mut BTreeSet<&'a st
 fn weak_function(module: &str) -> Option<(usize, &str)> {
     let mut start = 0;
     for line in module.split_inclusive('\n') {
-        let function = line.strip_prefix(".weak").map(str::trim_start);
-        let kinds = [".func", ".entry"];
-        if let Some(from) = function.and_then(|line| kinds.iter().find_map(|kind| line.strip_prefix(kind))) {
-            let results = from.trim_start();
-            let named = results.strip_prefix('(').and_then(|results| results.split_once(')'));
-            let named = named.map_or(results, |(_, named)| named).trim_start();
-            let end = named.find(|c: char| c.is_whitespace() || "(;{".contains(c)).unwrap_or(named.len());
-            return Some((start, &named[..end]));
+        if line.trim_start().starts_with(".weak")
+            && let Some(name) = name_of_weak_function(&module[start..])
+        {
+            return Some((start, name));
         }
         start += line.len();
     }
     None
+}
+
+/// Returns the name of the weak function at the start of a text; `None` for a variable.
+fn name_of_weak_function(text: &str) -> Option<&str> {
+    let declared = text.trim_start().strip_prefix(".weak")?.trim_start();
+    let results = declared.strip_prefix(".func").or_else(|| declared.strip_prefix(".entry"))?.trim_start();
+    let named = results.strip_prefix('(').and_then(|results| results.split_once(')'));
+    let named = named.map_or(results, |(_, named)| named).trim_start();
+    let end = named.find(|c: char| c.is_whitespace() || "(;{".contains(c)).unwrap_or(named.len());
+    // An attribute may precede the name.
+    Some(&named[..end]).filter(|name| !name.is_empty() && !name.starts_with('.'))
 }
 
 /// Returns the position after the function at the start of a text.

@@ -52,6 +52,8 @@ pub(crate) struct Allocation {
     pub(crate) pool: Handle,
     /// The unique number of the allocation.
     pub(crate) id: u64,
+    /// Whether it is a variable of a module, which the program does not free.
+    is_variable: bool,
 }
 
 impl Allocation {
@@ -99,7 +101,8 @@ fn add(start: u64, size: u64, kind: Kind, context: &Context) {
 
 fn add_in(start: u64, size: u64, kind: Kind, context: Handle, device: Device, pool: Handle) {
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-    allocations().insert(start, Allocation { start, size, kind, context, device, pool, id });
+    let is_variable = kind == Kind::Variable;
+    allocations().insert(start, Allocation { start, size, kind, context, device, pool, id, is_variable });
 }
 
 /// Records an allocation of mapped memory at reserved addresses. It does not belong to a context.
@@ -273,6 +276,9 @@ pub(crate) fn free_all(context: Handle) {
 pub(crate) fn add_variable(start: u64, size: u64, context: &Context) {
     let kind = if start < FIRST_OF_DEVICES { Kind::Managed } else { Kind::Variable };
     add(start, size, kind, context);
+    if let Some(variable) = allocations().get_mut(&start) {
+        variable.is_variable = true;
+    }
 }
 
 /// Returns the allocation that contains a device or host address.
@@ -349,7 +355,9 @@ pub(crate) fn available(device: Device) -> (u64, u64) {
 /// Returns descriptions of the memory that the program has not freed.
 pub(crate) fn leaks() -> Vec<String> {
     let all = allocations();
-    let kept = all.values().filter(|a| matches!(a.kind, Kind::Device | Kind::Pinned(_) | Kind::Managed));
+    let is_kept =
+        |a: &&Allocation| matches!(a.kind, Kind::Device | Kind::Pinned(_) | Kind::Managed) && !a.is_variable;
+    let kept = all.values().filter(is_kept);
     let describe =
         |a: &Allocation| format!("{} bytes at {:#x}, allocation {} ({:?})", a.size, a.start, a.id, a.kind);
     kept.map(describe).chain(Physical::leaks()).collect()

@@ -134,13 +134,13 @@ int main(void) {
         OK(cuModuleGetGlobal_v2(&variable, NULL, module, "answer"));
         OK(cuLinkDestroy(linker));
 
-        /* A function that one module declares and another defines, and a weak one that both define. */
-#define WEAK \
+        /* A function that one module declares and another defines, and a weak one, of which the first definition remains. */
+#define WEAK(RESULT) \
     ".weak .func  (.param .b32 r) unit(\n    .param .b32 x\n);\n" \
-    ".weak .func  (.param .b32 r) unit(\n    .param .b32 x\n)  // a comment {\n" \
-    "{\n    .reg .b32 %r<2>;\n    {\n    ld.param.b32 %r1, [x];\n    }\n    st.param.b32 [r], %r1;\n    ret;\n}\n"
+    ".weak .func  (.param .b32 r)\n unit(\n    .param .b32 x\n)  // a comment {\n" \
+    "{\n    .reg .b32 %r<2>;\n    {\n    ld.param.b32 %r1, [x];\n    }\n    st.param.b32 [r], " RESULT ";\n    ret;\n}\n"
         {
-            char caller[] = ".version 8.0\n.target sm_80\n.address_size 64\n" WEAK
+            char caller[] = ".version 8.0\n.target sm_80\n.address_size 64\n" WEAK("%r1")
                             ".extern .func (.param .b32 r) twice(.param .b32 x);\n"
                             ".common .global .align 8 .b64 environment;\n"
                             ".visible .entry k(.param .u64 p)\n{\n"
@@ -149,7 +149,7 @@ int main(void) {
                             "    {\n    .param .b32 x;\n    .param .b32 r;\n    st.param.b32 [x], %r1;\n"
                             "    call (r), twice, (x);\n    ld.param.b32 %r2, [r];\n    }\n"
                             "    .loc 1 7 3\n    st.global.u32 [%rd1], %r2;\n    ret;\n}\n.file 1 \"the caller.cu\"\n";
-            char callee[] = ".version 8.1\n.target sm_80\n.address_size 64\n" WEAK
+            char callee[] = ".version 8.1\n.target sm_80\n.address_size 64\n" WEAK("7")
                             ".common .global .align 8 .b64 environment;\n"
                             ".visible .func (.param .b32 r) twice(.param .b32 x)\n{\n"
                             "    .reg .b32 %r<3>;\n    {\n    .param .b32 y;\n    .param .b32 z;\n    ld.param.b32 %r1, [x];\n"

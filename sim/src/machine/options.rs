@@ -63,7 +63,7 @@ impl Arch {
 
 /// An unrecognized architecture name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected an architecture from `sm_75` to `sm_120`, found `{found}`")]
+#[error("expected `sm_75`, `sm_80`, `sm_86`, `sm_89`, `sm_90`, `sm_100` or `sm_120`, found `{found}`")]
 pub struct UnknownArch {
     found: String,
 }

@@ -164,6 +164,14 @@ impl AttentionBackward {
         [self.head_size, self.value_size]
     }
 
+    /// Refuses to finish sums that `deterministic` kernels do not compute.
+    #[track_caller]
+    fn refuse_deterministic(&self, k: Builder<'_>) {
+        if self.deterministic {
+            k.refuse("expected kernels that are not deterministic; the queries kernel of deterministic ones computes dQ".into());
+        }
+    }
+
     /// Returns the dropout of the kernels, if any.
     #[track_caller]
     fn random<'k>(&self, p: Val<'k, f32>, random: [Val<'k, u64>; 2]) -> Option<Dropout<'k>> {
@@ -265,7 +273,7 @@ impl AttentionBackward {
     /// `attention_backward_finish_bf16_128`.
     ///
     /// # Errors
-    /// Returns an error for an unsupported head size.
+    /// Returns an error for an unsupported head size, and for `deterministic` kernels, which have no sums.
     pub fn finish_kernel<T>(&self) -> Result<Kernel<AttentionFinishArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,
@@ -278,6 +286,7 @@ impl AttentionBackward {
         );
         Kernel::build(&signature, Target::SM_90A, |k, (sums, dq, sizes, strides, scale)| {
             k.describe("dQ of attention from its sums");
+            self.refuse_deterministic(k);
             finish_of(self.sizes(), k, sums, dq, (Sizes::of(sizes), None), strides, scale);
         })
     }

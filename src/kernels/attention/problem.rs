@@ -127,16 +127,17 @@ fn steps(problem: &AttentionProblem, step: u32, end: u32) -> u32 {
 }
 
 impl AttentionBackward {
-    /// Returns whether kernels for this head size of Q and K are faster if they are deterministic: on an H200, the sums of dQ then take longer
-    /// than two more products.
+    /// Returns whether kernels for this head size of Q and K are faster if they are deterministic: on an H200, the sums of dQ then took longer
+    /// than two more products in all but one of the measured problems.
     pub(in crate::kernels) const fn is_faster_deterministic(head_size: u32) -> bool {
         head_size > 128
     }
 
     /// Returns the sm_90a kernels for a problem; the problem's target is ignored. For head sizes greater than 128, the deterministic
-    /// kernels are chosen because they are faster. With a causal mask, KV heads are processed in groups. The queries, dO and sums of a
-    /// group together fit in half of the L2 cache of an H100 (a group contains at least one head); within this limit, the group size is
-    /// chosen to minimize the total time.
+    /// kernels are chosen, which are faster in most cases: launch [`queries_kernel`](Self::queries_kernel) instead of
+    /// [`finish_kernel`](Self::finish_kernel). With a causal mask, KV heads are processed in groups. The queries, dO and sums of a group
+    /// together fit in half of the L2 cache of an H100 (a group contains at least one head); within this limit, the group size is chosen to
+    /// minimize the total time.
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
         let AttentionProblem {

@@ -245,11 +245,13 @@ where
     let AttentionDerivatives { o, lse, d_o, dq, dk, dv, workspace: [mut rows, mut sums], dropout } =
         derivatives;
     let (p, random) = of_weights(CALL, dropout)?;
+    let deterministic = deterministic || AttentionBackward::is_faster_deterministic(shape.head_size);
     let Arguments { sizes, of_queries, of_keys, of_values, of_results, scale } = shape.arguments(CALL)?;
     let problem = (shape.problem(queue, Target::SM_90A), deterministic, dropout.is_some());
-    let pick = |&(problem, deterministic, dropout): &(AttentionProblem, bool, bool)| {
-        let chosen = AttentionBackward::for_problem(&problem);
-        AttentionBackward { deterministic: deterministic || chosen.deterministic, dropout, ..chosen }
+    let pick = |&(problem, deterministic, dropout): &(AttentionProblem, bool, bool)| AttentionBackward {
+        deterministic,
+        dropout,
+        ..AttentionBackward::for_problem(&problem)
     };
 
     queue.launch::<_, _, AttentionRowsArgs<T>>(
@@ -267,7 +269,7 @@ where
         AttentionBackward::keys_kernel,
         (q, k, v, d_o, rows.as_read(), sums.reborrow(), dk, dv, sizes, strides, scale, p, random),
     )?;
-    if pick(&problem).deterministic {
+    if deterministic {
         let strides = [of_queries, of_keys, of_values, of_results, of_queries];
         let arguments = (q, k, v, d_o, rows.as_read(), dq, sizes, strides, scale, p, random);
         queue.launch::<_, _, AttentionQueriesArgs<T>>(

@@ -10,13 +10,14 @@ const EMPTY: u32 = 2;
 
 /// Shared memory to which the warps of a cluster send their partial results.
 ///
-/// Results are sent by `st.async`, which signals their arrival at an `mbarrier` of the receiving block. All fences are restricted to shared
-/// memory. A barrier of the cluster would also wait until the stores of the preceding row and the copies of the next row, in global memory,
-/// are complete.
+/// Results are sent by `st.async`, which signals their arrival at an `mbarrier` of the receiving block. The fences of an exchange are
+/// restricted to shared memory. A barrier of the cluster would also wait until the stores of the preceding row and the copies of the next row,
+/// in global memory, are complete.
 pub(super) struct Exchange<'k> {
     k: Builder<'k>,
     tiling: RowTiling,
-    /// Two barriers, each of which completes a phase when the results of all warps have arrived.
+    /// Two barriers, each of which completes a phase when the results of all warps have arrived. They are used in turn; in a loop, only the
+    /// first is used.
     full: Mbarrier<'k>,
     /// Completes a phase when all warps have read the results of an exchange in a loop.
     empty: Mbarrier<'k>,
@@ -31,6 +32,8 @@ enum Past<'k> {
     Known(u32),
     /// Its lowest bit, in a loop.
     Parity(Var<'k, u32>),
+    /// A loop has ended, and blocks may have exited.
+    Ended,
 }
 
 impl<'k> Exchange<'k> {
@@ -60,18 +63,23 @@ impl<'k> Exchange<'k> {
     /// Begins a loop of exchanges; there must be none before it.
     #[track_caller]
     pub(super) fn begin_rounds(&self) {
-        debug_assert!(
-            matches!(self.past.get(), Past::Known(0)),
-            "phases are counted from the first exchange of a loop"
-        );
         self.wait_until_ready();
-        self.past.set(Past::Parity(self.k.var(0)));
+        match self.past.get() {
+            Past::Known(0) => self.past.set(Past::Parity(self.k.var(0))),
+            _ => self.refuse(),
+        }
     }
 
     /// Ends a loop of exchanges. Blocks wait for each other, because they access each other's barriers.
     #[track_caller]
     pub(super) fn end_rounds(&self) {
         self.k.this_cluster().sync();
+        self.past.set(Past::Ended);
+    }
+
+    #[track_caller]
+    fn refuse(&self) {
+        self.k.refuse("expected all reductions of a row in one loop, or none in a loop".into());
     }
 
     /// Returns the results of all warps of the cluster, in the order of the blocks; `own` are those of this warp, and the same in all lanes.
@@ -85,8 +93,8 @@ impl<'k> Exchange<'k> {
         let (k, empty) = (self.k, self.empty);
         let received = k.shared_aligned::<f32>(self.results() * N as u32, 16);
         match self.past.get() {
-            // The next exchange has other memory and the other barrier. The results of all warps for it arrive only after all warps have
-            // waited for this one, so the barrier may be used again after it.
+            // The next exchange has other memory and the other barrier. A warp sends for it only after it has waited for this one; when the next
+            // exchange is complete, this barrier is therefore free.
             Past::Known(past) => {
                 self.past.set(Past::Known(past + 1));
                 self.wait_until_ready();
@@ -99,7 +107,7 @@ impl<'k> Exchange<'k> {
             Past::Parity(parity_of_past) => {
                 let parity = parity_of_past.get();
                 let (there, full_there) = self.to_each_block(received, N, self.full);
-                // The first phase completes when the memory has been read once; until then, it is free.
+                // The first phase of `empty` completes when the memory has been read once; until then, the memory is free.
                 wait(empty, parity ^ 1);
                 self.send(own, there, full_there, self.full);
                 wait(self.full, parity);
@@ -109,6 +117,10 @@ impl<'k> Exchange<'k> {
                 k.when(self.is_sender(), || full_there.at(EMPTY).arrive());
                 parity_of_past.set(parity ^ 1);
                 results
+            }
+            Past::Ended => {
+                self.refuse();
+                of(received)
             }
         }
     }

@@ -60,7 +60,8 @@ impl<'k> Team<'k> {
     }
 
     /// Waits until all threads of the row that are in this block have read the results of earlier reductions, so that a loop may reuse their
-    /// memory. In a cluster, threads only read rows that they have copied themselves. A warp only waits if its lanes load from shared memory what others have copied there, after the last reduction.
+    /// memory. In a cluster, the exchange waits for them, and threads only read rows that they have copied themselves. A warp only waits if
+    /// its lanes load from shared memory what others have copied there, after the last reduction.
     #[track_caller]
     pub(super) fn finish_round(&self) {
         let tiling = self.tiling;

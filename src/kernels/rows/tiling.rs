@@ -264,21 +264,24 @@ impl RowTiling {
         let least = if bytes < 4 { 160 } else { 320 };
         let few = || copied(24, 384, 384).filter(|tiling| held.unaligned && tiling.threads > least);
         let most = || copied(32, 512, 512).filter(|_| bytes < 4 && !held.unaligned);
-        let in_cluster = || {
-            let stripes = (if bytes < 4 { 32 } else { 16 } / held.adjacent).max(1);
+        let in_cluster = |elements: u32| {
+            let stripes = (elements / held.adjacent).max(1);
             let cluster = groups.div_ceil(512 * stripes).next_power_of_two();
             let threads = groups.div_ceil(cluster * stripes).next_multiple_of(32);
             let in_cluster = Self { threads, cluster, stripes, ahead: 2, ..held };
             (held.cluster > 1 && !held.unaligned).then_some(in_cluster)
         };
         let resident = if held.unaligned { 384 } else { 512 };
-        let chosen = few().or_else(|| copied(16, resident, 640)).or_else(most).or_else(in_cluster);
-        let Some(copied) = chosen else { return held };
         // Two rows of each input, and one of weights or of exchanged results.
-        let summed = Self { turns: u32::MAX, ..copied };
-        let others = u32::from(held.unaligned) + u32::from(summed.is_reloaded());
-        let room = copied.own_slots() * (4 + others) * bytes;
-        if room > shared_for_rows(target) { held } else { copied }
+        let fits = |tiling: &Self| {
+            let summed = Self { turns: u32::MAX, ..*tiling };
+            let others = u32::from(held.unaligned) + u32::from(summed.is_reloaded());
+            tiling.own_slots() * (4 + others) * bytes <= shared_for_rows(target)
+        };
+        let in_clusters =
+            || in_cluster(if bytes < 4 { 32 } else { 16 }).filter(fits).or_else(|| in_cluster(16));
+        let chosen = few().or_else(|| copied(16, resident, 640)).or_else(most).or_else(in_clusters);
+        chosen.filter(fits).unwrap_or(held)
     }
 
     /// Returns the tiling for kernels that read rows of the given `sizes` once, as in [`for_rows`](Self::for_rows), except that rows that

@@ -73,7 +73,7 @@ impl ClusterRun<'_> {
             Wait::Registers(_) | Wait::Ready => Fault::new(
                 FindingKind::Deadlock,
                 format!(
-                    "deadlock: no thread makes progress; the loop around this {mnemonic} goes round for ever (livelock)"
+                    "deadlock: no thread makes progress; the loop that contains this {mnemonic} never ends (livelock)"
                 ),
             ),
         };

@@ -141,7 +141,7 @@ impl AttentionBackward {
     /// `attention_backward_finish_bf16_128_packed`.
     ///
     /// # Errors
-    /// Returns an error for an unsupported head size.
+    /// Returns the errors of [`finish_kernel`](Self::finish_kernel).
     pub fn packed_finish_kernel<T>(&self) -> Result<Kernel<PackedAttentionFinishArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,
@@ -157,6 +157,7 @@ impl AttentionBackward {
             Target::SM_90A,
             |k, (sums, dq, starts, sizes, longest, [head, row], scale)| {
                 k.describe("dQ of attention from its sums");
+                self.refuse_deterministic(k);
                 let sizes = (sizes_of(sizes, longest), Some(starts));
                 finish_of(self.sizes(), k, sums, dq, sizes, [0.into(), head, row], scale);
             },
