@@ -107,7 +107,10 @@ fn names_of_architectures_and_checks() {
     assert_eq!("sm_90a".parse(), Ok(Arch::Sm90));
     assert_eq!("sm_103f".parse(), Ok(Arch::Sm100));
     let error = "sm_42".parse::<Arch>().expect_err("it does not exist");
-    assert_eq!(error.to_string(), "expected an architecture from `sm_75` to `sm_120`, found `sm_42`");
+    assert_eq!(
+        error.to_string(),
+        "expected `sm_75`, `sm_80`, `sm_86`, `sm_89`, `sm_90`, `sm_100` or `sm_120`, found `sm_42`"
+    );
     assert_eq!("shared-races, global_race".parse(), Ok(Checks::SHARED_RACES | Checks::GLOBAL_RACES));
     assert_eq!("none".parse(), Ok(Checks::empty()));
     assert!("everything".parse::<Checks>().is_err());
