@@ -133,17 +133,12 @@ impl Args {
             .envs(self.settings())
             .status()
             .map_err(|error| Error::of(Path::new(program).display(), error))?;
+        // With findings, the library sets the exit status, unless the process, or one of its children, ends without exit handlers.
+        let of_findings = || std::fs::read_to_string(&found).ok()?.parse().ok();
         Ok(ExitCode::from(match code(status) {
-            // The process, or one of its children, has ended without its exit handlers.
-            0 if found.exists() => self.exit_code(),
+            0 => of_findings().unwrap_or(0),
             code => code,
         }))
-    }
-
-    /// Returns the exit code if there are findings.
-    fn exit_code(&self) -> u8 {
-        let variable = || env::var("WARPWRIGHT_CUDA_EXIT_STATUS").ok()?.parse().ok();
-        self.exit_code.or_else(variable).unwrap_or(86)
     }
 
     /// Returns the path of the library that replaces the driver.

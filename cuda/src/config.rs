@@ -22,7 +22,7 @@ pub(crate) struct Config {
     pub(crate) exit_status: i32,
     /// The file for a report in JSON.
     pub(crate) report: Option<PathBuf>,
-    /// A file that is created when something is found, by which `warpwright run` learns of it if the process does not exit normally.
+    /// A file to which the exit status is written when something is found, for `warpwright run`, if the process does not exit normally.
     pub(crate) found: Option<PathBuf>,
     /// Whether memory that the program has not freed is reported.
     pub(crate) leaks: bool,

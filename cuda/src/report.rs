@@ -50,6 +50,9 @@ struct Found {
     text: String,
 }
 
+/// The most findings and refusals of a report that is written again for each of them; a longer one is written at exit.
+const MOST_WRITTEN_AGAIN: usize = 100;
+
 static RUN: Mutex<Option<Run>> = Mutex::new(None);
 
 fn lock() -> MutexGuard<'static, Option<Run>> {
@@ -130,9 +133,11 @@ impl Run {
     fn found(&self) {
         if let Some(path) = &config().found {
             // `warpwright run` removes the folder when the program ends, which its children may outlive.
-            let _ = std::fs::write(path, "");
+            let _ = std::fs::write(path, config().exit_status.to_string());
         }
-        self.write();
+        if self.findings.len() + self.refused.len() <= MOST_WRITTEN_AGAIN {
+            self.write();
+        }
     }
 
     /// Writes the report, if it was requested.
