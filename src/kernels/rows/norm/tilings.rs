@@ -118,8 +118,7 @@ fn unaligned_residual(function: NormFunction, bytes: u32, tiling: RowTiling, siz
     let is_even = tiling.has_even_halves(sizes);
     match groups {
         // Shorter rows of LayerNorm are copied: two rows of both inputs and the weights fit.
-        2305..=4608 if bytes == 4 => tiling.in_registers(groups, 6, 768),
-        2049..=2304 if bytes == 4 && !is_layer => tiling.in_registers(groups, 6, 768),
+        2049..=4608 if bytes == 4 && (!is_layer || groups > 2304) => tiling.in_registers(groups, 6, 768),
         _ if bytes == 4 => with_two_inputs(function, bytes, tiling),
         129..=256 if !is_layer => tiling.in_registers(groups, 2, 1024),
         129..=1025 if is_even && is_layer => tiling.narrow(sizes, 16, 1024),
