@@ -100,6 +100,6 @@ pub use rows::{RotaryTables, add, cross_entropy, gated, pointwise, rotary, rotar
 pub use scaled::{AttentionScales, scaled_attention};
 pub use scan::cumulative_sum;
 pub use selection::{Sampling, sample, top_k};
-pub use simt::matmul_simt;
+pub use simt::{fused_matmul_simt, matmul_simt};
 pub use softmax::{causal_softmax, lengths_softmax, softmax};
 pub use state_space::{StateSpaceOperands, StateSpaceShape, state_space};

@@ -41,7 +41,8 @@ pub use tile::GemmTile;
 /// `ldb` and `ldd` are the leading dimensions in elements: the strides between the rows (or columns, in column order) of A and B, and
 /// between the rows of D. They must be multiples of 16 bytes, except `ldd` with [`Gemm::any_ldd`], and `lda` and `ldb` with
 /// [`Gemm::any_size`]. If rows of D overlap, the values of D are unspecified. [`Gemm::promoted_kernel`] and, with a B of 2n columns,
-/// [`Gemm::gated_kernel`] build kernels with the same parameters.
+/// [`Gemm::gated_kernel`] build kernels with the same parameters, and so does [`MatmulSimt::kernel`](super::MatmulSimt::kernel), whose
+/// [divisor](super::MatmulSimt::divisor) must divide the leading dimensions.
 pub type GemmArgs<T, D> = (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Gemm::batched_kernel`] builds:

@@ -2,13 +2,12 @@
 
 use super::gemm::product_of_rows;
 use crate::{
-    ptx::{BuildError, Builder, Global, In, Kernel, Out, Ptr, Read, Target, Val, Write, traits::HalfPair},
+    ptx::{BuildError, In, Kernel, Out, Target, traits::HalfPair},
     tensor::TensorElement,
-    tiles::{Gl, Product, row_major},
+    tiles::{Product, row_major},
 };
 
-/// The arguments of the kernels that [`matmul`] and, for f32, [`MatmulSimt::kernel`](super::MatmulSimt::kernel) build:
-/// `(a, b, d, m, n, k)`. A is m×k, B is k×n, and D is m×n, all row-major.
+/// The arguments of the kernel that [`matmul`] builds: `(a, b, d, m, n, k)`. A is m×k, B is k×n, and D is m×n, all row-major.
 pub type MatmulArgs<T> = (In<T>, In<T>, Out<f32>, u32, u32, u32);
 
 /// Builds the kernel that computes D = A·B, where A is m×k and B is k×n, both of `T` (bf16 or f16), and D is m×n, of f32. All matrices are
@@ -32,52 +31,21 @@ where
     let suffix = if divisor == 1 { String::new() } else { format!("_by{divisor}") };
     let signature = format!("matmul_{}{suffix}(a, b, d, m, n, k)", T::NAME);
     Kernel::<MatmulArgs<T>>::build(&signature, target, |k, (a, b, d, m, n, depth)| {
-        let factors = format!("A m×k, B k×n ({}), D m×n (f32)", T::NAME);
-        let Problem { a, b, d, size, .. } = &Problem::new(k, &factors, [a, b], d, [m, n, depth], divisor);
-        if divisor.is_multiple_of(8) && target.max_shared_bytes() >= 160 << 10 {
-            product_of_rows::<T, 8, 16, 4>(k, [a, b], d, *size, true);
-        } else {
-            // Copies of single elements pass through registers, which leaves too few for fragments of two slices.
-            product_of_rows::<T, 8, 8, 2>(k, [a, b], d, *size, divisor > 1);
-        }
-    })
-}
-
-/// The row-major matrices of a product.
-pub(super) struct Problem<'k, T: TensorElement> {
-    pub(super) k: Builder<'k>,
-    pub(super) a: Gl<'k, T, Read>,
-    pub(super) b: Gl<'k, T, Read>,
-    pub(super) d: Gl<'k, f32, Write>,
-    /// m, n and k.
-    pub(super) size: [Val<'k, u32>; 3],
-}
-
-impl<'k, T: TensorElement> Problem<'k, T> {
-    /// Describes the kernel of a product of these `matrices`; `divisor` must divide n and k.
-    #[track_caller]
-    pub(super) fn new(
-        k: Builder<'k>,
-        matrices: &str,
-        [a, b]: [Ptr<'k, T, Global, Read>; 2],
-        d: Ptr<'k, f32, Global, Write>,
-        [m, n, depth]: [Val<'k, u32>; 3],
-        divisor: u32,
-    ) -> Self {
         let sizes = if divisor == 1 { "any sizes".to_string() } else { format!("{divisor} divides n and k") };
-        k.describe(format!("D = A·B: {matrices}, row-major; {sizes}"));
+        k.describe(format!("D = A·B: A m×k, B k×n ({}), D m×n (f32), row-major; {sizes}", T::NAME));
         if divisor == 0 {
             k.refuse("expected a divisor of n and k, found 0".into());
         }
         let (n, depth) = (n.multiple_of(divisor), depth.multiple_of(divisor));
-        Self {
-            k,
-            a: k.global(a, row_major(m, depth)),
-            b: k.global(b, row_major(depth, n)),
-            d: k.global(d, row_major(m, n)),
-            size: [m, n, depth],
+        let [a, b] = [&k.global(a, row_major(m, depth)), &k.global(b, row_major(depth, n))];
+        let (d, size) = (&k.global(d, row_major(m, n)), [m, n, depth]);
+        if divisor.is_multiple_of(8) && target.max_shared_bytes() >= 160 << 10 {
+            product_of_rows::<T, 8, 16, 4>(k, [a, b], d, size, true);
+        } else {
+            // Copies of single elements pass through registers, which leaves too few for fragments of two slices.
+            product_of_rows::<T, 8, 8, 2>(k, [a, b], d, size, divisor > 1);
         }
-    }
+    })
 }
 
 /// Returns the largest of 8, 4, 2 and 1 that divides both n and k: the `divisor` for a [`matmul`] of these sizes.

@@ -1,28 +1,35 @@
 //! Matrix product of f32 with fused multiply-adds, for any sizes.
 
+mod finish;
+mod share;
+mod stages;
 mod tile;
 
-use super::matmul::{MatmulArgs, Problem};
+use super::{Activation, Epilogue, FusedGemmArgs, GemmArgs, MatrixOrder};
 use crate::{
     layout::Layout,
-    ptx::{BuildError, Builder, Kernel, Read, Scalar, Shared, Target, Val},
+    ptx::{BuildError, Builder, Global, Kernel, Ptr, Read, Scalar, Shared, Target, Val, Write},
     tensor::{Fragment, Tensor, copy, fill, in_order, words_of},
-    tiles::{Schedule, St, Stage},
+    tiles::{Gl, Schedule, Stage, row_major},
 };
+
+use finish::Finish;
+use share::{DEPTH, STEP, Share};
+use stages::{ColCol, ColRow, RowCol, RowRow, Stages};
 
 pub use tile::SimtTile;
 
-/// A kernel that computes D = A·B, where A is m×k, B is k×n and D is m×n, all of f32. All matrices are row-major; every size is at least 1.
-/// Each element of D is computed by a chain of `fma` instructions in the order of k, so the results do not depend on the tile or the
+/// A kernel that computes D = f(A·B), where A is m×k, B is k×n and D is m×n, all of f32. D is row-major; every size is at least 1. Each
+/// element of A·B is computed by a chain of `fma` instructions in the order of k, so the results do not depend on the orders, the tile or the
 /// divisor. Tensor cores are not used, because they multiply f32 with the precision of tf32.
 ///
 /// ```
-/// use warpwright::{kernels::{MatmulSimt, SimtTile}, prelude::*};
+/// use warpwright::{kernels::{MatmulSimt, MatrixOrder, SimtTile}, prelude::*};
 ///
 /// // On 132 multiprocessors, 32 tiles of 256×128 would leave 100 of them idle.
-/// let simt = MatmulSimt::for_problem(Target::SM_90, [1000; 3], 132);
+/// let simt = MatmulSimt::for_problem(Target::SM_90, MatrixOrder::Row, MatrixOrder::Col, [1000; 3], 132);
 /// assert_eq!((simt.tile, simt.divisor), (SimtTile::T64x128, 4));
-/// assert_eq!(simt.kernel(Target::SM_90)?.name(), "matmul_f32_64x128_by4");
+/// assert_eq!(simt.kernel(Target::SM_90)?.name(), "matmul_f32_row_col_64x128_by4");
 /// # Ok::<(), BuildError>(())
 /// ```
 ///
@@ -31,158 +38,196 @@ pub use tile::SimtTile;
 #[doc(alias = "sgemm")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MatmulSimt {
+    /// The order of A.
+    pub a: MatrixOrder,
+    /// The order of B.
+    pub b: MatrixOrder,
     /// The tile of a block.
     pub tile: SimtTile,
-    /// A number that divides both n and k of every launch, which the launch checks: 4 allows 16-byte copies, 2 allows 8-byte copies, and 1
-    /// allows any sizes. [`pitch_divisor`](super::pitch_divisor) returns a valid divisor.
+    /// A number that divides the leading dimensions and the lengths of the rows (or columns, in column order) of A, B and D in every launch,
+    /// which the launch checks: 4 allows 16-byte copies, 2 allows 8-byte copies, and 1 allows any sizes.
     pub divisor: u32,
+    /// The function f, if any.
+    pub activation: Option<Activation>,
 }
 
 impl MatmulSimt {
-    /// Builds the kernel. Its name contains the tile and the divisor, as in `matmul_f32_256x128_by4`, or `matmul_f32_128x128` for any
-    /// sizes.
+    /// Builds the kernel. Its name contains the orders, the tile, the divisor and the function, as in `matmul_f32_row_col_256x128_by4_relu`,
+    /// or `matmul_f32_row_row_128x128` for any sizes. The leading dimensions are described in [`GemmArgs`].
     ///
     /// # Errors
     /// Returns an error if the target is older than sm_80, if the divisor is 0, or if [`SimtTile::all`] does not contain the tile.
-    pub fn kernel(&self, target: Target) -> Result<Kernel<MatmulArgs<f32>>, BuildError> {
-        let Self { tile, divisor } = *self;
-        let suffix = if divisor == 1 { String::new() } else { format!("_by{divisor}") };
-        let signature = format!("matmul_f32_{tile}{suffix}(a, b, d, m, n, k)");
-        Kernel::<MatmulArgs<f32>>::build(&signature, target, |k, (a, b, d, m, n, depth)| {
-            let problem = Problem::new(k, "A m×k, B k×n, D m×n (f32)", [a, b], d, [m, n, depth], divisor);
-            if SimtTile::all(target, divisor).all(|supported| supported != tile) {
-                return k.refuse(format!(
-                    "expected a divisor of 4 and a target with 160 KiB of shared memory per block for tiles of {tile}, found {divisor} and {target}"
-                ));
-            }
-            match tile {
-                //                                   M   N  rows and columns of warps
-                SimtTile::T256x128 => problem.emit::<16, 8, 4, 2>(),
-                SimtTile::T128x128 => problem.emit::<8, 8, 4, 2>(),
-                SimtTile::T128x64 => problem.emit::<8, 4, 4, 1>(),
-                SimtTile::T64x128 => problem.emit::<4, 8, 4, 2>(),
-                SimtTile::T64x64 => problem.emit::<4, 4, 4, 1>(),
-                SimtTile::T32x64 => problem.emit::<2, 4, 2, 1>(),
-            }
+    pub fn kernel(&self, target: Target) -> Result<Kernel<GemmArgs<f32, f32>>, BuildError> {
+        let signature = format!("{}(a, lda, b, ldb, d, ldd, m, n, k)", self.name(""));
+        Kernel::<GemmArgs<f32, f32>>::build(&signature, target, |k, (a, lda, b, ldb, d, ldd, m, n, depth)| {
+            let problem = Problem::new(k, *self, (a, lda), (b, ldb), (d, ldd), [m, n, depth]);
+            problem.emit(&Finish::function(self.activation));
         })
+    }
+
+    /// Builds the kernel that also applies an epilogue.
+    ///
+    /// # Errors
+    /// Returns the errors of [`kernel`](Self::kernel).
+    pub fn fused_kernel(
+        &self,
+        target: Target,
+        epilogue: Epilogue,
+    ) -> Result<Kernel<FusedGemmArgs<f32, f32>>, BuildError> {
+        let signature = format!(
+            "{}(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)",
+            self.name(&epilogue.suffix())
+        );
+        Kernel::<FusedGemmArgs<f32, f32>>::build(&signature, target, |k, parameters| {
+            let (a, lda, b, ldb, d, ldd, m, n, depth, alpha, beta, c, ldc, bias, row_scales, col_scales) =
+                parameters;
+            let problem = Problem::new(k, *self, (a, lda), (b, ldb), (d, ldd), [m, n, depth]);
+            let operands = (alpha, beta, c, ldc, bias, row_scales, col_scales);
+            let [m, n, _] = problem.size;
+            problem.emit(&Finish::function(self.activation).epilogue(epilogue, operands, [m, n]));
+        })
+    }
+
+    /// Returns the name of the kernel with this epilogue.
+    fn name(&self, epilogue: &str) -> String {
+        let Self { a, b, tile, divisor, activation } = *self;
+        let mut name = format!("matmul_f32_{}_{}_{tile}", a.name(), b.name());
+        if divisor != 1 {
+            name += &format!("_by{divisor}");
+        }
+        name += epilogue;
+        activation.map_or(name.clone(), |function| format!("{name}_{function}"))
     }
 }
 
-/// The subtiles of a stage along k.
-const DEPTH: usize = 2;
-/// The depth that a thread loads at a time.
-const STEP: usize = 2;
 /// The stages.
 const STAGES: usize = 3;
-/// The lanes of a warp along m and along n.
-const LANES: [usize; 2] = [4, 8];
-/// The adjacent columns of a thread.
-const ADJACENT: usize = 4;
 
-/// A stage: a tile of A and one of B.
-type Tiles<'k, const M: usize, const N: usize> = (St<'k, f32, M, DEPTH>, St<'k, f32, DEPTH, N>);
+/// The matrices of a product.
+struct Problem<'k> {
+    k: Builder<'k>,
+    simt: MatmulSimt,
+    /// A and B, by rows in memory: of their rows, or of their columns.
+    factors: [Gl<'k, f32, Read>; 2],
+    d: Gl<'k, f32, Write>,
+    /// m, n and k.
+    size: [Val<'k, u32>; 3],
+}
 
-impl<'k> Problem<'k, f32> {
+impl<'k> Problem<'k> {
+    /// Describes the product of matrices that are given with their leading dimensions.
+    #[track_caller]
+    fn new(
+        k: Builder<'k>,
+        simt: MatmulSimt,
+        (a, lda): (Ptr<'k, f32, Global, Read>, Val<'k, u32>),
+        (b, ldb): (Ptr<'k, f32, Global, Read>, Val<'k, u32>),
+        (d, ldd): (Ptr<'k, f32, Global, Write>, Val<'k, u32>),
+        [m, n, depth]: [Val<'k, u32>; 3],
+    ) -> Self {
+        let MatmulSimt { a: of_a, b: of_b, divisor, activation, .. } = simt;
+        let sizes = if divisor == 1 {
+            "any sizes".to_string()
+        } else {
+            format!(
+                "{divisor} divides the lengths of rows and columns that are contiguous, and the distances between them"
+            )
+        };
+        let function = activation.map(|function| format!(", {function}")).unwrap_or_default();
+        k.describe(format!(
+            "D = A·B (f32): A m×k in {}, B k×n in {}, D m×n in rows{function}; {sizes}",
+            of_a.plural(),
+            of_b.plural()
+        ));
+        if divisor == 0 {
+            k.refuse("expected a divisor of sizes, found 0".into());
+        }
+        let whole =
+            |size: Val<'k, u32>, is_length: bool| if is_length { size.multiple_of(divisor) } else { size };
+        let (in_rows, in_cols) = (of_b == MatrixOrder::Row, of_a == MatrixOrder::Col);
+        let m = whole(m, in_cols);
+        let n = whole(n, true);
+        let depth = whole(depth, !(in_rows && in_cols));
+        let matrix = |buffer, [rows, cols]: [Val<'k, u32>; 2], stride: Val<'k, u32>| {
+            k.global(buffer, row_major(rows, cols).with_row_stride(stride.multiple_of(divisor)))
+        };
+        Self {
+            k,
+            simt,
+            factors: [matrix(a, of_a.extents(m, depth), lda), matrix(b, of_b.extents(depth, n), ldb)],
+            d: k.global(d, row_major(m, n).with_row_stride(ldd.multiple_of(divisor))),
+            size: [m, n, depth],
+        }
+    }
+
+    /// Emits the product in tiles of the kernel's size.
+    #[track_caller]
+    fn emit(&self, finish: &Finish<'k>) {
+        let Self { k, simt: MatmulSimt { tile, divisor, .. }, .. } = *self;
+        let target = k.target();
+        if SimtTile::all(target, divisor).all(|supported| supported != tile) {
+            return k.refuse(format!(
+                "expected a divisor of 4 and a target with 160 KiB of shared memory per block for tiles of {tile}, found {divisor} and {target}"
+            ));
+        }
+        match tile {
+            //                                    M   N  rows and columns of warps
+            SimtTile::T256x128 => self.in_tiles::<16, 8, 4, 2>(finish),
+            SimtTile::T128x128 => self.in_tiles::<8, 8, 4, 2>(finish),
+            SimtTile::T128x64 => self.in_tiles::<8, 4, 4, 1>(finish),
+            SimtTile::T64x128 => self.in_tiles::<4, 8, 4, 2>(finish),
+            SimtTile::T64x64 => self.in_tiles::<4, 4, 4, 1>(finish),
+            SimtTile::T32x64 => self.in_tiles::<2, 4, 2, 1>(finish),
+        }
+    }
+
     /// Emits the product in tiles of `M`×`N` subtiles, which `R`×`C` warps compute.
-    fn emit<const M: usize, const N: usize, const R: usize, const C: usize>(&self) {
-        let Self { k, a, b, d, size: [m, n, depth] } = self;
+    #[track_caller]
+    fn in_tiles<const M: usize, const N: usize, const R: usize, const C: usize>(&self, finish: &Finish<'k>) {
+        use MatrixOrder::{Col, Row};
+        match (self.simt.a, self.simt.b) {
+            (Row, Row) => self.multiply::<RowRow, M, N, R, C>(finish),
+            (Row, Col) => self.multiply::<RowCol, M, N, R, C>(finish),
+            (Col, Row) => self.multiply::<ColRow, M, N, R, C>(finish),
+            (Col, Col) => self.multiply::<ColCol, M, N, R, C>(finish),
+        }
+    }
+
+    #[track_caller]
+    fn multiply<S, const M: usize, const N: usize, const R: usize, const C: usize>(&self, finish: &Finish<'k>)
+    where
+        S: Stages<'k, M, N>,
+    {
+        let Self { k, simt, factors: [a, b], d, size: [m, n, depth] } = self;
         let [height, width, deep] = [M, N, DEPTH].map(|subtiles| 16 * subtiles as u32);
         let thread = k.block([32 * (R * C) as u32]).thread();
         k.grid([m.tiles(height) * n.tiles(width)]);
         // Blocks that run at the same time share rows of A and columns of B in the level-2 cache.
         let (bi, bj) = Schedule::grouped(8).emit(k.ctaid_x(), m.ceil_div(height), n.ceil_div(width));
 
-        let share = Share::new([M, N], [R, C]);
+        let share = Share::new([M, N], [R, C], [simt.a, simt.b]);
         let [of_a, of_b, of_d] = share.parts().map(|part| k.layout(&part));
-        let sums = k.fragment::<f32>(&in_order((share.rows * share.cols) as i64));
+        let [rows, cols] = share.size();
+        let sums = k.fragment::<f32>(&in_order((rows * cols) as i64));
         fill(&sums, 0.0);
-        k.pipeline::<Tiles<'k, M, N>, STAGES>().run_sliced(
+        k.pipeline::<S::Tiles, STAGES>().run_sliced(
             depth.ceil_div(deep),
             deep / STEP as u32,
             (),
-            |i, stage: Stage<'k, _>| stage.fill((a.tile(bi, i), b.tile(i, bj))),
-            |(a, b), step| {
-                [(a.tensor(), &of_a), (b.tensor(), &of_b)].map(|(tile, part)| own(&tile, part, thread, step))
+            |i, stage: Stage<'k, _>| S::fill(stage, [a, b], [bi, bj, i]),
+            |tiles, step| {
+                let [a, b] = S::tensors(tiles);
+                [own(&a, &of_a, thread, step), own(&b, &of_b, thread, step)]
             },
             |(), [a, b]| share.multiply(*k, &sums, a, b),
         );
         let tile = d.tensor().local_tile((height, width), (bi, bj));
-        copy(&tile.part_of(&of_d, thread), &sums);
-    }
-}
-
-/// The elements of a tile of D that a thread computes.
-#[derive(Clone, Copy)]
-struct Share {
-    /// The rows and columns of a thread.
-    rows: usize,
-    cols: usize,
-    /// The rows and columns of warps.
-    warps: [usize; 2],
-}
-
-impl Share {
-    /// Returns the share of a thread in a tile of `height`×`width` subtiles, which `rows`×`cols` warps compute.
-    fn new([height, width]: [usize; 2], warps @ [rows, cols]: [usize; 2]) -> Self {
-        Self { rows: 16 * height / (LANES[0] * rows), cols: 16 * width / (LANES[1] * cols), warps }
-    }
-
-    /// Returns the (thread, value) layouts of a stage of A, a stage of B and a tile of D, whose elements are numbered by columns. The
-    /// values are columns of a step, rows and steps for A; columns, rows of a step and steps for B; and columns and rows for D.
-    ///
-    /// The lanes of a warp read adjacent rows of A and groups of four columns of B, which are in different banks.
-    fn parts(self) -> [String; 3] {
-        let Self { rows, cols, warps: [warp_rows, warp_cols] } = self;
-        let [lane_rows, lane_cols] = LANES;
-        let (apart, groups) = (lane_rows * warp_rows, cols / ADJACENT);
-        let (height, deep, steps) = (apart * rows, 16 * DEPTH, 16 * DEPTH / STEP);
-        let threads = format!("({lane_cols},{lane_rows},{warp_rows},{warp_cols})");
-        // The columns between groups of a thread, and between warps.
-        let (group, warp) = (lane_cols * ADJACENT, lane_cols * cols);
-        [
-            format!(
-                "({threads},({STEP},{rows},{steps})):((0,1,{lane_rows},0),({height},{apart},{}))",
-                STEP * height
-            ),
-            format!(
-                "({threads},(({ADJACENT},{groups}),{STEP},{steps})):(({},0,0,{}),(({deep},{}),1,{STEP}))",
-                ADJACENT * deep,
-                warp * deep,
-                group * deep
-            ),
-            format!(
-                "({threads},(({ADJACENT},{groups}),{rows})):(({},1,{lane_rows},{}),(({height},{}),{apart}))",
-                ADJACENT * height,
-                warp * height,
-                group * height
-            ),
-        ]
-    }
-
-    /// Adds the products of a step.
-    ///
-    /// Sums are visited in squares of four, in rows back and forth: each multiply-add has a factor in common with the preceding one, so
-    /// that this factor is not read from the register file again.
-    #[track_caller]
-    fn multiply<'k>(self, k: Builder<'k>, sums: &Fragment<'k, f32>, a: &[Val<'k, f32>], b: &[Val<'k, f32>]) {
-        let Self { rows, cols, .. } = self;
-        let [a, b] = [a, b].map(|factor| factor.iter().map(|x| [x.in_register(k)]).collect::<Vec<_>>());
-        let sums: Vec<_> = sums.all_registers().chunks(cols).collect();
-        for step in 0..STEP {
-            for row in (0..rows).step_by(2) {
-                for col in (0..cols).step_by(2) {
-                    let col = if row % 4 == 0 { col } else { cols - 2 - col };
-                    for (row, col) in [(row, col), (row + 1, col), (row + 1, col + 1), (row, col + 1)] {
-                        let sum = [sums[row][col]];
-                        k.product_of_words(
-                            "fma.rn.f32",
-                            true,
-                            [&sum, &a[STEP * row + step], &b[cols * step + col], &sum],
-                        );
-                    }
-                }
-            }
-        }
+        finish.store(
+            |matrix| matrix.tensor().local_tile((height, width), (bi, bj)).part_of(&of_d, thread),
+            &tile.part_of(&of_d, thread),
+            &sums,
+            rows,
+        );
     }
 }
 

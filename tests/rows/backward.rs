@@ -167,47 +167,57 @@ fn parts_let_rows_begin_alike() {
 
 #[test]
 fn softmax() {
-    for (log, [m, n, ld]) in [false, true]
-        .into_iter()
-        .flat_map(|log| [[9, 40, 40], [5, 777, 779], [2, 5000, 5000]].map(|s| (log, s)))
-    {
-        for streamed in [false, true] {
-            let chosen =
-                SoftmaxBackward { log, ..SoftmaxBackward::for_rows(TARGET, 4, &[n as u32, ld as u32]) };
-            let in_parts = RowTiling::for_rows(TARGET, 4, &[n as u32, ld as u32]);
-            let tiling = match streamed {
-                true => RowTiling { streamed, stripes: 1, ..in_parts },
-                false => chosen.tiling,
-            };
-            let kernel = assembled(SoftmaxBackward { tiling, ..chosen }.kernel::<f32, f32>(TARGET));
-            let shape = Shape { m, n, pitch: ld };
-            let y = |row: usize, col: usize| {
-                let y = (mixed(row, col) + 3.5) / (3.5 * n as f64);
-                if log { y.ln() } else { y }
-            };
-            let (ys, dys) = (shape.filled::<f32>(&y), shape.filled::<f32>(&dy));
-            check::<f32>(
-                &format!("{}: {shape:?}", kernel.name()),
-                shape,
-                &|device, dx| {
-                    let (y, dy) = (device.upload(&ys).expect("room"), device.upload(&dys).expect("room"));
-                    let [m, n, ld] = shape.numbers();
-                    let launched = device.launch(&kernel, (&y, ld, &dy, ld, dx, ld, m, n, 0.5f32));
-                    launched.unwrap_or_else(|error| panic!("{error}"));
-                },
-                &|i| {
-                    let (y, dy) = (row::<f32>(n, i, &y), row::<f32>(n, i, &dy));
-                    let sum: f64 = y.iter().zip(&dy).map(|(y, dy)| if log { *dy } else { y * dy }).sum();
-                    let one = |(y, dy): (&f64, &f64)| match log {
-                        true => 0.5 * (dy - y.exp() * sum),
-                        false => 0.5 * y * (dy - sum),
-                    };
-                    y.iter().zip(&dy).map(one).collect()
-                },
-                if log { 2e-6 } else { 2e-8 },
-            );
+    for log in [false, true] {
+        for size in [[9, 40, 40], [5, 777, 779], [2, 5000, 5000]] {
+            softmax_of::<f32>(log, size, false);
+            softmax_of::<f32>(log, size, true);
         }
+        // In clusters, and through shared memory.
+        softmax_of::<f32>(log, [2, 16_400, 16_400], false);
+        softmax_of::<bf16>(log, [2, 16_400, 16_400], false);
+        softmax_of::<bf16>(log, [3, 9_232, 9_240], false);
     }
+}
+
+/// Checks the gradient for `[m, n, pitch]`, with the chosen tiling or with one that reads rows in parts.
+fn softmax_of<T: Number + Convert<f32>>(log: bool, [m, n, ld]: [usize; 3], streamed: bool)
+where
+    f32: Convert<T>,
+{
+    let chosen =
+        SoftmaxBackward { log, ..SoftmaxBackward::for_rows(TARGET, T::SIZE, &[n as u32, ld as u32]) };
+    let in_parts = RowTiling::for_rows(TARGET, T::SIZE, &[n as u32, ld as u32]);
+    let tiling = match streamed {
+        true => RowTiling { streamed, stripes: 1, ..in_parts },
+        false => chosen.tiling,
+    };
+    let kernel = assembled(SoftmaxBackward { tiling, ..chosen }.kernel::<T, T>(TARGET));
+    let shape = Shape { m, n, pitch: ld };
+    let y = |row: usize, col: usize| {
+        let y = (mixed(row, col) + 3.5) / (3.5 * n as f64);
+        if log { y.ln() } else { y }
+    };
+    let (ys, dys) = (shape.filled::<T>(&y), shape.filled::<T>(&dy));
+    check::<T>(
+        &format!("{}: {shape:?}", kernel.name()),
+        shape,
+        &|device, dx| {
+            let (y, dy) = (device.upload(&ys).expect("room"), device.upload(&dys).expect("room"));
+            let [m, n, ld] = shape.numbers();
+            let launched = device.launch(&kernel, (&y, ld, &dy, ld, dx, ld, m, n, 0.5f32));
+            launched.unwrap_or_else(|error| panic!("{error}"));
+        },
+        &|i| {
+            let (y, dy) = (row::<T>(n, i, &y), row::<T>(n, i, &dy));
+            let sum: f64 = y.iter().zip(&dy).map(|(y, dy)| if log { *dy } else { y * dy }).sum();
+            let one = |(y, dy): (&f64, &f64)| match log {
+                true => 0.5 * (dy - y.exp() * sum),
+                false => 0.5 * y * (dy - sum),
+            };
+            y.iter().zip(&dy).map(one).collect()
+        },
+        if log { 2e-6 } else { 2e-8 },
+    );
 }
 
 fn logits(row: usize, col: usize) -> f64 {

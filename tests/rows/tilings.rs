@@ -2,7 +2,7 @@
 
 use super::matrix::{Shape, assembled, check, mixed};
 use warpwright::{
-    kernels::{Norm, NormBackward, NormFunction, RowTiling, Softmax},
+    kernels::{Norm, NormBackward, NormFunction, RowTiling, Softmax, SoftmaxBackward},
     prelude::*,
     run::Device,
     tiles::Convert,
@@ -192,9 +192,14 @@ fn every_target_builds_every_length() {
 #[test]
 fn chosen_kernels_fit_in_registers() {
     // Some longer rows are faster although a few registers are spilled.
-    for n in [1001, 2002, 4097, 4098, 8190, 8191, 12_002, 16_384, 24_001] {
+    for n in [1001, 1025, 2002, 2049, 4097, 4098, 8190, 8191, 12_002, 16_384, 24_001] {
         fit::<bf16>(n);
         fit::<f32>(n);
+    }
+    // In blocks of few threads with many elements, and in clusters.
+    for n in [9_232, 16_384, 24_000, 32_768, 65_536] {
+        gradients_fit::<bf16>(n);
+        gradients_fit::<f32>(n);
     }
 }
 
@@ -207,11 +212,26 @@ where
     assembled(norm.biased_kernel::<T, T, T>(TARGET));
     let residual = Norm::for_residual_rows(NormFunction::Layer, TARGET, T::SIZE, &[n]);
     assembled(residual.residual_biased_kernel::<T, T, T>(TARGET));
-    let backward = NormBackward::for_rows(NormFunction::Layer, TARGET, T::SIZE, &[n]);
-    if n <= 16_384 {
-        assembled(backward.kernel::<T, f32>(TARGET));
-        assembled(backward.kernel::<T, T>(TARGET));
+    if n < 16_384 {
+        norm_gradient_fits::<T>(n);
     }
+}
+
+fn gradients_fit<T: Convert<f32>>(n: u32)
+where
+    f32: Convert<T>,
+{
+    assembled(SoftmaxBackward::for_rows(TARGET, T::SIZE, &[n]).kernel::<T, T>(TARGET));
+    norm_gradient_fits::<T>(n);
+}
+
+fn norm_gradient_fits<T: Convert<f32>>(n: u32)
+where
+    f32: Convert<T>,
+{
+    let backward = NormBackward::for_rows(NormFunction::Layer, TARGET, T::SIZE, &[n]);
+    assembled(backward.kernel::<T, f32>(TARGET));
+    assembled(backward.kernel::<T, T>(TARGET));
 }
 
 /// Builds kernels on rows of `n` elements that may pass through shared memory.
@@ -223,6 +243,7 @@ where
     let mut refused = Vec::new();
     let mut note = |kernel: Result<(), BuildError>| refused.extend(kernel.err());
     note(Softmax::for_rows(target, T::SIZE, &sizes).kernel::<T, T>(target).map(drop));
+    note(SoftmaxBackward::for_rows(target, T::SIZE, &sizes).kernel::<T, T>(target).map(drop));
     for function in [NormFunction::Rms, NormFunction::Layer] {
         let plain = Norm::for_rows(function, target, T::SIZE, &sizes);
         note(plain.kernel::<T, T, T>(target).map(drop));
@@ -251,6 +272,7 @@ fn tilings_of_kernels_have_the_length() {
     {
         for target in [Target::SM_80, TARGET] {
             let mut tilings = vec![Softmax::for_rows(target, bytes, &[n]).tiling];
+            tilings.push(SoftmaxBackward::for_rows(target, bytes, &[n]).tiling);
             for function in [NormFunction::Rms, NormFunction::Layer] {
                 tilings.push(Norm::for_rows(function, target, bytes, &[n]).tiling);
                 tilings.push(Norm::for_residual_rows(function, target, bytes, &[n]).tiling);

@@ -3,36 +3,155 @@
 use crate::{assemble, devices};
 use proptest::prelude::*;
 use warpwright::{
-    kernels::{MatmulArgs, MatmulSimt, SimtTile, pitch_divisor},
+    kernels::{Activation, Epilogue, FusedGemmArgs, GemmArgs, MatmulSimt, MatrixOrder, SimtTile},
     prelude::*,
-    run::{AnyDevice, Device},
+    run::{AnyDevice, Buffer, Device},
 };
 
-/// The elements before and after D that a kernel must not write.
+/// The elements after D that a kernel must not write, like those between its rows.
 const MARGIN: usize = 64;
 const UNTOUCHED: f32 = -12_345.0;
+/// The factors of the epilogue.
+const ALPHA: f32 = 0.75;
+const BETA: f32 = -1.5;
 
-/// Checks a product of these sizes with the kernel for a target.
-fn check(device: &impl Device, kernel: &Kernel<MatmulArgs<f32>>, [m, n, k]: [usize; 3]) {
-    let entry = |seed: usize| move |i: usize| ((i * 7919 + seed) % 1013) as f32 / 512.0 - 1.0;
-    let a: Vec<f32> = (0..m * k).map(entry(1)).collect();
-    let b: Vec<f32> = (0..k * n).map(entry(2)).collect();
-    let (on_a, on_b) = (device.upload(&a).expect("room"), device.upload(&b).expect("room"));
-    let mut on_d = device.upload(&vec![UNTOUCHED; m * n + MARGIN]).expect("room");
-    let [rows, cols, depth] = [m, n, k].map(|size| size as u32);
-    let launched = device.launch(kernel, (&on_a, &on_b, &mut on_d, rows, cols, depth));
-    launched.unwrap_or_else(|error| panic!("{m}×{n}×{k}: {error}"));
-    let found = device.download(&on_d).expect("copied");
-    for (i, &found) in found.iter().enumerate() {
-        let (row, col) = (i / n, i % n);
-        let sum = |row: usize| (0..k).fold(0.0, |sum, at| a[row * k + at].mul_add(b[at * n + col], sum));
-        let expected: f32 = if row < m { sum(row) } else { UNTOUCHED };
-        assert_eq!(
-            found.to_bits(),
-            expected.to_bits(),
-            "{m}×{n}×{k}, row {row}, column {col}: {found}, not {expected}"
-        );
+/// A matrix whose contiguous rows, or columns, have gaps between them.
+struct Matrix {
+    order: MatrixOrder,
+    stride: usize,
+    elements: Vec<f32>,
+}
+
+impl Matrix {
+    fn new(order: MatrixOrder, [rows, cols]: [usize; 2], gap: usize, seed: usize) -> Self {
+        let [count, length] = if order == MatrixOrder::Row { [rows, cols] } else { [cols, rows] };
+        let entry = |i: usize| ((i * 7919 + seed) % 1013) as f32 / 512.0 - 1.0;
+        let stride = length + gap;
+        // No gap after the last one.
+        Self { order, stride, elements: (0..(count - 1) * stride + length).map(entry).collect() }
     }
+
+    fn at(&self, row: usize, col: usize) -> f32 {
+        let [count, i] = if self.order == MatrixOrder::Row { [row, col] } else { [col, row] };
+        self.elements[count * self.stride + i]
+    }
+}
+
+/// The factors of a product, and what its epilogue adds and multiplies.
+struct Problem {
+    sizes: [usize; 3],
+    a: Matrix,
+    b: Matrix,
+    c: Matrix,
+    /// The stride between rows of D.
+    ldd: usize,
+    bias: Vec<f32>,
+    row_scales: Vec<f32>,
+    col_scales: Vec<f32>,
+}
+
+impl Problem {
+    fn new(sizes @ [m, n, k]: [usize; 3], [of_a, of_b]: [MatrixOrder; 2], gap: usize) -> Self {
+        let vector = |length, seed| Matrix::new(MatrixOrder::Row, [1, length], 0, seed).elements;
+        Self {
+            sizes,
+            a: Matrix::new(of_a, [m, k], gap, 1),
+            b: Matrix::new(of_b, [k, n], gap, 2),
+            c: Matrix::new(MatrixOrder::Row, [m, n], gap, 3),
+            ldd: n + gap,
+            bias: vector(n, 4),
+            row_scales: vector(m, 5),
+            col_scales: vector(n, 6),
+        }
+    }
+
+    fn sum(&self, row: usize, col: usize) -> f32 {
+        (0..self.sizes[2]).fold(0.0, |sum, i| self.a.at(row, i).mul_add(self.b.at(i, col), sum))
+    }
+
+    /// Checks the product alone.
+    fn check(&self, device: &impl Device, kernel: &Kernel<GemmArgs<f32, f32>>) {
+        let [m, n, k] = self.sizes.map(|size| size as u32);
+        let [a, b] = [&self.a, &self.b].map(|matrix| device.upload(&matrix.elements).expect("room"));
+        let [lda, ldb] = [&self.a, &self.b].map(|matrix| matrix.stride as u32);
+        let ldd = self.ldd as u32;
+        self.compare(device, kernel.name(), &|row, col| self.sum(row, col), |d| {
+            device
+                .launch(kernel, (&a, lda, &b, ldb, d, ldd, m, n, k))
+                .map(drop)
+                .map_err(|error| error.to_string())
+        });
+    }
+
+    /// Checks the product with an epilogue, and max(x, 0).
+    fn check_fused(
+        &self,
+        device: &impl Device,
+        kernel: &Kernel<FusedGemmArgs<f32, f32>>,
+        epilogue: Epilogue,
+    ) {
+        let [m, n, k] = self.sizes.map(|size| size as u32);
+        let upload = |elements: &Vec<f32>, is_used: bool| {
+            device.upload(if is_used { elements.as_slice() } else { &[] }).expect("room")
+        };
+        let [a, b] = [&self.a, &self.b].map(|matrix| upload(&matrix.elements, true));
+        let c = upload(&self.c.elements, epilogue.c);
+        let bias = upload(&self.bias, epilogue.bias);
+        let rows = upload(&self.row_scales, epilogue.row_scales);
+        let cols = upload(&self.col_scales, epilogue.col_scales);
+        let [lda, ldb, ldc] = [&self.a, &self.b, &self.c].map(|matrix| matrix.stride as u32);
+        let ldd = self.ldd as u32;
+        let expected = |row: usize, col: usize| {
+            let mut x = self.sum(row, col);
+            if epilogue.alpha {
+                x *= ALPHA;
+            }
+            if epilogue.row_scales {
+                x *= self.row_scales[row];
+            }
+            if epilogue.col_scales {
+                x *= self.col_scales[col];
+            }
+            if epilogue.c {
+                x += self.c.at(row, col) * BETA;
+            }
+            if epilogue.bias {
+                x += self.bias[col];
+            }
+            if x > 0.0 { x } else { 0.0 }
+        };
+        self.compare(device, kernel.name(), &expected, |d| {
+            let arguments = (&a, lda, &b, ldb, d, ldd, m, n, k, ALPHA, BETA, &c, ldc, &bias, &rows, &cols);
+            device.launch(kernel, arguments).map(drop).map_err(|error| error.to_string())
+        });
+    }
+
+    /// Compares the results of a launch with `expected`, and the elements between and after rows with what they were.
+    fn compare(
+        &self,
+        device: &impl Device,
+        kernel: &str,
+        expected: &dyn Fn(usize, usize) -> f32,
+        launch: impl FnOnce(&mut Buffer<f32>) -> Result<(), String>,
+    ) {
+        let [m, n, k] = self.sizes;
+        let mut d = device.upload(&vec![UNTOUCHED; m * self.ldd + MARGIN]).expect("room");
+        launch(&mut d).unwrap_or_else(|error| panic!("{kernel}, {m}×{n}×{k}: {error}"));
+        for (i, &found) in device.download(&d).expect("copied").iter().enumerate() {
+            let (row, col) = (i / self.ldd, i % self.ldd);
+            let expected = if row < m && col < n { expected(row, col) } else { UNTOUCHED };
+            assert_eq!(
+                found.to_bits(),
+                expected.to_bits(),
+                "{kernel}, {m}×{n}×{k}, row {row}, column {col}: {found}, not {expected}"
+            );
+        }
+    }
+}
+
+/// Both orders of A and of B.
+fn orders() -> impl Iterator<Item = [MatrixOrder; 2]> {
+    MatrixOrder::ALL.into_iter().flat_map(|a| MatrixOrder::ALL.map(|b| [a, b]))
 }
 
 /// Returns whether blocks of the device have the shared memory of those of a target.
@@ -46,21 +165,55 @@ fn size() -> impl Strategy<Value = usize> {
     prop_oneof![2 => 1..=150usize, 1 => (1..=37usize).prop_map(|n| 4 * n), 1 => (1..=75usize).prop_map(|n| 2 * n)]
 }
 
+/// Gaps between rows, with a bias toward those that allow wide copies.
+fn gap() -> impl Strategy<Value = usize> {
+    prop_oneof![2 => Just(0usize), 1 => (0..=5usize).prop_map(|n| 4 * n), 1 => 0..=9usize]
+}
+
+/// Returns the kernel for a problem, in this tile.
+fn kernel_for(problem: &Problem, tile: SimtTile, target: Target) -> MatmulSimt {
+    let strides = [problem.a.stride, problem.b.stride, problem.ldd].map(|stride| stride as u32);
+    let sizes = problem.sizes.map(|size| size as u32);
+    let chosen = MatmulSimt::for_strides(target, problem.a.order, problem.b.order, sizes, strides, 132);
+    let supported = SimtTile::all(target, chosen.divisor).any(|other| other == tile);
+    MatmulSimt { tile: if supported { tile } else { chosen.tile }, ..chosen }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_sizes_are_exact(m in size(), n in size(), k in size()) {
+    fn any_sizes_and_strides_are_exact(m in size(), n in size(), k in size(), gap in gap()) {
         let devices = devices::all();
-        let divisor = pitch_divisor(n as u32, k as u32).min(4);
-        // Two of the tiles each time.
-        for (number, tile) in SimtTile::all(Target::SM_80, divisor).enumerate() {
-            if number % 3 == (m + n) % 3 {
-                let kernel = MatmulSimt { tile, divisor }.kernel(Target::SM_80).expect("it builds");
-                for device in devices.iter().filter(|device| has_room(device, Target::SM_80)) {
-                    check(device, &kernel, [m, n, k]);
-                }
+        for (number, orders) in orders().enumerate() {
+            let problem = Problem::new([m, n, k], orders, gap);
+            // A tile for each order, other ones each time.
+            let tiles: Vec<_> = SimtTile::all(Target::SM_80, 4).collect();
+            let simt = kernel_for(&problem, tiles[(number + m + n) % tiles.len()], Target::SM_80);
+            let kernel = simt.kernel(Target::SM_80).expect("it builds");
+            for device in devices.iter().filter(|device| has_room(device, Target::SM_80)) {
+                problem.check(device, &kernel);
             }
+        }
+    }
+
+    #[test]
+    fn epilogues_are_exact(
+        m in size(),
+        n in size(),
+        gap in gap(),
+        parts in proptest::array::uniform5(any::<bool>()),
+        order in 0..4usize,
+        tile in 0..6usize,
+    ) {
+        let [alpha, row_scales, col_scales, c, bias] = parts;
+        let epilogue = Epilogue { alpha, row_scales, col_scales, c, bias };
+        let problem = Problem::new([m, n, 20], orders().nth(order).expect("one of four"), gap);
+        let tile = SimtTile::all(Target::SM_80, 4).nth(tile).expect("one of six");
+        let simt = MatmulSimt { activation: Some(Activation::Relu), ..kernel_for(&problem, tile, Target::SM_80) };
+        let kernel = simt.fused_kernel(Target::SM_80, epilogue).expect("it builds");
+        for device in devices::all().iter().filter(|device| has_room(device, Target::SM_80)) {
+            problem.check_fused(device, &kernel, epilogue);
         }
     }
 }
@@ -72,17 +225,31 @@ fn edges_of_tiles_are_exact() {
     for (target, divisor) in
         [(Target::SM_90A, 4), (Target::SM_89, 4), (Target::SM_80, 2), (Target::SM_90A, 1)]
     {
-        for tile in SimtTile::all(target, divisor) {
-            let kernel = MatmulSimt { tile, divisor }.kernel(target).expect("it builds");
-            assemble::kernel(&kernel);
-            for sizes in [[257, 132, 36], [255, 128, 32], [1, 4, 4], [128, 260, 28], [33, 68, 100]] {
+        for (number, tile) in SimtTile::all(target, divisor).enumerate() {
+            let sizes = [[260, 132, 36], [256, 128, 32], [4, 4, 4], [128, 260, 28], [36, 68, 100]];
+            for ([a, b], size) in orders().zip(sizes.into_iter().cycle().skip(number)) {
+                let simt = MatmulSimt { a, b, tile, divisor, activation: None };
+                let kernel = simt.kernel(target).expect("it builds");
+                assemble::kernel(&kernel);
                 let runs = |device: &&AnyDevice| {
                     has_room(device, target) && (target != Target::SM_90A || device.capability() == (9, 0))
                 };
                 for device in devices.iter().filter(runs) {
-                    check(device, &kernel, sizes);
+                    Problem::new(size, [a, b], 0).check(device, &kernel);
                 }
             }
+        }
+    }
+}
+
+/// The largest tiles leave few registers for the operands of an epilogue.
+#[test]
+fn epilogues_do_not_spill() {
+    for ([a, b], activation) in orders().zip([Activation::GeluTanh, Activation::Silu].into_iter().cycle()) {
+        for (tile, divisor) in [(SimtTile::T256x128, 4), (SimtTile::T128x128, 1)] {
+            let simt = MatmulSimt { a, b, tile, divisor, activation: Some(activation) };
+            let all = Epilogue { alpha: true, row_scales: true, col_scales: true, c: true, bias: true };
+            assemble::kernel(&simt.fused_kernel(Target::SM_90A, all).expect("it builds"));
         }
     }
 }
@@ -91,7 +258,8 @@ fn edges_of_tiles_are_exact() {
 #[test]
 fn tiles_are_chosen_for_the_number_of_multiprocessors() {
     let chosen = |target, sizes, multiprocessors| {
-        let MatmulSimt { tile, divisor } = MatmulSimt::for_problem(target, sizes, multiprocessors);
+        let (a, b) = (MatrixOrder::Row, MatrixOrder::Row);
+        let MatmulSimt { tile, divisor, .. } = MatmulSimt::for_problem(target, a, b, sizes, multiprocessors);
         (tile.to_string(), divisor)
     };
     for (target, sizes, multiprocessors, tile, divisor) in [
@@ -112,10 +280,12 @@ fn tiles_are_chosen_for_the_number_of_multiprocessors() {
 #[test]
 fn invalid_tiles_and_divisors_are_rejected() {
     let refused = |tile, divisor, target| {
-        MatmulSimt { tile, divisor }.kernel(target).map(drop).expect_err("it is rejected").to_string()
+        let (a, b) = (MatrixOrder::Row, MatrixOrder::Col);
+        let simt = MatmulSimt { a, b, tile, divisor, activation: None };
+        simt.kernel(target).map(drop).expect_err("it is rejected").to_string()
     };
     let error = refused(SimtTile::T64x64, 0, Target::SM_80);
-    assert!(error.contains("expected a divisor of n and k, found 0"), "{error}");
+    assert!(error.contains("expected a divisor of sizes, found 0"), "{error}");
     for (divisor, target) in [(2, Target::SM_80), (4, Target::SM_86)] {
         let error = refused(SimtTile::T256x128, divisor, target);
         let expected = format!("for tiles of 256x128, found {divisor} and {target}");

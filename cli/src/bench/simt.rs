@@ -5,10 +5,12 @@ use std::{sync::Arc, time::Duration};
 use cudarc::driver::{CudaSlice, CudaStream};
 use warpwright::{
     gpu::{CublasLtProduct, CublasLtTypes, Gpu, Order},
-    kernels::{MatmulArgs, MatmulSimt, SimtTile},
+    kernels::{GemmArgs, MatmulSimt, MatrixOrder, SimtTile},
     ptx::Target,
     run::Loaded,
 };
+
+use crate::orders::Layout;
 
 use super::{
     Failed, Fallible,
@@ -19,7 +21,7 @@ use super::{
 
 /// Times matrix products of f32 without tensor cores, alongside cuBLASLt
 ///
-/// D = A·B, row-major, of random normal numbers. The kernel and the algorithms of cuBLASLt with sums in f32 are launched in turn, in a different
+/// D = A·B of random normal numbers, where D is row-major. The kernel and the algorithms of cuBLASLt with sums in f32 are launched in turn, in a different
 /// order each round; the table shows the median, the rate relative to the fastest algorithm, and the 10th and 90th percentiles. Some elements of
 /// the result are compared with f64, and all elements with those of other tiles, bit for bit.
 ///
@@ -29,6 +31,9 @@ pub(in crate::bench) struct Args {
     /// Sizes M,N,K, separated by semicolons
     #[arg(long, value_delimiter = ';', default_value = "2048,2048,2048;4096,4096,4096;8192,8192,8192")]
     sizes: Vec<Size>,
+    /// Orders of A and B, two letters each, separated by commas: n for rows, t for columns
+    #[arg(long, value_name = "LAYOUTS", value_delimiter = ',', default_value = "nn")]
+    layout: Vec<Layout>,
     /// Also time the tiles that are not chosen
     #[arg(long)]
     sweep: bool,
@@ -44,11 +49,13 @@ impl Args {
     pub(in crate::bench) fn tables(&self) -> Fallible<()> {
         let gpu = Gpu::new(0)?;
         println!("{}", gpu.properties());
-        self.sizes.iter().try_for_each(|&size| self.table(&gpu, size))
+        let problems =
+            self.sizes.iter().flat_map(|&size| self.layout.iter().map(move |&layout| (size, layout)));
+        problems.into_iter().try_for_each(|(size, layout)| self.table(&gpu, size, layout))
     }
 
-    fn table(&self, gpu: &Gpu, size @ Size(sizes): Size) -> Fallible<()> {
-        let mut problem = Problem::new(gpu, sizes, self.sweep)?;
+    fn table(&self, gpu: &Gpu, size @ Size(sizes): Size, layout: Layout) -> Fallible<()> {
+        let mut problem = Problem::new(gpu, sizes, layout, self.sweep)?;
         problem.verify()?;
         let tiles = problem.kernels.iter().map(|(tile, _)| format!("warpwright {tile}"));
         let algorithms = (0..problem.rival.algorithms()).map(|i| format!("cuBLASLt, algorithm {i}"));
@@ -60,7 +67,7 @@ impl Args {
             .iter()
             .map(|samples| samples.median())
             .fold(f64::INFINITY, f64::min);
-        println!("{size}");
+        println!("{size}, layout {layout}");
         println!("    {:<28} {:>9} {:>9} {:>9}  10 % … 90 %", "", "µs", "TFLOP/s", "of best");
         for (name, samples) in names.iter().zip(&samples) {
             let (median, [low, high]) = (samples.median(), [0.1, 0.9].map(|part| samples.quantile(part)));
@@ -75,8 +82,10 @@ impl Args {
 struct Problem {
     stream: Arc<CudaStream>,
     sizes: [usize; 3],
+    /// The orders of A and B.
+    orders: [MatrixOrder; 2],
     /// The chosen kernel, and the others of a sweep.
-    kernels: Vec<(SimtTile, Loaded<MatmulArgs<f32>>)>,
+    kernels: Vec<(SimtTile, Loaded<GemmArgs<f32, f32>>)>,
     rival: CublasLtProduct,
     a: CudaSlice<f32>,
     b: CudaSlice<f32>,
@@ -84,7 +93,12 @@ struct Problem {
 }
 
 impl Problem {
-    fn new(gpu: &Gpu, sizes @ [m, n, k]: [usize; 3], sweep: bool) -> Fallible<Self> {
+    fn new(
+        gpu: &Gpu,
+        sizes @ [m, n, k]: [usize; 3],
+        Layout(orders @ [of_a, of_b]): Layout,
+        sweep: bool,
+    ) -> Fallible<Self> {
         let stream = gpu.stream();
         let source = stream.clone_htod(&normals(1 << 22).collect::<Vec<_>>())?;
         let target = match gpu.properties().capability {
@@ -92,13 +106,19 @@ impl Problem {
             _ => Target::SM_80,
         };
         let multiprocessors = gpu.properties().multiprocessors;
-        let chosen = MatmulSimt::for_problem(target, sizes.map(|size| size as u32), multiprocessors);
+        let chosen =
+            MatmulSimt::for_problem(target, of_a, of_b, sizes.map(|size| size as u32), multiprocessors);
         let others = SimtTile::all(target, chosen.divisor).filter(|&tile| sweep && tile != chosen.tile);
         let load = |tile| Ok((tile, gpu.load(&MatmulSimt { tile, ..chosen }.kernel(target)?)?));
+        let of_rival = orders.map(|order| match order {
+            MatrixOrder::Row => Order::Normal,
+            MatrixOrder::Col => Order::Transposed,
+        });
         Ok(Self {
             sizes,
+            orders,
             kernels: [chosen.tile].into_iter().chain(others).map(load).collect::<Fallible<_>>()?,
-            rival: CublasLtProduct::new(&stream, CublasLtTypes::F32, sizes, [Order::Normal; 2])?,
+            rival: CublasLtProduct::new(&stream, CublasLtTypes::F32, sizes, of_rival)?,
             a: filled(&stream, &source, m * k, 1)?,
             b: filled(&stream, &source, k * n, 2)?,
             d: stream.alloc_zeros(m * n)?,
@@ -108,11 +128,12 @@ impl Problem {
 
     /// Queues a kernel, or an algorithm of cuBLASLt.
     fn launch(&mut self, contender: usize) -> Result<(), Failed> {
-        let Self { stream, sizes, kernels, rival, a, b, d } = self;
+        let Self { stream, sizes, orders: [of_a, of_b], kernels, rival, a, b, d } = self;
         match kernels.get(contender) {
             Some((_, kernel)) => {
                 let [m, n, k] = sizes.map(|size| size as u32);
-                kernel.launch(stream, (&*a, &*b, d, m, n, k)).map_err(Failed::of)
+                let (lda, ldb) = (of_a.leading_dimension(m, k), of_b.leading_dimension(k, n));
+                kernel.launch(stream, (&*a, lda, &*b, ldb, d, n, m, n, k)).map_err(Failed::of)
             }
             None => rival.run(contender - kernels.len(), a, b, d).map_err(Failed::of),
         }
@@ -145,11 +166,17 @@ impl Problem {
     /// Compares some elements of a result with f64.
     fn compare(&self, d: &[f32]) -> Fallible<()> {
         let [m, n, k] = self.sizes;
-        let b = self.stream.clone_dtoh(&self.b)?;
+        let [a, b] = [self.stream.clone_dtoh(&self.a)?, self.stream.clone_dtoh(&self.b)?];
+        let at = |order, [rows, cols]: [usize; 2], row, col| match order {
+            MatrixOrder::Row => row * cols + col,
+            MatrixOrder::Col => col * rows + row,
+        };
+        let [of_a, of_b] = self.orders;
         for row in [0, m / 2, m - 1] {
-            let a = self.stream.clone_dtoh(&self.a.slice(row * k..(row + 1) * k))?;
             for col in (0..n).step_by(97).chain([n - 1]) {
-                let term = |i: usize| f64::from(a[i]) * f64::from(b[i * n + col]);
+                let term = |i: usize| {
+                    f64::from(a[at(of_a, [m, k], row, i)]) * f64::from(b[at(of_b, [k, n], i, col)])
+                };
                 let (sum, size) =
                     (0..k).map(term).fold((0.0, 0.0), |(sum, size), term| (sum + term, size + term.abs()));
                 let found = f64::from(d[row * n + col]);

@@ -6,8 +6,8 @@ use super::{attention, linear, products, rows};
 use crate::orders::Layout;
 use warpwright::{
     kernels::{
-        AttentionMask, MatmulSimt, NormFunction, Permute, PointwiseFunction, SimtTile, copy_elements, matmul,
-        transpose,
+        AttentionMask, MatmulSimt, MatrixOrder, NormFunction, Permute, PointwiseFunction, SimtTile,
+        copy_elements, matmul, transpose,
     },
     ptx::{BuildError, Kernel, Module, Target, bf16, e4m3, e5m2, f16},
     tensor::TensorElement,
@@ -28,6 +28,18 @@ pub(super) struct Options<'a> {
     pub(super) window: Option<AttentionMask>,
     /// The soft cap of attention.
     pub(super) soft_cap: Option<f32>,
+}
+
+impl Options<'_> {
+    /// Returns the orders of A and B of the command line, or all if there are none.
+    pub(super) fn layouts_or_all(&self) -> Vec<Layout> {
+        match self.layouts {
+            [] => {
+                MatrixOrder::ALL.into_iter().flat_map(|a| MatrixOrder::ALL.map(|b| Layout([a, b]))).collect()
+            }
+            layouts => layouts.to_vec(),
+        }
+    }
 }
 
 /// The options that a kernel takes.
@@ -274,11 +286,11 @@ const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "matmul_simt",
-        about: "D = A·B without tensor cores: A m×k, B k×n, D m×n, row-major, in the largest tiles and in tiles of 64×64; the divisor must divide n and k",
+        about: "D = A·B without tensor cores: A m×k and B k×n in the orders of --layout, D m×n in rows, in the largest tiles and in tiles of 64×64; the divisor must divide leading dimensions and the lengths of contiguous rows and columns",
         target: Target::SM_80,
         divisors: &[1, 2, 4],
-        selects: Selects::Nothing,
-        builds: &[("f32", |module, of| add_simt(module, of.divisor))],
+        selects: Selects::Layouts,
+        builds: &[("f32", add_simt)],
     },
     Ready {
         name: "permute",
@@ -531,11 +543,14 @@ fn row(name: &str, target: &str, types: &str, divisors: &str, about: &str) -> St
     format!("{name:<18} {target:<8} {types:<28} {divisors:<9} {about}")
 }
 
-/// Adds the largest tiles, and tiles for small results.
-fn add_simt(module: &mut Module, divisor: u32) -> Result<(), String> {
-    let largest = SimtTile::all(module.target(), divisor).next();
-    for tile in largest.into_iter().chain([SimtTile::T64x64]) {
-        add(module, |target| MatmulSimt { tile, divisor }.kernel(target))?;
+/// Adds products in the largest tiles, and in tiles for small results, for these orders of A and B.
+fn add_simt(module: &mut Module, of: &Options<'_>) -> Result<(), String> {
+    let largest = SimtTile::all(module.target(), of.divisor).next();
+    for Layout([a, b]) in of.layouts_or_all() {
+        for tile in largest.into_iter().chain([SimtTile::T64x64]) {
+            let simt = MatmulSimt { a, b, tile, divisor: of.divisor, activation: None };
+            add(module, |target| simt.kernel(target))?;
+        }
     }
     Ok(())
 }

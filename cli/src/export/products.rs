@@ -108,12 +108,10 @@ fn for_layouts<T: GemmOperand>(
     gemms: &[Gemm],
     each: impl Fn(&mut Module, Gemm) -> Result<(), String>,
 ) -> Result<(), String> {
-    let is_any = |[a, b]: [MatrixOrder; 2]| T::SIZE == 2 || (a, b) == (MatrixOrder::Row, MatrixOrder::Col);
-    let all = MatrixOrder::ALL.into_iter().flat_map(|a| MatrixOrder::ALL.map(|b| [a, b]));
-    let layouts = match of.layouts {
-        [] => all.filter(|orders| is_any(*orders)).map(Layout).collect(),
-        layouts => layouts.to_vec(),
-    };
+    let is_any = |Layout([a, b]): &Layout| T::SIZE == 2 || (*a, *b) == (MatrixOrder::Row, MatrixOrder::Col);
+    let is_given = !of.layouts.is_empty();
+    let layouts: Vec<_> =
+        of.layouts_or_all().into_iter().filter(|layout| is_given || is_any(layout)).collect();
     gemms.iter().try_for_each(|&gemm| layouts.iter().try_for_each(|layout| each(module, layout.of(gemm))))
 }
 

@@ -84,7 +84,9 @@ fn the_list_has_valid_options() {
             "layernorm_backward" | "rmsnorm_backward" => 3,
             // Three lengths of transforms.
             "fft_convolution" => 3,
-            "cross_entropy" | "cumsum" | "embedding" | "matmul_simt" | "top_k" => 2,
+            "cross_entropy" | "cumsum" | "embedding" | "top_k" => 2,
+            // Two tiles in four orders.
+            "matmul_simt" => 2 * 4,
             // Two sizes; sums and normalized.
             "decayed_attention" | "hedgehog" | "state_space" | "taylor_attention" => 2,
             // Alone, behind a norm and behind a gate, with scales of three lengths of rows and of blocks.

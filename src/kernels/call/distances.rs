@@ -64,15 +64,8 @@ impl<'a, T: TensorElement, D: TensorElement> Matrices<'a, T, D> {
         counts: Counts,
     ) -> Result<Self, CallError> {
         let GemmShape { m, n, k, .. } = *shape;
-        let of_d = Lines::new(MatrixOrder::Row, [m, n], ldd);
+        let of_d = Lines::new(MatrixOrder::Row, [m, n], Some(stride_of_result(call, [m, n], ldd)?));
         let d_distance = of_d.apart(call, counts.d)?;
-        if of_d.stride < n && m > 1 {
-            return Err(refused(
-                call,
-                format!("rows of D that are at least {n} elements apart"),
-                of_d.stride,
-            ));
-        }
         let end = of_d.end(m, of_d.stride);
         // Matrices lie one after the other, or the rows of all matrices between two rows of one, as heads do.
         let is_apart = u64::from(d_distance) >= end
@@ -218,6 +211,19 @@ impl<'a, T: TensorElement> Given<'a, T> {
         let memory = Memory::Copy(copy);
         Ok(Factor { memory, lines: to, distance: to_distance, copied: Some(called.kernel) })
     }
+}
+
+/// Returns the stride between the rows of an m×n result, given if it is not n, and refuses rows that overlap.
+pub(super) fn stride_of_result(
+    call: &'static str,
+    [m, n]: [u32; 2],
+    stride: Option<u32>,
+) -> Result<u32, CallError> {
+    let stride = stride.unwrap_or(n);
+    if stride < n && m > 1 {
+        return Err(refused(call, format!("rows of D that are at least {n} elements apart"), stride));
+    }
+    Ok(stride)
 }
 
 /// The contiguous rows, or columns, of a matrix.

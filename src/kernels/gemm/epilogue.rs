@@ -6,8 +6,9 @@ use crate::{
     tiles::{Convert, Gl, Row, Rt, row_major, vector},
 };
 
-/// The arguments of the kernels that [`Gemm::fused_kernel`](super::Gemm::fused_kernel) and
-/// [`Gemm::fused_promoted_kernel`](super::Gemm::fused_promoted_kernel) build:
+/// The arguments of the kernels that [`Gemm::fused_kernel`](super::Gemm::fused_kernel),
+/// [`Gemm::fused_promoted_kernel`](super::Gemm::fused_promoted_kernel) and [`MatmulSimt::fused_kernel`](crate::kernels::MatmulSimt::fused_kernel)
+/// build:
 /// `(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)`. These are the parameters of
 /// [`GemmArgs`](super::GemmArgs), followed by those of an [`Epilogue`]. Parameters that the epilogue does not use are not read, and their
 /// buffers may be empty. The buffers of C and D must not overlap.
@@ -33,7 +34,7 @@ pub struct Epilogue {
 
 impl Epilogue {
     /// Returns the part of a kernel's name that describes the epilogue.
-    pub(super) fn suffix(&self) -> String {
+    pub(in crate::kernels) fn suffix(&self) -> String {
         let parts = [
             (self.alpha, "_alpha"),
             (self.row_scales, "_rows"),

@@ -15,6 +15,14 @@ impl MatrixOrder {
     /// Both orders.
     pub const ALL: [Self; 2] = [Self::Row, Self::Col];
 
+    /// Returns the length of the contiguous rows, or columns, of a matrix, which is its leading dimension if there are no gaps between them.
+    pub const fn leading_dimension(self, rows: u32, cols: u32) -> u32 {
+        match self {
+            Self::Row => cols,
+            Self::Col => rows,
+        }
+    }
+
     pub(in crate::kernels) const fn plural(self) -> &'static str {
         match self {
             Self::Row => "rows",
@@ -22,7 +30,7 @@ impl MatrixOrder {
         }
     }
 
-    pub(super) const fn name(self) -> &'static str {
+    pub(in crate::kernels) const fn name(self) -> &'static str {
         match self {
             Self::Row => "row",
             Self::Col => "col",
@@ -30,7 +38,7 @@ impl MatrixOrder {
     }
 
     /// Returns the extents, in memory order, of a matrix with these numbers of rows and columns.
-    pub(super) fn extents<'k>(self, rows: Val<'k, u32>, cols: Val<'k, u32>) -> [Val<'k, u32>; 2] {
+    pub(in crate::kernels) fn extents<'k>(self, rows: Val<'k, u32>, cols: Val<'k, u32>) -> [Val<'k, u32>; 2] {
         match self {
             Self::Row => [rows, cols],
             Self::Col => [cols, rows],

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::MatmulSimt;
-use crate::{kernels::pitch_divisor, ptx::Target};
+use crate::{kernels::MatrixOrder, ptx::Target};
 
 /// The part of a result that a block computes: rows × columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,7 +31,7 @@ impl fmt::Display for SimtTile {
 }
 
 impl SimtTile {
-    /// Returns the tiles for a target and a divisor of n and k, from large to small.
+    /// Returns the tiles for a target and a [divisor](MatmulSimt::divisor), from large to small.
     pub fn all(target: Target, divisor: u32) -> impl Iterator<Item = Self> {
         let tiles =
             [Self::T256x128, Self::T128x128, Self::T128x64, Self::T64x128, Self::T64x64, Self::T32x64];
@@ -66,12 +66,36 @@ impl SimtTile {
 }
 
 impl MatmulSimt {
-    /// Returns the kernel that multiplies an m×k matrix by a k×n matrix, where `size` is `[m, n, k]`, on a device with `multiprocessors`
-    /// multiprocessors. Tiles are computed in rounds of one tile per multiprocessor; a model estimates the time of a round, and the tile is
-    /// the one whose rounds take the least time.
+    /// Returns the kernel that multiplies an m×k matrix by a k×n matrix without an activation, where `size` is `[m, n, k]`, on a device with
+    /// `multiprocessors` multiprocessors. Rows (or columns, in column order) have no gaps between them; see
+    /// [`for_strides`](Self::for_strides).
     #[must_use]
-    pub fn for_problem(target: Target, [m, n, k]: [u32; 3], multiprocessors: u32) -> Self {
-        let divisor = pitch_divisor(n, k).min(4);
+    pub fn for_problem(
+        target: Target,
+        a: MatrixOrder,
+        b: MatrixOrder,
+        size @ [m, n, k]: [u32; 3],
+        multiprocessors: u32,
+    ) -> Self {
+        let strides = [a.leading_dimension(m, k), b.leading_dimension(k, n), n];
+        Self::for_strides(target, a, b, size, strides, multiprocessors)
+    }
+
+    /// Returns the kernel for matrices with the leading dimensions `strides` of A, B and D. Tiles are computed in rounds of one tile per
+    /// multiprocessor; a model estimates the time of a round, and the tile is the one whose rounds take the least time.
+    #[must_use]
+    pub fn for_strides(
+        target: Target,
+        a: MatrixOrder,
+        b: MatrixOrder,
+        [m, n, k]: [u32; 3],
+        strides: [u32; 3],
+        multiprocessors: u32,
+    ) -> Self {
+        let lengths = [a.leading_dimension(m, k), b.leading_dimension(k, n), n];
+        // The largest power of two that divides all of them, up to 4.
+        let divisor =
+            1 << lengths.into_iter().chain(strides).fold(4, |all, size| all | size).trailing_zeros();
         let time = |tile: &SimtTile| {
             let [rows, cols] = tile.size();
             let tiles = u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(cols));
@@ -79,6 +103,6 @@ impl MatmulSimt {
             rounds as f64 * f64::from(rows * cols) / tile.rate()
         };
         let tile = SimtTile::all(target, divisor).min_by(|a, b| time(a).total_cmp(&time(b)));
-        Self { tile: tile.unwrap_or(SimtTile::T128x128), divisor }
+        Self { a, b, tile: tile.unwrap_or(SimtTile::T128x128), divisor, activation: None }
     }
 }

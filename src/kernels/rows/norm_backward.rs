@@ -161,7 +161,7 @@ fn fastest(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32])
             RowTiling { resident: 2, ..tiling.in_registers(groups, 6, 1) }.copied_ahead(1)
         }
         (_, 2, ..=256) if are_copied => narrow(16, 512),
-        (NormFunction::Rms, 2, 129..=256) => tiling.in_registers(groups, 4, 256).copied_ahead(1),
+        (NormFunction::Rms, 2, 193..=256) => tiling.in_registers(groups, 4, 256).copied_ahead(1),
         (NormFunction::Layer, 2, 257..=768) if are_copied => narrow(24, 384),
         (NormFunction::Layer, 2, 769..=1025) if are_copied => narrow(32, 256),
         (NormFunction::Rms, 2, 769..=1025) if are_copied => narrow(16, 512),

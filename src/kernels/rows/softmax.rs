@@ -205,7 +205,7 @@ fn fastest(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowT
         }
         (false, _) => tiling,
         (true, ..4) => match groups {
-            129..=256 => RowTiling { resident: 0, ..tiling.in_registers(groups, 8, 0) },
+            129..=256 => RowTiling { rows: 4, resident: 0, ..tiling.in_registers(groups, 8, 0) },
             257..=1536 if is_even => tiling.narrow(sizes, 32, 1152),
             1153..=2304 => tiling.in_registers(groups, 3, 1536),
             2305.. => RowTiling { streamed: true, ..tiling.in_registers(2048, 2, 2048) },

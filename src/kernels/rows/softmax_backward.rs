@@ -26,17 +26,28 @@ pub struct SoftmaxBackward {
 }
 
 impl SoftmaxBackward {
-    /// Returns the kernel for softmax, not for its logarithm, with elements of `bytes` bytes in rows of the given `sizes`; see
-    /// [`RowTiling::for_rows`]. Where shared memory suffices, rows that are not aligned pass through it, as in
-    /// [`RowTiling::for_copied_rows`].
+    /// Returns the kernel for softmax, not for its logarithm, with elements of `bytes` bytes in rows of the given `sizes`;
+    /// [`RowTiling::for_rows`] describes the parameters.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        let copied = RowTiling::for_copied_rows(target, bytes, sizes);
-        let is_copied = copied.unaligned && copied.fits(target, bytes, 2);
-        Self {
-            tiling: if is_copied { copied } else { RowTiling::for_rows(target, bytes, sizes) },
-            log: false,
-        }
+        let (direct, copied) =
+            (RowTiling::for_rows(target, bytes, sizes), RowTiling::for_copied_rows(target, bytes, sizes));
+        let held = RowTiling::for_held_rows(target, bytes, sizes);
+        let groups = direct.groups(sizes);
+        let in_one_block = if bytes < 4 { 2048 } else { 4096 };
+        let fits = |tiling: &RowTiling| tiling.fits(target, bytes, 2);
+        let tiling = match direct.unaligned {
+            true if fits(&copied) => copied,
+            // More elements for each thread of a block leave too few registers, and rows in parts are read twice.
+            false if groups > in_one_block && matches!(held.cluster, 2..=8) => {
+                RowTiling { resident: 0, ..held }
+            }
+            false if copied.ahead > 0 && bytes < 4 && matches!(groups, 1153..=2048) => {
+                Some(copied.copied(groups, 4, 1, 1)).filter(fits).unwrap_or(direct)
+            }
+            _ => direct,
+        };
+        Self { tiling, log: false }
     }
 
     /// Builds the kernel. For bf16, rows of up to 8192 elements, and sizes that are multiples of 8, it is named

@@ -207,7 +207,7 @@ impl RowTiling {
         sizes.first().map_or(1, |&n| n.max(1)).saturating_add(self.slack()).div_ceil(self.adjacent)
     }
 
-    /// Returns the tiling for rows of `groups` groups that pass through shared memory.
+    /// Returns the tiling for rows of `groups` groups that pass through shared memory, at most `stripes` groups for each thread.
     pub(super) fn copied(self, groups: u32, stripes: u32, ahead: u32, turns: u32) -> Self {
         let threads = groups.div_ceil(stripes).next_multiple_of(32);
         // Elements of unaligned rows, and the words from which they are shifted, take more registers.
@@ -220,6 +220,8 @@ impl RowTiling {
             _ if threads <= 512 => 2,
             _ => 1,
         };
+        // Threads fill whole warps, which may leave them fewer groups. More groups are loaded in equal parts, which odd numbers do not have.
+        let stripes = if stripes <= 4 { groups.div_ceil(threads) } else { stripes };
         Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead, turns, ..self }
     }
 
@@ -260,16 +262,23 @@ impl RowTiling {
             let one_block = Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ..held };
             (threads <= most).then_some(Self { ahead: 2, ..one_block })
         };
-        // Where there would be few warps, more elements for each thread, which has more registers.
+        // Where there would be few warps or many empty groups, more elements for each thread, which has more registers.
         let least = if bytes < 4 { 160 } else { 320 };
-        let few = || copied(24, 384, 384).filter(|tiling| held.unaligned && tiling.threads > least);
+        let is_full = |tiling: &Self| copied(16, 1, 640).is_none_or(|other| tiling.slots() <= other.slots());
+        let few = || {
+            copied(24, 384, 384).filter(|tiling| {
+                held.unaligned && (tiling.threads > least || bytes < 4 && groups > 128 && is_full(tiling))
+            })
+        };
         let most = || copied(32, 512, 512).filter(|_| bytes < 4 && !held.unaligned);
-        let in_cluster = |elements: u32| {
-            let stripes = (elements / held.adjacent).max(1);
-            let cluster = groups.div_ceil(512 * stripes).next_power_of_two();
+        // In other clusters, copies ahead take longer than they save.
+        let in_cluster = || {
+            let (cluster, elements, resident, most) =
+                if bytes < 4 { (2, 32, 1, 512) } else { (8, 24, 2, 128) };
+            let stripes = elements / held.adjacent;
             let threads = groups.div_ceil(cluster * stripes).next_multiple_of(32);
-            let in_cluster = Self { threads, cluster, stripes, ahead: 2, ..held };
-            (held.cluster > 1 && !held.unaligned).then_some(in_cluster)
+            let in_cluster = Self { threads, cluster, stripes, resident, ahead: 2, ..held };
+            (held.cluster > 1 && !held.unaligned && threads <= most).then_some(in_cluster)
         };
         let resident = if held.unaligned { 384 } else { 512 };
         // Two rows of each input, and one of weights or of exchanged results.
@@ -278,9 +287,7 @@ impl RowTiling {
             let others = u32::from(held.unaligned) + u32::from(summed.is_reloaded());
             tiling.own_slots() * (4 + others) * bytes <= shared_for_rows(target)
         };
-        let in_clusters =
-            || in_cluster(if bytes < 4 { 32 } else { 16 }).filter(fits).or_else(|| in_cluster(16));
-        let chosen = few().or_else(|| copied(16, resident, 640)).or_else(most).or_else(in_clusters);
+        let chosen = few().or_else(|| copied(16, resident, 640)).or_else(most).or_else(in_cluster);
         chosen.filter(fits).unwrap_or(held)
     }
 

@@ -65,8 +65,7 @@ impl<P: Precision> Contender<P> for Divided<P> {
     fn launch(&mut self, stream: &Arc<CudaStream>, buffers: &mut Buffers<P>) -> Result<(), Failed> {
         let ([m, n, k], parts) = (self.size.0.map(|size| size as u32), self.divided.parts);
         let Gemm { a: of_a, b: of_b, .. } = self.divided.gemm;
-        let stride = |order, rows, cols| if order == MatrixOrder::Row { cols } else { rows };
-        let (lda, ldb) = (stride(of_a, m, k), stride(of_b, k, n));
+        let (lda, ldb) = (of_a.leading_dimension(m, k), of_b.leading_dimension(k, n));
         let Buffers { a, b, d } = buffers;
         let Self { partial, sum, workspace, empty, no_c, .. } = self;
         let operands = (&*a, lda, &*b, ldb, &mut *workspace, n, m * n, m, n, k, parts);

@@ -75,8 +75,7 @@ impl<P: Precision> Contender<P> for Ours<P> {
 
     fn launch(&mut self, stream: &Arc<CudaStream>, buffers: &mut Buffers<P>) -> Result<(), Failed> {
         let [m, n, k] = self.size.0.map(|size| size as u32);
-        let stride = |order, rows, cols| if order == MatrixOrder::Row { cols } else { rows };
-        let (lda, ldb) = (stride(self.gemm.a, m, k), stride(self.gemm.b, k, n));
+        let (lda, ldb) = (self.gemm.a.leading_dimension(m, k), self.gemm.b.leading_dimension(k, n));
         let Buffers { a, b, d } = buffers;
         let [padded_a, padded_b] = &mut self.padded;
         for (padded, from) in [(&mut *padded_a, &*a), (&mut *padded_b, &*b)] {
@@ -111,8 +110,7 @@ pub(super) fn ours<P: Precision>(
 pub(super) fn for_contiguous<P: Precision>(gemm: Gemm, size: Size) -> Gemm {
     let [m, n, k] = size.0.map(|size| size as u32);
     let is_any = |elements: u32, bytes: u32| !(elements * bytes).is_multiple_of(16);
-    let of_a = if gemm.a == MatrixOrder::Row { k } else { m };
-    let of_b = if gemm.b == MatrixOrder::Row { n } else { k };
+    let (of_a, of_b) = (gemm.a.leading_dimension(m, k), gemm.b.leading_dimension(k, n));
     // Tensor copies read padded factors instead.
     let any_size =
         gemm.target != Target::SM_90A && [of_a, of_b].iter().any(|&run| is_any(run, P::Factor::SIZE));

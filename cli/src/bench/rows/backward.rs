@@ -11,12 +11,12 @@ use warpwright::{
 use super::{
     contender::{Buffers, Contender, Launch, Reference, Rows},
     element::Element,
-    forward::{TARGET, is_selected, load, shown},
+    forward::{self, TARGET, is_selected, load, shown},
     reference::EPSILON,
 };
 use crate::bench::{Failed, Fallible};
 
-/// Loads the kernels of these names; in a sweep, those for the gradients of norms with other tilings too.
+/// Loads the kernels of these names; in a sweep, those for the gradients of norms and of softmax with other tilings too.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
@@ -54,12 +54,25 @@ where
         }
     }
     if is_selected(names, "softmax_backward") {
-        let kernels = SoftmaxBackward::for_rows(TARGET, E::SIZE, &[n]);
-        let kernel = load(gpu, &kernels.kernel::<E, E>(TARGET)?)?;
-        let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, y, m, n, .. }| {
-            kernel.launch(stream, (&*x, *n, &*r, *n, y, *n, *m, *n, 1.0)).map_err(Failed::of)
-        });
-        add(format!("softmax_backward {}", shown(kernels.tiling)), 3.0, launch, None);
+        let chosen = SoftmaxBackward::for_rows(TARGET, E::SIZE, &[n]);
+        let others = if sweep { forward::tilings(chosen.tiling, n, E::SIZE, 2) } else { Vec::new() };
+        let others = others.into_iter().filter(|&tiling| tiling != chosen.tiling);
+        let others = others.map(|tiling| SoftmaxBackward { tiling, ..chosen });
+        for kernels in std::iter::once(chosen).chain(others) {
+            let name = format!("softmax_backward {}", shown(kernels.tiling));
+            let kernel = match kernels.kernel::<E, E>(TARGET) {
+                Ok(kernel) => load(gpu, &kernel)?,
+                Err(error) if kernels != chosen => {
+                    eprintln!("{name}: {error}");
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, y, m, n, .. }| {
+                kernel.launch(stream, (&*x, *n, &*r, *n, y, *n, *m, *n, 1.0)).map_err(Failed::of)
+            });
+            add(name, 3.0, launch, None);
+        }
     }
     let kernels = CrossEntropy::for_rows(TARGET, E::SIZE, &[n]);
     let of_rows = |value: f32| gpu.stream().clone_htod(&vec![value; buffers.m as usize]);
@@ -115,7 +128,7 @@ fn tilings(chosen: RowTiling, bytes: u32, n: u32) -> Vec<RowTiling> {
     for way in [chosen, narrow] {
         let groups = (n + if way.unaligned { way.adjacent - 1 } else { 0 }).div_ceil(way.adjacent);
         // Copies to shared memory have at least 4 bytes.
-        let ahead = if way.unaligned || way.adjacent * bytes >= 4 { 2 } else { 0 };
+        let is_copied = way.unaligned || way.adjacent * bytes >= 4;
         let clusters = [1, 2, 4, 8].into_iter().filter(|&cluster| cluster == 1 || n > 8192 && !way.unaligned);
         let elements = clusters.flat_map(|cluster| [8, 16, 24, 32].map(|elements| (cluster, elements)));
         for ((cluster, elements), resident) in elements.flat_map(|e| (1..=8).map(move |r| (e, r))) {
@@ -124,7 +137,13 @@ fn tilings(chosen: RowTiling, bytes: u32, n: u32) -> Vec<RowTiling> {
             let shared = 5 * threads * elements * bytes * resident;
             if threads <= 1024 && (256..=1024).contains(&(threads * resident)) && shared <= 220 << 10 {
                 let (rows, streamed) = (1, false);
-                tilings.push(RowTiling { threads, rows, cluster, stripes, streamed, resident, ahead, ..way });
+                let tiling = RowTiling { threads, rows, cluster, stripes, streamed, resident, ..way };
+                let ways: &[u32] = match (is_copied, cluster) {
+                    (false, _) => &[0],
+                    (true, 1) => &[2],
+                    (true, _) => &[0, 2],
+                };
+                tilings.extend(ways.iter().map(|&ahead| RowTiling { ahead, ..tiling }));
             }
         }
     }

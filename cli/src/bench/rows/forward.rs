@@ -89,16 +89,17 @@ where
 }
 
 /// Returns the ways to divide rows of `n` elements of `bytes` bytes, of this number of inputs.
-fn tilings(chosen: RowTiling, n: u32, bytes: u32, inputs: u32) -> Vec<RowTiling> {
+pub(super) fn tilings(chosen: RowTiling, n: u32, bytes: u32, inputs: u32) -> Vec<RowTiling> {
     let adjacent = chosen.adjacent;
     let mut tilings = Vec::new();
     for cluster in [1, 2, 4, 8] {
         for threads in [32, 64, 128, 256, 512, 768, 1024] {
-            let stripes = (n + adjacent - 1).div_ceil(threads * cluster * adjacent);
+            let slack = if chosen.unaligned { adjacent - 1 } else { 0 };
+            let stripes = (n + slack).div_ceil(threads * cluster * adjacent);
             let wasted = threads * cluster * adjacent * stripes - n;
             let is_sensible = stripes <= 8
                 && (stripes > 1 || adjacent > 4)
-                && 6 * wasted <= n
+                && 4 * wasted <= n
                 && (cluster == 1 || n > 16384 && threads >= 128);
             let tiling = RowTiling {
                 threads,
@@ -209,8 +210,8 @@ fn unaligned(chosen: RowTiling, n: u32, inputs: u32) -> Vec<RowTiling> {
         0 => Vec::new(),
         _ => [1, 2, 4, 8, 16].map(|turns| RowTiling { turns, ..chosen }).into(),
     };
-    let ways = [4, 6, 8].into_iter().flat_map(|s| (1..=6).flat_map(move |r| [1, 2].map(|a| (s, r, a))));
-    for (stripes, resident, ahead) in ways {
+    let ways = [3, 4, 5, 6, 8].into_iter().flat_map(|s| [1, 2, 3, 4, 5, 6, 8, 12, 16].map(|r| (s, r)));
+    for (stripes, resident, ahead) in ways.flat_map(|(s, r)| [1, 2].map(|a| (s, r, a))) {
         let threads = groups.div_ceil(stripes).next_multiple_of(32);
         // With weights, if several blocks share them.
         let vectors = ahead * inputs + if resident > 1 { 2 } else { 0 };

@@ -6,11 +6,13 @@ use super::RowTiling;
 const MOST_RESIDENT: u32 = 8;
 
 impl RowTiling {
-    /// Returns this tiling for rows of `groups` groups that are loaded directly into registers, `stripes` groups for each thread. As many
-    /// blocks as have `together` threads are resident, at least one.
+    /// Returns this tiling for rows of `groups` groups that are loaded directly into registers, at most `stripes` groups for each thread. As
+    /// many blocks as have `together` threads are resident, at least one.
     pub(in crate::kernels::rows) fn in_registers(self, groups: u32, stripes: u32, together: u32) -> Self {
         let threads = groups.div_ceil(stripes).next_multiple_of(32);
         let resident = (together / threads).clamp(1, MOST_RESIDENT);
+        // Threads fill whole warps, which may leave them fewer groups.
+        let stripes = groups.div_ceil(threads);
         Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead: 0, turns: 1, ..self }
     }
 

@@ -1,0 +1,155 @@
+//! The elements of a tile that a thread computes.
+
+use crate::{
+    kernels::MatrixOrder,
+    ptx::{Builder, Val},
+    tensor::Fragment,
+};
+
+/// The subtiles of a stage along k.
+pub(super) const DEPTH: usize = 2;
+/// The depth that a thread loads at a time.
+pub(super) const STEP: usize = 2;
+/// The lanes of a warp along m and along n.
+const LANES: [usize; 2] = [4, 8];
+/// The adjacent rows or columns of a thread, if those of the operand are contiguous in memory.
+const ADJACENT: usize = 4;
+
+/// The rows or the columns that threads compute of a tile of D.
+#[derive(Clone, Copy)]
+struct Axis {
+    /// Those of a thread.
+    count: usize,
+    lanes: usize,
+    warps: usize,
+    /// Whether a thread has groups of adjacent ones. Otherwise those of a thread are far apart, and adjacent ones belong to adjacent lanes.
+    ///
+    /// A thread loads a vector from a stage: adjacent rows or columns of the operand if these are contiguous, and otherwise the adjacent
+    /// elements of a step. In both cases, the vectors of a warp are in different banks.
+    grouped: bool,
+}
+
+impl Axis {
+    /// Divides `subtiles` subtiles among warps.
+    const fn new(subtiles: usize, lanes: usize, warps: usize, grouped: bool) -> Self {
+        Self { count: 16 * subtiles / (lanes * warps), lanes, warps, grouped }
+    }
+
+    /// Returns the distances between lanes and between warps.
+    const fn strides(self) -> [usize; 2] {
+        if self.grouped { [ADJACENT, self.lanes * self.count] } else { [1, self.lanes] }
+    }
+
+    /// Returns the shape and the strides of the rows or columns of a thread, if adjacent ones are `unit` apart.
+    fn own(self, unit: usize) -> [String; 2] {
+        let Self { count, lanes, warps, grouped } = self;
+        if grouped {
+            let groups = count / ADJACENT;
+            [format!("({ADJACENT},{groups})"), format!("({unit},{})", lanes * ADJACENT * unit)]
+        } else {
+            [count.to_string(), (lanes * warps * unit).to_string()]
+        }
+    }
+
+    /// Returns the shape and the strides of a thread's elements of a stage of the operand, whose elements are numbered by columns. The last
+    /// mode counts steps.
+    fn of_stage(self) -> [String; 2] {
+        let Self { count, lanes, warps, grouped } = self;
+        let (deep, steps) = (16 * DEPTH, 16 * DEPTH / STEP);
+        if grouped {
+            let [shape, strides] = self.own(deep);
+            [format!("({shape},{STEP},{steps})"), format!("({strides},1,{STEP})")]
+        } else {
+            let length = count * lanes * warps;
+            let [shape, strides] = self.own(1);
+            [format!("({STEP},{shape},{steps})"), format!("({length},{strides},{})", STEP * length)]
+        }
+    }
+
+    /// Returns the distance, in a stage, between adjacent rows or columns of the operand.
+    const fn unit(self) -> usize {
+        if self.grouped { 16 * DEPTH } else { 1 }
+    }
+
+    /// Returns the factor of row or column `i` in `step` among those that a thread has loaded.
+    fn factor<'a, T>(self, factors: &'a [T], i: usize, step: usize) -> &'a T {
+        &factors[if self.grouped { self.count * step + i } else { STEP * i + step }]
+    }
+}
+
+/// The elements of a tile of D that a thread computes.
+#[derive(Clone, Copy)]
+pub(super) struct Share {
+    rows: Axis,
+    cols: Axis,
+}
+
+impl Share {
+    /// Returns the share of a thread in a tile of `height`×`width` subtiles, which `rows`×`cols` warps compute from operands in these
+    /// orders.
+    pub(super) fn new(
+        [height, width]: [usize; 2],
+        [rows, cols]: [usize; 2],
+        [a, b]: [MatrixOrder; 2],
+    ) -> Self {
+        Self {
+            rows: Axis::new(height, LANES[0], rows, a == MatrixOrder::Col),
+            cols: Axis::new(width, LANES[1], cols, b == MatrixOrder::Row),
+        }
+    }
+
+    /// Returns the number of rows and columns of a thread.
+    pub(super) const fn size(self) -> [usize; 2] {
+        [self.rows.count, self.cols.count]
+    }
+
+    /// Returns the (thread, value) layouts of a stage of A, a stage of B and a tile of D, whose elements are numbered by columns. The last
+    /// mode of the values counts steps for A and B, and rows for D.
+    pub(super) fn parts(self) -> [String; 3] {
+        let Self { rows, cols } = self;
+        let threads = format!("({},{},{},{})", cols.lanes, rows.lanes, rows.warps, cols.warps);
+        let ([row_lane, row_warp], [col_lane, col_warp]) = (rows.strides(), cols.strides());
+        let ([a_shape, a_strides], [b_shape, b_strides]) = (rows.of_stage(), cols.of_stage());
+        let height = rows.count * rows.lanes * rows.warps;
+        let ([rows_shape, rows_strides], [cols_shape, cols_strides]) = (rows.own(1), cols.own(height));
+        let (a, b) = (rows.unit(), cols.unit());
+        [
+            format!("({threads},{a_shape}):((0,{},{},0),{a_strides})", a * row_lane, a * row_warp),
+            format!("({threads},{b_shape}):(({},0,0,{}),{b_strides})", b * col_lane, b * col_warp),
+            format!(
+                "({threads},({cols_shape},{rows_shape})):(({},{row_lane},{row_warp},{}),({cols_strides},{rows_strides}))",
+                height * col_lane,
+                height * col_warp
+            ),
+        ]
+    }
+
+    /// Adds the products of a step.
+    ///
+    /// Sums are visited in squares of four, in rows back and forth: each multiply-add has a factor in common with the preceding one, so
+    /// that this factor is not read from the register file again.
+    #[track_caller]
+    pub(super) fn multiply<'k>(
+        self,
+        k: Builder<'k>,
+        sums: &Fragment<'k, f32>,
+        a: &[Val<'k, f32>],
+        b: &[Val<'k, f32>],
+    ) {
+        let [rows, cols] = self.size();
+        let [a, b] = [a, b].map(|factor| factor.iter().map(|x| [x.in_register(k)]).collect::<Vec<_>>());
+        let sums: Vec<_> = sums.all_registers().chunks(cols).collect();
+        for step in 0..STEP {
+            for row in (0..rows).step_by(2) {
+                for col in (0..cols).step_by(2) {
+                    let col = if row % 4 == 0 { col } else { cols - 2 - col };
+                    for (row, col) in [(row, col), (row + 1, col), (row + 1, col + 1), (row, col + 1)] {
+                        let sum = [sums[row][col]];
+                        let (a, b) = (self.rows.factor(&a, row, step), self.cols.factor(&b, col, step));
+                        k.product_of_words("fma.rn.f32", true, [&sum, a, b, &sum]);
+                    }
+                }
+            }
+        }
+    }
+}
