@@ -31,6 +31,7 @@
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 mod args;
+mod clusters;
 mod code;
 #[cfg(feature = "cublaslt")]
 mod cublaslt;

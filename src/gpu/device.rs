@@ -1,5 +1,6 @@
 //! A device with its context and properties.
 
+use super::clusters::ResidentClusters;
 use super::error::{CallFailed, GpuError};
 use super::probe::{CudaVersion, Driver, probe};
 use super::symbols::{Handle, device_attribute as attribute};
@@ -109,6 +110,7 @@ pub struct Gpu {
     properties: Arc<DeviceProperties>,
     /// See [`Gpu::zeros`].
     zeros: Arc<OnceLock<CudaSlice<u8>>>,
+    pub(super) clusters: Arc<ResidentClusters>,
 }
 
 impl Gpu {
@@ -134,7 +136,13 @@ impl Gpu {
     pub fn from_context(context: Arc<CudaContext>) -> Result<Self, GpuError> {
         let driver = probe()?;
         let properties = DeviceProperties::read(driver, context.ordinal(), context.cu_device())?;
-        Ok(Self { driver, context, properties: Arc::new(properties), zeros: Arc::default() })
+        Ok(Self {
+            driver,
+            context,
+            properties: Arc::new(properties),
+            zeros: Arc::default(),
+            clusters: Arc::default(),
+        })
     }
 
     /// Returns the context.

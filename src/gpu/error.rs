@@ -38,7 +38,7 @@ impl CudaCode {
     }
 }
 
-/// Errors from opening devices, accessing their memory, looking up module symbols, and timing.
+/// Errors from opening and querying devices, accessing their memory, looking up module symbols, and timing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GpuError {
@@ -65,9 +65,18 @@ pub enum GpuError {
         /// The requested name.
         name: String,
     },
+    /// The driver could not load a kernel of this library.
+    #[error(transparent)]
+    Load(Box<LoadError>),
     /// A driver call failed.
     #[error(transparent)]
     Call(#[from] CallFailed),
+}
+
+impl From<LoadError> for GpuError {
+    fn from(error: LoadError) -> Self {
+        Self::Load(Box::new(error))
+    }
 }
 
 impl From<DriverError> for GpuError {

@@ -203,6 +203,21 @@ impl<'d> KernelCache<'d> {
         }
     }
 
+    /// Returns the number of clusters of `size` blocks that the device runs at the same time if every multiprocessor runs one block; see
+    /// [`Gpu::resident_clusters`](crate::gpu::Gpu::resident_clusters). If the driver does not say, and in the simulator, that is the number
+    /// of multiprocessors divided by `size`.
+    pub fn resident_clusters(&self, size: u32) -> u32 {
+        let clusters = match &self.place {
+            #[cfg(feature = "sim")]
+            Place::Simulator(_) => None,
+            #[cfg(feature = "cuda")]
+            Place::Device(device) => device.gpu().resident_clusters(size).ok(),
+            #[cfg(feature = "cuda")]
+            Place::Gpu { gpu, .. } => gpu.resident_clusters(size).ok(),
+        };
+        clusters.filter(|&clusters| clusters > 0).unwrap_or(self.multiprocessors() / size.max(1))
+    }
+
     fn of(place: Place<'d>) -> Self {
         Self { place, kept: Mutex::default(), settings: FxHashMap::default() }
     }

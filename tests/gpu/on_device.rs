@@ -134,6 +134,24 @@ fn load_launch_and_read_back() {
 }
 
 #[test]
+fn clusters_at_the_same_time() {
+    let Some(gpu) = require::gpu() else { return };
+    let all = gpu.properties().multiprocessors;
+    assert_eq!(gpu.resident_clusters(1).expect("counted"), all);
+    let mut fewer = all;
+    for size in [2, 4, 8] {
+        let clusters = gpu.resident_clusters(size).expect("counted");
+        if gpu.properties().capability < (9, 0) {
+            assert_eq!(clusters, 0);
+            continue;
+        }
+        assert!((1..=all / size).contains(&clusters) && clusters <= fewer, "{clusters} clusters of {size}");
+        assert_eq!(gpu.resident_clusters(size).expect("known"), clusters);
+        fewer = clusters;
+    }
+}
+
+#[test]
 fn views_on_two_streams() {
     let Some(gpu) = require::gpu() else { return };
     let function = Module::load(&gpu, SCALE).expect("valid PTX").function("scale").expect("it exists");

@@ -257,24 +257,36 @@ fn epilogues_do_not_spill() {
 /// Tiles are small enough that few multiprocessors are idle, and otherwise large.
 #[test]
 fn tiles_are_chosen_for_the_number_of_multiprocessors() {
-    let chosen = |target, sizes, multiprocessors| {
-        let (a, b) = (MatrixOrder::Row, MatrixOrder::Row);
-        let MatmulSimt { tile, divisor, .. } = MatmulSimt::for_problem(target, a, b, sizes, multiprocessors);
-        (tile.to_string(), divisor)
-    };
-    for (target, sizes, multiprocessors, tile, divisor) in [
-        (Target::SM_90, [4096; 3], 132, "256x128", 4),
-        (Target::SM_90, [2048; 3], 132, "256x128", 4),
-        (Target::SM_90, [1000; 3], 132, "64x128", 4),
-        (Target::SM_90, [512; 3], 132, "32x64", 4),
-        (Target::SM_90, [1; 3], 132, "32x64", 1),
+    use MatrixOrder::{Col, Row};
+    for (target, a, b, sizes, multiprocessors, tile, divisor) in [
+        (Target::SM_90, Row, Row, [4096; 3], 132, "256x128", 4),
+        (Target::SM_90, Row, Col, [4096; 3], 132, "256x128", 4),
+        (Target::SM_90, Col, Row, [4096; 3], 132, "128x128", 4),
+        (Target::SM_90, Col, Col, [4096; 3], 132, "128x128", 4),
+        (Target::SM_90, Row, Row, [2048; 3], 132, "256x128", 4),
+        (Target::SM_90, Row, Row, [1000; 3], 132, "64x128", 4),
+        (Target::SM_90, Row, Row, [512; 3], 132, "32x64", 4),
+        (Target::SM_90, Row, Row, [1; 3], 132, "32x64", 1),
+        // m counts only if A is in columns, and n always.
+        (Target::SM_90, Row, Col, [33, 4, 4], 132, "32x64", 4),
+        (Target::SM_90, Col, Col, [33, 4, 4], 132, "32x64", 1),
+        (Target::SM_90, Row, Col, [4, 6, 4], 132, "32x64", 2),
         // Large tiles require 16-byte copies, and shared memory.
-        (Target::SM_90, [4095, 4097, 4096], 132, "128x128", 1),
-        (Target::SM_86, [4096; 3], 84, "128x128", 4),
-        (Target::SM_90, [1000; 3], 1, "256x128", 4),
+        (Target::SM_90, Row, Row, [4095, 4097, 4096], 132, "128x128", 1),
+        (Target::SM_86, Row, Row, [4096; 3], 84, "128x128", 4),
+        (Target::SM_90, Row, Row, [1000; 3], 1, "256x128", 4),
     ] {
-        assert_eq!(chosen(target, sizes, multiprocessors), (tile.to_string(), divisor), "{sizes:?}");
+        let chosen = MatmulSimt::for_problem(target, a, b, sizes, multiprocessors);
+        assert_eq!(
+            (chosen.tile.to_string().as_str(), chosen.divisor),
+            (tile, divisor),
+            "{a:?} {b:?} {sizes:?}"
+        );
+        assert_eq!((chosen.a, chosen.b, chosen.activation), (a, b, None));
     }
+    // Rows of D with gaps allow only copies of two elements.
+    let strided = MatmulSimt::for_strides(Target::SM_90, Row, Row, [4096; 3], [4096, 4096, 4098], 132);
+    assert_eq!((strided.tile, strided.divisor), (SimtTile::T128x128, 2));
 }
 
 #[test]

@@ -9,7 +9,8 @@ use super::{
 use crate::{
     kernels::{
         CrossEntropy, CrossEntropyBackwardArgs, GatedArgs, GatedBackwardArgs, NormBackward, NormBackwardArgs,
-        NormFunction, Pointwise, PointwiseFunction, Reduction, SoftmaxBackward, SoftmaxBackwardArgs,
+        NormFunction, Pointwise, PointwiseFunction, Reduction, RowTiling, SoftmaxBackward,
+        SoftmaxBackwardArgs,
     },
     ptx::Target,
     run::{BufferMut, BufferRef, CallError, Called, KernelCache, Queue},
@@ -244,6 +245,7 @@ pub fn norm_backward_workspace<X: TensorElement>(kernels: &KernelCache<'_>, [m, 
 
 /// Returns the number of partial sums for m rows.
 fn parts_of(backward: &NormBackward, kernels: &KernelCache<'_>, m: u32) -> u32 {
-    let rows = backward.tiling.rows.max(1);
-    backward.parts(kernels.multiprocessors()).min(m.div_ceil(rows).max(1).saturating_mul(rows))
+    let RowTiling { rows, cluster, .. } = backward.tiling;
+    let rows = rows.max(1);
+    backward.parts(kernels.resident_clusters(cluster)).min(m.div_ceil(rows).max(1).saturating_mul(rows))
 }

@@ -52,15 +52,19 @@ impl SimtTile {
         }
     }
 
-    /// Returns the estimated rate of multiply-adds of a multiprocessor, relative to that of the largest tile: smaller tiles load more
-    /// operands per multiply-add. The rate of 128×128 was measured on an H200.
-    const fn rate(self) -> f64 {
-        match self {
-            Self::T256x128 => 1.0,
-            Self::T128x128 => 0.95,
-            Self::T64x128 => 0.85,
-            Self::T128x64 | Self::T64x64 => 0.8,
-            Self::T32x64 => 0.65,
+    /// Returns the estimated rate of multiply-adds of a multiprocessor for operands in these orders, relative to that of the largest tile for
+    /// rows: smaller tiles load more operands per multiply-add. The rates of 256×128 and 128×128 were measured on an H200 and an H100.
+    const fn rate(self, a: MatrixOrder, b: MatrixOrder) -> f64 {
+        use MatrixOrder::{Col, Row};
+        match (self, a, b) {
+            (Self::T256x128, Row, Row) => 1.0,
+            (Self::T256x128, Row, Col) => 0.95,
+            (Self::T256x128, Col, Row) => 0.93,
+            (Self::T256x128, Col, Col) => 0.84,
+            (Self::T128x128, ..) => 0.95,
+            (Self::T64x128, ..) => 0.85,
+            (Self::T128x64 | Self::T64x64, ..) => 0.8,
+            (Self::T32x64, ..) => 0.65,
         }
     }
 }
@@ -100,9 +104,9 @@ impl MatmulSimt {
             let [rows, cols] = tile.size();
             let tiles = u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(cols));
             let rounds = tiles.div_ceil(multiprocessors.max(1).into());
-            rounds as f64 * f64::from(rows * cols) / tile.rate()
+            rounds as f64 * f64::from(rows * cols) / tile.rate(a, b)
         };
-        let tile = SimtTile::all(target, divisor).min_by(|a, b| time(a).total_cmp(&time(b)));
+        let tile = SimtTile::all(target, divisor).min_by(|one, other| time(one).total_cmp(&time(other)));
         Self { a, b, tile: tile.unwrap_or(SimtTile::T128x128), divisor, activation: None }
     }
 }

@@ -42,12 +42,14 @@ impl NormBackward {
         Self { tiling: fastest, function }
     }
 
-    /// Returns the argument `parts` for which all blocks are resident on a device with this number of multiprocessors.
+    /// Returns the argument `parts` for which all blocks are resident on a device that runs `clusters` clusters of the tiling's size at the
+    /// same time, with one block per multiprocessor ([`KernelCache::resident_clusters`](crate::run::KernelCache::resident_clusters)). For
+    /// tilings without clusters, this is the number of multiprocessors.
     #[must_use]
-    pub fn parts(&self, multiprocessors: u32) -> u32 {
-        let RowTiling { rows, cluster, adjacent, unaligned, resident, ahead, .. } = self.tiling;
+    pub fn parts(&self, clusters: u32) -> u32 {
+        let RowTiling { rows, adjacent, unaligned, resident, ahead, .. } = self.tiling;
         let resident = if ahead > 0 { resident.max(1) } else { BLOCKS };
-        let teams = (multiprocessors / cluster).max(1) * resident;
+        let teams = clusters.max(1) * resident;
         // The rows of a team then begin equally far from an aligned element.
         let together = if unaligned && teams >= adjacent { adjacent } else { 1 };
         teams / together * together * rows

@@ -46,6 +46,8 @@ pub struct RowTiling {
 const GROUPS: u32 = 2;
 /// The groups of a warp's thread.
 const GROUPS_IN_WARP: u32 = 4;
+/// The most blocks of a cluster that every device with clusters supports.
+const MOST_BLOCKS: u32 = 8;
 /// The most groups of a thread in blocks of 1024, whose threads have 64 registers each.
 const MOST_GROUPS: u32 = 8;
 /// The threads of a block whose rows have at most a warp each.
@@ -117,7 +119,7 @@ impl RowTiling {
         let held = 1024 * if unaligned { MOST_GROUPS / 2 } else { MOST_GROUPS };
         let in_cluster = || {
             let cluster = groups.div_ceil(held).next_power_of_two();
-            (clusters && cluster <= 8).then(|| tiling(1024, 1, cluster, 0))
+            (clusters && cluster <= MOST_BLOCKS).then(|| tiling(1024, 1, cluster, 0))
         };
         let in_parts = |stripes, resident| {
             let stripes = if unaligned { 1 } else { stripes };
@@ -271,14 +273,13 @@ impl RowTiling {
             })
         };
         let most = || copied(32, 512, 512).filter(|_| bytes < 4 && !held.unaligned);
-        // In other clusters, copies ahead take longer than they save.
+        // As many blocks as possible exchange results at different times.
         let in_cluster = || {
-            let (cluster, elements, resident, most) =
-                if bytes < 4 { (2, 32, 1, 512) } else { (8, 24, 2, 128) };
-            let stripes = elements / held.adjacent;
-            let threads = groups.div_ceil(cluster * stripes).next_multiple_of(32);
-            let in_cluster = Self { threads, cluster, stripes, resident, ahead: 2, ..held };
-            (held.cluster > 1 && !held.unaligned && threads <= most).then_some(in_cluster)
+            let threads = groups.div_ceil(MOST_BLOCKS * 2 * GROUPS).next_multiple_of(32);
+            let stripes = groups.div_ceil(MOST_BLOCKS * threads);
+            let resident = (576 / threads).clamp(1, 5);
+            let in_cluster = Self { threads, cluster: MOST_BLOCKS, stripes, resident, ahead: 2, ..held };
+            (held.cluster > 1 && !held.unaligned && threads <= 512).then_some(in_cluster)
         };
         let resident = if held.unaligned { 384 } else { 512 };
         // Two rows of each input, and one of weights or of exchanged results.
@@ -400,7 +401,7 @@ impl RowTiling {
                  of {rows} rows in clusters of {cluster}"
             ));
         }
-        if !cluster.is_power_of_two() || cluster > 8 {
+        if !cluster.is_power_of_two() || cluster > MOST_BLOCKS {
             k.refuse(format!("expected clusters of 1, 2, 4 or 8 blocks, found {cluster}"));
         }
         if self.ahead > 0 && (self.streamed || self.unaligned && cluster > 1) {

@@ -109,7 +109,7 @@ where
     f32: Convert<E>,
 {
     let kernel = load(gpu, &kernels.kernel::<E, E>(TARGET)?)?;
-    let parts = kernels.parts(gpu.properties().multiprocessors);
+    let parts = kernels.parts(gpu.resident_clusters(kernels.tiling.cluster)?);
     let sums = || gpu.stream().alloc_zeros::<f32>(parts as usize * n as usize);
     let (dw, db) = (RefCell::new(sums()?), RefCell::new(sums()?));
     Ok(Box::new(move |stream, Buffers { x, r, w, y, m, n, .. }| {

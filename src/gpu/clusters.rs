@@ -1,0 +1,47 @@
+//! The number of clusters that a device runs at the same time.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use super::{device::Gpu, error::GpuError, launch::LaunchConfig, module::Module};
+
+/// The known numbers of clusters, by the number of their blocks.
+pub(super) type ResidentClusters = Mutex<HashMap<u32, u32>>;
+
+/// A kernel that does nothing, with a cluster of any size.
+const EMPTY: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry empty() { ret; }\n";
+
+impl Gpu {
+    /// Returns the number of clusters of `size` blocks that run at the same time if every multiprocessor runs one block: the number of
+    /// multiprocessors if `size` is 1, and 0 if the device has no clusters. Kernels whose blocks process several parts of a
+    /// problem one after the other have this number of clusters, because a further one would wait until another one has finished.
+    ///
+    /// The blocks of a cluster run in one group of multiprocessors, whose number differs among groups and GPUs: an H100 with 132
+    /// multiprocessors was found to run 15 clusters of 8 blocks, not 16.
+    ///
+    /// # Errors
+    /// Returns the driver's error, for example for a size that the device does not support.
+    #[doc(alias = "cuOccupancyMaxActiveClusters")]
+    pub fn resident_clusters(&self, size: u32) -> Result<u32, GpuError> {
+        let properties = self.properties();
+        match size {
+            0 | 1 => return Ok(properties.multiprocessors),
+            _ if properties.capability < (9, 0) => return Ok(0),
+            _ => {}
+        }
+        let known = || self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&clusters) = known().get(&size) {
+            return Ok(clusters);
+        }
+        let function = Module::load(self, EMPTY)?.function("empty")?;
+        // With all shared memory of a multiprocessor.
+        let config = LaunchConfig::new([size, 1, 1], [32, 1, 1])
+            .cluster([size, 1, 1])
+            .dynamic_shared(properties.shared_bytes_per_block_opt_in);
+        let clusters = function.active_clusters(&config)?;
+        known().insert(size, clusters);
+        Ok(clusters)
+    }
+}
