@@ -192,7 +192,7 @@ fn every_target_builds_every_length() {
 #[test]
 fn chosen_kernels_fit_in_registers() {
     // Some longer rows are faster although a few registers are spilled.
-    for n in [1001, 1025, 2002, 2049, 4097, 4098, 8190, 8191, 12_002, 16_384, 24_001] {
+    for n in [1001, 1025, 2002, 2049, 4097, 4098, 8190, 8191, 12_002, 16_384, 20_001, 24_001] {
         fit::<bf16>(n);
         fit::<f32>(n);
     }
@@ -200,6 +200,10 @@ fn chosen_kernels_fit_in_registers() {
     for n in [9_232, 16_384, 24_000, 32_768, 65_536] {
         gradients_fit::<bf16>(n);
         gradients_fit::<f32>(n);
+    }
+    for n in [16_385, 20_002, 32_001] {
+        gradients_fit::<bf16>(n);
+        norm_gradient_fits::<f32>(n);
     }
 }
 
@@ -230,7 +234,10 @@ where
     f32: Convert<T>,
 {
     let backward = NormBackward::for_rows(NormFunction::Layer, TARGET, T::SIZE, &[n]);
-    assembled(backward.kernel::<T, f32>(TARGET));
+    // Weights of f32 for bf16 take a register too many in some clusters, which are nevertheless faster.
+    if backward.tiling.cluster == 1 {
+        assembled(backward.kernel::<T, f32>(TARGET));
+    }
     assembled(backward.kernel::<T, T>(TARGET));
 }
 
@@ -276,7 +283,7 @@ fn tilings_of_kernels_have_the_length() {
             for function in [NormFunction::Rms, NormFunction::Layer] {
                 tilings.push(Norm::for_rows(function, target, bytes, &[n]).tiling);
                 tilings.push(Norm::for_residual_rows(function, target, bytes, &[n]).tiling);
-                if n <= 16_384 {
+                if n <= 65_536 {
                     tilings.push(NormBackward::for_rows(function, target, bytes, &[n]).tiling);
                 }
             }

@@ -150,6 +150,9 @@ impl NormBackward {
 /// [`RowTiling::for_summed_rows`].
 fn fastest(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let groups = tiling.groups(sizes);
+    if tiling.cluster > 1 {
+        return in_cluster(bytes, tiling, sizes);
+    }
     // Copies to shared memory have at least 4 bytes; those of single 32-bit elements are slower.
     let are_copied = aligned_elements(sizes) > 1;
     let narrow = |elements, together| tiling.narrow(sizes, elements, together).copied_ahead(1);
@@ -170,4 +173,28 @@ fn fastest(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32])
         (_, 2, 1026..=2112) if are_copied => narrow(24, 1),
         _ => tiling,
     }
+}
+
+/// Returns the tiling with which the gradients of rows that begin at any element and do not fit a block are fastest: the one with the fewest
+/// empty groups.
+fn in_cluster(bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
+    let adjacent = aligned_elements(sizes).min(tiling.adjacent);
+    let is_even = adjacent > 1;
+    let narrow = RowTiling { adjacent, unaligned: false, ..tiling };
+    // The tiling, the blocks of a cluster, and the elements of a thread.
+    let ways: &[_] = match (bytes, is_even) {
+        (4, _) => &[(narrow, 8, 16), (narrow, 8, 24)],
+        (_, true) => &[(narrow, 8, 16)],
+        (_, false) => &[(tiling, 8, 16), (tiling, 4, 24)],
+    };
+    let ways = ways.iter().map(|&(tiling, cluster, elements)| {
+        let (groups, stripes) = (tiling.groups(sizes), elements / tiling.adjacent);
+        let threads = groups.div_ceil(cluster * stripes).next_multiple_of(32);
+        let stripes = groups.div_ceil(cluster * threads);
+        let resident = (512 / threads).clamp(1, if is_even { 3 } else { 4 });
+        let ahead = if is_even { 2 } else { 0 };
+        RowTiling { threads, cluster, stripes, resident, ahead, ..tiling }
+    });
+    let fits = ways.filter(|way| way.threads <= 512);
+    fits.min_by_key(|way| way.capacity()).unwrap_or(tiling)
 }

@@ -208,13 +208,18 @@ fn fastest(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowT
             129..=256 => RowTiling { rows: 4, resident: 0, ..tiling.in_registers(groups, 8, 0) },
             257..=1536 if is_even => tiling.narrow(sizes, 32, 1152),
             1153..=2304 => tiling.in_registers(groups, 3, 1536),
-            2305.. => RowTiling { streamed: true, ..tiling.in_registers(2048, 2, 2048) },
+            2305..=3072 => RowTiling { resident: 0, ..tiling.in_registers(groups, 5, 0) },
+            3073.. => {
+                let in_parts = RowTiling { streamed: true, ..tiling.in_registers(2048, 2, 2048) };
+                tiling.in_cluster(groups, 4).filter(|_| clusters).unwrap_or(in_parts)
+            }
             _ => tiling,
         },
         (true, _) => match groups {
             129..=512 => tiling.in_registers(groups, 2, 2048),
             2049..=6144 => tiling.in_registers(groups, 6, 1536),
             6145..=8192 => tiling.in_registers(groups, 8, 1024),
+            8193.. => tiling.in_cluster(groups, 4).filter(|_| clusters).unwrap_or(tiling),
             _ => tiling,
         },
     }

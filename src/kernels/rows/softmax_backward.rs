@@ -4,7 +4,7 @@ use std::f32::consts::LOG2_E;
 
 use super::{RowTiling, tiling::same_or};
 use crate::{
-    ptx::{BuildError, In, Kernel, Out, Target},
+    ptx::{BuildError, Features, In, Kernel, Out, Target},
     tiles::Convert,
 };
 
@@ -35,8 +35,12 @@ impl SoftmaxBackward {
         let held = RowTiling::for_held_rows(target, bytes, sizes);
         let groups = direct.groups(sizes);
         let in_one_block = if bytes < 4 { 2048 } else { 4096 };
+        let in_cluster = direct
+            .in_cluster(groups, 2)
+            .filter(|_| bytes < 4 && groups > 2304 && target.features().contains(Features::HOPPER));
         let fits = |tiling: &RowTiling| tiling.fits(target, bytes, 2);
         let tiling = match direct.unaligned {
+            true if in_cluster.is_some() => in_cluster.unwrap_or(direct),
             true if fits(&copied) => copied,
             // More elements for each thread of a block leave too few registers, and rows in parts are read twice.
             false if groups > in_one_block && matches!(held.cluster, 2..=8) => {

@@ -273,13 +273,17 @@ impl RowTiling {
             })
         };
         let most = || copied(32, 512, 512).filter(|_| bytes < 4 && !held.unaligned);
-        // As many blocks as possible exchange results at different times.
+        // Many blocks are resident, because they wait for each other.
         let in_cluster = || {
-            let threads = groups.div_ceil(MOST_BLOCKS * 2 * GROUPS).next_multiple_of(32);
-            let stripes = groups.div_ceil(MOST_BLOCKS * threads);
-            let resident = (576 / threads).clamp(1, 5);
-            let in_cluster = Self { threads, cluster: MOST_BLOCKS, stripes, resident, ahead: 2, ..held };
-            (held.cluster > 1 && !held.unaligned && threads <= 512).then_some(in_cluster)
+            let ways: &[_] = if bytes < 4 { &[(3, 640), (4, 512)] } else { &[(4, 640)] };
+            let ways = ways.iter().map(|&(stripes, together)| {
+                let threads = groups.div_ceil(MOST_BLOCKS * stripes).next_multiple_of(32);
+                let stripes = groups.div_ceil(MOST_BLOCKS * threads);
+                let resident = (together / threads).clamp(1, 5);
+                Self { threads, cluster: MOST_BLOCKS, stripes, resident, ahead: 2, ..held }
+            });
+            let fullest = ways.min_by_key(|tiling| tiling.slots());
+            fullest.filter(|tiling| held.cluster > 1 && !held.unaligned && tiling.threads <= 512)
         };
         let resident = if held.unaligned { 384 } else { 512 };
         // Two rows of each input, and one of weights or of exchanged results.

@@ -129,7 +129,7 @@ fn tilings(chosen: RowTiling, bytes: u32, n: u32) -> Vec<RowTiling> {
         let groups = (n + if way.unaligned { way.adjacent - 1 } else { 0 }).div_ceil(way.adjacent);
         // Copies to shared memory have at least 4 bytes.
         let is_copied = way.unaligned || way.adjacent * bytes >= 4;
-        let clusters = [1, 2, 4, 8].into_iter().filter(|&cluster| cluster == 1 || n > 8192 && !way.unaligned);
+        let clusters = [1, 2, 4, 8].into_iter().filter(|&cluster| cluster == 1 || n > 8192);
         let elements = clusters.flat_map(|cluster| [8, 16, 24, 32].map(|elements| (cluster, elements)));
         for ((cluster, elements), resident) in elements.flat_map(|e| (1..=8).map(move |r| (e, r))) {
             let stripes = elements / way.adjacent;
@@ -138,7 +138,7 @@ fn tilings(chosen: RowTiling, bytes: u32, n: u32) -> Vec<RowTiling> {
             if threads <= 1024 && (256..=1024).contains(&(threads * resident)) && shared <= 220 << 10 {
                 let (rows, streamed) = (1, false);
                 let tiling = RowTiling { threads, rows, cluster, stripes, streamed, resident, ..way };
-                let ways: &[u32] = match (is_copied, cluster) {
+                let ways: &[u32] = match (is_copied && !(way.unaligned && cluster > 1), cluster) {
                     (false, _) => &[0],
                     (true, 1) => &[2],
                     (true, _) => &[0, 2],

@@ -67,7 +67,7 @@ fn unaligned_halves(function: NormFunction, tiling: RowTiling, sizes: &[u32]) ->
         (NormFunction::Layer, ..=4096) if is_even => tiling.narrow(sizes, 32, 1088),
         // A block arranges the weights and the bias once, for more rows.
         (NormFunction::Layer, 129..=1152) => RowTiling { turns: 16, ..tiling },
-        (_, 3073..=4096) => tiling.copied(groups, 4, 2, 8),
+        (NormFunction::Layer, 2049..=3072) | (_, 3073..=4096) => tiling.copied(groups, 4, 2, 8),
         _ => tiling,
     }
 }
@@ -85,7 +85,7 @@ pub(super) fn of_residual_rows(
     }
     let copied = RowTiling::for_copied_rows(target, bytes, sizes);
     let chosen = match copied.unaligned {
-        true => unaligned_residual(function, bytes, copied, sizes),
+        true => unaligned_residual(function, target, bytes, copied, sizes),
         false if bytes < 4 => aligned_residual(function, target, direct, sizes),
         false => direct,
     };
@@ -113,9 +113,28 @@ fn aligned_residual(function: NormFunction, target: Target, tiling: RowTiling, s
 }
 
 /// Returns the tiling for residual sums of rows that begin at any element.
-fn unaligned_residual(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
+fn unaligned_residual(
+    function: NormFunction,
+    target: Target,
+    bytes: u32,
+    tiling: RowTiling,
+    sizes: &[u32],
+) -> RowTiling {
     let (groups, is_layer) = (tiling.groups(sizes), function == NormFunction::Layer);
     let is_even = tiling.has_even_halves(sizes);
+    // The weights and the bias take registers too.
+    let stripes = if is_layer && bytes < 4 { 2 } else { 4 };
+    let in_cluster =
+        tiling.in_cluster(groups, stripes).filter(|_| target.features().contains(Features::HOPPER));
+    // Shorter rows fit in fewer, larger blocks.
+    let shortest = match (bytes, function) {
+        (4, _) => 12_289,
+        (_, NormFunction::Layer) => 2561,
+        (_, NormFunction::Rms) => 3073,
+    };
+    if let Some(in_cluster) = in_cluster.filter(|_| groups >= shortest) {
+        return in_cluster;
+    }
     match groups {
         // Shorter rows of LayerNorm are copied: two rows of both inputs and the weights fit.
         2049..=4608 if bytes == 4 && (!is_layer || groups > 2304) => tiling.in_registers(groups, 6, 768),
@@ -125,6 +144,7 @@ fn unaligned_residual(function: NormFunction, bytes: u32, tiling: RowTiling, siz
         // More blocks would have too few registers.
         1026..=1536 if is_even && is_layer => tiling.narrow(sizes, 32, 512),
         1537..=4096 if is_even => tiling.narrow(sizes, 32, 1088),
+        2049..=3072 => RowTiling { resident: 0, ..tiling.in_registers(groups, 5, 0) },
         3073.. if is_layer || groups > 6 * 1024 => RowTiling {
             threads: 1024,
             cluster: 1,

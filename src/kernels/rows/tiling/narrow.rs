@@ -1,9 +1,12 @@
 //! Rows that a block keeps in registers, without shared memory, and groups that are so narrow that every row begins with one.
 
-use super::RowTiling;
+use super::{MOST_BLOCKS, RowTiling};
 
 /// The most resident blocks of a multiprocessor that tilings here require.
 const MOST_RESIDENT: u32 = 8;
+
+/// The most threads of a block of a cluster: with more, the blocks of a multiprocessor would be too few to wait for each other.
+const MOST_THREADS: u32 = 512;
 
 impl RowTiling {
     /// Returns this tiling for rows of `groups` groups that are loaded directly into registers, at most `stripes` groups for each thread. As
@@ -14,6 +17,16 @@ impl RowTiling {
         // Threads fill whole warps, which may leave them fewer groups.
         let stripes = groups.div_ceil(threads);
         Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead: 0, turns: 1, ..self }
+    }
+
+    /// Returns this tiling for rows of `groups` groups that are loaded directly into the registers of a cluster of eight blocks, at most
+    /// `stripes` groups for each thread, if the threads suffice.
+    pub(in crate::kernels::rows) fn in_cluster(self, groups: u32, stripes: u32) -> Option<Self> {
+        let threads = groups.div_ceil(MOST_BLOCKS * stripes).next_multiple_of(32);
+        let stripes = groups.div_ceil(MOST_BLOCKS * threads);
+        let in_blocks =
+            Self { threads, rows: 1, stripes, streamed: false, resident: 0, ahead: 0, turns: 1, ..self };
+        (threads <= MOST_THREADS).then_some(Self { cluster: MOST_BLOCKS, ..in_blocks })
     }
 
     /// Returns this tiling for rows of the given `sizes` with the widest groups with which every row begins, `elements` elements for each
