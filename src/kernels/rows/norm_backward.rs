@@ -14,7 +14,7 @@ use crate::{
 pub type NormBackwardArgs<X, W> =
     (In<X>, u32, In<W>, In<X>, u32, Out<X>, u32, Out<f32>, Out<f32>, u32, u32, u32, f32);
 
-/// The blocks of a multiprocessor, if rows are not read ahead.
+/// The least number of blocks that run on a multiprocessor, at the same time or one after the other, if rows are not read ahead.
 const BLOCKS: u32 = 4;
 
 /// A kernel that computes the gradients of y = norm(x) · w + b: dx, and partial sums of dw and db.
@@ -42,13 +42,15 @@ impl NormBackward {
         Self { tiling: fastest, function }
     }
 
-    /// Returns the argument `parts` for which all blocks are resident on a device that runs `clusters` clusters of the tiling's size at the
+    /// Returns the argument `parts` for which no multiprocessor is idle at the end on a device that runs `clusters` clusters of the tiling's size at the
     /// same time, with one block per multiprocessor ([`KernelCache::resident_clusters`](crate::run::KernelCache::resident_clusters)). For
     /// tilings without clusters, this is the number of multiprocessors.
     #[must_use]
     pub fn parts(&self, clusters: u32) -> u32 {
         let RowTiling { rows, adjacent, unaligned, resident, ahead, .. } = self.tiling;
-        let resident = if ahead > 0 { resident.max(1) } else { BLOCKS };
+        let resident = resident.max(1);
+        // All blocks are resident, or the last ones are as many as the first ones.
+        let resident = if ahead > 0 { resident } else { BLOCKS.next_multiple_of(resident) };
         let teams = clusters.max(1) * resident;
         // The rows of a team then begin equally far from an aligned element.
         let together = if unaligned && teams >= adjacent { adjacent } else { 1 };
@@ -150,11 +152,14 @@ impl NormBackward {
 /// [`RowTiling::for_summed_rows`].
 fn fastest(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let groups = tiling.groups(sizes);
+    // Copies to shared memory have at least 4 bytes; those of single 32-bit elements are slower.
+    let are_copied = aligned_elements(sizes) > 1;
+    if (function, bytes) == (NormFunction::Rms, 2) && !are_copied && matches!(groups, 1281..=1536) {
+        return tiling.in_registers(groups, 3, 512).copied_ahead(1);
+    }
     if tiling.cluster > 1 {
         return in_cluster(bytes, tiling, sizes);
     }
-    // Copies to shared memory have at least 4 bytes; those of single 32-bit elements are slower.
-    let are_copied = aligned_elements(sizes) > 1;
     let narrow = |elements, together| tiling.narrow(sizes, elements, together).copied_ahead(1);
     match (function, bytes, groups) {
         (_, _, ..=64) => tiling,
@@ -181,20 +186,21 @@ fn in_cluster(bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let adjacent = aligned_elements(sizes).min(tiling.adjacent);
     let is_even = adjacent > 1;
     let narrow = RowTiling { adjacent, unaligned: false, ..tiling };
-    // The tiling, the blocks of a cluster, and the elements of a thread.
+    // The tiling, the blocks of a cluster, the elements of a thread, and the most threads of a block and of a multiprocessor.
     let ways: &[_] = match (bytes, is_even) {
-        (4, _) => &[(narrow, 8, 16), (narrow, 8, 24)],
-        (_, true) => &[(narrow, 8, 16)],
-        (_, false) => &[(tiling, 8, 16), (tiling, 4, 24)],
+        (4, _) => &[(narrow, 8, 16, [512, 512]), (narrow, 8, 24, [512, 512])],
+        (_, true) => &[(narrow, 8, 16, [512, 512])],
+        (_, false) => {
+            &[(tiling, 4, 24, [192, 400]), (tiling, 8, 24, [512, 400]), (tiling, 8, 16, [512, 640])]
+        }
     };
-    let ways = ways.iter().map(|&(tiling, cluster, elements)| {
+    let ways = ways.iter().filter_map(|&(tiling, cluster, elements, [most, together])| {
         let (groups, stripes) = (tiling.groups(sizes), elements / tiling.adjacent);
         let threads = groups.div_ceil(cluster * stripes).next_multiple_of(32);
         let stripes = groups.div_ceil(cluster * threads);
-        let resident = (512 / threads).clamp(1, if is_even { 3 } else { 4 });
+        let resident = (together / threads).clamp(1, if is_even { 3 } else { 4 });
         let ahead = if is_even { 2 } else { 0 };
-        RowTiling { threads, cluster, stripes, resident, ahead, ..tiling }
+        (threads <= most).then_some(RowTiling { threads, cluster, stripes, resident, ahead, ..tiling })
     });
-    let fits = ways.filter(|way| way.threads <= 512);
-    fits.min_by_key(|way| way.capacity()).unwrap_or(tiling)
+    ways.min_by_key(|way| way.capacity()).unwrap_or(tiling)
 }

@@ -208,8 +208,8 @@ fn fastest(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowT
             129..=256 => RowTiling { rows: 4, resident: 0, ..tiling.in_registers(groups, 8, 0) },
             257..=1536 if is_even => tiling.narrow(sizes, 32, 1152),
             1153..=2304 => tiling.in_registers(groups, 3, 1536),
-            2305..=3072 => RowTiling { resident: 0, ..tiling.in_registers(groups, 5, 0) },
-            3073.. => {
+            2305..=2560 => RowTiling { resident: 0, ..tiling.in_registers(groups, 5, 0) },
+            2561.. => {
                 let in_parts = RowTiling { streamed: true, ..tiling.in_registers(2048, 2, 2048) };
                 tiling.in_cluster(groups, 4).filter(|_| clusters).unwrap_or(in_parts)
             }

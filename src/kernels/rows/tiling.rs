@@ -122,7 +122,7 @@ impl RowTiling {
             (clusters && cluster <= MOST_BLOCKS).then(|| tiling(1024, 1, cluster, 0))
         };
         let in_parts = |stripes, resident| {
-            let stripes = if unaligned { 1 } else { stripes };
+            let (stripes, resident) = if unaligned { (1, 2) } else { (stripes, resident) };
             Self { stripes, streamed: true, ..tiling(1024, 1, 1, resident) }
         };
         let is_wide = adjacent <= 4;

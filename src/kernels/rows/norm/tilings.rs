@@ -67,7 +67,9 @@ fn unaligned_halves(function: NormFunction, tiling: RowTiling, sizes: &[u32]) ->
         (NormFunction::Layer, ..=4096) if is_even => tiling.narrow(sizes, 32, 1088),
         // A block arranges the weights and the bias once, for more rows.
         (NormFunction::Layer, 129..=1152) => RowTiling { turns: 16, ..tiling },
-        (NormFunction::Layer, 2049..=3072) | (_, 3073..=4096) => tiling.copied(groups, 4, 2, 8),
+        (NormFunction::Layer, 1153..=1664) => RowTiling { resident: 2, ..tiling.copied(groups, 4, 2, 4) },
+        (NormFunction::Layer, 1665..=2304) => RowTiling { resident: 2, ..tiling.copied(groups, 5, 1, 4) },
+        (NormFunction::Layer, 2305..=3072) | (_, 3073..=4096) => tiling.copied(groups, 4, 2, 8),
         _ => tiling,
     }
 }
@@ -144,7 +146,9 @@ fn unaligned_residual(
         // More blocks would have too few registers.
         1026..=1536 if is_even && is_layer => tiling.narrow(sizes, 32, 512),
         1537..=4096 if is_even => tiling.narrow(sizes, 32, 1088),
-        2049..=3072 => RowTiling { resident: 0, ..tiling.in_registers(groups, 5, 0) },
+        1153..=2304 if is_layer => RowTiling { resident: 1, ..tiling.copied(groups, 3, 2, 8) },
+        1153..=2304 => RowTiling { resident: 0, ..tiling.in_registers(groups, 3, 0) },
+        2305..=3072 => RowTiling { resident: 0, ..tiling.in_registers(groups, 5, 0) },
         3073.. if is_layer || groups > 6 * 1024 => RowTiling {
             threads: 1024,
             cluster: 1,
