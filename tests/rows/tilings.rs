@@ -2,7 +2,9 @@
 
 use super::matrix::{Shape, assembled, check, mixed};
 use warpwright::{
-    kernels::{Norm, NormBackward, NormFunction, RowTiling, Softmax, SoftmaxBackward},
+    kernels::{
+        Norm, NormBackward, NormFunction, Pointwise, PointwiseFunction, RowTiling, Softmax, SoftmaxBackward,
+    },
     prelude::*,
     run::Device,
     tiles::Convert,
@@ -157,6 +159,11 @@ fn other_tilings_are_rejected() {
         RowTiling { stripes: 0, ..good },
         "expected stripes of up to 65536 elements, found 0 of 8 times 8",
     );
+    // Blocks process parts of a row independently.
+    let tiling = RowTiling { cluster: 2, ..RowTiling::for_elements(TARGET, 2, &[4096]) };
+    let found = Pointwise { tiling, function: PointwiseFunction::Silu }.kernel::<bf16, bf16>(TARGET);
+    let found = found.expect_err("it is rejected").to_string();
+    assert!(found.contains("expected a tiling without clusters"), "{found}");
 }
 
 #[test]

@@ -72,7 +72,7 @@ impl Axis {
     }
 
     /// Returns the factor of row or column `i` in `step` among those that a thread has loaded.
-    fn factor<'a, T>(self, factors: &'a [T], i: usize, step: usize) -> &'a T {
+    fn factor<T>(self, factors: &[T], i: usize, step: usize) -> &T {
         &factors[if self.grouped { self.count * step + i } else { STEP * i + step }]
     }
 }

@@ -16,6 +16,12 @@ impl RowTiling {
             k.grid([self.blocks(m)]);
             return (self.row(k, [m, n, pitch]), 0.into());
         }
+        if self.cluster > 1 {
+            k.refuse(format!(
+                "expected a tiling without clusters, because each block processes a part of a row, found clusters of {}",
+                self.cluster
+            ));
+        }
         // Adjacent blocks process adjacent parts, so that few rows are in progress at the same time.
         k.grid([self.blocks(m) * (n.into_dim() + self.slack()).ceil_div(self.slots())]);
         let [at, part] = self.at_part(k, n);
