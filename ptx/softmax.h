@@ -232,30 +232,30 @@ static inline warpwright_result warpwright_encode(
 }
 #endif /* WARPWRIGHT_EXTENDED_DRIVER */
 
-/* Kernel softmax_bf16_2041_by1
+/* Kernel softmax_bf16_1273_by1
  * y = softmax(scale·x) along rows: x m×n (bf16), y m×n (bf16)
  */
-#define SOFTMAX_BF16_2041_BY1_NAME "softmax_bf16_2041_by1"
-#define SOFTMAX_BF16_2041_BY1_BLOCK_X 32u
-#define SOFTMAX_BF16_2041_BY1_BLOCK_Y 1u
-#define SOFTMAX_BF16_2041_BY1_BLOCK_Z 1u
-#define SOFTMAX_BF16_2041_BY1_N_AT_MOST 2041u
-#define SOFTMAX_BF16_2041_BY1_STATIC_SHARED_BYTES 0u
-#define SOFTMAX_BF16_2041_BY1_DYNAMIC_SHARED_BYTES 0u
+#define SOFTMAX_BF16_1273_BY1_NAME "softmax_bf16_1273_by1"
+#define SOFTMAX_BF16_1273_BY1_BLOCK_X 128u
+#define SOFTMAX_BF16_1273_BY1_BLOCK_Y 1u
+#define SOFTMAX_BF16_1273_BY1_BLOCK_Z 1u
+#define SOFTMAX_BF16_1273_BY1_N_AT_MOST 1273u
+#define SOFTMAX_BF16_1273_BY1_STATIC_SHARED_BYTES 0u
+#define SOFTMAX_BF16_1273_BY1_DYNAMIC_SHARED_BYTES 0u
 
 /* Buffers that the kernel writes must not overlap other buffers. */
-typedef struct softmax_bf16_2041_by1_args {
+typedef struct softmax_bf16_1273_by1_args {
     warpwright_buffer x; /* bf16, read; address: a multiple of 16 */
     uint32_t ldx;
     warpwright_buffer y; /* bf16, written; address: a multiple of 16 */
     uint32_t ldy;
     uint32_t m;
-    uint32_t n; /* at most 2041 */
+    uint32_t n; /* at most 1273 */
     float scale;
-} softmax_bf16_2041_by1_args;
+} softmax_bf16_1273_by1_args;
 
 /* Minimum length of buffer `x` in bytes; UINT64_MAX if it does not fit in 64 bits. */
-static inline uint64_t softmax_bf16_2041_by1_x_bytes(const softmax_bf16_2041_by1_args *args) {
+static inline uint64_t softmax_bf16_1273_by1_x_bytes(const softmax_bf16_1273_by1_args *args) {
     uint64_t size[2], stride[2], extent, bytes = 0;
     size[0] = args->m;
     stride[0] = args->ldx;
@@ -267,7 +267,7 @@ static inline uint64_t softmax_bf16_2041_by1_x_bytes(const softmax_bf16_2041_by1
 }
 
 /* Minimum length of buffer `y` in bytes; UINT64_MAX if it does not fit in 64 bits. */
-static inline uint64_t softmax_bf16_2041_by1_y_bytes(const softmax_bf16_2041_by1_args *args) {
+static inline uint64_t softmax_bf16_1273_by1_y_bytes(const softmax_bf16_1273_by1_args *args) {
     uint64_t size[2], stride[2], extent, bytes = 0;
     size[0] = args->m;
     stride[0] = args->ldy;
@@ -279,41 +279,41 @@ static inline uint64_t softmax_bf16_2041_by1_y_bytes(const softmax_bf16_2041_by1
 }
 
 /* The number of blocks in x, y and z. */
-static inline void softmax_bf16_2041_by1_grid(const softmax_bf16_2041_by1_args *args, uint64_t grid[3]) {
-    grid[0] = warpwright_mul(warpwright_ceil_div(args->m, 1), 1);
+static inline void softmax_bf16_1273_by1_grid(const softmax_bf16_1273_by1_args *args, uint64_t grid[3]) {
+    grid[0] = warpwright_mul(warpwright_ceil_div(args->m, 4), 1);
     grid[1] = 1;
     grid[2] = 1;
 }
 
 /* Describes the first violated requirement of the arguments; NULL if they are valid. */
-static inline const char *softmax_bf16_2041_by1_check(const softmax_bf16_2041_by1_args *args) {
+static inline const char *softmax_bf16_1273_by1_check(const softmax_bf16_1273_by1_args *args) {
     if (args->x.address % 16 != 0) return "x: expected an address that is a multiple of 16";
     if (args->y.address % 16 != 0) return "y: expected an address that is a multiple of 16";
-    if (args->n > 2041u) return "n: expected at most 2041";
+    if (args->n > 1273u) return "n: expected at most 1273";
     if (args->m > 4294901760ull)
         return "x: expected at most 4294901760 coordinates along a mode";
     if (args->n > 4294901760ull)
         return "x: expected at most 4294901760 coordinates along a mode";
-    if (args->x.bytes < softmax_bf16_2041_by1_x_bytes(args))
-        return "x: expected a buffer of at least softmax_bf16_2041_by1_x_bytes(args) bytes";
+    if (args->x.bytes < softmax_bf16_1273_by1_x_bytes(args))
+        return "x: expected a buffer of at least softmax_bf16_1273_by1_x_bytes(args) bytes";
     if (args->m > 4294901760ull)
         return "y: expected at most 4294901760 coordinates along a mode";
     if (args->n > 4294901760ull)
         return "y: expected at most 4294901760 coordinates along a mode";
-    if (args->y.bytes < softmax_bf16_2041_by1_y_bytes(args))
-        return "y: expected a buffer of at least softmax_bf16_2041_by1_y_bytes(args) bytes";
+    if (args->y.bytes < softmax_bf16_1273_by1_y_bytes(args))
+        return "y: expected a buffer of at least softmax_bf16_1273_by1_y_bytes(args) bytes";
     if (warpwright_overlap(args->x, args->y))
         return "x, y: expected buffers that do not overlap";
     {
         uint64_t grid[3];
-        softmax_bf16_2041_by1_grid(args, grid);
+        softmax_bf16_1273_by1_grid(args, grid);
         if (grid[0] > 2147483647u || grid[1] > 65535u || grid[2] > 65535u) return "grid: expected at most 2147483647 x 65535 x 65535 blocks";
     }
     return NULL;
 }
 
 /* Call once after cuModuleGetFunction: sets the kernel's dynamic shared memory limit. */
-static inline warpwright_result softmax_bf16_2041_by1_prepare(
+static inline warpwright_result softmax_bf16_1273_by1_prepare(
     const warpwright_driver *driver, struct CUfunc_st *function) {
     (void)driver;
     (void)function;
@@ -321,20 +321,20 @@ static inline warpwright_result softmax_bf16_2041_by1_prepare(
 }
 
 /* Launches the kernel asynchronously.
- * Returns CUDA_ERROR_INVALID_VALUE if softmax_bf16_2041_by1_check rejects the arguments. An empty grid launches nothing and succeeds. */
-static inline warpwright_result softmax_bf16_2041_by1_launch(
+ * Returns CUDA_ERROR_INVALID_VALUE if softmax_bf16_1273_by1_check rejects the arguments. An empty grid launches nothing and succeeds. */
+static inline warpwright_result softmax_bf16_1273_by1_launch(
     const warpwright_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,
-    const softmax_bf16_2041_by1_args *args) {
-    softmax_bf16_2041_by1_args copy = *args;
+    const softmax_bf16_1273_by1_args *args) {
+    softmax_bf16_1273_by1_args copy = *args;
     void *parameters[] = {&copy.x.address, &copy.ldx, &copy.y.address, &copy.ldy, &copy.m, &copy.n, &copy.scale};
     uint64_t grid[3];
-    if (softmax_bf16_2041_by1_check(args) != NULL) return (warpwright_result)1;
-    softmax_bf16_2041_by1_grid(args, grid);
+    if (softmax_bf16_1273_by1_check(args) != NULL) return (warpwright_result)1;
+    softmax_bf16_1273_by1_grid(args, grid);
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return (warpwright_result)0;
     return driver->launch_kernel(
         function, (unsigned int)grid[0], (unsigned int)grid[1], (unsigned int)grid[2],
-        SOFTMAX_BF16_2041_BY1_BLOCK_X, SOFTMAX_BF16_2041_BY1_BLOCK_Y, SOFTMAX_BF16_2041_BY1_BLOCK_Z,
-        SOFTMAX_BF16_2041_BY1_DYNAMIC_SHARED_BYTES, stream, parameters, NULL);
+        SOFTMAX_BF16_1273_BY1_BLOCK_X, SOFTMAX_BF16_1273_BY1_BLOCK_Y, SOFTMAX_BF16_1273_BY1_BLOCK_Z,
+        SOFTMAX_BF16_1273_BY1_DYNAMIC_SHARED_BYTES, stream, parameters, NULL);
 }
 
 /* Kernel softmax_bf16_5113_by1

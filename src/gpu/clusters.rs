@@ -15,7 +15,7 @@ const EMPTY: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .en
 
 impl Gpu {
     /// Returns the number of clusters of `size` blocks that run at the same time if every multiprocessor runs one block: the number of
-    /// multiprocessors if `size` is 1, and 0 if the device has no clusters. Kernels whose blocks process several parts of a
+    /// multiprocessors if `size` is 0 or 1, and 0 if the device has no clusters. Kernels whose blocks process several parts of a
     /// problem one after the other have this number of clusters, because a further one would wait until another one has finished.
     ///
     /// The blocks of a cluster run in one group of multiprocessors, whose number differs among groups and GPUs: an H100 with 132

@@ -144,10 +144,10 @@ impl<'k> Problem<'k> {
         }
         let whole =
             |size: Val<'k, u32>, is_length: bool| if is_length { size.multiple_of(divisor) } else { size };
-        let (in_rows, in_cols) = (of_b == MatrixOrder::Row, of_a == MatrixOrder::Col);
-        let m = whole(m, in_cols);
+        let (b_in_rows, a_in_cols) = (of_b == MatrixOrder::Row, of_a == MatrixOrder::Col);
+        let m = whole(m, a_in_cols);
         let n = whole(n, true);
-        let depth = whole(depth, !(in_rows && in_cols));
+        let depth = whole(depth, !(b_in_rows && a_in_cols));
         let matrix = |buffer, [rows, cols]: [Val<'k, u32>; 2], stride: Val<'k, u32>| {
             k.global(buffer, row_major(rows, cols).with_row_stride(stride.multiple_of(divisor)))
         };

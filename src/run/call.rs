@@ -204,8 +204,8 @@ impl<'d> KernelCache<'d> {
     }
 
     /// Returns the number of clusters of `size` blocks that the device runs at the same time if every multiprocessor runs one block; see
-    /// [`Gpu::resident_clusters`](crate::gpu::Gpu::resident_clusters). If the driver does not say, and in the simulator, that is the number
-    /// of multiprocessors divided by `size`.
+    /// [`Gpu::resident_clusters`](crate::gpu::Gpu::resident_clusters). If the driver does not say, in the simulator, and on devices
+    /// without clusters, that is the number of multiprocessors divided by `size`.
     pub fn resident_clusters(&self, size: u32) -> u32 {
         let clusters = match &self.place {
             #[cfg(feature = "sim")]

@@ -3,7 +3,7 @@
 use std::iter;
 
 use warpwright::{
-    kernels::{NormFunction, PointwiseFunction, call},
+    kernels::{NormBackward, NormFunction, PointwiseFunction, call},
     prelude::*,
     run::{AnyDevice, Device, KernelCache, Simulator},
 };
@@ -198,4 +198,24 @@ fn short_workspaces_and_scales_are_refused() {
     );
     let error = call::softmax_backward(&kernels, false, [64, 4], -1.0, &x, &x, &mut dx).expect_err("refused");
     assert_eq!(error.to_string(), "softmax_backward: expected a positive scale of at most 2.3e38, found -1");
+}
+
+/// The workspace suffices for each function and stride, which determine the tiling.
+#[test]
+fn workspaces_of_norms_suffice() {
+    let device = Simulator::new();
+    let kernels = KernelCache::new(&device);
+    let (major, minor) = kernels.capability();
+    let target = Target::newest_portable(major, minor).expect("it has clusters");
+    let m = 100_000;
+    for n in (100..4700).step_by(61).chain([1531, 2041, 2304, 2568, 12_001, 16_386, 20_002, 32_001, 65_535]) {
+        let length = call::norm_backward_workspace::<bf16>(&kernels, [m, n]);
+        for (function, gap) in
+            [NormFunction::Rms, NormFunction::Layer].into_iter().flat_map(|f| (0..9).map(move |gap| (f, gap)))
+        {
+            let backward = NormBackward::for_rows(function, target, 2, &[n, n + gap]);
+            let parts = backward.parts(kernels.resident_clusters(backward.tiling.cluster));
+            assert!(parts as usize * n as usize <= length, "{function:?}, {n}, {gap}: {parts} parts");
+        }
+    }
 }

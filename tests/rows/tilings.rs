@@ -187,7 +187,9 @@ fn longer_rows_are_rejected() {
 fn every_target_builds_every_length() {
     let targets = [Target::SM_80, Target::SM_86, Target::SM_90, Target::SM_90A, Target::SM_120A];
     let lengths = (1..16).flat_map(|step| [1 << step, 1 << (step - 1) | 1 << step, (1 << step) + 1]);
-    for n in lengths.chain([300, 4605, 5000, 8697, 18_432, 36_857, 48_001, 50_001]) {
+    for n in lengths.chain([
+        300, 4605, 5000, 6146, 8190, 8697, 9218, 10_235, 12_002, 16_130, 18_432, 36_857, 48_001, 50_001,
+    ]) {
         for target in targets {
             builds::<bf16>(target, n);
             builds::<f32>(target, n);

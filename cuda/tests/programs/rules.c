@@ -92,6 +92,7 @@ int main(void) {
     OK(cuMemAlloc_v2(&y, 400));
     OK(cuMemsetD8_v2(x, 0, 400));
     OK(cuMemsetD8_v2(y, 0, 400));
+    OK(cuCtxSynchronize()); /* non-blocking streams do not wait for the default stream */
     launches_of_a_graph(function, y, x);
     waits_of_the_default_stream(function, y, x);
     events_of_a_capture();

@@ -174,7 +174,7 @@ where
 ///
 /// # Errors
 /// Returns [`CallError`], for example if a workspace has fewer elements than [`norm_backward_workspace`] returns, or, on devices of compute
-/// capability 9.0 or later except 12.x, if rows have more than 65,536 elements (slightly fewer if rows are not aligned). If the second or
+/// capability 9.0 or later except 12.x, if rows have more than 65,536 elements. If the second or
 /// third launch fails, the contents of the results are unspecified.
 #[doc(alias = "rmsnorm_backward")]
 #[doc(alias = "layernorm_backward")]
@@ -236,10 +236,13 @@ where
 pub fn norm_backward_workspace<X: TensorElement>(kernels: &KernelCache<'_>, [m, n]: [u32; 2]) -> usize {
     let (major, minor) = kernels.capability();
     let Some(target) = Target::newest_portable(major, minor) else { return 0 };
-    // Rows that are aligned, which requires an aligned length, and rows that are not.
-    let strides = [n, 1].map(|stride| [n, stride]);
-    let backward = strides.map(|sizes| NormBackward::for_rows(NormFunction::Layer, target, X::SIZE, &sizes));
-    let parts = backward.map(|backward| parts_of(&backward, kernels, m)).into_iter().max();
+    // Rows that begin with as many aligned elements as their length allows, and with fewer.
+    let sizes = [n, 8, 4, 2, 1].map(|stride| [n, stride]);
+    let functions = [NormFunction::Rms, NormFunction::Layer];
+    let backward = functions
+        .into_iter()
+        .flat_map(|function| sizes.map(|sizes| NormBackward::for_rows(function, target, X::SIZE, &sizes)));
+    let parts = backward.map(|backward| parts_of(&backward, kernels, m)).max();
     parts.unwrap_or(0) as usize * n as usize
 }
 

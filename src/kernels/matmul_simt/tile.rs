@@ -53,7 +53,8 @@ impl SimtTile {
     }
 
     /// Returns the estimated rate of multiply-adds of a multiprocessor for operands in these orders, relative to that of the largest tile for
-    /// rows: smaller tiles load more operands per multiply-add. The rates of 256×128 and 128×128 were measured on an H200 and an H100.
+    /// rows: smaller tiles load more operands per multiply-add. The rates make the choices among 256×128 and 128×128 that were fastest on an H200
+    /// and an H100.
     const fn rate(self, a: MatrixOrder, b: MatrixOrder) -> f64 {
         use MatrixOrder::{Col, Row};
         match (self, a, b) {

@@ -14,7 +14,7 @@ use crate::{
 pub type NormBackwardArgs<X, W> =
     (In<X>, u32, In<W>, In<X>, u32, Out<X>, u32, Out<f32>, Out<f32>, u32, u32, u32, f32);
 
-/// The least number of blocks that run on a multiprocessor, at the same time or one after the other, if rows are not read ahead.
+/// The least number of blocks of a multiprocessor if rows are not read ahead; a multiple of the resident ones, so that the last round is full.
 const BLOCKS: u32 = 4;
 
 /// A kernel that computes the gradients of y = norm(x) · w + b: dx, and partial sums of dw and db.
@@ -39,17 +39,16 @@ impl NormBackward {
         let is_copied = matches!(bytes, 2 | 4) && target.features().contains(Features::AMPERE);
         let fastest =
             if is_copied && tiling.unaligned { fastest(function, bytes, tiling, sizes) } else { tiling };
-        Self { tiling: fastest, function }
+        Self { tiling: if fastest.fits_sums(target, bytes) { fastest } else { tiling }, function }
     }
 
-    /// Returns the argument `parts` for which no multiprocessor is idle at the end on a device that runs `clusters` clusters of the tiling's size at the
-    /// same time, with one block per multiprocessor ([`KernelCache::resident_clusters`](crate::run::KernelCache::resident_clusters)). For
-    /// tilings without clusters, this is the number of multiprocessors.
+    /// Returns a good argument `parts` for a device that runs `clusters` clusters of the tiling's size at the same time, with one block per
+    /// multiprocessor ([`KernelCache::resident_clusters`](crate::run::KernelCache::resident_clusters)); without clusters in the tiling,
+    /// `clusters` is the number of multiprocessors. With one part more, the last cluster would begin when the others have finished.
     #[must_use]
     pub fn parts(&self, clusters: u32) -> u32 {
         let RowTiling { rows, adjacent, unaligned, resident, ahead, .. } = self.tiling;
         let resident = resident.max(1);
-        // All blocks are resident, or the last ones are as many as the first ones.
         let resident = if ahead > 0 { resident } else { BLOCKS.next_multiple_of(resident) };
         let teams = clusters.max(1) * resident;
         // The rows of a team then begin equally far from an aligned element.

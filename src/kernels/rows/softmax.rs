@@ -195,7 +195,7 @@ impl Softmax {
     }
 }
 
-/// Returns the tiling with which softmax is fastest on an H200, given the one of [`RowTiling::for_copied_rows`].
+/// Returns the tiling with which softmax is fastest on an H200 or, for long rows, an H100, given the one of [`RowTiling::for_copied_rows`].
 fn fastest(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let (groups, clusters) = (tiling.groups(sizes), target.features().contains(Features::HOPPER));
     let is_even = tiling.has_even_halves(sizes);
@@ -208,10 +208,10 @@ fn fastest(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowT
             129..=256 => RowTiling { rows: 4, resident: 0, ..tiling.in_registers(groups, 8, 0) },
             257..=1536 if is_even => tiling.narrow(sizes, 32, 1152),
             1153..=2304 => tiling.in_registers(groups, 3, 1536),
-            2305..=2560 => RowTiling { resident: 0, ..tiling.in_registers(groups, 5, 0) },
+            2305..=2560 if bytes == 2 => RowTiling { resident: 0, ..tiling.in_registers(groups, 5, 0) },
             2561.. => {
                 let in_parts = RowTiling { streamed: true, ..tiling.in_registers(2048, 2, 2048) };
-                tiling.in_cluster(groups, 4).filter(|_| clusters).unwrap_or(in_parts)
+                tiling.in_cluster(groups, 4).filter(|_| clusters && bytes == 2).unwrap_or(in_parts)
             }
             _ => tiling,
         },

@@ -37,7 +37,7 @@ impl SoftmaxBackward {
         let in_one_block = if bytes < 4 { 2048 } else { 4096 };
         let in_cluster = direct
             .in_cluster(groups, 2)
-            .filter(|_| bytes < 4 && groups > 2304 && target.features().contains(Features::HOPPER));
+            .filter(|_| bytes == 2 && groups > 2304 && target.features().contains(Features::HOPPER));
         let fits = |tiling: &RowTiling| tiling.fits(target, bytes, 2);
         let tiling = match direct.unaligned {
             true if in_cluster.is_some() => in_cluster.unwrap_or(direct),

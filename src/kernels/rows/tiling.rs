@@ -80,6 +80,9 @@ const OTHER_REGISTERS: u32 = 48;
 /// The shared memory of a block for reductions, ahead of its rows.
 const FOR_REDUCTIONS: u32 = 7 << 10;
 
+/// The bytes of the widest weights.
+const MOST_BYTES_OF_WEIGHTS: u32 = 4;
+
 /// The longest unaligned row.
 const MOST_UNALIGNED: u32 = 1 << 30;
 
@@ -122,7 +125,11 @@ impl RowTiling {
             (clusters && cluster <= MOST_BLOCKS).then(|| tiling(1024, 1, cluster, 0))
         };
         let in_parts = |stripes, resident| {
-            let (stripes, resident) = if unaligned { (1, 2) } else { (stripes, resident) };
+            // More elements of a thread leave too few registers for two blocks.
+            let (stripes, resident) = match unaligned {
+                true => (1, if adjacent > 8 { 1 } else { 2 }),
+                false => (stripes, resident),
+            };
             Self { stripes, streamed: true, ..tiling(1024, 1, 1, resident) }
         };
         let is_wide = adjacent <= 4;
@@ -275,25 +282,30 @@ impl RowTiling {
         let most = || copied(32, 512, 512).filter(|_| bytes < 4 && !held.unaligned);
         // Many blocks are resident, because they wait for each other.
         let in_cluster = || {
-            let ways: &[_] = if bytes < 4 { &[(3, 640), (4, 512)] } else { &[(4, 640)] };
-            let ways = ways.iter().map(|&(stripes, together)| {
+            // The elements of a thread, and the threads of a multiprocessor.
+            let ways: &[_] = if bytes < 4 { &[(24, 640), (32, 512)] } else { &[(16, 640)] };
+            let ways = ways.iter().filter_map(|&(elements, together)| {
+                let stripes = elements / held.adjacent;
                 let threads = groups.div_ceil(MOST_BLOCKS * stripes).next_multiple_of(32);
                 let stripes = groups.div_ceil(MOST_BLOCKS * threads);
                 let resident = (together / threads).clamp(1, 5);
-                Self { threads, cluster: MOST_BLOCKS, stripes, resident, ahead: 2, ..held }
+                let in_cluster = Self { threads, cluster: MOST_BLOCKS, stripes, resident, ahead: 2, ..held };
+                (held.cluster > 1 && !held.unaligned && threads <= 512).then_some(in_cluster)
             });
-            let fullest = ways.min_by_key(|tiling| tiling.slots());
-            fullest.filter(|tiling| held.cluster > 1 && !held.unaligned && tiling.threads <= 512)
+            ways.min_by_key(|tiling| tiling.slots())
         };
         let resident = if held.unaligned { 384 } else { 512 };
-        // Two rows of each input, and one of weights or of exchanged results.
-        let fits = |tiling: &Self| {
-            let summed = Self { turns: u32::MAX, ..*tiling };
-            let others = u32::from(held.unaligned) + u32::from(summed.is_reloaded());
-            tiling.own_slots() * (4 + others) * bytes <= shared_for_rows(target)
-        };
         let chosen = few().or_else(|| copied(16, resident, 640)).or_else(most).or_else(in_cluster);
-        chosen.filter(fits).unwrap_or(held)
+        chosen.filter(|tiling| tiling.fits_sums(target, bytes)).unwrap_or(held)
+    }
+
+    /// Returns whether the shared memory of a block of a kernel that keeps sums can contain two rows of both inputs, of elements of `bytes`
+    /// bytes, and one of weights and one of results where it needs them.
+    pub(super) fn fits_sums(self, target: Target, bytes: u32) -> bool {
+        let is_reloaded = Self { turns: u32::MAX, ..self }.is_reloaded();
+        let of_weights = if is_reloaded { MOST_BYTES_OF_WEIGHTS } else { 0 };
+        let of_element = (2 * 2 + u32::from(self.unaligned)) * bytes + of_weights;
+        self.ahead == 0 || self.own_slots() * of_element <= shared_for_rows(target)
     }
 
     /// Returns the tiling for kernels that read rows of the given `sizes` once, as in [`for_rows`](Self::for_rows), except that rows that

@@ -1,4 +1,4 @@
-//! The tilings with which norms are fastest on an H200.
+//! The tilings with which norms are fastest on an H200 or, for long rows, an H100.
 //!
 //! LayerNorm of some rows of more than 16,384 elements spills up to 88 bytes per thread, and is faster nevertheless.
 
@@ -134,7 +134,7 @@ fn unaligned_residual(
         (_, NormFunction::Layer) => 2561,
         (_, NormFunction::Rms) => 3073,
     };
-    if let Some(in_cluster) = in_cluster.filter(|_| groups >= shortest) {
+    if let Some(in_cluster) = in_cluster.filter(|_| bytes >= 2 && groups >= shortest) {
         return in_cluster;
     }
     match groups {
@@ -146,9 +146,12 @@ fn unaligned_residual(
         // More blocks would have too few registers.
         1026..=1536 if is_even && is_layer => tiling.narrow(sizes, 32, 512),
         1537..=4096 if is_even => tiling.narrow(sizes, 32, 1088),
-        1153..=2304 if is_layer => RowTiling { resident: 1, ..tiling.copied(groups, 3, 2, 8) },
-        1153..=2304 => RowTiling { resident: 0, ..tiling.in_registers(groups, 3, 0) },
-        2305..=3072 => RowTiling { resident: 0, ..tiling.in_registers(groups, 5, 0) },
+        1153..=2304 if is_layer && bytes == 2 => RowTiling { resident: 1, ..tiling.copied(groups, 3, 2, 8) },
+        1153..=2304 if bytes == 2 => RowTiling { resident: 0, ..tiling.in_registers(groups, 3, 0) },
+        // More threads would have too few registers for weights too.
+        2305..=3072 if bytes == 2 && (!is_layer || groups <= 2560) => {
+            RowTiling { resident: 0, ..tiling.in_registers(groups, 5, 0) }
+        }
         3073.. if is_layer || groups > 6 * 1024 => RowTiling {
             threads: 1024,
             cluster: 1,
