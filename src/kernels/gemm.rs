@@ -27,6 +27,7 @@ use crate::{
 
 pub use activation::{Activation, GemmSum};
 pub use divided::{DividedGemm, PartialGemmArgs, SumOfPartsArgs};
+pub(super) use epilogue::Parameters;
 pub use epilogue::{Epilogue, FusedGemmArgs};
 pub use gpu_kind::GpuKind;
 pub(super) use mma_sync::product_of_rows;

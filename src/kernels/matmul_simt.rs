@@ -96,7 +96,10 @@ impl MatmulSimt {
             name += &format!("_by{divisor}");
         }
         name += epilogue;
-        activation.map_or(name.clone(), |function| format!("{name}_{function}"))
+        if let Some(function) = activation {
+            name += &format!("_{function}");
+        }
+        name
     }
 }
 

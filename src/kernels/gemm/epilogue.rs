@@ -67,7 +67,7 @@ impl Epilogue {
 }
 
 /// The parameters of an epilogue: `(alpha, beta, c, ldc, bias, row_scales, col_scales)`.
-pub(super) type Parameters<'k, D> = (
+pub(in crate::kernels) type Parameters<'k, D> = (
     Val<'k, f32>,
     Val<'k, f32>,
     Ptr<'k, D, Global, Read>,

@@ -1,22 +1,11 @@
 //! What is applied to a thread's sums before they are stored.
 
 use crate::{
-    kernels::{Activation, Epilogue},
-    ptx::{Builder, Global, Ptr, Read, Val, Write},
+    kernels::{Activation, Epilogue, gemm::Parameters},
+    ptx::{Builder, Global, Read, Val, Write},
     tensor::{Fragment, Tensor, copy, in_order, words_of},
     tiles::{Gl, contiguous, row_major},
 };
-
-/// The parameters of an epilogue: `(alpha, beta, c, ldc, bias, row_scales, col_scales)`.
-type Parameters<'k> = (
-    Val<'k, f32>,
-    Val<'k, f32>,
-    Ptr<'k, f32, Global, Read>,
-    Val<'k, u32>,
-    Ptr<'k, f32, Global, Read>,
-    Ptr<'k, f32, Global, Read>,
-    Ptr<'k, f32, Global, Read>,
-);
 
 /// The factors and terms of the elements of D, and the function. Each matrix has the size of D; those of scales and of the bias repeat one
 /// row or one column.
@@ -41,7 +30,7 @@ impl<'k> Finish<'k> {
     pub(super) fn epilogue(
         self,
         epilogue: Epilogue,
-        (alpha, beta, c, ldc, bias, row_scales, col_scales): Parameters<'k>,
+        (alpha, beta, c, ldc, bias, row_scales, col_scales): Parameters<'k, f32>,
         [m, n]: [Val<'k, u32>; 2],
     ) -> Self {
         let k = bias.kernel();
