@@ -80,7 +80,7 @@ impl Matrix {
 
     /// Returns the stride between rows or, if the matrix is column-major, between columns.
     fn stride(&self) -> u32 {
-        if self.order == MatrixOrder::Row { self.cols as u32 } else { self.rows as u32 }
+        self.order.leading_dimension(self.rows as u32, self.cols as u32)
     }
 }
 

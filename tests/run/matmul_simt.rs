@@ -225,17 +225,20 @@ fn edges_of_tiles_are_exact() {
     for (target, divisor) in
         [(Target::SM_90A, 4), (Target::SM_89, 4), (Target::SM_80, 2), (Target::SM_90A, 1)]
     {
-        for (number, tile) in SimtTile::all(target, divisor).enumerate() {
-            let sizes = [[260, 132, 36], [256, 128, 32], [4, 4, 4], [128, 260, 28], [36, 68, 100]];
-            for ([a, b], size) in orders().zip(sizes.into_iter().cycle().skip(number)) {
+        for tile in SimtTile::all(target, divisor) {
+            for [a, b] in orders() {
                 let simt = MatmulSimt { a, b, tile, divisor, activation: None };
                 let kernel = simt.kernel(target).expect("it builds");
                 assemble::kernel(&kernel);
                 let runs = |device: &&AnyDevice| {
                     has_room(device, target) && (target != Target::SM_90A || device.capability() == (9, 0))
                 };
-                for device in devices.iter().filter(runs) {
-                    Problem::new(size, [a, b], 0).check(device, &kernel);
+                for [m, n, k] in [[257, 132, 36], [255, 128, 32], [1, 4, 4], [128, 260, 28], [33, 68, 100]] {
+                    // The divisor divides the lengths of columns.
+                    let m = if a == MatrixOrder::Col { usize::next_multiple_of(m, 4) } else { m };
+                    for device in devices.iter().filter(runs) {
+                        Problem::new([m, n, k], [a, b], 0).check(device, &kernel);
+                    }
                 }
             }
         }

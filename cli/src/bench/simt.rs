@@ -49,9 +49,9 @@ impl Args {
     pub(in crate::bench) fn tables(&self) -> Fallible<()> {
         let gpu = Gpu::new(0)?;
         println!("{}", gpu.properties());
-        let problems =
-            self.sizes.iter().flat_map(|&size| self.layout.iter().map(move |&layout| (size, layout)));
-        problems.into_iter().try_for_each(|(size, layout)| self.table(&gpu, size, layout))
+        self.sizes
+            .iter()
+            .try_for_each(|&size| self.layout.iter().try_for_each(|&layout| self.table(&gpu, size, layout)))
     }
 
     fn table(&self, gpu: &Gpu, size @ Size(sizes): Size, layout: Layout) -> Fallible<()> {

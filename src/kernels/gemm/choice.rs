@@ -256,8 +256,7 @@ impl Gemm {
 
     /// Returns whether contiguous rows or columns of A or B, whose elements have this number of bytes, do not all start at cache lines.
     fn crosses_lines(&self, [m, n, k]: [u32; 3], bytes: u32) -> bool {
-        let lengths = [(self.a, k, m), (self.b, n, k)]
-            .map(|(order, row, col)| if order == MatrixOrder::Row { row } else { col });
+        let lengths = [self.a.leading_dimension(m, k), self.b.leading_dimension(k, n)];
         lengths.iter().any(|&length| !(u64::from(length) * u64::from(bytes)).is_multiple_of(128))
     }
 

@@ -15,7 +15,7 @@ impl MatrixOrder {
     /// Both orders.
     pub const ALL: [Self; 2] = [Self::Row, Self::Col];
 
-    /// Returns the length of the contiguous rows, or columns, of a matrix, which is its leading dimension if there are no gaps between them.
+    /// Returns the length of the contiguous rows, or columns, of a matrix, which is the leading dimension of a matrix without gaps.
     pub const fn leading_dimension(self, rows: u32, cols: u32) -> u32 {
         match self {
             Self::Row => cols,
