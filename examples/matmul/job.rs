@@ -50,7 +50,7 @@ pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure>
     let (version, name) = (entry.version, &entry.name);
     say("kernel", &format!("{name}, PTX {version} for {target}, {} instructions", entry.instructions))?;
     let (registers, shared) = (entry.register_count(), entry.shared_bytes());
-    say("needs", &format!("{registers} registers declared, {shared} bytes of shared memory"))?;
+    say("uses", &format!("{registers} virtual registers, {shared} bytes of shared memory"))?;
     write(&ptx_path, |path| fs::write(path, &ptx))?;
     say("ptx", &ptx_path.display())?;
     say("build", &format!("{build_time:.2?}"))?;
@@ -154,7 +154,10 @@ fn verdict(
     }
     if let Some(worst) = verdict.worst.filter(|worst| !worst.is_special()) {
         let (row, col, error, bound) = (worst.row, worst.col, worst.error(), worst.bound);
-        say("error", &format!("at worst {error:.1e} of {bound:.1e} allowed, at row {row}, column {col}"))?;
+        say(
+            "error",
+            &format!("{error:.1e} (allowed: {bound:.1e}) at row {row}, column {col}, the largest share"),
+        )?;
     }
     say("verified", &format!("{elements} elements against f64"))
 }

@@ -144,28 +144,28 @@ impl CopyAtom {
         instructions::find(&self.mnemonic).map_or(Version::new(6, 3), |form| form.version)
     }
 
-    /// Returns the layout logical thread → lane: `1:0` or `32:1`.
+    /// Returns the layout that maps logical threads to lanes: `1:0` or `32:1`.
     #[doc(alias = "ThrID")]
     #[must_use]
     pub fn thread_ids(&self) -> &Layout {
         &self.threads
     }
 
-    /// Returns the layout (thread, bit) → bit of the bits that each thread provides.
+    /// Returns the source layout, which maps (thread, bit) to the index of the bit that the thread provides.
     #[doc(alias = "SrcLayout")]
     #[must_use]
     pub fn src(&self) -> &Layout {
         &self.src
     }
 
-    /// Returns the layout (thread, bit) → bit of the bits that each thread receives.
+    /// Returns the destination layout, which maps (thread, bit) to the index of the bit that the thread receives.
     #[doc(alias = "DstLayout")]
     #[must_use]
     pub fn dst(&self) -> &Layout {
         &self.dst
     }
 
-    /// Returns the layout (thread, bit) → bit of the side that contains every bit once.
+    /// Returns the reference layout: that of the side, source or destination, that contains every bit once.
     #[doc(alias = "RefLayout")]
     #[must_use]
     pub fn reference(&self) -> &Layout {
@@ -193,7 +193,8 @@ impl CopyAtom {
         self.layout(side).recast(1, bits.into())
     }
 
-    /// Returns the size of a unit: the largest power of two of bits, up to 128, that stay contiguous on every side.
+    /// Returns the size of a unit in bits: the largest power of two, at most 128, such that the bits of each unit are contiguous in all
+    /// three layouts.
     #[must_use]
     pub fn unit_bits(&self) -> u32 {
         let sides = [CopySide::Source, CopySide::Destination, CopySide::Reference];

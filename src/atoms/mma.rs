@@ -154,8 +154,9 @@ impl MmaAtom {
         }
     }
 
-    /// Returns whether [`Builder::mma`](crate::ptx::Builder::mma) and its variants emit the instruction: all except `wgmma`, which
-    /// [`Builder::wgmma`](crate::ptx::Builder::wgmma) emits, complex multiplications, and forms that require a PTX version later than 9.0.
+    /// Returns whether [`Builder::mma`](crate::ptx::Builder::mma) and its variants emit the instruction. They emit all
+    /// instructions except `wgmma` (see [`Builder::wgmma`](crate::ptx::Builder::wgmma)), complex multiplications, and forms that require a
+    /// PTX version later than 9.0.
     #[must_use]
     pub fn is_emitted(&self) -> bool {
         self.group != Group::Warpgroup && instructions::find(&self.mnemonic).is_some()

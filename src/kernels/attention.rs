@@ -208,7 +208,7 @@ impl Attention {
     /// dropout also affect the logarithms in `lse`.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel), and an error for a cap out of range.
+    /// Returns the errors of [`kernel`](Self::kernel), and an error if the cap is out of range.
     pub fn kernel_with_extras<T>(
         &self,
         extras: AttentionExtras,

@@ -104,8 +104,9 @@ pub struct Gemm {
     pub cluster: [u32; 2],
     /// The order in which tiles are computed.
     pub schedule: Schedule,
-    /// The number of blocks of a cluster that compute a tile together, each of which computes a part of the sum over k: 1, or 2 for tiles
-    /// of 64 columns. With 2, a result that consists of few tiles occupies more multiprocessors. Without `wgmma`, it must be 1.
+    /// The number of blocks of a cluster that compute a tile together, each of which computes a part of the sum over k: one of
+    /// [`GemmTile::parts`]. With several parts, a result that consists of few tiles occupies more multiprocessors. Without `wgmma`, it must
+    /// be 1.
     pub parts: u32,
     /// Whether `ldd` may have any value. With `wgmma`, D is then stored by threads rather than by tensor copies, which takes longer but, if
     /// warpgroups take turns on tiles, overlaps with the `wgmma`s of the next tile. Without `wgmma`, this field also determines whether

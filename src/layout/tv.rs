@@ -25,7 +25,7 @@ use super::{
 /// Maximum number of elements of a tile, and of values of all threads: queries visit every one of them.
 const MAX_ELEMENTS: i64 = 1 << 22;
 
-/// A tile distributed over threads: a layout (thread, value) → column-major index of the tile, as in CuTe's atoms.
+/// A tile distributed over threads: a layout that maps (thread, value) to a column-major index in the tile, as in CuTe's atoms.
 ///
 /// The tile may have any shape; the coordinate of an element has one integer per mode. Values are in register order, lowest
 /// bits first: with `n` values per register ([`packed`](Self::packed)), value `v` is in slot `v % n` of register `v / n`.

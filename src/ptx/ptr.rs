@@ -351,7 +351,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
 }
 
 impl<'k, T: Element, S: Space<Address = u64>, A> Ptr<'k, T, S, A> {
-    /// Returns a pointer to element `index`, where the index has 64 bits.
+    /// Returns a pointer to the element at a 64-bit index.
     #[track_caller]
     pub fn at_wide(self, index: impl Into<Val<'k, u64>>) -> Self {
         let index = index.into();

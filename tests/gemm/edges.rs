@@ -41,9 +41,10 @@ fn tiles_in_any_order() {
 
 #[test]
 fn blocks_of_a_cluster_divide_the_depth() {
-    use GemmTile::{T16x64, T16x128, T64x64};
-    for (tile, parts) in [(T16x64, 2), (T64x64, 2), (T16x128, 1)] {
-        let clusters = if tile == T64x64 { &[[1, 1], [2, 1], [1, 2]][..] } else { &[[1, 1], [2, 1]] };
+    use GemmTile::{T16x64, T16x128, T64x64, T64x128};
+    for (tile, parts) in [(T16x64, 2), (T64x64, 2), (T64x128, 4), (T16x128, 1)] {
+        let is_high = tile.size()[0] == 64;
+        let clusters = if is_high { &[[1, 1], [2, 1], [1, 2]][..] } else { &[[1, 1], [2, 1]] };
         for &cluster in clusters {
             let gemm = Gemm { parts, cluster, ..Gemm::new(tile) };
             let kernel = gemm.kernel::<bf16, f32, bf16>().expect("it builds");
@@ -57,10 +58,12 @@ fn blocks_of_a_cluster_divide_the_depth() {
 
 #[test]
 fn divided_products_of_other_types() {
-    let split = |parts| Gemm { parts, b: MatrixOrder::Col, ..Gemm::new(GemmTile::T64x64) };
-    check::<e4m3, f32, bf16>(&split(2), Sizes { m: 70, n: 200, k: 900, gap: 16 });
-    check::<tf32, f32, f32>(&split(2), Sizes { m: 70, n: 200, k: 300, gap: 16 });
-    check::<i8, i32, i32>(&split(2), Sizes { m: 70, n: 200, k: 900, gap: 16 });
+    for (tile, parts) in [(GemmTile::T64x64, 2), (GemmTile::T64x128, 4)] {
+        let split = Gemm { parts, b: MatrixOrder::Col, ..Gemm::new(tile) };
+        check::<e4m3, f32, bf16>(&split, Sizes { m: 70, n: 200, k: 900, gap: 16 });
+        check::<tf32, f32, f32>(&split, Sizes { m: 70, n: 200, k: 300, gap: 16 });
+        check::<i8, i32, i32>(&split, Sizes { m: 70, n: 200, k: 900, gap: 16 });
+    }
 }
 
 #[test]
@@ -76,7 +79,7 @@ fn clusters_share_tiles_of_several_warpgroups() {
 #[test]
 fn results_in_rows_any_distance_apart() {
     let tiles =
-        [(GemmTile::T16x64, 2), (GemmTile::T64x64, 1), (GemmTile::T128x192, 1), (GemmTile::T192x192, 1)];
+        [(GemmTile::T16x64, 2), (GemmTile::T64x128, 4), (GemmTile::T128x192, 1), (GemmTile::T192x192, 1)];
     for (tile, parts) in tiles {
         let gemm = Gemm { parts, any_ldd: true, b: MatrixOrder::Col, ..Gemm::new(tile) };
         check::<bf16, f32, bf16>(&gemm, Sizes { m: 150, n: 201, k: 100, gap: 0 });

@@ -101,14 +101,15 @@ fn all_tiles_and_parts() {
         let gemm = Gemm { target: Target::SM_80, activation, ..Gemm::new(tile) };
         check::<bf16, f32, bf16>(&gemm, all, bf16::from_f32);
     }
-    let split = Gemm { parts: 2, ..Gemm::new(GemmTile::T64x64) };
-    check::<bf16, f32, bf16>(&split, all, bf16::from_f32);
+    for (tile, parts) in [(GemmTile::T64x64, 2), (GemmTile::T64x128, 4)] {
+        check::<bf16, f32, bf16>(&Gemm { parts, ..Gemm::new(tile) }, all, bf16::from_f32);
+    }
 }
 
 #[test]
 fn quantized_factors_and_results() {
     let [all, alpha, rows, ..] = epilogues();
-    for (tile, parts) in [(GemmTile::T64x64, 2), (GemmTile::T64x128, 1), (GemmTile::T128x128, 1)] {
+    for (tile, parts) in [(GemmTile::T64x64, 2), (GemmTile::T64x128, 4), (GemmTile::T128x128, 1)] {
         let gemm = Gemm { b: MatrixOrder::Col, parts, ..Gemm::new(tile) };
         check::<e4m3, f32, e4m3>(&gemm, alpha, |x| e4m3::from_f32(x.clamp(-448.0, 448.0)));
         check::<e4m3, f32, e4m3>(&gemm, rows, |x| e4m3::from_f32(x.clamp(-448.0, 448.0)));

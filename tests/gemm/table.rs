@@ -125,11 +125,7 @@ fn errors_name_the_line() {
         ("64x64 1x1", "64x64 4x2", "line 8: expected clusters of 1 to 8 blocks, found 16"),
         ("1x2", "12", "line 9: expected a cluster such as 2x1, found `12`"),
         ("1x2", "0x2", "line 9: expected a number from 1, found `0`"),
-        (
-            "1x2 1 32",
-            "1x2 2 32",
-            "line 9: expected whole tiles, or tiles of 64 columns in 2 parts, found 128x192 in 2",
-        ),
+        ("1x2 1 32", "1x2 2 32", "line 9: expected one of [1] parts for tiles of 128x192, found 2"),
         (
             "e4m3 bf16 row col",
             "e4m3 bf16 row row",

@@ -10,8 +10,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes y = table\[indices\]: row i of the m×n matrix y is row `indices[i]` of the table of `rows` rows of n elements, or zeros if the
-/// table has no such row.
+/// Computes y = table\[indices\]: row i of the m×n matrix y is row `indices[i]` of the `rows`×n table, or all zeros if the table has no
+/// such row.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};

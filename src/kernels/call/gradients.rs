@@ -80,8 +80,8 @@ where
     )
 }
 
-/// Computes the gradient of y = softmax(`scale` · x), or of its logarithm if `log`, with respect to x for each of the m rows of n elements,
-/// from y and the gradient with respect to y, as [`SoftmaxBackward`] does. The function also applies to the masked forms of
+/// Computes the gradient of y = softmax(`scale` · x), or of its logarithm if `log` is true, with respect to x for each of the m rows of n
+/// elements, from y and the gradient with respect to y, as [`SoftmaxBackward`] does. The function also applies to the masked forms of
 /// [`softmax`](super::softmax()).
 ///
 /// # Errors

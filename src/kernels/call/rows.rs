@@ -193,7 +193,7 @@ where
     rotated("rotary_backward", on.into(), (pairs, true), sizes, tables, dy, dx)
 }
 
-/// Rotates by the angles, or by the negated ones if `inverse`.
+/// Rotates by the angles, or by the negated ones if `inverse` is true.
 fn rotated<'a, X>(
     call: &'static str,
     queue: Queue<'a>,

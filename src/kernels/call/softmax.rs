@@ -11,7 +11,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes y = softmax(`scale` · x) along each of the m rows of n elements, or its natural logarithm if `log`. `scale` must be positive.
+/// Computes y = softmax(`scale` · x) along each of the m rows of n elements, or its natural logarithm if `log` is true. `scale` must be
+/// positive.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).

@@ -4,9 +4,15 @@ use super::{Gemm, GemmTile, MatrixOrder};
 use crate::ptx::Features;
 
 /// The maximum number of blocks of a cluster that every device supports (CUDA C++ Programming Guide, "Thread Block Clusters").
-const MOST_BLOCKS: u32 = 8;
+pub(super) const MOST_BLOCKS: u32 = 8;
 
 impl Gemm {
+    /// Returns the number of blocks of a cluster.
+    pub(super) const fn blocks_of_cluster(&self) -> u32 {
+        let [rows, cols] = self.cluster;
+        rows.saturating_mul(cols).saturating_mul(self.parts)
+    }
+
     /// Returns whether the target has `wgmma`.
     pub(super) const fn has_wgmma(&self) -> bool {
         self.target.features().contains(Features::WGMMA)
@@ -41,7 +47,7 @@ impl Gemm {
     }
 
     fn check_clusters(&self) -> Result<(), String> {
-        let Self { a, tile, cluster: [rows, cols], parts, .. } = *self;
+        let Self { a, tile, cluster: [_, cols], parts, .. } = *self;
         let [height, _] = tile.size();
         if height < 64 && (a == MatrixOrder::Col || cols > 1) {
             return Err(format!(
@@ -51,10 +57,11 @@ impl Gemm {
         }
         if !tile.parts().contains(&parts) {
             return Err(format!(
-                "expected whole tiles, or tiles of 64 columns in 2 parts, found {tile} in {parts}"
+                "expected one of {:?} parts for tiles of {tile}, found {parts}",
+                tile.parts()
             ));
         }
-        let blocks = rows.saturating_mul(cols).saturating_mul(parts);
+        let blocks = self.blocks_of_cluster();
         if !(1..=MOST_BLOCKS).contains(&blocks) {
             return Err(format!("expected clusters of 1 to {MOST_BLOCKS} blocks, found {blocks}"));
         }

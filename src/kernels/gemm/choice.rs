@@ -1,42 +1,46 @@
 //! The choice of a kernel for a problem.
 
-use super::{Gemm, GemmTable, GemmTile, GpuKind, MatrixOrder};
+use super::{Gemm, GemmTable, GemmTile, GpuKind, MatrixOrder, check::MOST_BLOCKS};
 use crate::{
     ptx::{Element, Features, Target},
     tiles::Schedule,
 };
 
-/// The time of a block, in microseconds on an H100 or H200.
+/// The time of a block, in microseconds on an H100.
 struct Cost {
     tile: GemmTile,
-    /// The time of a step of 128 bytes along k.
+    /// The time of a step of 128 bytes along k, if operands are in shared memory.
     step: f64,
     /// The time between tiles; if two warpgroups take turns, stores overlap with MMAs.
     between: f64,
 }
 
+// These costs and the constants below were fitted to the times of 160 random products of bf16, e4m3 and tf32, each with all candidates
+// (docs/performance.md, "Products of any size").
 #[rustfmt::skip]
-const COSTS: [Cost; 12] = [
-    Cost { tile: GemmTile::T16x64,   step: 0.145, between: 0.5 },
-    Cost { tile: GemmTile::T16x128,  step: 0.21,  between: 0.5 },
-    Cost { tile: GemmTile::T64x64,   step: 0.145, between: 0.5 },
-    Cost { tile: GemmTile::T64x128,  step: 0.21,  between: 0.5 },
-    Cost { tile: GemmTile::T128x128, step: 0.36,  between: 0.3 },
-    Cost { tile: GemmTile::T128x160, step: 0.45,  between: 0.3 },
-    Cost { tile: GemmTile::T128x192, step: 0.54,  between: 0.3 },
-    Cost { tile: GemmTile::T128x256, step: 0.66,  between: 2.0 },
-    Cost { tile: GemmTile::T256x128, step: 0.66,  between: 2.0 },
-    Cost { tile: GemmTile::T192x192, step: 0.74,  between: 2.3 },
-    Cost { tile: GemmTile::T256x160, step: 0.82,  between: 2.2 },
-    Cost { tile: GemmTile::T256x192, step: 0.99,  between: 2.5 },
+const COSTS: [Cost; 13] = [
+    Cost { tile: GemmTile::T16x64,   step: 0.100, between: 0.1 },
+    Cost { tile: GemmTile::T16x128,  step: 0.133, between: 0.1 },
+    Cost { tile: GemmTile::T64x64,   step: 0.116, between: 0.1 },
+    Cost { tile: GemmTile::T64x128,  step: 0.159, between: 0.1 },
+    Cost { tile: GemmTile::T128x128, step: 0.307, between: 0.1 },
+    Cost { tile: GemmTile::T128x160, step: 0.380, between: 0.1 },
+    Cost { tile: GemmTile::T128x176, step: 0.469, between: 0.1 },
+    Cost { tile: GemmTile::T128x192, step: 0.435, between: 0.1 },
+    Cost { tile: GemmTile::T128x256, step: 0.525, between: 1.1 },
+    Cost { tile: GemmTile::T256x128, step: 0.567, between: 1.1 },
+    Cost { tile: GemmTile::T192x192, step: 0.597, between: 1.4 },
+    Cost { tile: GemmTile::T256x160, step: 0.707, between: 1.4 },
+    Cost { tile: GemmTile::T256x192, step: 0.875, between: 1.4 },
 ];
-/// The time to read a row of a step from the level-2 cache, in microseconds on an H100, if rows of an operand do not start at cache lines.
-/// Each row is then part of two lines, and reading it may take longer than the MMAs of a step.
-const CROSSING_ROW: f64 = 0.0025;
-/// The time in which the blocks of a cluster exchange sums, in microseconds.
-const EXCHANGE: f64 = 1.0;
+/// The time in which each multiprocessor reads a cache line from the level-2 cache if all of them read, in microseconds.
+const LINE: f64 = 0.001;
+/// The additional time until the blocks of clusters start, in microseconds.
+const CLUSTER: f64 = 0.85;
+/// The time in which the blocks of a cluster exchange the sums of a tile, in microseconds, and the addition for each element.
+const EXCHANGE: [f64; 2] = [0.9, 1.5e-4];
 /// Bytes per microsecond from the GPU's memory.
-const BANDWIDTH: f64 = 4.0e6;
+const BANDWIDTH: f64 = 3.0e6;
 
 impl Gemm {
     /// Returns the kernels for a target that may be the fastest for results with `m` rows and operands in the given orders.
@@ -54,7 +58,8 @@ impl Gemm {
         });
         whole.flat_map(move |gemm| {
             let parts: &[_] = if has_wgmma { gemm.tile.parts() } else { &[1] };
-            parts.iter().map(move |&parts| Self { parts, ..gemm })
+            let divided = parts.iter().map(move |&parts| Self { parts, ..gemm });
+            divided.filter(|gemm| gemm.blocks_of_cluster() <= MOST_BLOCKS)
         })
     }
 
@@ -69,9 +74,10 @@ impl Gemm {
     /// same compute capability and number of multiprocessors, the kernel is taken from that table. The kernel has no activation, and its
     /// fields `any_ldd` and `any_size` are `false`.
     ///
-    /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model, which
-    /// estimates the time as the number of waves of tiles times the time of a tile, or as the time to read the operands if that is longer.
-    /// Pairs of blocks share tiles of A or B where this takes less time, mainly if rows of an operand do not start at cache lines.
+    /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model. It
+    /// estimates the time as the number of waves of tiles times the time of a tile, which depends on the time to read its operands from the
+    /// level-2 cache (longer if rows of an operand do not start at cache lines, shorter if blocks of a cluster share them), combined with
+    /// the time to read all operands from memory.
     ///
     /// On other GPUs, the target is that of [`Target::newest_portable`], and tiles are the largest ones that occupy all multiprocessors, or
     /// the smallest ones if none do.
@@ -232,75 +238,55 @@ impl Gemm {
     fn estimated(a: MatrixOrder, b: MatrixOrder, size: [u32; 3], bytes: u32, multiprocessors: u32) -> Self {
         let candidates = Self::candidates(Target::SM_90A, a, b, size[0]);
         let best = Self::fastest(candidates, (size, 1), bytes, multiprocessors);
-        let best = best.unwrap_or(Self { a, b, ..Self::new(GemmTile::T128x128) });
-        if best.should_share(size, bytes, multiprocessors) { Self { cluster: [2, 1], ..best } } else { best }
+        best.unwrap_or(Self { a, b, ..Self::new(GemmTile::T128x128) })
     }
 
-    /// Returns whether two blocks should share tiles of B. A pair starts later than a single block, but reads less from the level-2 cache,
-    /// which limits tiles of 64×128 when rows of the operands do not start at cache lines (1000³ took 8.5 instead of 9.8 µs, but 1024³ 7.1
-    /// instead of 6.0), and when there are many steps (128×8192×8192: 37.0 instead of 40.9).
-    fn should_share(&self, size: [u32; 3], bytes: u32, multiprocessors: u32) -> bool {
-        let [m, _, k] = size;
-        let has_pairs = m.div_ceil(self.tile.size()[0]).is_multiple_of(2);
-        let is_long = u64::from(k) * u64::from(bytes) >= 16_384;
-        self.tile == GemmTile::T64x128
-            && has_pairs
-            && self.is_one_round(size, multiprocessors)
-            && (self.crosses_lines(size, bytes) || is_long)
-    }
-
-    /// Returns whether there are at most as many tiles as multiprocessors.
-    fn is_one_round(&self, [m, n, _]: [u32; 3], multiprocessors: u32) -> bool {
-        self.tile.count(m, n) <= multiprocessors.into()
-    }
-
-    /// Returns whether contiguous rows or columns of A or B, whose elements have this number of bytes, do not all start at cache lines.
-    fn crosses_lines(&self, [m, n, k]: [u32; 3], bytes: u32) -> bool {
-        let lengths = [self.a.leading_dimension(m, k), self.b.leading_dimension(k, n)];
-        lengths.iter().any(|&length| !(u64::from(length) * u64::from(bytes)).is_multiple_of(128))
-    }
-
-    /// Returns the time of this number of products.
+    /// Returns the time of this number of products, without that of a launch.
     pub(super) fn estimated_micros(
         &self,
-        ([m, n, k], batches): ([u32; 3], u32),
+        (size, batches): ([u32; 3], u32),
         bytes: u32,
         multiprocessors: u32,
     ) -> f64 {
         let Some(cost) = COSTS.iter().find(|cost| cost.tile == self.tile) else { return f64::INFINITY };
+        let [m, n, k] = size;
         let ([of_rows, of_cols], [rows, cols]) = (self.cluster, self.tile.size());
-        let crosses = self.crosses_lines([m, n, k], bytes);
-        if [of_rows, of_cols] != [1, 1] && !(crosses && self.pairs_help([m, n], multiprocessors)) {
-            return f64::INFINITY;
-        }
-        let in_cluster = of_rows * of_cols;
+        let in_cluster = self.blocks_of_cluster();
         let clusters =
             u64::from(m.div_ceil(rows).div_ceil(of_rows)) * u64::from(n.div_ceil(cols).div_ceil(of_cols));
-        let blocks = clusters.saturating_mul(u64::from(batches) * u64::from(in_cluster * self.parts));
-        if self.parts > 1 && blocks > multiprocessors.into() {
-            // Clusters do not fill all multiprocessors, and a block cannot store while it multiplies.
-            return f64::INFINITY;
-        }
-        let resident = (multiprocessors / in_cluster * in_cluster).max(1);
-        let rounds = blocks.div_ceil(resident.into()) as f64;
+        let blocks = clusters.saturating_mul(u64::from(batches) * u64::from(in_cluster)) as f64;
+        let resident = f64::from(resident(in_cluster, multiprocessors));
+        let rounds = (blocks / resident).ceil();
         // Blocks of a cluster read the rows of a shared tile once.
-        let reads = rows as f64 / f64::from(of_cols) + cols as f64 / f64::from(of_rows);
-        let step = if crosses { cost.step.max(reads * CROSSING_ROW) } else { cost.step };
+        let [lines_of_a, lines_of_b] = self.lines(size, bytes);
+        let lines = f64::from(rows.min(m)) * lines_of_a / f64::from(of_cols)
+            + f64::from(cols) * lines_of_b / f64::from(of_rows);
+        let active = blocks.min(resident) / f64::from(multiprocessors);
         let [m, n, k] = [m, n, k].map(f64::from);
         let steps = (k * f64::from(bytes) / 128.0 / f64::from(self.parts)).ceil();
-        let exchange = if self.parts > 1 { EXCHANGE } else { 0.0 };
-        let products = rounds * (steps * step + cost.between + exchange);
-        // Fewer blocks than multiprocessors do not reach the full bandwidth.
-        let share = (blocks as f64 / f64::from(multiprocessors)).min(1.0);
-        let reads = f64::from(batches) * f64::from(bytes) * (m * k + k * n) / (BANDWIDTH * share);
-        products.max(reads)
+        let exchange = if self.parts > 1 { EXCHANGE[0] + EXCHANGE[1] * f64::from(rows * cols) } else { 0.0 };
+        // Reads and MMAs overlap, but not entirely.
+        let tile = steps * cost.step.hypot(lines * LINE * active) + cost.between + exchange;
+        let bytes_of_all = f64::from(batches) * (f64::from(bytes) * (m * k + k * n) + 2.0 * m * n);
+        let start = if in_cluster > 1 { CLUSTER } else { 0.0 };
+        start + (rounds * tile).hypot(bytes_of_all / BANDWIDTH)
     }
 
-    /// Returns whether pairs of blocks may be faster than blocks that share nothing: there must be more tiles than multiprocessors, and
-    /// more than three rows of tiles, because more multiprocessors are idle in the last round.
-    fn pairs_help(&self, [m, n]: [u32; 2], multiprocessors: u32) -> bool {
-        m > 3 * 128
-            && self.cluster.iter().product::<u32>() == 2
-            && !self.is_one_round([m, n, 1], multiprocessors)
+    /// Returns the average numbers of cache lines that contain 128 bytes of a row of A and of B, or of a column if the matrix is in columns:
+    /// one if each of them starts at a cache line, and up to two otherwise.
+    fn lines(&self, [m, n, k]: [u32; 3], bytes: u32) -> [f64; 2] {
+        [self.a.leading_dimension(m, k), self.b.leading_dimension(k, n)].map(|length| {
+            let past_line = u64::from(length) * u64::from(bytes) % 128;
+            // Rows start at multiples of this number of bytes after the start of a line.
+            let unit = 1_u64 << past_line.trailing_zeros().min(7);
+            2.0 - unit as f64 / 128.0
+        })
     }
+}
+
+/// Returns the number of blocks that run at the same time in clusters of this size. Clusters of more than two blocks occupy 120 of the 132
+/// multiprocessors of an H100, because they run in one group of multiprocessors each, whose number is not a multiple of the size.
+fn resident(in_cluster: u32, multiprocessors: u32) -> u32 {
+    let usable = if in_cluster > 2 { multiprocessors - multiprocessors / 11 } else { multiprocessors };
+    (usable / in_cluster * in_cluster).max(1)
 }

@@ -83,6 +83,7 @@ impl Gemm {
                     //                                                                  M  N  K  H  stages parts P  W
                     $(
                         ($a, $b, T16x64 | T64x64, 2) => split::<$stages, T, C, D, 4, 4, K, 1, 10, 2, 2, V>(problem),
+                        ($a, $b, T64x128, 4) => split::<$stages, T, C, D, 4, 8, K, 1, 7, 4, 2, V>(problem),
                     )*
                     // Rejected by `check`.
                     _ => {}

@@ -146,9 +146,9 @@ const MOST_PARTS: u32 = 16;
 /// The minimum depth of a part, in elements: with less, filling the stages takes longer than the products.
 const LEAST_DEPTH: u32 = 512;
 /// The time in microseconds of the kernel that adds partial sums, whose launch overlaps with the end of the products.
-const SUM: f64 = 2.0;
+const SUM: f64 = 2.8;
 /// Bytes per microsecond at which partial sums are written to and read from the level-2 cache.
-const CACHE_BANDWIDTH: f64 = 5.0e6;
+const CACHE_BANDWIDTH: f64 = 2.6e6;
 
 impl DividedGemm {
     /// Returns the kernel and the number of parts for an m×n result of depth k, where `size` is `[m, n, k]`, or `None` if the depth should

@@ -169,16 +169,15 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
     #[track_caller]
     pub(super) fn launch(&self, threads: u32) {
         let Self { k, gemm, .. } = self;
-        let [rows, cols] = gemm.cluster;
+        let [rows, _] = gemm.cluster;
         if rows > 1 && (self.gated || !matches!(self.batches, Batches::One)) {
             k.refuse(format!(
                 "expected clusters of one row of tiles for several products and gated ones, found {rows}"
             ));
         }
         k.block([threads]);
-        let blocks = rows.saturating_mul(cols).saturating_mul(gemm.parts);
-        if blocks != 1 {
-            k.cluster([blocks]);
+        if gemm.blocks_of_cluster() != 1 {
+            k.cluster([gemm.blocks_of_cluster()]);
         }
     }
 

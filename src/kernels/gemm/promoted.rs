@@ -15,9 +15,9 @@ pub type BlockScaledGemmArgs<T, D> = (In<T>, u32, In<f32>, In<T>, u32, In<f32>, 
 const BLOCK: u32 = 128;
 
 impl Gemm {
-    /// Builds the kernel that multiplies matrices of 8-bit floats with promoted sums: after every 128 elements along k, the sums are added
-    /// in f32. With [`kernel`](Self::kernel), tensor cores sum the products of 8-bit floats with about 14 bits, so errors grow with the
-    /// depth.
+    /// Builds the kernel that multiplies matrices of 8-bit floats with promoted sums: after every 128 elements along k, the partial sums
+    /// are added to f32 accumulators. With [`kernel`](Self::kernel), tensor cores accumulate the products of 8-bit floats with a precision
+    /// of only about 14 bits, so errors grow with k.
     ///
     /// # Errors
     /// Returns an error for targets other than sm_90a, types that are not 8-bit floats, orders other than a row-major A and a

@@ -119,6 +119,7 @@ impl GemmTile {
     pub const fn parts(self) -> &'static [u32] {
         match self {
             Self::T16x64 | Self::T64x64 => &[1, 2],
+            Self::T64x128 => &[1, 4],
             _ => &[1],
         }
     }

@@ -48,9 +48,9 @@ impl<'k, T: Numeric> Val<'k, T> {
     /// type has 64 bits, NaN becomes the integer in which only the highest bit is 1; otherwise, NaN becomes 0, as with `as`.
     ///
     /// Conversions between integers of the same width emit no instruction. Conversions to bf16 require sm_80 or later. Conversions between
-    /// bf16 and types other than f32 take one instruction on sm_90 and later; on earlier targets, they use f32 as an intermediate type,
-    /// with the same result. Integers of 32 or 64 bits and f64 cannot be converted to bf16 with a single rounding on targets older than
-    /// sm_90 and are rejected there; convert via f32 explicitly if double rounding is acceptable.
+    /// bf16 and types other than f32 take one instruction on sm_90 and later; on earlier targets, conversions for which this gives
+    /// the same result use f32 as an intermediate type. The others, from f64 and from integers of 32 or 64 bits to bf16, would round twice
+    /// and are rejected there; convert via f32 explicitly if double rounding is acceptable.
     #[doc(alias = "cvt")]
     #[track_caller]
     pub fn cast<U: Numeric>(self) -> Val<'k, U> {

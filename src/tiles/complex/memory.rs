@@ -50,7 +50,7 @@ impl<'k, T: TensorElement, A> Cgl<'k, T, A, 1> {
 }
 
 impl<'k, T: TensorElement, A, const R: usize> CglTile<'k, T, A, R> {
-    /// Returns the tile with `re` + i · `im` in place of the numbers past the edges, as [`GlTile::or`](crate::tiles::GlTile::or) does.
+    /// Returns the tile with elements past the edges read as `re` + i · `im`; see [`GlTile::or`](crate::tiles::GlTile::or).
     #[must_use]
     pub fn or(self, re: T, im: T) -> Complex<GlTileOr<'k, T, A, R>> {
         Complex { re: self.re.or(re), im: self.im.or(im) }
@@ -146,7 +146,8 @@ impl<'k, T: AtomicElement> CglTile<'k, T, ReadWrite> {
 }
 
 impl<'k, T: AtomicElement> CglTile<'k, T, ReadWrite, 1> {
-    /// Atomically adds both parts of a register vector to the vector in memory.
+    /// Adds a register vector to the vector in memory. Each real and each imaginary part is added atomically, but the two parts of an element
+    /// are added separately.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const N: usize, V: VectorLayout>(self, vector: &Crv<'k, T, N, V>) {

@@ -24,10 +24,10 @@ pub struct CachedAttentionProblem {
 const LONG: u32 = 32768;
 
 impl CachedAttention {
-    /// Returns the kernel for a problem whose caches, one for each sequence and KV head, are full. Each cache is divided among the smallest
-    /// number of blocks that occupies nine tenths of the multiprocessors, or, if none does, the number that occupies the most; an H100 or
-    /// H200 runs up to 30 clusters of 4 blocks at the same time. If there are more caches than multiprocessors, and their capacity is 32768
-    /// keys or more, each cache is divided among at least two blocks.
+    /// Chooses the kernel for a problem, assuming that all of its caches (one for each sequence and KV head) are full. Each cache is
+    /// divided among the smallest number of blocks that occupies at least 90 % of the multiprocessors, or, if none does, the number that
+    /// occupies the most. (The blocks of clusters of 4 occupy up to 120 of the 132 multiprocessors of an H100 or H200.) If there are more
+    /// caches than multiprocessors, and their capacity is 32768 keys or more, each cache is divided among at least two blocks.
     #[must_use]
     pub fn for_problem(problem: &CachedAttentionProblem) -> Self {
         let CachedAttentionProblem { head_size, batches, kv_heads, queries, capacity, multiprocessors } =
