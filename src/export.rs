@@ -1,8 +1,8 @@
 //! Exports kernels for programs in other languages: PTX text, a C and C++ header, and a JSON manifest.
 //!
-//! [`Kernel::export`] and [`Module::export`] write `NAME.ptx`, `NAME.h` and `NAME.json`. The files are reproducible: the same
-//! kernel gives the same bytes on every machine, so the files can be committed and compared. [`Export::with_source`] adds `NAME_source.h`
-//! with the PTX text as a C array, for programs that do not read files at run time.
+//! [`Kernel::export`] and [`Module::export`] write `NAME.ptx`, `NAME.h` and `NAME.json`. The files are reproducible: a kernel produces
+//! identical files on every machine, so they can be committed and compared. [`Export::with_source`] adds `NAME_source.h` with the PTX text
+//! as a C array, for programs that do not read files at run time.
 //!
 //! The header requires neither `cuda.h` nor the CUDA toolkit. It declares the arguments as a struct and defines functions that compute the
 //! grid and the minimum length of each buffer, check the arguments, and launch the kernel through the driver API. The check covers the same
@@ -54,7 +54,7 @@ pub enum ExportError {
         /// The name.
         name: String,
     },
-    /// The functions in the header for buffers of two kernels would have the same name.
+    /// The header's functions for buffers of two kernels would have the same name.
     #[error("expected kernels whose buffers have different names in C, found `{name}` twice")]
     NameClash {
         /// The name of the kernel and of the buffer, joined by `_`.
@@ -224,7 +224,8 @@ impl Module {
     /// Writes `name.ptx`, `name.h` and `name.json` with all kernels into `dir`; see [`crate::export`].
     ///
     /// # Errors
-    /// Returns an error if `name` is not a C identifier, if names of two kernels are the same in C, or if a file cannot be written.
+    /// Returns an error if `name` is not a C identifier, if functions or macros of two kernels would have the same name in C, or if a file
+    /// cannot be written.
     pub fn export(&self, dir: impl AsRef<Path>, name: &str) -> Result<ExportedFiles, ExportError> {
         Export::module(self, name)?.write(dir)
     }

@@ -1,9 +1,8 @@
 //! Runs PTX on NVIDIA GPUs through cudarc.
 //!
-//! The layer is thin and uses cudarc's own types: it accepts the caller's [`CudaContext`], [`CudaStream`] and
-//! [`CudaSlice`]. It adds what cudarc's safe interface lacks: a probe that never panics, JIT loading with the
-//! compiler's log, launches through `cuLaunchKernelEx` (clusters), kernel attributes, timing that works with every
-//! driver, and checked tensor maps.
+//! The layer is thin and uses cudarc's own types: it accepts the caller's [`CudaContext`], [`CudaStream`] and [`CudaSlice`]. It adds what
+//! cudarc's safe interface lacks: a probe that never panics, JIT loading with the compiler's log, launches through `cuLaunchKernelEx`
+//! (clusters), kernel attributes, timing that works with every supported driver, and checked tensor maps.
 //!
 //! # A missing driver is an error, not a panic
 //!
@@ -19,7 +18,7 @@
 //! }
 //! ```
 //!
-//! # What it does not do
+//! # What this module does not do
 //!
 //! Apart from [`filled`], this module has no functions that allocate or copy memory: use `stream.clone_htod`, `stream.alloc_zeros` and
 //! `stream.clone_dtoh`. The module checks a launch's shape, shared memory and parameter sizes, but not which memory a kernel accesses.

@@ -1,7 +1,7 @@
 //! Compose GPU kernels from typed warp tiles in stable Rust, emit readable PTX, and run it with or without a GPU.
 //!
-//! A kernel is Rust code over typed values and tiles. Builder calls emit PTX instructions. The NVIDIA driver compiles the text, or a CPU
-//! simulator runs it. The CUDA toolkit is not required.
+//! A kernel is Rust code over typed values and tiles. Builder calls emit PTX instructions. The NVIDIA driver compiles the PTX text, or a
+//! CPU simulator runs it. The CUDA toolkit is not required.
 //!
 //! ```
 //! use warpwright::{prelude::*, run::{self, Device}};

@@ -55,7 +55,7 @@ pub enum CopyKind {
         bytes: u32,
         /// Whether the copy bypasses L1: `.cg` instead of `.ca`.
         bypass_l1: bool,
-        /// Whether the copy reads only a given number of bytes and fills the others with zeros.
+        /// Whether the copy reads only a given number of bytes and fills the remaining bytes with zeros.
         zero_fill: bool,
     },
     /// `ldmatrix`, from shared memory to registers.
@@ -182,7 +182,7 @@ impl CopyAtom {
         }
     }
 
-    /// Returns the layout (thread, value) → index of the element on a side, for elements of `bits` bits, which should divide
+    /// Returns the layout that maps (thread, value) to the index of an element on a side, for elements of `bits` bits. `bits` should divide
     /// [`unit_bits`](Self::unit_bits): larger elements may be split between threads, which the layout then counts as one thread.
     ///
     /// # Errors
@@ -230,8 +230,8 @@ impl CopyAtom {
             .collect()
     }
 
-    /// Returns the bank conflicts of `ldmatrix` or `stmatrix` for the given byte addresses of the rows of 16 bytes, with one phase per
-    /// eight rows (an 8×8 matrix of 16-bit elements).
+    /// Returns the bank conflicts of `ldmatrix` or `stmatrix` for the given byte addresses of the 16-byte rows, with one phase per eight
+    /// rows (an 8×8 matrix of 16-bit elements).
     ///
     /// # Errors
     /// Returns [`AccessError::Misaligned`] if an address is not a multiple of 16, or [`AccessError::Lanes`] for more than 32 rows.
@@ -249,7 +249,7 @@ impl CopyAtom {
     }
 }
 
-/// Returns whether a layout of bits moves aligned groups of `bits` bits together.
+/// Returns whether a layout of bits keeps aligned groups of `bits` bits together.
 fn holds_whole(layout: &Layout, bits: u32) -> bool {
     let Ok(units) = layout.recast(1, bits.into()) else { return false };
     let ([threads, values], [unit_threads, unit_values]) = (layout.shape().modes(), units.shape().modes())

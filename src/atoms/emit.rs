@@ -33,8 +33,8 @@ impl<'k> Builder<'k> {
     ///
     /// Packed operands are pairs ([`f16x2`](crate::ptx::f16x2), [`bf16x2`](crate::ptx::bf16x2)), or bits (`u32`, `i32`,
     /// [`B32`](crate::ptx::B32)) for any type of up to 32 bits; tf32 operands are [`tf32`](crate::ptx::tf32) or bits. All lanes of the warp
-    /// must execute the instruction, unless the atom is of a single thread. The builder rejects a wrong number or type of registers, atoms
-    /// that are not [emitted](MmaAtom::is_emitted), and sparse or block-scaled atoms.
+    /// must execute the instruction, unless the atom is a single-thread atom. The builder rejects a wrong number or type of registers,
+    /// atoms that are not [emitted](MmaAtom::is_emitted), and sparse or block-scaled atoms.
     ///
     /// ```
     /// use warpwright::{atoms::mma_atom, prelude::*};
@@ -81,8 +81,8 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), Some(metadata), None)
     }
 
-    /// Emits [`mma`](Self::mma) with block-scaled A and B; `scales` are those of A and of B. The builder rejects a sparse atom, an atom
-    /// without block scaling, and scales whose byte or thread is out of range. The arithmetic is unverified on hardware; see
+    /// Emits [`mma`](Self::mma) with block-scaled A and B; `scales` contains the scales of A and those of B. The builder rejects a sparse
+    /// atom, an atom without block scaling, and scales whose byte or thread is out of range. The arithmetic is unverified on hardware; see
     /// [`BlockScale`](super::BlockScale).
     #[doc(alias = "block_scale")]
     #[track_caller]
@@ -130,8 +130,8 @@ impl<'k> Builder<'k> {
     }
 
     /// Transposes a 2×2 block of words. Each of two lanes, whose indices differ in the bit `lane_bit` (a power of two), owns one row: the
-    /// lane in whose index the bit is 0 receives both first words, and the other lane receives both second words. All lanes of the warp
-    /// must execute the emitted code.
+    /// lane whose index has 0 in this bit receives the first words of both rows, and the other lane receives the second words. All lanes of
+    /// the warp must execute the emitted code.
     #[doc(alias = "SM50_Shuffle_U32_2x2Trans")]
     #[track_caller]
     pub fn transpose_2x2<T: Scalar>(self, row: [Val<'k, T>; 2], lane_bit: u32) -> [Val<'k, T>; 2] {
@@ -163,7 +163,7 @@ impl<'k> Builder<'k> {
 /// A, B and C.
 type Factors<'v, 'k, A, B, C> = (&'v [Val<'k, A>], &'v [Val<'k, B>], &'v [Val<'k, C>]);
 
-/// Checks the operands against the atom and returns its qualifiers, or records an error.
+/// Checks the operands against the atom and returns the instruction's additional operands, or an error message.
 fn check<'k, A: Scalar, B: Scalar, C: Scalar>(
     atom: &MmaAtom,
     (a, b, c): Factors<'_, 'k, A, B, C>,
@@ -190,7 +190,7 @@ fn check<'k, A: Scalar, B: Scalar, C: Scalar>(
     Ok(Addition { sparse, scales, bare: atom.group().threads() == 1 })
 }
 
-/// Returns the operands of the metadata of a sparse A.
+/// Returns the operands (register and selector) that pass the metadata of a sparse A.
 pub(super) fn sparse_operand<'k>(
     atom: &MmaAtom,
     metadata: Option<Metadata<'k>>,
@@ -240,7 +240,7 @@ pub(super) fn fits<T: Scalar>(atom: &MmaAtom, operand: MmaOperand, count: usize)
         "bf16" | "bf16x2" => ty == MmaType::Bf16,
         "tf32" => ty == MmaType::Tf32,
         "u32" | "s32" | "b32" | "f32" | "f64" => true,
-        // A register contains one number of 8 bits, an operand four.
+        // A register of an 8-bit type contains one number; an operand's register contains four.
         _ => false,
     };
     if count == registers as usize && T::CLASS == class && typed {

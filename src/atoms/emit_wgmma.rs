@@ -104,7 +104,7 @@ impl<'k> Builder<'k> {
     }
 }
 
-/// Checks the operands against the atom and returns the operands after B, or the reason why they do not match.
+/// Checks the operands against the atom and returns the operands that follow B, or the reason for a mismatch.
 fn check<'k, D: Scalar, A: Scalar>(
     atom: &MmaAtom,
     d: &[Val<'k, D>],

@@ -99,7 +99,8 @@ impl MmaAtom {
         &self.name
     }
 
-    /// Returns the mnemonic in the PTX manual's spelling; empty for an atom of several instructions (a complex multiplication).
+    /// Returns the mnemonic in the PTX manual's spelling; empty for an atom that consists of several instructions (a complex
+    /// multiplication).
     #[must_use]
     pub fn mnemonic(&self) -> &str {
         &self.mnemonic
@@ -112,7 +113,7 @@ impl MmaAtom {
         &self.cute_mnemonic
     }
 
-    /// Returns (M, N, K): the rows of A, the rows of B (columns of the product), and the columns of both.
+    /// Returns (M, N, K): the number of rows of A, of rows of B (columns of the product), and of columns of both.
     #[must_use]
     pub fn shape(&self) -> (u32, u32, u32) {
         self.shape
@@ -204,8 +205,8 @@ impl MmaAtom {
         self.registers_of(operand).source
     }
 
-    /// Returns the supported orders of A or B: for `mma`, `.row` A and `.col` B are K-major. Empty for C and D, and for all operands of an
-    /// atom of a single thread.
+    /// Returns the supported orders of A or B: for `mma`, `.row` A and `.col` B are K-major. Empty for C and D, and for all operands of a
+    /// single-thread atom.
     #[must_use]
     pub fn majors(&self, operand: MmaOperand) -> &'static [Major] {
         self.registers_of(operand).majors
@@ -235,7 +236,7 @@ impl MmaAtom {
         (rows * cols * registers.parts).div_ceil(self.group.threads() * registers.per_register)
     }
 
-    /// Returns the rows and columns of an operand: M×K, N×K or M×N.
+    /// Returns the number of rows and the number of columns of an operand: M×K, N×K or M×N.
     #[must_use]
     pub fn operand_size(&self, operand: MmaOperand) -> (u32, u32) {
         let (m, n, k) = self.shape;
@@ -266,7 +267,7 @@ impl MmaAtom {
     /// Returns the (thread, value) layout of an operand, whose values are the indices `row + col · rows`.
     ///
     /// For a sparse A, the layout covers the uncompressed M×K matrix, as in CuTe: the values of a register are all elements that its stored
-    /// elements may represent. For an operand in shared memory, every thread has all elements.
+    /// elements may represent. For an operand in shared memory, the layout assigns all elements to every thread.
     #[must_use]
     pub fn layout(&self, operand: MmaOperand) -> &Layout {
         self.layouts[operand as usize].get_or_init(|| {
@@ -297,8 +298,8 @@ impl MmaAtom {
         self.layout(MmaOperand::C)
     }
 
-    /// Returns the (thread, value) layout of D, whose values are the indices `m + n · M`. It equals the layout of C, except for the quad-pair
-    /// form with f16 C and f32 D.
+    /// Returns the (thread, value) layout of D, whose values are the indices `m + n · M`. It equals the layout of C, except for the
+    /// quad-pair form with f16 C and f32 D.
     #[must_use]
     pub fn layout_d(&self) -> &Layout {
         self.layout(MmaOperand::D)

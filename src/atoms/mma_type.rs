@@ -23,8 +23,8 @@ pub enum MmaType {
     S16,
     /// Signed 32-bit integers.
     S32,
-    /// 4 bits: 2 of exponent, 1 of fraction. If an element occupies a byte (`kind::f8f6f4`, `kind::mxf8f6f4`), it is in bits 2
-    /// … 5, whereas 6-bit elements are in the low bits (as packed by CUTLASS).
+    /// 4 bits: 2 of exponent, 1 of fraction. If an element occupies a byte (`kind::f8f6f4`, `kind::mxf8f6f4`), it is in bits 2 to 5,
+    /// whereas 6-bit elements are in the low bits (as packed by CUTLASS).
     E2m1,
     /// 6 bits: 2 of exponent, 3 of fraction.
     E2m3,
@@ -88,8 +88,8 @@ impl MmaType {
         if self == MmaType::B1 { "U1".to_owned() } else { self.name().to_uppercase() }
     }
 
-    /// Returns whether elements `T` are operands of this type: its own Rust type, bits (`B16`, `u16` and the like, of which no operand
-    /// is a number), or f32 for [`Tf32`](Self::Tf32), whose lower bits are ignored.
+    /// Returns whether `T` can store operands of this type: the type's own Rust type, bits of the same width (such as `B16` and `u16`,
+    /// which are not operand types themselves), or f32 for [`Tf32`](Self::Tf32), whose low bits are ignored.
     pub(crate) fn is_stored_in<T: Element>(self) -> bool {
         let own = match self {
             MmaType::S8 => "i8",

@@ -48,8 +48,8 @@ pub enum TileLayout {
 }
 
 /// Returns the fragment map of a subtile of register tiles (`rt_base`): 16×16 elements, of which each lane owns 8, in 4 registers of 16-bit
-/// pairs or 8 registers of 32 or 64 bits. For 8-bit elements, the subtile has 16×32 elements (32×16 in the column layout), and each lane owns 16, in
-/// 4 registers.
+/// pairs or 8 registers of 32 or 64 bits. For 8-bit elements, the subtile has 16×32 elements (32×16 in the column layout), and each lane
+/// owns 16, in 4 registers.
 ///
 /// With lane = 4g + t, element `e` of pair `k` is at row `g + 8(k mod 2)` and column `2t + e + 8⌊k/2⌋` in the row layout; in the column
 /// layout, row and column are swapped. The row layout is the fragment of matrix A of `mma.m16n8k16` in the PTX ISA; for 8-bit elements, it
@@ -58,7 +58,7 @@ pub enum TileLayout {
 pub fn rt_base(layout: TileLayout, width: ElementWidth) -> TvLayout {
     let element: i64 = if width == ElementWidth::B8 { 4 } else { 2 };
     let length = 8 * element;
-    // Modes along the elements of a register and across them, onto `row + rows · col`.
+    // The strides along the elements of a register and across them, in the index `row + rows · col`.
     let (name, shape, along, across) = match layout {
         TileLayout::Row => ("row tile", (16, length), 16, 1),
         TileLayout::Col => ("col tile", (length, 16), 1, length),

@@ -21,12 +21,12 @@ impl Picture {
     /// of warp 0 come first.
     ///
     /// The picture has one table for each phase of 128 bytes. Each row of a table is a row of banks that the access touches, labeled with
-    /// the offset of its first byte. A cell shows the first thread that accesses its word, or the first highlighted one if any, and, after
-    /// `+`, the number of the other threads, which are served at the same time. A word is framed if its bank must serve several words of
+    /// the offset of its first byte. A cell shows the first thread that accesses its word, or the first highlighted thread, if any, and,
+    /// after `+`, the number of other threads, which are served at the same time. A word is framed if its bank must serve several words of
     /// the phase, one after the other.
     ///
     /// # Errors
-    /// Returns the errors of [`warp_accesses`] and [`bank_conflicts`]; [`DrawError::Access`] past the last access;
+    /// Returns the errors of [`warp_accesses`] and [`bank_conflicts`], [`DrawError::Access`] if `access` is past the last access, or
     /// [`DrawError::TooLarge`] for more than 65,536 values over all threads.
     pub fn of_banks(
         layout: &ComposedLayout,

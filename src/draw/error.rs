@@ -41,7 +41,7 @@ pub enum DrawError {
         /// The number of columns of the table.
         cols: i64,
     },
-    /// An access past the last one.
+    /// An access index past the last access.
     #[error("expected an access below {count}, the number of accesses of all warps, found {access}")]
     Access {
         /// The index of the requested access.

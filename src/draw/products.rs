@@ -27,11 +27,11 @@ impl Picture {
 }
 
 impl Picture {
-    /// Draws the operands A, B and C of one tile of a tiled MMA, arranged as by [`of_mma`](Self::of_mma). In an operand in shared memory,
-    /// each element has all threads of the instruction as owners.
+    /// Draws the operands A, B and C of one tile of a tiled MMA, in the same arrangement as [`of_mma`](Self::of_mma). Each element of an
+    /// operand in shared memory is owned by all threads of the instruction.
     ///
     /// # Errors
-    /// Returns the errors of [`Picture::of_thread_values`]; [`DrawError::Tensor`] if an operand has no map.
+    /// Returns the errors of [`Picture::of_thread_values`], and [`DrawError::Tensor`] if an operand has no valid map.
     pub fn of_tiled_mma(mma: &TiledMma, highlight: Highlight) -> Result<Picture, DrawError> {
         let table = |operand: MmaOperand| {
             let map = mma.map(operand)?;

@@ -35,7 +35,7 @@ impl Picture {
     }
 }
 
-/// Returns a class for each paint, for light and for dark pages.
+/// Returns the style sheet: a rule for the class of each paint, for light and for dark pages.
 fn style() -> String {
     let rules = |theme: Theme| {
         let mut rules = String::new();
@@ -53,7 +53,7 @@ fn style() -> String {
     format!("{}@media(prefers-color-scheme:dark){{{}}}", rules(Theme::Light), rules(Theme::Dark))
 }
 
-/// Renders one path for the cells of each color, then one around the marked cells.
+/// Renders one path for the cells of each color, then one path around the marked cells.
 fn boxes(boxes: &[Rect], document: &mut Document) {
     let mut outlines: BTreeMap<Paint, String> = BTreeMap::new();
     let mut alarms = String::new();

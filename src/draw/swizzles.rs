@@ -5,14 +5,14 @@ use super::grid::{Cell, Picture, Table};
 use super::layouts::hue;
 use crate::layout::Swizzle;
 
-/// The bytes that one pass over all banks delivers: a row of the picture.
+/// The number of bytes that one pass over all banks delivers: a row of the picture.
 const ROW: i64 = 128;
 /// The maximum number of bytes in a picture.
 const MOST_BYTES: i64 = 1 << 16;
 
 impl Picture {
-    /// Draws shared memory in rows of 128 bytes, one row of banks each, in chunks of `2^base` bytes (at least 1, at most 128).
-    /// Each cell names the row and chunk whose data the swizzle stores there, and has the color of that chunk.
+    /// Draws shared memory as rows of 128 bytes (one row of banks), divided into chunks of `2^base` bytes (at least 1, at most 128). Each
+    /// cell names the row and chunk whose data the swizzle stores there, and has the color of that chunk.
     ///
     /// The colors show how the swizzle spreads data that would otherwise be in one column (one color) over several columns, and therefore
     /// over several groups of banks.

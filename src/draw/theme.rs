@@ -1,4 +1,4 @@
-//! Colors. Those of hues, and of the text on them, are the same on light and dark pages; the others differ.
+//! Colors. Hues and the text on them have the same colors on light and dark pages; the other colors differ.
 
 /// Red, green and blue.
 pub type Rgb = [u8; 3];

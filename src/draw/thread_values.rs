@@ -1,11 +1,11 @@
-//! Tables of owners: the thread that owns an element, and its value number.
+//! Tables of owners: the thread that owns each element, and the index of its value.
 
 use super::error::DrawError;
 use super::grid::{Cell, Picture, Table, Tint, check_size};
 use super::layouts::hue;
 use crate::layout::Layout;
 
-/// The threads whose elements are highlighted; the others are dimmed.
+/// The threads whose elements are highlighted; all other elements are dimmed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Highlight {
     /// All threads.
@@ -30,9 +30,9 @@ impl Highlight {
 }
 
 impl Picture {
-    /// Draws the owner of each element of a tile: `T` is the thread, and `V` is the index of its value. `size` contains the numbers of rows
-    /// and columns, and `layout` maps (thread, value) to `row + col · rows`. Colors repeat every 8 threads. For an element with several
-    /// owners, the picture shows one of them, preferably a highlighted one, followed by `+` and the number of other owners.
+    /// Draws the owner of each element of a tile: `T` is the thread, and `V` is the index of its value. `size` contains the number of rows
+    /// and the number of columns, and `layout` maps (thread, value) to `row + col · rows`. Colors repeat every 8 threads. For an element
+    /// with several owners, the picture shows one of them, preferably a highlighted one, followed by `+` and the number of other owners.
     ///
     /// # Errors
     /// Returns [`DrawError::Rank`] if the layout is not of rank 2, [`DrawError::Outside`] if a value is outside the tile, or
@@ -70,7 +70,7 @@ impl<'a> Owners<'a> {
         Owners { transposed: true, ..self }
     }
 
-    /// Renames threads by a layout.
+    /// Maps the thread numbers through a layout.
     pub(super) fn with_threads(self, threads: &'a Layout) -> Self {
         Owners { threads: Some(threads), ..self }
     }

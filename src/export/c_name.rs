@@ -123,7 +123,7 @@ pub(super) fn is_identifier(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Field names for parameters: the parameter names, with `_` appended to reserved and duplicate ones.
+/// Returns the field names of parameters: the parameter names, with `_` appended to reserved and duplicate names.
 pub(super) fn fields(names: &[String]) -> Vec<String> {
     let mut fields: Vec<String> = Vec::with_capacity(names.len());
     for name in names {

@@ -15,7 +15,7 @@ pub(super) use kernel::macros;
 use super::manifest::Manifest;
 use crate::ptx::{Entry, Target};
 
-/// The declarations shared by all exported headers; the first one included defines them.
+/// The declarations shared by all exported headers; the first header that is included defines them.
 const DRIVER: &str = "\
 /* The CUDA driver functions that a launch calls; link them, or look them up in the driver's library. */
 #ifndef WARPWRIGHT_DRIVER

@@ -52,7 +52,7 @@ pub struct FileNames {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct KernelManifest {
-    /// The name of the entry.
+    /// The name of the entry function.
     pub name: String,
     /// The kernel's description; empty if the kernel has none.
     pub description: String,
@@ -139,7 +139,7 @@ pub struct TensorMapManifest {
     pub swizzle: String,
     /// The minimum size of fetches into the L2 cache, `CUtensorMapL2promotion`.
     pub l2_promotion: String,
-    /// The value of elements out of bounds, `CUtensorMapFloatOOBfill`.
+    /// The value of out-of-bounds elements, `CUtensorMapFloatOOBfill`.
     pub oob_fill: String,
 }
 
@@ -272,7 +272,7 @@ impl KernelManifest {
     }
 }
 
-/// Returns whether a flag is the default, which the file omits.
+/// Returns whether a flag has its default value, which the file omits.
 fn is_false(flag: &bool) -> bool {
     !flag
 }

@@ -6,7 +6,7 @@ use super::manifest::Manifest;
 
 /// Returns the text of `NAME_source.h`.
 ///
-/// The array lists bytes: string literals are limited to 64 KiB by some compilers.
+/// The array lists bytes because some compilers limit string literals to 64 KiB.
 pub(super) fn source(manifest: &Manifest, ptx: &str) -> String {
     let (name, generator) = (manifest.files.ptx.trim_end_matches(".ptx"), &manifest.generator);
     let prefix = name.to_ascii_uppercase();

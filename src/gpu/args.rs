@@ -7,7 +7,7 @@ use std::fmt;
 use std::mem::{MaybeUninit, size_of};
 use std::ptr;
 
-/// Each argument starts a new slot, which satisfies any alignment up to a tensor map's 128 bytes.
+/// 128 bytes of storage for arguments. Each argument starts a new slot, which satisfies any alignment up to a tensor map's 128 bytes.
 #[derive(Clone, Copy)]
 #[repr(C, align(128))]
 struct Slot([MaybeUninit<u8>; 128]);
@@ -18,8 +18,8 @@ struct Slot([MaybeUninit<u8>; 128]);
 /// make the stream of the launch wait for these events, and record them on this stream once the launch is queued; the buffer is borrowed
 /// until then. An address extracted from a buffer manually and passed to [`Args::value`] is not tracked.
 ///
-/// While a stream is captured into a graph, cudarc's event tracking must be off
-/// (`CudaContext::disable_event_tracking`): a captured stream cannot wait for events outside the graph.
+/// While the stream is being captured into a graph, cudarc's event tracking must be disabled (`CudaContext::disable_event_tracking`),
+/// because a captured stream cannot wait for events outside the graph.
 pub struct Args<'a> {
     stream: &'a CudaStream,
     slots: Vec<Slot>,
@@ -27,9 +27,9 @@ pub struct Args<'a> {
     entries: Vec<(usize, usize)>,
     /// Guards that record the use of a buffer when dropped.
     guards: Vec<SyncOnDrop<'a>>,
-    /// The first argument that belongs to another context.
+    /// The index of the first argument whose buffer belongs to another context.
     foreign: Option<usize>,
-    /// The start address of the buffer added last; none if it belongs to another context.
+    /// The start address of the buffer that was added last; `None` if the buffer belongs to another context.
     last_address: Option<u64>,
 }
 
@@ -142,7 +142,7 @@ impl<'a> Args<'a> {
         Ok(self.bytes(&map))
     }
 
-    /// Returns whether the argument belongs to another context, and records it, so that the launch rejects it.
+    /// Returns whether the next argument belongs to another context; if so, records its index, so that the launch is rejected.
     fn is_foreign(&mut self, home: &CudaStream) -> bool {
         let foreign = home.context() != self.stream.context();
         if foreign {

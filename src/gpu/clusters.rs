@@ -7,19 +7,19 @@ use std::{
 
 use super::{device::Gpu, error::GpuError, launch::LaunchConfig, module::Module};
 
-/// The known numbers of clusters, by the number of their blocks.
+/// The numbers of clusters that have been determined so far, by cluster size in blocks.
 pub(super) type ResidentClusters = Mutex<HashMap<u32, u32>>;
 
-/// A kernel that does nothing, with a cluster of any size.
+/// An empty kernel that can be launched with any cluster size.
 const EMPTY: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry empty() { ret; }\n";
 
 impl Gpu {
     /// Returns the number of clusters of `size` blocks that run at the same time if every multiprocessor runs one block: the number of
-    /// multiprocessors if `size` is 0 or 1, and 0 if the device has no clusters. Kernels whose blocks process several parts of a
-    /// problem one after the other have this number of clusters, because a further one would wait until another one has finished.
+    /// multiprocessors if `size` is 0 or 1, and 0 if the device has no clusters. Kernels whose blocks process several parts of a problem
+    /// one after the other launch this number of clusters, because any further cluster would have to wait until another one has finished.
     ///
-    /// The blocks of a cluster run in one group of multiprocessors, whose number differs among groups and GPUs: an H100 with 132
-    /// multiprocessors was found to run 15 clusters of 8 blocks, not 16.
+    /// All blocks of a cluster run in one group of multiprocessors, and the size of these groups varies within and between GPUs: an H100
+    /// with 132 multiprocessors was found to run 15 clusters of 8 blocks, not 16.
     ///
     /// # Errors
     /// Returns the driver's error, for example for a size that the device does not support.
@@ -36,7 +36,7 @@ impl Gpu {
             return Ok(clusters);
         }
         let function = Module::load(self, EMPTY)?.function("empty")?;
-        // With all shared memory of a multiprocessor.
+        // The block uses all shared memory of a multiprocessor, so that no second block fits.
         let config = LaunchConfig::new([size, 1, 1], [32, 1, 1])
             .cluster([size, 1, 1])
             .dynamic_shared(properties.shared_bytes_per_block_opt_in);

@@ -1,4 +1,4 @@
-//! GEMMs computed by cuBLASLt, for comparison, with all algorithms that its heuristic offers.
+//! GEMMs computed by cuBLASLt, for comparison, with up to 16 algorithms that its heuristic offers.
 
 use std::{ffi::c_void, fmt, mem::MaybeUninit, sync::Arc};
 
@@ -13,13 +13,13 @@ use cudarc::{
 /// An error of cuBLASLt, or of the driver while a GEMM is planned.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CublasLtError {
-    /// The library cuBLASLt is not installed.
+    /// The cuBLASLt library is not installed.
     #[error("cuBLASLt: the library could not be loaded")]
     Missing,
     /// cuBLASLt returned an error.
     #[error("cuBLASLt: {0}")]
     Call(#[from] CublasError),
-    /// The workspace could not be allocated.
+    /// The context could not be made current, or the workspace could not be allocated.
     #[error("cuBLASLt: the driver could not allocate the workspace: {0}")]
     Workspace(#[from] DriverError),
     /// The size of a buffer differs from the size for which the GEMM was planned.
@@ -32,7 +32,7 @@ pub enum CublasLtError {
         /// The number of elements in the buffer.
         found: usize,
     },
-    /// An algorithm with this index does not exist.
+    /// The index of the algorithm is out of range.
     #[error("cuBLASLt: expected an algorithm below {offered}, found {found}")]
     Algorithm {
         /// The number of algorithms.
@@ -42,10 +42,10 @@ pub enum CublasLtError {
     },
 }
 
-/// The number of algorithms to ask for.
+/// The maximum number of algorithms to request from the heuristic.
 const ALGORITHMS: usize = 16;
 
-/// The workspace in bytes, as NVIDIA recommends for Hopper (cuBLAS documentation, "cublasSetWorkspace").
+/// The size of the workspace in bytes, as NVIDIA recommends for Hopper (cuBLAS documentation, "cublasSetWorkspace").
 const WORKSPACE: usize = 32 << 20;
 
 /// The order of an operand in memory.
@@ -53,32 +53,32 @@ const WORKSPACE: usize = 32 << 20;
 pub enum Order {
     /// The matrix is row-major.
     Normal,
-    /// The transpose is row-major.
+    /// The matrix is column-major, that is, its transpose is row-major.
     Transposed,
 }
 
-/// The types of the operands, the result and the sums of a GEMM.
+/// The types of the operands, the accumulators and the result of a GEMM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CublasLtTypes {
-    /// bf16, summed in f32.
+    /// bf16, accumulated in f32.
     Bf16,
-    /// f16, summed in f32.
+    /// f16, accumulated in f32.
     F16,
-    /// f32, summed in f32 without tensor cores.
+    /// f32, accumulated in f32 without tensor cores.
     F32,
-    /// f32, of which the tensor cores use only the tf32 bits, summed in f32.
+    /// f32, of which the tensor cores use only the tf32 bits, accumulated in f32.
     Tf32,
-    /// Operands of e4m3 without scales, summed in f32, with a bf16 result.
+    /// e4m3 operands without scales, accumulated in f32, with a bf16 result.
     E4m3 {
-        /// Whether sums may stay in the tensor cores, with fewer bits than f32 (`CUBLASLT_MATMUL_DESC_FAST_ACCUM`).
+        /// Whether partial sums may stay in the tensor cores, with less precision than f32 (`CUBLASLT_MATMUL_DESC_FAST_ACCUM`).
         fast_accumulation: bool,
     },
-    /// Operands of i8, with sums and result of i32.
+    /// i8 operands, accumulated in i32, with an i32 result.
     I8,
 }
 
 impl CublasLtTypes {
-    /// Returns the types of operands and result, with their sizes in bytes.
+    /// Returns the types of the operands and of the result, with their sizes in bytes.
     const fn elements(self) -> [(sys::cudaDataType_t, usize); 2] {
         use sys::cudaDataType_t::{
             CUDA_R_8F_E4M3, CUDA_R_8I, CUDA_R_16BF, CUDA_R_16F, CUDA_R_32F, CUDA_R_32I,
@@ -92,7 +92,7 @@ impl CublasLtTypes {
         }
     }
 
-    /// Returns how sums are computed, and the type of α and β.
+    /// Returns the compute type, and the type of α and β.
     const fn sums(self) -> (sys::cublasComputeType_t, sys::cudaDataType_t) {
         use sys::{
             cublasComputeType_t::{CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_32I},
@@ -114,7 +114,7 @@ impl CublasLtTypes {
     }
 }
 
-/// An object of the library.
+/// A cuBLASLt object that is destroyed on drop.
 struct Owned<T: Copy> {
     object: T,
     destroy: unsafe fn(T) -> Result<(), result::CublasError>,
@@ -122,7 +122,7 @@ struct Owned<T: Copy> {
 
 impl<T: Copy> Drop for Owned<T> {
     fn drop(&mut self) {
-        // SAFETY: only this value owns the object. A failure leaves it to the end of the process.
+        // SAFETY: only this value owns the object. If the call fails, the object is leaked.
         let _ = unsafe { (self.destroy)(self.object) };
     }
 }
@@ -163,7 +163,7 @@ impl CublasLtProduct {
         let handle = Owned { object: result::create_handle()?, destroy: result::destroy_handle };
         let description = result::create_matmul_desc(sums, scale)?;
         let description = Owned { object: description, destroy: result::destroy_matmul_desc };
-        // cuBLAS is column-major: it computes Dᵀ = Bᵀ·Aᵀ, where a row-major matrix is its own transpose.
+        // cuBLAS is column-major and reads a row-major matrix as its transpose, so it computes Dᵀ = Bᵀ·Aᵀ.
         let transposed = |order: Order| u32::from(order == Order::Transposed);
         for (attribute, value) in [
             (Attribute::CUBLASLT_MATMUL_DESC_TRANSA, transposed(b)),
@@ -193,7 +193,7 @@ impl CublasLtProduct {
             Owned { object: result::create_matmul_pref()?, destroy: result::destroy_matmul_pref };
         let mut found = [MaybeUninit::<sys::cublasLtMatmulHeuristicResult_t>::zeroed(); ALGORITHMS];
         let mut count = 0;
-        // SAFETY: all handles are live, and `found` has room for as many results as requested.
+        // SAFETY: all handles are live, and `found` has space for the requested number of results.
         let status = unsafe {
             result::set_matmul_pref_attribute(
                 preference.object,
@@ -251,8 +251,8 @@ impl CublasLtProduct {
         Ok(unsafe { sys::cublasLtGetVersion() })
     }
 
-    /// Queues the GEMM with the algorithm of index `algorithm`; 0 is the one that the heuristic prefers. The buffers contain the bits of
-    /// the planned types.
+    /// Queues the GEMM with the algorithm at index `algorithm`; index 0 is the heuristic's first choice. The contents of the buffers are
+    /// interpreted as elements of the planned types.
     ///
     /// # Errors
     /// Returns an error if the size of a buffer differs from the planned size, if `algorithm` is out of range, or if cuBLASLt fails.
@@ -269,7 +269,7 @@ impl CublasLtProduct {
             ("B", [k, n], b.num_bytes() / factor),
             ("D", [m, n], d.num_bytes() / result),
         ] {
-            // No buffer has as many elements as a product that overflows.
+            // If the product overflows, it becomes a size that no buffer has.
             let expected = expected[0].saturating_mul(expected[1]);
             if expected != found {
                 return Err(CublasLtError::Length { matrix, expected, found });
@@ -284,8 +284,8 @@ impl CublasLtProduct {
         let (b, _b) = b.device_ptr(&self.stream);
         let (d, _d) = d.device_ptr_mut(&self.stream);
         let (workspace, _workspace) = self.workspace.device_ptr_mut(&self.stream);
-        // SAFETY: the buffers have the sizes of the layouts, as checked above, and their guards order the work on them; everything else is
-        // owned by `self`.
+        // SAFETY: the buffers have the sizes of the layouts, as checked above, and their guards order accesses to them; `self` owns
+        // everything else.
         unsafe {
             result::matmul(
                 self.handle.object,

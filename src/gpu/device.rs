@@ -183,13 +183,14 @@ impl Gpu {
         Ok(self.context.synchronize().map_err(CallFailed::at("cuCtxSynchronize"))?)
     }
 
-    /// Returns the address of `N` bytes of device memory that live as long as this device and its clones, and are zero at first.
+    /// Returns the address of `N` bytes of device memory that are initially zero and stay allocated as long as this device or a clone of it
+    /// exists.
     pub(crate) fn zeros<const N: usize>(&self) -> Result<u64, GpuError> {
         let stream = self.stream();
         if self.zeros.get().is_none() {
             let zeros = stream.alloc_zeros::<u8>(N).map_err(CallFailed::at("alloc_zeros"))?;
             stream.synchronize().map_err(CallFailed::at("cuStreamSynchronize"))?;
-            // Another thread may have been first; its memory is as good.
+            // If another thread was first, its memory is used instead.
             let _ = self.zeros.set(zeros);
         }
         Ok(self.zeros.get().map_or(0, |zeros| zeros.device_ptr(&stream).0))

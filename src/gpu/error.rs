@@ -53,19 +53,19 @@ pub enum GpuError {
         /// The number of devices.
         count: usize,
     },
-    /// The module has no `.visible .entry` of this name.
+    /// The module has no `.visible .entry` with this name.
     #[error("the module has no kernel named `{name}`")]
     NoSuchFunction {
         /// The requested name.
         name: String,
     },
-    /// The module has no `.visible .global` or `.const` of this name.
+    /// The module has no `.visible .global` or `.const` variable with this name.
     #[error("the module has no global named `{name}`")]
     NoSuchGlobal {
         /// The requested name.
         name: String,
     },
-    /// The driver could not load a kernel of this library.
+    /// The driver could not load one of this crate's own kernels.
     #[error(transparent)]
     Load(Box<LoadError>),
     /// A driver call failed.

@@ -23,12 +23,12 @@ pub fn filled(stream: &Arc<CudaStream>, bytes: usize, byte: u8) -> Result<CudaSl
     Ok(slice)
 }
 
-/// Allocates `bytes` bytes with unspecified contents, which are not read on the host.
+/// Allocates `bytes` bytes with unspecified contents, for memory that the host does not read.
 ///
 /// # Errors
 /// Returns the driver's error, for example if memory is insufficient.
 pub(crate) fn allocated(stream: &Arc<CudaStream>, bytes: usize) -> Result<CudaSlice<u8>, GpuError> {
-    // SAFETY: kernels, which alone read the memory, may read any bytes.
+    // SAFETY: only kernels read the memory, and they may read any bytes.
     let slice = unsafe { stream.alloc::<u8>(bytes) };
     Ok(slice.map_err(CallFailed::at("cuMemAllocAsync"))?)
 }

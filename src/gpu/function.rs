@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct FunctionAttributes {
     /// Registers per thread.
     pub registers: u32,
-    /// Local memory per thread: spills, and dynamically indexed arrays.
+    /// Local memory per thread, for spills and dynamically indexed arrays.
     pub local_bytes: u32,
     /// Static shared memory per block.
     pub shared_bytes: u32,
@@ -38,7 +38,7 @@ pub struct Parameter {
     pub size: usize,
 }
 
-/// The limits that launches have raised on the function so far; they only grow.
+/// The limits of the function that launches have raised so far; they are never lowered.
 #[derive(Debug)]
 struct Raised {
     dynamic_shared_bytes: u32,
@@ -131,7 +131,7 @@ impl Function {
         self.module.gpu.bind()?;
         self.allow_dynamic_shared(dynamic_shared_bytes)?;
         let mut blocks = 0;
-        // SAFETY: the context is current, the function is live, `blocks` is valid for the call.
+        // SAFETY: the context is current, the function is live, and `blocks` is valid for the call.
         unsafe {
             self.module.gpu.driver().api.cuOccupancyMaxActiveBlocksPerMultiprocessor(
                 &mut blocks,
@@ -155,12 +155,12 @@ impl Function {
         let mut attributes = config.attributes();
         let raw = config.raw(std::ptr::null_mut(), &mut attributes);
         let mut clusters = 0;
-        // SAFETY: the context is current, the function is live, the attribute list outlives the call.
+        // SAFETY: the context is current, the function is live, and the attribute list outlives the call.
         unsafe { self.module.gpu.driver().api.cuOccupancyMaxActiveClusters(&mut clusters, self.raw, &raw) }?;
         Ok(clusters.unsigned_abs())
     }
 
-    /// Raises the kernel's limit of dynamic shared memory, which initially excludes the opt-in range.
+    /// Raises the kernel's limit on dynamic shared memory, which initially excludes the opt-in range.
     pub(crate) fn allow_dynamic_shared(&self, bytes: u32) -> Result<(), CallFailed> {
         let mut raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
         if bytes > raised.dynamic_shared_bytes {
@@ -170,7 +170,8 @@ impl Function {
         Ok(())
     }
 
-    /// Allows clusters of more than 8 blocks, the maximum that every device of compute capability 9.0 supports.
+    /// Allows clusters of more than 8 blocks. Every device that supports clusters supports 8 blocks per cluster; larger clusters require
+    /// this opt-in.
     pub(crate) fn allow_large_clusters(&self, config: &LaunchConfig) -> Result<(), CallFailed> {
         let mut raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
         if config.blocks_per_cluster() > 8 && !raised.large_clusters {

@@ -40,8 +40,7 @@ impl fmt::Display for Severity {
 /// A message from ptxas, either the driver's built-in compiler or the command-line tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JitMessage {
-    /// The 1-based line of the PTX text, if the message has one: exact for errors, and near the instruction for advisory notes ("around
-    /// line 7").
+    /// The 1-based line of the PTX text, if the message has one: exact for errors, approximate for advisory notes ("around line 7").
     pub line: Option<u32>,
     /// The severity.
     pub severity: Severity,

@@ -18,7 +18,8 @@ pub struct LaunchConfig {
     pub grid: [u32; 3],
     /// Threads per block.
     pub block: [u32; 3],
-    /// Blocks per cluster. `None` uses the kernel's `.reqnctapercluster`, or no clusters.
+    /// Blocks per cluster. If `None`, the shape of the kernel's `.reqnctapercluster` is used; a kernel without one is launched without
+    /// clusters.
     pub cluster: Option<[u32; 3]>,
     /// Dynamic shared memory per block in bytes, in addition to the memory that the kernel declares. If a block has more than 48 KiB, the
     /// launch opts in automatically.
@@ -31,7 +32,7 @@ pub struct LaunchConfig {
 }
 
 impl LaunchConfig {
-    /// Returns a plain launch: the kernel's own cluster shape, if any, and no dynamic shared memory.
+    /// Returns a plain launch configuration, with the kernel's own cluster shape, if any, and without dynamic shared memory.
     pub const fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
         Self { grid, block, cluster: None, dynamic_shared_bytes: 0, cooperative: false, programmatic: false }
     }
@@ -196,13 +197,13 @@ impl PreparedLaunch<'_> {
         let mut attributes = self.config.attributes();
         let raw = self.config.raw(self.args.stream().cu_stream().cast(), &mut attributes);
         let (function, pointers) = (self.function.raw, self.pointers.as_mut_ptr());
-        // SAFETY: the context is current; function and stream are live and of that context; attributes, pointers and the
-        // arguments they point to outlive the call, which copies them. The caller guarantees the rest.
+        // SAFETY: the context is current; function and stream are live and belong to that context; the attributes, the pointers and the
+        // arguments to which they point outlive the call, which copies them. The caller guarantees the rest.
         unsafe { gpu.driver().api.cuLaunchKernelEx(&raw, function, pointers, ptr::null_mut()) }?;
         Ok(())
     }
 
-    /// Calls [`launch`](Self::launch) for typed kernels, whose arguments the compiler has checked against the declaration.
+    /// Calls [`launch`](Self::launch) for typed kernels, whose arguments rustc has checked against the declaration.
     pub(crate) fn launch_matched(&mut self) -> Result<(), LaunchError> {
         // SAFETY: as for `Function::launch_matched`; the buffers stay borrowed, and all launches are on the same stream.
         unsafe { self.launch() }
@@ -212,9 +213,9 @@ impl PreparedLaunch<'_> {
 impl Function {
     /// Queues the kernel on the arguments' stream and returns immediately.
     ///
-    /// The shape is checked first ([`LaunchConfig::check`]), then the number and sizes of the arguments if the driver reports
-    /// them ([`Function::parameters`]). Dynamic shared memory beyond 48 KiB and clusters of more than 8 blocks are opted into
-    /// automatically.
+    /// The shape is checked first ([`LaunchConfig::check`]), then the number and sizes of the arguments if the driver reports them
+    /// ([`Function::parameters`]). The launch automatically opts in to dynamic shared memory beyond 48 KiB and to clusters of more than 8
+    /// blocks.
     ///
     /// # Errors
     /// Returns [`LaunchError`]. A fault of the kernel is reported by a later call, for example
@@ -251,12 +252,12 @@ impl Function {
         Ok(PreparedLaunch { function: self, config: *config, args, pointers })
     }
 
-    /// Calls [`Function::launch`] for typed kernels, whose arguments the compiler has checked against the declaration.
+    /// Calls [`Function::launch`] for typed kernels, whose arguments rustc has checked against the declaration.
     ///
-    /// The builder of the kernel is responsible for keeping its accesses within the buffers.
+    /// The kernel's builder is responsible for keeping the kernel's accesses within the buffers.
     pub(crate) fn launch_matched(&self, config: &LaunchConfig, args: Args<'_>) -> Result<(), LaunchError> {
-        // SAFETY: number, types and mutability of the arguments are those that the kernel declares, and every buffer came
-        // in through `Args::read` or `Args::write`, which order its uses and its release.
+        // SAFETY: the number, types and mutability of the arguments are those that the kernel declares, and every buffer was passed through
+        // `Args::read` or `Args::write`, which order its uses and its release.
         unsafe { self.launch(config, args) }
     }
 

@@ -1,4 +1,4 @@
-//! Loads PTX text with the driver's compiler and keeps its log.
+//! Loads PTX text with the driver's compiler and keeps the compiler's log.
 
 use super::code::CudaCode;
 use super::device::Gpu;
@@ -17,7 +17,7 @@ const LOG_BYTES: usize = 256 << 10;
 /// Compilation options. No option changes the PTX text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// Whether `.loc` lines are kept in the machine code, for Nsight Compute and compute-sanitizer.
+    /// Whether the line information of `.loc` directives is kept in the machine code, for Nsight Compute and compute-sanitizer.
     #[doc(alias = "CU_JIT_GENERATE_LINE_INFO")]
     pub line_info: bool,
     /// Maximum number of registers per thread.
@@ -26,8 +26,8 @@ pub struct LoadOptions {
     /// The optimization level, 0 to 4; the driver's default is 4.
     #[doc(alias = "CU_JIT_OPTIMIZATION_LEVEL")]
     pub optimization: Option<u32>,
-    /// Whether modules are loaded although the compiler serialized `wgmma` instructions, inserted waits for them, or ignored `setmaxnreg`
-    /// ([`LoadError::Advisories`]), as it does without optimization.
+    /// Whether modules are loaded even if the compiler serialized `wgmma` instructions, inserted waits for them, or ignored `setmaxnreg`
+    /// ([`LoadError::Advisories`]), as it does when optimization is off.
     pub allow_advisories: bool,
 }
 
@@ -52,8 +52,8 @@ unsafe impl Sync for Loaded {}
 impl Drop for Loaded {
     fn drop(&mut self) {
         self.gpu.within(|| {
-            // SAFETY: the handle is live, and nothing uses it after this. The call fails if a kernel's fault destroyed the context;
-            // nothing remains to be done then.
+            // SAFETY: the handle is live, and nothing uses it after this. The call fails if a kernel's fault destroyed the context; in that
+            // case, nothing remains to be unloaded.
             let _ = unsafe { self.gpu.driver().api.cuModuleUnload(self.raw) };
         });
     }
@@ -100,8 +100,8 @@ impl Module {
         list.push(option::WALL_TIME, ptr::null_mut());
 
         let mut raw: Handle = ptr::null_mut();
-        // SAFETY: the context is current, the text ends in a NUL, both lists have the length given, the log buffers
-        // have the sizes given and outlive the call.
+        // SAFETY: the context is current, the text ends in a NUL, both lists have the given length, and the log buffers have the given
+        // sizes and outlive the call.
         let loaded = unsafe {
             gpu.driver().api.cuModuleLoadDataEx(
                 &mut raw,
@@ -115,7 +115,7 @@ impl Module {
             let log = until_nul(&error_log);
             return Err(LoadError::Rejected { code, messages: JitMessage::parse_all(&log), log });
         }
-        // Results are returned in the slots of the values: here, an f32, regardless of the width of a pointer.
+        // The driver returns results in the slots of the option values: here, the bits of an f32, regardless of the pointer width.
         let wall = list.values.last().map_or(0, |slot| slot.addr() as u32);
         let info = JitInfo { wall_ms: f32::from_bits(wall), ..JitInfo::parse(&until_nul(&info_log)) };
         let module = Self { inner: Arc::new(Loaded { gpu: gpu.clone(), raw, info }) };
@@ -204,7 +204,7 @@ impl OptionList {
         self.values.push(value);
     }
 
-    /// Adds an option whose number is passed in the pointer itself.
+    /// Adds an option whose value is a number that is passed as the pointer itself.
     fn push_number(&mut self, key: c_int, value: usize) {
         self.push(key, ptr::without_provenance_mut(value));
     }

@@ -124,7 +124,7 @@ impl Driver {
     /// Returns [`Unavailable`] with the reason.
     ///
     /// # Safety
-    /// Loading runs the library's initializers, and symbols with the driver's names must have the driver's types.
+    /// Loading runs the library's initializers, which must be sound, and symbols with the driver's names must have the driver's types.
     pub unsafe fn open<S: AsRef<str>>(names: &[S]) -> Result<Self, Unavailable> {
         for name in names.iter().map(AsRef::as_ref) {
             // SAFETY: the caller guarantees that the library's initializers are sound.
@@ -140,7 +140,7 @@ impl Driver {
     /// As for [`Driver::open`].
     unsafe fn start(name: &str, handle: Library) -> Result<Self, Unavailable> {
         let broken = |symbol| Unavailable::BrokenDriver { library: name.to_owned(), symbol };
-        // The version is checked first: in an old driver, a missing symbol is not a defect.
+        // The version is checked first: in an old driver, missing symbols are expected.
         // SAFETY: the type is that of `cuDriverGetVersion`, which may be called before `cuInit`.
         let version = unsafe {
             let get = handle
@@ -199,8 +199,8 @@ pub fn probe() -> Result<&'static Driver, Unavailable> {
     Ok(DRIVER.get_or_init(|| driver))
 }
 
-/// Returns the file names under which cudarc 0.19.10 searches for the driver, in its order. (Its own list is public only if it is
-/// built to load libraries dynamically, which another crate in the build may change.)
+/// Returns the file names under which cudarc 0.19.10 searches for the driver, in its order. (cudarc's own list is public only if cudarc is
+/// built to load libraries dynamically, and another crate in the build may change that.)
 fn candidates() -> Vec<String> {
     let CudaVersion { major, minor } = CudaVersion::from_raw(cudarc::driver::sys::CUDA_VERSION);
     let bits = usize::BITS;
@@ -229,7 +229,7 @@ fn candidates() -> Vec<String> {
     names
 }
 
-/// Returns `libcuda.so … libnvcuda.so.1 (34 names)`.
+/// Returns an abbreviated list, such as `libcuda.so … libnvcuda.so.1 (34 names)`.
 fn summary<S: AsRef<str>>(names: &[S]) -> String {
     match names {
         [] => "no names".to_owned(),

@@ -1,8 +1,8 @@
 //! All driver symbols that this module calls, or that cudarc calls on its behalf.
 //!
-//! The module calls the driver through function pointers looked up here, never through `cudarc::driver::sys`: those bindings
-//! load symbols lazily and panic if one is missing, and their types depend on the CUDA version that some crate in the build
-//! graph selects. Handles are opaque pointers in both.
+//! The module calls the driver through function pointers looked up here, never through `cudarc::driver::sys`: those bindings load symbols
+//! lazily and panic if one is missing, and their types depend on the CUDA version that some crate in the build graph selects. In both,
+//! handles are opaque pointers.
 
 use super::code::CudaCode;
 use super::error::CallFailed;
@@ -52,7 +52,7 @@ macro_rules! driver_api {
             }
 
             $(
-                /// Calls the driver function of this name.
+                /// Calls the driver function with this name.
                 ///
                 /// # Safety
                 /// The arguments must be valid for this function of the CUDA driver API.
@@ -142,8 +142,8 @@ driver_api! {
     );
 }
 
-/// The symbols that cudarc looks up for the calls behind [`Gpu`](super::Gpu), [`Args`](super::Args) and
-/// [`time`](super::time), and for the stream, event and copy calls of users (`cudarc::driver::safe` 0.19.10).
+/// The symbols that cudarc looks up for the calls behind [`Gpu`](super::Gpu), [`Args`](super::Args) and [`time`](super::time), and for the
+/// stream, event and copy calls that users make (`cudarc::driver::safe` 0.19.10).
 #[rustfmt::skip]
 pub(crate) const CUDARC_SYMBOLS: &[&str] = &[
     "cuInit", "cuGetErrorName", "cuGetErrorString",
@@ -160,8 +160,8 @@ pub(crate) const CUDARC_SYMBOLS: &[&str] = &[
 
 #[allow(non_snake_case, reason = "the driver's own names")]
 impl Symbols {
-    /// Returns the offset and size in bytes of a kernel parameter, or `Some(None)` past the last one. `None` if the driver
-    /// predates CUDA 12.4 and lacks the call.
+    /// Returns the offset and size in bytes of a kernel parameter, or `Some(None)` past the last one. Returns `None` if the driver predates
+    /// CUDA 12.4 and lacks the call.
     ///
     /// # Safety
     /// `function` must be a live `CUfunction`.
@@ -180,7 +180,7 @@ impl Symbols {
     /// Returns the milliseconds between two recorded events.
     ///
     /// # Safety
-    /// Both must be live `CUevent`s created with timing enabled.
+    /// `start` and `end` must be live `CUevent`s that were created with timing enabled.
     pub(crate) unsafe fn cuEventElapsedTime(&self, start: Handle, end: Handle) -> Result<f32, CallFailed> {
         let mut ms = 0.0;
         // SAFETY: the handles are live and `ms` is valid for the call.

@@ -1,7 +1,7 @@
 //! Checked tensor maps for `cp.async.bulk.tensor` (TMA, compute capability 9.0 and later).
 //!
-//! The driver reports every violated rule as `CUDA_ERROR_INVALID_VALUE`; this module has a separate message for each rule. Rules: CUDA
-//! Driver API, *Tensor Map Object Management*, `cuTensorMapEncodeTiled`.
+//! The driver reports every violation as `CUDA_ERROR_INVALID_VALUE`; this module has a separate message for each rule. The rules are listed
+//! in the CUDA Driver API, *Tensor Map Object Management*, `cuTensorMapEncodeTiled`.
 
 use super::device::Gpu;
 use super::error::CallFailed;
@@ -128,8 +128,8 @@ pub struct TiledTensor {
     pub out_of_bounds: OutOfBounds,
 }
 
-/// A tensor of images in global memory, and the pixels that one copy in im2col mode moves (PTX ISA, "Im2col mode"). From the innermost, the
-/// dimensions are the channels, one to three spatial dimensions, and the images.
+/// A tensor of images in global memory, and the pixels that one copy in im2col mode moves (PTX ISA, "Im2col mode"). The dimensions,
+/// innermost first, are the channels, one to three spatial dimensions, and the images.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Im2colTensor {
     /// The tensor. Its `box_dims` are the number of channels that one copy moves per pixel, followed by ones.
@@ -316,7 +316,7 @@ impl Im2colTensor {
             let found = self.tensor.box_dims[dim].into();
             return Err(TensorMapError::Range { what: "box extent", dim, found, least: 1, most: 1 });
         }
-        // All corners share 32 bits of the map.
+        // The offsets of both corners share 32 bits of the map.
         let (spatial, limit) = (rank - 2, [1 << 15, 1 << 7, 1 << 4][rank - 3]);
         for (what, corner) in [("lower corner", &self.lower_corner), ("upper corner", &self.upper_corner)] {
             if corner.len() != spatial {
@@ -371,8 +371,8 @@ impl TensorMap {
         tensor.check()?;
         gpu.bind()?;
         let mut map = Self([0; 128]);
-        // SAFETY: the lists have the lengths that the rank requires, `map` has the size and more than the alignment of a
-        // `CUtensorMap`, and the address is only encoded, not read.
+        // SAFETY: the lists have the lengths that the rank requires, `map` has the size and at least the alignment of a `CUtensorMap`, and
+        // the address is only encoded, not read.
         unsafe {
             gpu.driver().api.cuTensorMapEncodeTiled(
                 (&raw mut map).cast(),
@@ -436,14 +436,14 @@ impl TensorMap {
         &self.0
     }
 
-    /// Returns the argument of typed launches that passes this map for a tensor map parameter. For the argument
-    /// that [`TensorBox::of`](crate::run::TensorBox::of) returns, the launch checks the tensor; for this one, it does not.
+    /// Returns an argument for typed launches, which passes this map for a tensor map parameter. A launch checks the tensor of an argument
+    /// that [`TensorBox::of`](crate::run::TensorBox::of) returns, but not that of this argument.
     ///
     /// # Safety
     ///
-    /// In every launch with the argument, the map must be valid for the device, of elements of the parameter's type, with the dimensions
-    /// and the mode that the kernel uses. Until the kernel has completed, the tensor must be in live memory that nothing else writes, and,
-    /// if the kernel writes it, that nothing else accesses.
+    /// In every launch with the argument, the map must be valid for the device, and it must have elements of the parameter's type, and the
+    /// dimensions and the mode that the kernel uses. Until the kernel has completed, the tensor must be in live memory that nothing else
+    /// writes and, if the kernel writes the tensor, nothing else reads.
     pub const unsafe fn assume_valid(self) -> UncheckedMap {
         UncheckedMap(self)
     }

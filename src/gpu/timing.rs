@@ -81,10 +81,11 @@ fn record(event: &CudaEvent, stream: &CudaStream) -> Result<(), GpuError> {
     Ok(event.record(stream).map_err(CallFailed::at("cuEventRecord"))?)
 }
 
-/// cudarc's `elapsed_ms` panics with drivers before 12.8 if it was built for CUDA 13; this uses the symbol that exists.
+/// Returns the time between two events in microseconds. (If cudarc is built for CUDA 13, its `elapsed_ms` panics with drivers older than
+/// CUDA 12.8; this function uses whichever symbol exists.)
 fn elapsed_micros(start: &CudaEvent, end: &CudaEvent) -> Result<f64, GpuError> {
     let api = &probe()?.api;
-    // SAFETY: both events are live and were created with timing.
+    // SAFETY: both events are live and were created with timing enabled.
     let ms = unsafe { api.cuEventElapsedTime(start.cu_event().cast(), end.cu_event().cast()) }?;
     Ok(f64::from(ms) * 1e3)
 }

@@ -76,18 +76,18 @@ const SIZES: &str = "kv_heads, group, queries, keys";
 pub struct AttentionExtras {
     /// The soft cap c, from 0.001 to 10,000: replaces each score with c·tanh(score / c), with an error of about 10⁻⁶·c.
     pub soft_cap: Option<f32>,
-    /// ALiBi: subtracts from each score the product of the head's slope and the distance between the positions of query and key. The mask
-    /// defines the positions; with [`AttentionMask::Full`], the first query has the position of the first key. Distances of 2²⁴ or more are
-    /// rounded.
+    /// ALiBi: subtracts from each score the product of the head's slope and the distance between the positions of the query and the key.
+    /// The mask defines the positions; with [`AttentionMask::Full`], the first query has the position of the first key. Distances of 2²⁴ or
+    /// more are rounded.
     #[doc(alias = "ALiBi")]
     pub slopes: bool,
     /// Attention sinks: adds exp(sink) to the sum of the exponentials of each row, as a key with this score and values of 0 would.
     #[doc(alias = "attention sink")]
     pub sinks: bool,
     /// Dropout of the weights, after they are divided by their sum: replaces each weight by 0 with probability p, and multiplies the others
-    /// by 1 / (1 − p). The random word of a weight is the word of element (query, key) of [`Builder::random`](crate::ptx::Builder::random)
-    /// with the seed, and with the offset plus the number of the query head among those of all batches. The random words are the same in
-    /// [`AttentionBackward`] and do not depend on the tile.
+    /// by 1 / (1 − p). The random word of a weight is that of element (query, key) in [`Builder::random`](crate::ptx::Builder::random) for
+    /// the seed and for the sum of the offset and the index of the query head, which counts the heads of all batches. The random words are
+    /// the same in [`AttentionBackward`] and do not depend on the tile.
     pub dropout: bool,
 }
 
@@ -101,7 +101,7 @@ pub struct AttentionTile {
 }
 
 impl AttentionTile {
-    /// Returns all tiles that the kernels support for a target and head sizes: `head_size` of Q and K, and `value_size` of V and O. The
+    /// Returns all tiles that the kernels support for a target and for the head sizes `head_size` (Q and K) and `value_size` (V and O). The
     /// first tile is the fastest for long sequences among the tiles whose kernels, including those for packed sequences, do not exceed the
     /// available registers.
     pub fn all(target: Target, head_size: u32, value_size: u32) -> impl Iterator<Item = Self> {
@@ -116,13 +116,13 @@ fn uses_wgmma(target: Target) -> bool {
     target == Target::SM_90A
 }
 
-/// An attention kernel, which computes O = softmax(`scale` · Q·Kᵀ)·V for each head, and the logarithm of the sum of exponentials of each
-/// row of `scale` · Q·Kᵀ, for elements of `T` (bf16 or f16). The target is sm_90a or, with `mma.sync`, sm_80 or later.
+/// An attention kernel for elements of `T` (bf16 or f16), which computes, for each head, O = softmax(`scale` · Q·Kᵀ)·V and the logarithm of
+/// the sum of exponentials in each row of `scale` · Q·Kᵀ. The target is sm_90a or, with `mma.sync`, sm_80 or later.
 ///
 /// Scores, exponentials and sums are f32. Exponentials are relative to a running maximum, which is updated only if an exponential would
 /// exceed 2⁸; they are rounded to `T` before they are multiplied by V. Elements of O are rounded to `T`. There may be up to 2³⁰ queries and
-/// keys; `scale` must be positive. A query without keys has O = 0 and, without a [sink](AttentionExtras::sinks), the logarithm −∞. A NaN or
-/// ∞ in V can make elements of O NaN even if its weight is 0.
+/// keys; `scale` must be positive. For a query without keys, O is 0 and, without a [sink](AttentionExtras::sinks), the logarithm is −∞. A
+/// NaN or ∞ in V can make elements of O NaN even if its weight is 0.
 ///
 /// With a head size of 256 and a mask, a few registers are spilled once per tile.
 #[doc(alias = "flash_attention")]
@@ -133,14 +133,14 @@ pub struct Attention {
     pub target: Target,
     /// The head size of Q and K: 32, 64, 96, 128, 192 or 256.
     pub head_size: u32,
-    /// The head size of V and O: 128 if that of Q and K is 192, otherwise that of Q and K.
+    /// The head size of V and O: 128 if the head size of Q and K is 192; otherwise, the same size.
     pub value_size: u32,
     /// The keys that a query attends to.
     pub mask: AttentionMask,
     /// The numbers of queries and keys that a block processes at a time.
     pub tile: AttentionTile,
-    /// On sm_90a, the order of the tiles of queries (columns) of all heads (rows). With a causal mask, columns are counted from the last
-    /// tile.
+    /// On sm_90a, the order in which the tiles of queries are processed. Rows of the schedule are heads, and columns are the tiles of a
+    /// head. With a causal mask, columns are counted from the last tile.
     pub schedule: Schedule,
 }
 
@@ -277,7 +277,7 @@ impl Attention {
         )
     }
 
-    /// Returns the name of the kernel without additions.
+    /// Returns the name of the kernel without the suffixes of extras.
     fn name<T: TensorElement>(&self) -> String {
         let Self { head_size, value_size, mask, .. } = *self;
         let values = if value_size == head_size { String::new() } else { format!("_{value_size}") };
@@ -335,7 +335,8 @@ macro_rules! by_warps {
     ($($constant:literal),*) => { forward_by_warps::<T, $($constant),*> };
 }
 
-/// Defines the supported head sizes, queries and keys of a step, and a function that emits their kernels with the following constants.
+/// Defines the supported head sizes and tiles (queries, and keys per step), and a function that emits their kernels with the constants that
+/// follow.
 macro_rules! tiles {
     ($all:ident $build:ident $emit:ident: $($size:literal, $value:literal, $queries:literal, $keys:literal => $($constant:literal),*;)*) => {
         const $all: &[[u32; 4]] = &[$([$size, $value, $queries, $keys]),*];
@@ -353,8 +354,8 @@ macro_rules! tiles {
     };
 }
 
-// Subtiles of columns of K and of V, of queries and of keys, warpgroups, stages of keys and of queries, and subtiles of columns that are
-// stored at a time.
+// D, E: columns of subtiles of K and of V. M, N: subtiles of queries and of keys. C: warpgroups. These are followed by the stages of keys
+// and of queries, and the columns of subtiles that are stored at a time.
 tiles! { HOPPER_TILES hopper by_warpgroups:
     //  d,  e,   m, keys =>  D,  E,  M,  N, C, stages, of queries, stored
      32,  32, 192, 128 =>  2,  2, 12,  8, 3, 4, 2, 2;
@@ -372,7 +373,8 @@ tiles! { HOPPER_TILES hopper by_warpgroups:
     256, 256, 128,  48 => 16, 16,  8,  3, 2, 2, 1, 4;
 }
 
-// Subtiles of columns of K and of V, of queries, of queries of a warp, and of keys, and stages. All fit into the shared memory of sm_86.
+// D, E: columns of subtiles of K and of V. M, H: subtiles of queries of a block and of a warp. N: subtiles of keys. All tiles fit in the
+// shared memory of sm_86.
 tiles! { WARP_TILES warps by_warps:
     //  d,  e,   m, keys =>  D,  E, M, H, N, stages
      32,  32, 128,  64 =>  2,  2, 8, 2, 4, 2;
@@ -386,7 +388,7 @@ tiles! { WARP_TILES warps by_warps:
     256, 256,  64,  32 => 16, 16, 4, 1, 2, 2;
 }
 
-/// Rejects an unsupported tile; there are kernels for `all`.
+/// Rejects an unsupported tile; `all` contains the supported ones.
 fn refuse(k: Builder<'_>, all: &[[u32; 4]], [head_size, value_size]: [u32; 2], tile: AttentionTile) {
     let what = |[d, e, queries, keys]: [u32; 4]| {
         format!("{queries} queries and {keys} keys for rows of {d} and {e}")

@@ -29,7 +29,7 @@ pub fn copy_elements<T: TensorElement>(target: Target) -> Result<Kernel<CopyArgs
         k.grid([n.tiles(tile)]);
         let (block, thread) = (k.ctaid_x(), k.tid_x());
 
-        // Whole vectors; the first threads copy the remainder.
+        // The number of elements in whole vectors; the first threads copy the remainder.
         let whole = n & !(vector - 1);
         let (x_tile, y_tile) = (
             k.tensor(x, [whole], [1.into()]).local_tile((tile,), (block,)),

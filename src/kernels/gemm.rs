@@ -105,16 +105,16 @@ pub struct Gemm {
     /// The order in which tiles are computed.
     pub schedule: Schedule,
     /// The number of blocks of a cluster that compute a tile together, each of which computes a part of the sum over k: one of
-    /// [`GemmTile::parts`]. With several parts, a result that consists of few tiles occupies more multiprocessors. Without `wgmma`, it must
-    /// be 1.
+    /// [`GemmTile::parts`]. With several parts, a result that consists of few tiles occupies more multiprocessors. Without `wgmma`, `parts`
+    /// must be 1.
     pub parts: u32,
     /// Whether `ldd` may have any value. With `wgmma`, D is then stored by threads rather than by tensor copies, which takes longer but, if
     /// warpgroups take turns on tiles, overlaps with the `wgmma`s of the next tile. Without `wgmma`, this field also determines whether
     /// rows of D may have any length; if not, their length must be a multiple of 16 bytes.
     pub any_ldd: bool,
     /// Whether rows (or columns, in column order) of A and B may have any length and stride; otherwise both must be multiples of 16 bytes.
-    /// If so, elements are copied one at a time, which takes longer. With `wgmma`, this field must be `false`: strides must be multiples of
-    /// 16 bytes, and lengths may have any value.
+    /// If this field is `true`, elements are copied one at a time, which takes longer. With `wgmma`, this field must be `false`: strides
+    /// must be multiples of 16 bytes, and lengths may have any value.
     pub any_size: bool,
     /// The function f, if any.
     pub activation: Option<Activation>,

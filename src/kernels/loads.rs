@@ -2,7 +2,7 @@
 
 use crate::ptx::Builder;
 
-/// Prevents ptxas from moving later loads from shared memory before this point, where registers for their results are not available.
+/// Prevents ptxas from moving later loads from shared memory ahead of this point, where no registers are available for their results.
 #[track_caller]
 pub(super) fn load_no_further(k: Builder<'_>) {
     k.warp().sync();

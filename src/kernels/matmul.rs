@@ -18,9 +18,9 @@ pub type MatmulArgs<T> = (In<T>, In<T>, Out<f32>, u32, u32, u32);
 ///
 /// For bf16, the kernel is named `matmul_bf16` if the divisor is 1, and `matmul_bf16_by8` if it is 8.
 ///
-/// Each warp computes 64×64 elements of D in registers. If `divisor` is a multiple of 8 and the target has 160 KiB of shared memory per
-/// block, a block of 2×4 warps computes a 128×256 tile of D from three stages of depth 64; otherwise, a block of 2×2 warps computes a
-/// 128×128 tile from three stages of depth 32.
+/// Each warp computes 64×64 elements of D in registers. If `divisor` is a multiple of 8 and the target has at least 160 KiB of shared
+/// memory per block, a block of 2×4 warps computes a 128×256 tile of D from three stages of depth 64; otherwise, a block of 2×2 warps
+/// computes a 128×128 tile from three stages of depth 32.
 ///
 /// # Errors
 /// Returns an error if the target is older than sm_80, or if `divisor` is 0.

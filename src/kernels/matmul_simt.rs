@@ -103,14 +103,14 @@ impl MatmulSimt {
     }
 }
 
-/// The stages.
+/// The number of stages.
 const STAGES: usize = 3;
 
 /// The matrices of a product.
 struct Problem<'k> {
     k: Builder<'k>,
     simt: MatmulSimt,
-    /// A and B, by rows in memory: of their rows, or of their columns.
+    /// A and B as row-major matrices: transposed if they are column-major in memory.
     factors: [Gl<'k, f32, Read>; 2],
     d: Gl<'k, f32, Write>,
     /// m, n and k.
@@ -118,7 +118,7 @@ struct Problem<'k> {
 }
 
 impl<'k> Problem<'k> {
-    /// Describes the product of matrices that are given with their leading dimensions.
+    /// Describes the product of the given matrices; each is given with its leading dimension.
     #[track_caller]
     fn new(
         k: Builder<'k>,
@@ -205,7 +205,7 @@ impl<'k> Problem<'k> {
         let [height, width, deep] = [M, N, DEPTH].map(|subtiles| 16 * subtiles as u32);
         let thread = k.block([32 * (R * C) as u32]).thread();
         k.grid([m.tiles(height) * n.tiles(width)]);
-        // Blocks that run at the same time share rows of A and columns of B in the level-2 cache.
+        // Blocks that run at the same time share rows of A and columns of B in the L2 cache.
         let (bi, bj) = Schedule::grouped(8).emit(k.ctaid_x(), m.ceil_div(height), n.ceil_div(width));
 
         let share = Share::new([M, N], [R, C], [simt.a, simt.b]);
@@ -234,7 +234,7 @@ impl<'k> Problem<'k> {
     }
 }
 
-/// Loads a thread's elements of a tile for a step.
+/// Loads this thread's elements of a tile for a step.
 #[track_caller]
 fn own<'k>(
     tile: &Tensor<'k, Shared, f32, Read>,

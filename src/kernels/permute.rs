@@ -18,11 +18,11 @@ pub type PermuteArgs<T> = (In<T>, Out<T>, [u32; 5], [u32; 4], [u32; 4]);
 
 /// The maximum number of axes.
 const RANK: usize = 5;
-/// The threads of a block.
+/// The number of threads per block.
 const THREADS: u32 = 256;
-/// The rows and columns of a transposed tile.
+/// The number of rows and of columns of a transposed tile.
 const TILE: u32 = 64;
-/// The bytes of a group.
+/// The maximum number of bytes in a group.
 const WIDEST: u32 = 16;
 
 /// A kernel that copies x to y with its axes in another order: axis i of y is axis `order[i]` of x, as in PyTorch's `permute`. There may be
@@ -109,7 +109,7 @@ impl Permute {
         Ok(Self::rows(cols, if divides(most) { most } else { 1 }))
     }
 
-    /// Returns the kernel that copies rows of this number of columns.
+    /// Returns the kernel that copies rows of `cols` columns.
     pub(super) fn rows(cols: u32, adjacent: u32) -> Self {
         let threads = cols.div_ceil(adjacent).clamp(1, THREADS).next_power_of_two();
         Self::Rows { threads, adjacent }
@@ -274,5 +274,5 @@ impl<'k, T: TensorElement> Tensors<'k, T> {
     }
 }
 
-/// The rows that a thread copies.
+/// The number of rows that a thread copies.
 const ROWS: u32 = 4;

@@ -113,7 +113,7 @@ pub(super) fn listed<'t>(names: impl IntoIterator<Item = &'t str>) -> String {
     names.into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// Parses a number from 1.
+/// Parses a number of at least 1.
 pub(super) fn number(text: &str) -> Result<u32, String> {
     text.parse().ok().filter(|&number| number > 0).ok_or_else(|| expected("a number from 1", text))
 }

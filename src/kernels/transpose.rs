@@ -12,7 +12,7 @@ use crate::{
 /// The arguments of the kernel that [`transpose`] builds: `(x, y, m, n)`, where x is m×n and y is n×m, both row-major.
 pub type TransposeArgs<T> = (In<T>, Out<T>, u32, u32);
 
-/// Rows and columns of a block's tile.
+/// The number of rows and of columns of a block's tile.
 const TILE: u32 = 64;
 /// Bytes per sector, the unit of access of device memory.
 const SECTOR: u32 = 32;
@@ -22,8 +22,9 @@ const SECTOR: u32 = 32;
 /// `divisor` must divide both m and n of every launch, which the launch checks: with a multiple of 4, 4-byte elements are moved 16 bytes at
 /// a time; with 1, any sizes are allowed. In all other cases, elements are moved individually.
 ///
-/// A grid has at most 65,535 tiles of 64 rows or columns in y: where elements are moved 16 bytes at a time, m is at most 4,194,240, otherwise
-/// n; the launch rejects larger matrices. [`Permute`](super::Permute) has no such limit.
+/// A grid has at most 65,535 rows of blocks, one for each 64 rows of x if elements are moved 16 bytes at a time, and otherwise for each 64
+/// columns of x: m or n, respectively, is at most 4,194,240. The launch rejects larger matrices. [`Permute`](super::Permute) has no such
+/// limit.
 ///
 /// For f32, the kernel is named `transpose_f32` if the divisor is 1, and `transpose_f32_by4` if it is 4.
 ///
@@ -53,7 +54,7 @@ pub fn transpose<T: TensorElement>(
 type Input<'k, T> = Ptr<'k, T, Global, Read>;
 type Output<'k, T> = Ptr<'k, T, Global, Write>;
 
-/// Moves 16 bytes at a time: 256 threads with 16 elements each, all in flight simultaneously.
+/// Emits the kernel that moves 16 bytes at a time: 256 threads with 16 elements each, all in flight simultaneously.
 ///
 /// A thread reads four rows of the tile in shared memory and stores them next to each other. A swizzle of 16-byte chunks by a
 /// quarter of the row index gives the lanes of a warp distinct banks.
@@ -81,7 +82,7 @@ fn wide<'k, T: TensorElement>(k: Builder<'k>, x: Input<'k, T>, y: Output<'k, T>,
     copy(&to, &held);
 }
 
-/// Moves single elements: 512 threads with 8 elements each.
+/// Emits the kernel that moves single elements: 512 threads with 8 elements each.
 ///
 /// If the pitch of y is odd, the rows of a tile start and end inside sectors, and two blocks would write parts of the same
 /// sector at different times, which costs a third of the bandwidth. Each row of y is therefore cut at sector boundaries: the

@@ -85,8 +85,8 @@ pub enum AccessError {
 
 /// The cost of a warp's access to shared memory.
 ///
-/// An access is served in phases of at most 128 bytes: 32 lanes of up to 4 bytes, 16 of 8, 8 of 16. Within a phase, a bank
-/// serves one word at a time, to all lanes that access it.
+/// An access is served in phases of at most 128 bytes: 32 lanes of up to 4 bytes each, 16 lanes of 8 bytes, or 8 lanes of 16 bytes. Within
+/// a phase, a bank serves one word at a time, to all lanes that access it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BankConflicts {
     /// The number of passes of each phase: the maximum number of distinct words that one bank must serve.
@@ -207,8 +207,8 @@ fn checked<A: Into<Option<u64>>>(
 }
 
 /// Returns the byte addresses that the lanes of each warp access when every thread moves its values in vectors of `vector` elements of
-/// `element_bytes` bytes: one entry for each vector of each warp, the vectors of warp 0 first. `layout` maps (thread, value) to byte
-/// addresses.
+/// `element_bytes` bytes: one entry for each vector of each warp, starting with the vectors of warp 0. `layout` maps (thread, value) to
+/// byte addresses.
 ///
 /// # Errors
 /// Returns [`AccessError::Rank`] if the layout is not of rank 2, [`AccessError::Vector`] if `vector` is below 1 or does not divide the
@@ -235,7 +235,7 @@ pub fn warp_accesses(
     warp_accesses_of(layout.shape(), |index| layout.index(index), element_bytes, vector)
 }
 
-/// [`warp_accesses`] for any function from the (thread, value) index to bytes.
+/// Computes [`warp_accesses`] for any function that maps the (thread, value) index to a byte address.
 pub(super) fn warp_accesses_of(
     shape: &Shape,
     byte_of: impl Fn(i64) -> i64,

@@ -9,7 +9,8 @@ use super::tuple::{IntTuple, Shape};
 
 /// An integer vector: a coordinate, or a stride of a layout whose values are coordinates. Missing trailing coefficients are 0.
 ///
-/// Displayed as CuTe's scaled basis, `4@1` for four steps along dimension 1, as a tuple if several components are nonzero, or as `0`.
+/// Displayed as CuTe's scaled basis (`4@1` for four steps along dimension 1), as a tuple if several components are nonzero, or as `0` if
+/// none is.
 #[doc(alias = "ScaledBasis")]
 #[doc(alias = "ArithmeticTuple")]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

@@ -66,7 +66,7 @@ impl Layout {
             (shape.into_iter().collect(), stride.into_iter().collect());
         let layout = Layout::new(shape, stride)?.coalesce();
         let covered = layout.size().checked_mul(filtered.size()).ok_or_else(overflow)?;
-        // Without a mode nothing can remain uncovered.
+        // Without modes, nothing can remain uncovered.
         let blamed = hole.as_ref().map(|(_, _, blamed)| *blamed).or(modes.last());
         let uncovered = blamed.filter(|_| covered < expected).map(|(Mode { extent, stride }, leaf)| {
             let (layout, cotarget, mode) = (filtered.to_string(), cotarget.to_string(), path(*leaf));

@@ -120,8 +120,8 @@ impl<D: Codomain> Digits<D> {
         Ok(Layout::from_flat(modes))
     }
 
-    /// Composes an extent of 1, whose stride is arbitrary because it never steps. As in CuTe, it is rounded up to a step of the
-    /// last mode.
+    /// Composes a mode of extent 1, whose stride is arbitrary because it is never used. As in CuTe, the stride is rounded up to a multiple
+    /// of the last mode's stride.
     fn unit_mode(&self, right: &Mode) -> Result<Layout<D>, ComposeFault> {
         let Some((last, before)) = self.modes.split_last() else {
             return Ok(Layout::unit());

@@ -105,7 +105,7 @@ impl ComposedLayout {
     }
 }
 
-/// A layout in bytes without a swizzle.
+/// Converts a layout in bytes to a composed layout without a swizzle.
 impl From<Layout> for ComposedLayout {
     fn from(layout: Layout) -> Self {
         ComposedLayout::new(Swizzle::NONE, 0, layout)

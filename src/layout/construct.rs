@@ -115,7 +115,7 @@ impl<D: Codomain> Layout<D> {
         Layout { shape: Tuple::Leaf(1), stride: Tuple::Leaf(D::zero()) }
     }
 
-    /// Returns the largest distance of an offset from that of coordinate 0, with strides counted by their absolute values.
+    /// Returns the sum of (extent − 1) · |stride| over all modes, or `None` on 64-bit overflow.
     pub(super) fn reach(&self) -> Option<D> {
         let mut modes = self.shape.leaves().zip(self.stride.leaves());
         modes.try_fold(D::zero(), |reach, (extent, stride)| {
@@ -123,7 +123,7 @@ impl<D: Codomain> Layout<D> {
         })
     }
 
-    /// Creates a layout from valid modes: one mode gives rank 1, none gives `1:0`.
+    /// Creates a layout from valid modes: a single mode yields a layout of rank 1, and no modes yield `1:0`.
     pub(super) fn from_flat(modes: Vec<Mode<D>>) -> Layout<D> {
         match <[Mode<D>; 1]>::try_from(modes) {
             Ok([only]) => Layout { shape: Tuple::Leaf(only.extent), stride: Tuple::Leaf(only.stride) },
@@ -203,7 +203,7 @@ fn compact_order(shape: &Shape, order: &IntTuple) -> Result<Stride, LayoutError>
     Ok(fill_order(shape, order, &mut starts))
 }
 
-/// Returns, for each leaf of `order`, the size of the modes it applies to and its number.
+/// Appends to `ranked`, for each leaf of `order`, the size of the mode to which the leaf applies, and the leaf's value.
 fn rank_modes(
     shape: &Shape,
     order: &IntTuple,

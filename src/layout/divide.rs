@@ -85,7 +85,7 @@ impl<D: Codomain> Layout<D> {
         self.gathered_divide("flat_divide", tiler.into())?.with_unpacked_both()
     }
 
-    /// Gathers the first halves of the pairs at the tiler's leaves, and the second halves.
+    /// Splits the pairs at the tiler's leaves: mode 0 consists of their first components and mode 1 of their second components.
     pub(super) fn tile_unzip(
         &self,
         tiler: &Tiler,
@@ -140,7 +140,8 @@ impl<D: Codomain> Layout<D> {
     }
 }
 
-/// The copies of a tile of adjacent elements that cover a mode, which is the most frequent division: `⌈size / extent⌉ : extent`.
+/// Returns `⌈size / extent⌉:extent`, the copies of a tile of adjacent elements that cover a mode; `None` if the tile or mode has another
+/// form or a number overflows. This is the most frequent division.
 fn copies_of_run(shape: &Shape, tile: &Layout) -> Option<Layout> {
     match (shape, &tile.shape, &tile.stride) {
         (Tuple::Leaf(size), Tuple::Leaf(extent), Tuple::Leaf(1)) => {

@@ -1,9 +1,9 @@
 //! Dynamic extents and strides, which are known only at launch.
 //!
 //! Tiles are static, but matrices are not: for an `m × k` matrix with `m`, `k` and the pitch in registers, a tile of 128×64 is still a
-//! layout of constants, and the algebra does not need those registers. A dynamic extent is represented by [`DYNAMIC_EXTENT`], which only
-//! bounds the size. A dynamic stride is a dimension of a [`BasisVector`], so an offset is a linear form: a constant plus a multiple of each
-//! dynamic stride. The code generator adds the products last, after all constants have been folded.
+//! layout of constants, and the algebra does not need those registers. A dynamic extent is represented by [`DYNAMIC_EXTENT`], which serves
+//! only as a bound on sizes. A dynamic stride is a dimension of a [`BasisVector`], so an offset is a linear form: a constant plus a
+//! multiple of each dynamic stride. The code generator adds the products last, after all constants have been folded.
 
 use super::basis::BasisVector;
 use super::codomain::Codomain;
@@ -29,7 +29,8 @@ use super::error::LayoutError;
 pub const DYNAMIC_EXTENT: i64 = 1 << 31;
 
 impl BasisVector {
-    /// Multiplies each component by its entry in `units` and returns the sum. Missing entries are 0, and the arithmetic wraps at 64 bits.
+    /// Multiplies each component by its entry in `units` and returns the sum. Missing entries count as 0, and the arithmetic wraps at 64
+    /// bits.
     #[must_use]
     pub fn bind(&self, units: &[i64]) -> i64 {
         let terms =

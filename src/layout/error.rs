@@ -259,7 +259,7 @@ pub enum LayoutError {
         /// The stride of the mode.
         stride: i64,
     },
-    /// `_` in a zipped divide or product, at a mode that is not yet split.
+    /// `..` in a zipped division or product, at a mode whose rank is not 2.
     #[error("{operation}: expected a mode of rank 2 for `_` at mode {mode}, found {found}")]
     Unsplit {
         /// The operation.
@@ -289,7 +289,7 @@ pub enum LayoutError {
         /// The largest factor that the swizzle allows.
         most: i64,
     },
-    /// An offset that is not a whole number of larger units.
+    /// An offset that is not a multiple of the larger unit.
     #[error(
         "upcast of {layout} by {factor}: expected an offset that is a multiple of the factor, found {offset}"
     )]

@@ -87,8 +87,8 @@ impl Layout {
 
     /// Returns a mask of the bits that may be set in an offset.
     ///
-    /// Postcondition: `self(i) & !bits = 0` for all `i < size`. The result may contain bits that no offset has, if modes carry into one
-    /// another, or if an extent or stride is not a power of 2. If a mode with an extent above 1 has a negative stride, all bits are set.
+    /// Postcondition: `self(i) & !bits = 0` for all `i < size`. The result may contain bits that no offset has if modes carry into one
+    /// another or if an extent or stride is not a power of 2. If a mode with an extent above 1 has a negative stride, all bits are set.
     #[must_use]
     pub fn bits(&self) -> i64 {
         let modes: Vec<(i64, i64)> = self
@@ -142,14 +142,14 @@ impl Layout {
     }
 }
 
-/// Returns the bits from the lowest set bit of one positive number to the highest of another.
+/// Returns a mask of the bits from the lowest set bit of `low` to the highest set bit of `high`, both of which must be positive.
 fn bits_between(low: i64, high: i64) -> i64 {
     let below = |bits: u32| if bits == 0 { 0 } else { i64::MAX >> (63 - bits) };
     below(i64::BITS - high.leading_zeros()) & !below(low.trailing_zeros())
 }
 
-/// Returns the coordinate of linear index `index`, nested like `shape`; the last leaf is unbounded. The result is unspecified if an
-/// extent is 0, which is not valid.
+/// Returns the coordinate of linear index `index`, nested like `shape`; the last leaf is unbounded. The result is unspecified if an extent
+/// is below 1, which is not valid.
 ///
 /// ```
 /// use warpwright::layout::{IntTuple, coord_of_index};

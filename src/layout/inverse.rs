@@ -52,7 +52,7 @@ impl Layout {
         };
         let sorted = by_stride(&coalesced);
         let last_extent = sorted.last().map_or(1, |mode| mode.extent);
-        // The mode of this weight is unbounded.
+        // The mode with this weight is unbounded.
         let tail_weight: i64 = merged_with_tail(self).iter().rev().skip(1).map(|mode| mode.extent).product();
         let modes: Vec<_> = sorted.iter().filter(|mode| mode.stride != 0).collect();
 
@@ -110,8 +110,8 @@ impl Layout {
         Layout::from_flat(shared)
     }
 
-    /// Returns the number of elements, from offset 0, that are contiguous in both layouts in the same order. These elements can be moved as
-    /// one vector; the vectors of a whole layout are limited by its [`max_alignment`](Self::max_alignment).
+    /// Returns the number of elements, starting at offset 0, that are contiguous and in the same order in both layouts. These elements can
+    /// be moved as one vector; the vectors of a whole layout are limited by its [`max_alignment`](Self::max_alignment).
     ///
     /// Postcondition: the result is the size of [`max_common_layout`](Self::max_common_layout).
     #[must_use]
@@ -119,8 +119,8 @@ impl Layout {
         self.max_common_layout(other).size()
     }
 
-    /// Returns the length of the longest aligned vector: the largest `n` that divides the length of the contiguous run that starts at
-    /// offset 0 and all other strides.
+    /// Returns the length of the longest aligned vector: the largest `n` that divides both the length of the contiguous run that starts at
+    /// offset 0 and the strides of all modes outside this run.
     ///
     /// Postcondition: the offsets of the layout consist of whole groups `n · q .. n · (q + 1)`. Memory aligned to `n` elements can therefore
     /// be moved `n` elements at a time.
@@ -164,7 +164,7 @@ impl Layout {
 /// Distributes `count` elements over a shape. Starting with the first mode, each mode receives the greatest common divisor of its extent
 /// and the remaining count.
 ///
-/// Postconditions: the result's size divides `count` and its values increase; every layout of that shape composes with the result.
+/// Postconditions: the result's size divides `count` and its values increase; every layout of the given shape composes with the result.
 ///
 /// # Errors
 /// Returns [`LayoutError::Extent`] if an extent is below 1, [`LayoutError::Overflow`] if the size of the shape exceeds 64 bits, or

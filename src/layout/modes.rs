@@ -109,7 +109,7 @@ impl<D: Codomain> Layout<D> {
         Ok(Layout { shape: self.shape.unflatten(profile)?, stride: self.stride.unflatten(profile)? })
     }
 
-    /// Zips mode by mode: `((a0,b0),(a1,b1))` from `(a0,a1)` and `(b0,b1)`; `((a,b))` if the first is not a tuple.
+    /// Zips two layouts mode by mode: `((a0,b0),(a1,b1))` from `(a0,a1)` and `(b0,b1)`; `((a,b))` if `self` is not a tuple.
     pub(super) fn zip(&self, other: &Layout<D>) -> Layout<D> {
         match self.shape {
             Tuple::Leaf(_) => Layout::concat([Layout::concat([self.clone(), other.clone()])]),

@@ -150,7 +150,7 @@ impl Layout {
         let copies: Shape = copies.into_iter().collect();
         let tiler = match order {
             Some(order) => Layout::ordered(copies, order).map_err(|error| match error {
-                // The caller's shape, not that of the copies.
+                // Report the caller's shape, not that of the copies.
                 LayoutError::Order { mode, order, .. } => {
                     LayoutError::Order { mode, order, shape: target.to_string() }
                 }

@@ -100,7 +100,7 @@ impl Layout {
         Layout::new(scaled.shape, scaled.stride)
     }
 
-    /// Returns the error that names the mode of the smallest stride.
+    /// Returns the error that names the mode with the smallest nonzero stride.
     fn no_unit(&self, factor: i64) -> LayoutError {
         let modes = flat_modes(&self.shape, &self.stride).into_iter().zip(self.shape.leaf_paths());
         let least =
@@ -110,7 +110,7 @@ impl Layout {
         LayoutError::Downcast { layout: self.to_string(), factor, mode, extent, stride }
     }
 
-    /// Returns a layout of the same nesting with other leaves.
+    /// Returns a layout with the same nesting but other leaves.
     fn with_modes(&self, modes: Vec<Mode>) -> Layout {
         let (mut extents, mut strides) = (Vec::new(), Vec::new());
         for Mode { extent, stride } in modes {

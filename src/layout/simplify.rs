@@ -6,8 +6,8 @@ use super::error::LayoutError;
 use super::tuple::Tuple;
 
 impl<D: Codomain> Layout<D> {
-    /// Returns the shortest flat layout that is the same function on this domain: adjacent contiguous modes are merged, and extents of 1
-    /// are dropped.
+    /// Returns the shortest flat layout that is the same function on the same domain: adjacent contiguous modes are merged, and extents of
+    /// 1 are dropped.
     ///
     /// Postconditions: the size is kept; the depth is at most 1; `result(i) = self(i)` for all `i < size`.
     #[must_use]
@@ -21,7 +21,7 @@ impl<D: Codomain> Layout<D> {
         Layout::from_flat(merged_with_tail(self))
     }
 
-    /// Applies [`coalesce`](Self::coalesce) at each leaf of `profile` and keeps the nesting above; modes past the end of the
+    /// Applies [`coalesce`](Self::coalesce) at each leaf of `profile` and keeps the nesting above the leaves; modes past the end of the
     /// profile are unchanged.
     ///
     /// Postconditions: those of `coalesce`, mode by mode; therefore `result(i) = self(i)` for all `i < size`, and the sizes of the modes
@@ -44,8 +44,8 @@ impl<D: Codomain> Layout<D> {
         Layout::from_flat(merged(modes))
     }
 
-    /// Applies [`filter`](Self::filter) at each leaf of `profile` and keeps the nesting above; modes past the end of the profile are
-    /// unchanged.
+    /// Applies [`filter`](Self::filter) at each leaf of `profile` and keeps the nesting above the leaves; modes past the end of the profile
+    /// are unchanged.
     ///
     /// # Errors
     /// Returns [`LayoutError::Rank`] if the profile, at any level, has more modes than the layout.

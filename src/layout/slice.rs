@@ -117,7 +117,7 @@ impl<D: Codomain> Layout<D> {
     }
 }
 
-/// Returns the parts of `tuple` whose index satisfies `keep`, as a flat list of modes. The nesting of `at` was checked before.
+/// Returns the parts of `tuple` whose index satisfies `keep`, as a flat list of modes. The nesting of `at` has already been checked.
 fn picked<T: Clone>(tuple: &Tuple<T>, at: &Slicer, keep: fn(Slot) -> bool) -> Vec<Tuple<T>> {
     match at {
         Tuple::Leaf(slot) if keep(*slot) => vec![tuple.clone()],

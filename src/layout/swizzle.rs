@@ -126,13 +126,13 @@ pub struct SplitOffset {
 }
 
 impl Swizzle {
-    /// Returns the constants that give `swizzle(x + offset)` from `swizzle(x)`, for all `x ≥ 0` whose set bits are among `bits`. The
+    /// Returns the constants that turn `swizzle(x)` into `swizzle(x + offset)` for all `x ≥ 0` whose set bits are among `bits`. The
     /// register that contains `x` is swizzled once; each further element costs at most one XOR.
     ///
     /// Postcondition: `apply(x + offset) = (apply(x) ^ xor) + add`.
     ///
-    /// Returns `None` if `offset`, modulo the period, has bits among `bits`: in that case, the sum may carry and must be swizzled as a
-    /// whole. The bits of a partition are [`Layout::bits`](super::Layout::bits) of its threads' modes.
+    /// Returns `None` if `offset`, modulo the period, has set bits among `bits`: in that case, the sum may carry and must be swizzled as a
+    /// whole. For a partition, `bits` is [`Layout::bits`](super::Layout::bits) of the threads' modes.
     ///
     /// ```
     /// use warpwright::layout::{SplitOffset, Swizzle};
@@ -148,7 +148,7 @@ impl Swizzle {
         if within & bits != 0 {
             return None;
         }
-        // Without carries, a sum is an exclusive or, with which the swizzle commutes.
+        // Without carries, the sum is an XOR, over which the swizzle distributes.
         let own = self.apply(within);
         let mask = ((1 << self.bits) - 1) << self.base;
         let moved = if self.shift >= 0 {
@@ -171,7 +171,7 @@ impl fmt::Display for Swizzle {
 impl FromStr for Swizzle {
     type Err = LayoutError;
 
-    /// Parses `Sw<3,4,3>`, also with the name `S` or `Swizzle`.
+    /// Parses `Sw<3,4,3>`; the names `S` and `Swizzle` are also accepted.
     fn from_str(text: &str) -> Result<Self, LayoutError> {
         super::text::parse_swizzle(text)
     }

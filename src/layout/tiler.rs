@@ -60,7 +60,7 @@ macro_rules! from_integers {
 
 from_integers!(i64 i32 u32 usize);
 
-/// The application of a tiler to modes.
+/// An operation that a tiler applies mode by mode.
 pub(super) struct ByMode<F> {
     /// The operation, for errors.
     pub(super) operation: &'static str,

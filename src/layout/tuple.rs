@@ -4,7 +4,7 @@ use std::{fmt, slice};
 
 use super::error::{LayoutError, ModePath, Trail};
 
-/// A leaf, or a tuple of such leaves and tuples, nested to any depth.
+/// A leaf, or a tuple of leaves and tuples, nested to any depth.
 ///
 /// As in CuTe, the leaf `4` and the one-element tuple `(4)` differ. Modes are numbered from 0, leftmost first.
 ///

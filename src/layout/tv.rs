@@ -22,7 +22,7 @@ use super::{
     tuple::{IntTuple, Shape},
 };
 
-/// Maximum number of elements of a tile, and of values of all threads: queries visit every one of them.
+/// Maximum number of elements of a tile, and of values of all threads together: queries visit all of them.
 const MAX_ELEMENTS: i64 = 1 << 22;
 
 /// A tile distributed over threads: a layout that maps (thread, value) to a column-major index in the tile, as in CuTe's atoms.
@@ -145,7 +145,7 @@ impl TvLayout {
         self.shape.size() / self.rows()
     }
 
-    /// Returns the layout (thread, value) → column-major index of the tile.
+    /// Returns the layout, which maps (thread, value) to a column-major index in the tile.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -205,7 +205,7 @@ impl TvLayout {
         element_bytes: i64,
         vector: i64,
     ) -> Result<Vec<BankConflicts>, AccessError> {
-        // Evaluated point by point, because the two need not compose.
+        // Evaluated point by point, because the two layouts need not compose.
         let byte = |index: i64| bytes.index(self.layout.index(index));
         let width = element_bytes.wrapping_mul(vector).unsigned_abs();
         let accesses = warp_accesses_of(&self.layout.shape, byte, element_bytes, vector)?;
@@ -231,7 +231,7 @@ impl fmt::Debug for TvLayout {
     }
 }
 
-/// Ignores the table of owners, which is derived from the other fields.
+/// Compares all fields except the table of owners, which is derived from the others.
 impl PartialEq for TvLayout {
     fn eq(&self, other: &Self) -> bool {
         (&self.name, &self.shape, self.per_register, &self.layout)

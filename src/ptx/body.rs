@@ -58,7 +58,7 @@ pub(crate) struct Mark {
     pub(crate) at: Option<&'static Location<'static>>,
 }
 
-/// An assumption that threads have the same value in a register, before a line.
+/// An assumption that a register has the same value in all threads of a group at the position before a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asserted {
     pub(crate) line: usize,
@@ -83,42 +83,42 @@ pub(crate) struct Body {
     /// The expressions by which launches compute values of registers.
     pub(super) dims: Vec<Dim>,
     pub(super) open_blocks: Vec<u32>,
-    /// The number of `wgmma` groups that are certain to have been committed, and that number at the start of each open block,
-    /// to which it returns at the block's end, because the block may not be executed.
+    /// The number of `wgmma` groups that are certain to have been committed. At the end of a block, it returns to its value at the start of
+    /// the block (`wgmma_groups_before`), because the block might not be executed.
     pub(super) wgmma_groups: u32,
-    /// The last of these groups known to be complete, along with all groups before it.
+    /// The last of these groups that is known to be complete; all groups before it are also complete.
     pub(super) wgmma_complete: Option<u32>,
     wgmma_groups_before: Vec<u32>,
     /// The open blocks that are bodies of emitted loops; 0 is the kernel itself.
     pub(super) open_loops: Vec<u32>,
     blocks: u32,
-    /// The open block, the register, and the facts about the register before further assumptions in that block.
+    /// For each assumption in an open block: the block, the register, and what was known about the register before the assumption.
     pub(super) assumed: Vec<(u32, RegId, (Known, bool))>,
     pub(super) order: Order,
     pub(super) conditions: Vec<Condition>,
     pub(super) numbering: Numbering,
     /// The latest instruction with a single result.
     pub(super) latest: Option<Latest>,
-    /// The number of the newest registers of each class that no instruction refers to and that are used next.
+    /// For each class, the number of newest registers to which no instruction refers; they are reused before new ones are created.
     pub(super) retired: [u32; RegClass::ALL.len()],
-    /// Registers that a later instruction bypassed.
+    /// Registers that a later instruction bypasses; the instructions that define them are removed if nothing else reads the registers.
     pub(super) bypassed: Vec<RegId>,
     labels: u32,
-    /// Barriers of groups of threads: the threads per group, and the barriers of all groups of this size.
+    /// The barriers of groups of threads: for each group size in threads, the barriers of all groups of this size.
     barriers: Vec<(u32, Range<u32>)>,
     barriers_taken: u32,
     pub(crate) shared: Arena,
     guard: Option<(RegId, bool)>,
     mnemonics: Mnemonics,
-    /// The first mnemonic of a raw line that is not in the table.
+    /// The first mnemonic in raw text that the table does not contain.
     unlisted: Option<Box<str>>,
     /// The uniformity of each register and of the open conditions.
     pub(crate) uniform: Tracker,
-    /// The number of instructions so far by which threads may load from shared memory.
+    /// The number of instructions emitted so far by which threads may load from shared memory.
     pub(crate) shared_loads: u32,
     /// The first line whose code depends on the absence of a cluster.
     pub(crate) without_cluster: Option<&'static Location<'static>>,
-    /// Whether warpgroups have been given roles, and whether the current position is in the code of one.
+    /// Whether warpgroups have been given roles, and (`in_role`) whether the current position is in the code of a role.
     pub(crate) has_roles: bool,
     pub(crate) in_role: bool,
 }
@@ -129,8 +129,8 @@ struct Line {
     mnemonic: usize,
 }
 
-/// The text and the largest tables of a kernel under construction. The thread's next kernel reuses their memory and therefore
-/// requests little from the system: the first access to each page of new memory takes as long as emitting several lines.
+/// The text and the largest tables of a kernel under construction. The thread's next kernel reuses their memory and therefore requests
+/// little new memory from the system: the first access to each page of new memory takes as long as emitting several lines.
 #[derive(Default)]
 struct Tables {
     text: Text,
@@ -140,7 +140,7 @@ struct Tables {
     uniform: uniform::Facts,
 }
 
-/// The maximum number of registers per table whose memory is kept.
+/// The maximum number of registers of a kernel whose tables are kept for the next kernel.
 const MOST_KEPT: usize = 1 << 14;
 
 impl Tables {
@@ -230,20 +230,20 @@ impl Body {
         }
     }
 
-    /// Records an error if a collective may not be reached by all of its threads.
+    /// Records the error for a collective operation that some of its threads may fail to reach.
     pub(crate) fn fail_if(&mut self, divergence: Option<Divergence>) {
         if let Some(Divergence { kind, at }) = divergence {
             self.fail(kind, at);
         }
     }
 
-    /// Requires that all or none of the threads of each group of this kind reach the current position.
+    /// Requires that, in each group of this kind, either all threads reach the current position or none do.
     pub(crate) fn require_together(&mut self, group: Uniformity, what: &str, at: &'static Location<'static>) {
         let divergence = self.uniform.require(group, what, at);
         self.fail_if(divergence);
     }
 
-    /// Assumes that a register is as uniform as `level`, and has the simulator check it.
+    /// Assumes that a register has the uniformity `level`, which the simulator checks.
     pub(crate) fn assume_uniform(&mut self, reg: RegId, level: Uniformity, at: &'static Location<'static>) {
         if self.uniform.assume(reg, level) {
             let (line, guard) = (self.entry.marks.len(), self.guard);
@@ -325,7 +325,7 @@ impl Body {
         Ok(taken + 1)
     }
 
-    /// Records that the kernel itself uses a barrier, or returns why it must not.
+    /// Records that the kernel uses a barrier explicitly, or returns the reason why it must not.
     pub(crate) fn choose_barrier(&mut self, barrier: u32) -> Result<(), String> {
         if barrier > 15 {
             return Err(format!("expected a barrier from 0 to 15, found {barrier}"));
@@ -429,7 +429,7 @@ impl Body {
         line
     }
 
-    /// Returns the mnemonic of a line that ends with it, as [`require`](Self::require) does.
+    /// Returns the mnemonic at the end of a line; an unrecognized mnemonic is rejected, as in [`require`](Self::require).
     #[inline]
     fn mnemonic_of(&mut self, line: &Line, at: &'static Location<'static>) -> Option<Mnemonic> {
         let mnemonic = self.text.since(line.mnemonic);
@@ -455,7 +455,7 @@ impl Body {
         self.count_use(reg);
     }
 
-    /// Writes the operands of an instruction, with `result` before the others, and returns the position of the first one in the text.
+    /// Writes the operands of an instruction, with `result` first, and returns the position of the first operand in the text.
     fn write(
         &mut self,
         line: Line,
@@ -505,7 +505,7 @@ impl Body {
         self.entry.marks.push(Mark { end: self.text.len(), at: Some(at) });
     }
 
-    /// Raises `.version` as an instruction requires, and rejects it if the target does not support it.
+    /// Raises `.version` as an instruction requires, and rejects the instruction if the target does not support it.
     pub(crate) fn require(&mut self, mnemonic: &str, at: &'static Location<'static>) -> Option<Mnemonic> {
         if let Some(known) = self.mnemonics.find(mnemonic.as_bytes()) {
             return Some(known);
@@ -518,19 +518,20 @@ impl Body {
         Some(self.mnemonics.add(mnemonic, properties))
     }
 
-    /// Returns the mnemonic of an instruction emitted so far that may access global memory, the first one if the table has it.
+    /// Returns the mnemonic of an emitted instruction that may access global memory: the first such instruction in the table or, if there
+    /// is none, the first raw one that is not in the table.
     pub(crate) fn global_access(&self) -> Option<&str> {
         let mut mnemonics = self.mnemonics.iter();
         let first = mnemonics.find(|(text, known)| known.properties.form.may_access_global(text));
         first.map(|(text, _)| text).or(self.unlisted.as_deref())
     }
 
-    /// Returns the number of a special register that never changes, if it was required before.
+    /// Returns the number of a special register whose value never changes, if the kernel has used the register before.
     pub(super) fn special_number(&mut self, name: &str) -> Option<u32> {
         self.mnemonics.find(name.as_bytes()).filter(|known| known.properties.pure).map(|known| known.number)
     }
 
-    /// Raises `.version`, and rejects features that the target does not support.
+    /// Raises `.version`, and rejects an instruction if the target lacks the features that it needs.
     pub(crate) fn require_support(
         &mut self,
         mnemonic: &str,
@@ -582,7 +583,7 @@ impl Body {
                 self.unlisted.get_or_insert_with(|| mnemonic.into());
             }
         }
-        // Under a guard, the text is one instruction, of which the guard precedes the first line; comments may surround it.
+        // Under a guard, the text is one instruction, possibly with comments around it; the guard precedes its first line.
         let guard = self.set_guard(None);
         let mut before_code = guard;
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -596,7 +597,7 @@ impl Body {
         Ok(())
     }
 
-    /// Adds a module-scope declaration unless it exists.
+    /// Adds a module-scope declaration unless the kernel already has it.
     pub(crate) fn declare(&mut self, declaration: Declaration, at: &'static Location<'static>) {
         if declaration.name == self.entry.name || declaration.name == self.shared_symbol() {
             self.fail(BuildErrorKind::DuplicateName { name: declaration.name }, at);
@@ -617,7 +618,7 @@ pub(crate) struct Ctx {
 }
 
 impl Ctx {
-    /// Starts a kernel, whose first error is one of its signature.
+    /// Starts a kernel; an error in the signature becomes its first error.
     pub(crate) fn new(
         signature: &str,
         target: Target,

@@ -20,8 +20,8 @@ use super::{
 pub struct CheckedPtr<'k, T, S: Space, A = ReadWrite> {
     pub(super) pointer: Ptr<'k, T, S, A>,
     pub(super) inside: Val<'k, bool>,
-    /// The granularity of the bounds: from here on, groups of elements whose size divides this number are entirely in or out of
-    /// bounds; 0 for any size.
+    /// The granularity of the bounds: starting at this element, each group of elements whose size divides this number is either entirely in
+    /// bounds or entirely out of bounds; 0 if this holds for every size.
     pub(super) together: u64,
     /// The innermost block in which the pointer was created; facts about the element may hold only there.
     pub(super) made_in: u32,
@@ -73,12 +73,13 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.inside
     }
 
-    /// Returns the pointer to the first of `together` elements, either all or none of which are in bounds.
+    /// Returns the pointer with `together` as its granularity: each group of that many elements is either entirely in bounds or entirely
+    /// out of bounds.
     pub(crate) fn in_groups_of(self, together: u64) -> Self {
         Self { together, ..self }
     }
 
-    /// Returns the condition for an access here. Rejects a pointer made in a branch or loop that has ended.
+    /// Returns the condition for an access at the current position. Rejects a pointer that was created in a branch or loop that has ended.
     #[track_caller]
     pub(super) fn condition(self) -> Val<'k, bool> {
         self.kernel().check_open(self.made_in);

@@ -105,7 +105,7 @@ impl Dim {
         self.expression_with(&|i| names.get(i).cloned().unwrap_or_default())
     }
 
-    /// Returns the expression, where `name(i)` is the name of parameter `i`.
+    /// Returns the expression in human-readable form; `name(i)` is the name of parameter `i`.
     fn expression_with(&self, name: &impl Fn(usize) -> String) -> String {
         let text = |dim: &Self| dim.expression_with(name);
         match self {
@@ -214,7 +214,7 @@ impl<T: Scalar> Val<'_, T> {
     }
 }
 
-/// A grid rule: the numbers of blocks in up to three dimensions, as an array or, if their types differ, a tuple.
+/// A grid rule: the number of blocks in each of up to three dimensions, as an array or, if the types differ, a tuple.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a grid rule",
     note = "expected up to three numbers of blocks: an array of one type, `[m.tiles(64), n.tiles(64)]`, or a tuple, `(rows, cols.tiles(64))`"

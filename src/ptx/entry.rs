@@ -107,13 +107,13 @@ impl Entry {
         render::module(self.target, &[self], render::Lines::Keep)
     }
 
-    /// Returns the same with the assumptions that the simulator checks.
+    /// Returns the PTX module with this kernel, its source lines, and the assumptions that the simulator checks.
     #[cfg(feature = "sim")]
     pub(crate) fn ptx_with_assumptions(&self) -> String {
         render::module(self.target, &[self], render::Lines::Check)
     }
 
-    /// Creates an empty kernel from a signature such as `"scale(x, y, n)"`, and an error if the signature is invalid.
+    /// Creates an empty kernel from a signature such as `"scale(x, y, n)"`, and also returns the error if the signature is invalid.
     pub(crate) fn new(
         signature: &str,
         target: Target,
@@ -182,7 +182,8 @@ impl Entry {
         self.params.iter().map(|p| p.name.clone()).collect()
     }
 
-    /// Returns the known divisor of a parameter's value, derived from all assumptions about it that launches check; 1 if there are none.
+    /// Returns the known divisor of a parameter's value, derived from all assumptions about the value that launches check; 1 if there are
+    /// none.
     pub fn promised_divisor(&self, parameter: usize) -> u64 {
         let promises = self.promises.iter().filter(|p| p.parameter == parameter);
         promises.fold(1, |divisor, p| lcm(divisor, p.divisor.into()))
@@ -193,18 +194,18 @@ impl Entry {
         self.limits.iter().filter(|limit| limit.parameter == parameter).map(|limit| limit.most).min()
     }
 
-    /// Returns the name of a parameter in the PTX text.
+    /// Returns the PTX name of a parameter.
     pub(crate) fn param_symbol(&self, index: usize) -> String {
         format!("{}_{}", self.name, self.params[index].name)
     }
 
-    /// Returns the name of a tensor map that the launch creates in the PTX text.
+    /// Returns the PTX name of a tensor map that the launch creates.
     pub(crate) fn map_symbol(&self, index: usize) -> String {
         let of = self.maps.get(index).map_or(0, |map| map.parameter);
         format!("{}_map{index}", self.param_symbol(of))
     }
 
-    /// Returns a name that the PTX text would declare twice: a parameter hides a declaration of the module.
+    /// Returns a name that the PTX text would declare twice; a parameter would hide a module-scope declaration of the same name.
     pub(crate) fn repeated_symbol(&self) -> Option<String> {
         let own = (0..self.params.len()).map(|i| self.param_symbol(i));
         let maps = (0..self.maps.len()).map(|i| self.map_symbol(i));

@@ -9,7 +9,7 @@ use super::{
     uniform::{ConditionKind, Uniformity},
 };
 
-/// The first error in building a kernel, with the Rust line that caused it.
+/// The first error that occurred when a kernel was built, with the Rust line that caused it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BuildError {
     kernel: String,
@@ -104,7 +104,7 @@ pub enum BuildErrorKind {
         /// The known alignment of the address, in bytes.
         known: u32,
     },
-    /// A view that a launch cannot check, because it does not start at a buffer parameter.
+    /// A view that does not start at a buffer parameter, so that a launch cannot check it.
     #[error(
         "expected a buffer parameter (`In`, `Out` or `InOut`) for `{view}`, found a computed pointer, whose extents a launch cannot \
          check: make the view of the parameter, or assert that the pointer is valid with `unsafe {{ pointer.assume_valid() }}`"
@@ -113,7 +113,7 @@ pub enum BuildErrorKind {
         /// The method that creates the view.
         view: &'static str,
     },
-    /// A view that a launch cannot check, because its extents or strides are computed.
+    /// A view whose extents or strides are computed, so that a launch cannot check it.
     #[error(
         "expected extents and strides of `{view}` made of constants and integer parameters, found a computed register, which a launch \
          cannot check: pass the number as a parameter, or assert that the pointer is valid with `unsafe {{ pointer.assume_valid() }}`"
@@ -152,8 +152,8 @@ pub enum BuildErrorKind {
         /// The target.
         target: Target,
     },
-    /// A number of threads per block, of blocks per cluster, or of bytes of local memory that is zero or exceeds the maximum; or a block, a
-    /// cluster or a grid rule of more than three dimensions.
+    /// A block size, cluster size or local-memory size that is zero or exceeds the maximum; or a block, cluster or grid rule that has more
+    /// than three dimensions.
     #[error("{what}: expected 1 to {most}, found {found}")]
     BadShape {
         /// The kind of shape or size.
@@ -163,8 +163,8 @@ pub enum BuildErrorKind {
         /// The maximum.
         most: u64,
     },
-    /// A block, a maximum block, a cluster or a grid rule is declared again with a different value, although emitted instructions may
-    /// depend on the earlier value; or the block exceeds the declared maximum.
+    /// A block, a maximum block, a cluster or a grid rule is declared again with a different value, which is an error because emitted
+    /// instructions may depend on the earlier value; or the block exceeds the declared maximum.
     #[error("expected {what} to be declared once, found {found} after {before}")]
     Redeclared {
         /// The kind of declaration.
@@ -174,8 +174,8 @@ pub enum BuildErrorKind {
         /// The new declaration, or the block that exceeds the maximum.
         found: String,
     },
-    /// The state that a loop body returns has a different number of registers than the initial state, or the states of two branches have
-    /// different numbers of registers.
+    /// The state that a loop body returns differs from the initial state in its number of registers, or the states of two branches differ
+    /// in their numbers of registers.
     #[error(
         "expected {want} registers of state, as before the loop or in the first branch, found {found}: a `Vec` or an `Option` must keep its length"
     )]

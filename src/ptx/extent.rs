@@ -41,7 +41,7 @@ impl Extent {
         if empty { Some(0) } else { last?.checked_add(1) }
     }
 
-    /// Returns the number of coordinates of the first mode with more than [`most`](Self::most) coordinates; `None` if there is no such
+    /// Returns the number of coordinates of the first mode that has more than [`most`](Self::most) coordinates; `None` if there is no such
     /// mode.
     pub fn exceeds(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.modes.iter().filter_map(|mode| mode.size.evaluate(parameter)).find(|&size| size > self.most)

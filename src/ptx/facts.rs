@@ -41,18 +41,19 @@ use order::TermId;
 pub(super) struct RegFacts {
     /// The block of the text that defines it.
     block: u32,
-    /// The number of times that handles to it were invalidated: [`Body::overwrite`].
+    /// The number of times that handles to it have been invalidated; see [`Body::overwrite`].
     writes: u32,
-    /// The number of instructions that have written it, by which expressions of its value are identified.
+    /// The number of instructions that have written it. The register and this version together identify an operand of an expression.
     version: u32,
     /// Whether it contains several values, so that it must no longer be overwritten in place.
     shared: bool,
-    /// Whether it may be written anywhere in the text, like the registers of a fragment: no expression of it is recorded.
+    /// Whether it may be written anywhere in the text, like the registers of a fragment. Expressions that read such a register are not
+    /// recorded.
     variable: bool,
     /// The line that defines it, if it is the single result of an instruction, and the number of its uses as an operand.
     line: Option<u32>,
     uses: u32,
-    /// The emitted loop that it belongs to: the innermost at its definition, or the one that carries it.
+    /// The emitted loop that it belongs to: the innermost loop at its definition, or the loop that carries it; 0 if none.
     in_loop: u32,
     /// The index in `Body::values` of the facts about its value, if any.
     value: Option<u32>,
@@ -63,16 +64,16 @@ pub(super) struct RegFacts {
 pub(super) struct ValueFacts {
     /// The known facts about an integer.
     known: Known,
-    /// Whether some of them are assumed in an open block, so that conclusions must not leave the block. Otherwise, `Body::assumed`
-    /// does not contain the register.
+    /// Whether some of the known facts are assumed only in an open block, so that conclusions from them must not leave the block. If not,
+    /// `Body::assumed` does not contain the register.
     local: bool,
-    /// The term that it equals, if other registers may equal it.
+    /// The term that it equals, if another register may equal the same term.
     term: Option<TermId>,
-    /// The register from which it is a constant step.
+    /// The register from which it was computed by a constant step, and that step.
     origin: Option<Origin>,
     /// The condition that it represents, as a predicate.
     condition: Option<u32>,
-    /// The index in `Body::dims` of the expression by which a launch computes it.
+    /// The index in `Body::dims` of the expression that gives its value at launch.
     dim: Option<u32>,
     /// The kernel parameter whose buffer starts at it.
     buffer: Option<u16>,
@@ -81,7 +82,7 @@ pub(super) struct ValueFacts {
 }
 
 impl ValueFacts {
-    /// Returns no facts about a value of `width` bits.
+    /// Returns an empty set of facts about a value of `width` bits.
     fn nothing(width: u32) -> Self {
         Self {
             known: Known::nothing(width),
@@ -132,8 +133,8 @@ impl Body {
         RegId { class, index: index as u32, writes }
     }
 
-    /// Releases the newest register of its class, because its instruction now has another result. The next fresh register reuses
-    /// its number, and handles to the released register are rejected.
+    /// Releases the newest register of its class, because its instruction now writes another register. The next fresh register reuses its
+    /// number, and handles to the released register are rejected.
     pub(super) fn retire(&mut self, newest: RegId) {
         self.facts_mut(newest).writes += 1;
         self.retired[newest.class.index()] += 1;
@@ -161,7 +162,7 @@ impl Body {
         self.facts(reg).value.map(|index| &self.values[index as usize])
     }
 
-    /// Returns the facts about the register's value, to add others.
+    /// Returns the facts about the register's value for modification, creating an empty set if necessary.
     fn value_mut(&mut self, reg: RegId) -> &mut ValueFacts {
         let next = self.values.len() as u32;
         let index = *self.facts_mut(reg).value.get_or_insert(next);
@@ -173,7 +174,7 @@ impl Body {
 
     // ── Writes ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Marks the register as overwritten, which invalidates older handles to it.
+    /// Marks the register as overwritten, which invalidates older handles to it, and returns a new handle.
     pub(crate) fn overwrite(&mut self, reg: RegId) -> RegId {
         self.written(reg);
         let facts = self.facts_mut(reg);
@@ -183,7 +184,7 @@ impl Body {
 
     /// Discards the facts about the register's value, because an instruction writes it.
     pub(super) fn written(&mut self, reg: RegId) {
-        // What was assumed of the old value must not be restored as known of the new one.
+        // When the block is closed, the facts that preceded an assumption about the old value must not be restored for the new one.
         if self.is_local(reg) {
             self.assumed.retain(|(_, other, _)| (other.class, other.index) != (reg.class, reg.index));
         }
@@ -197,14 +198,14 @@ impl Body {
         self.facts_mut(reg).line = Some(self.entry.marks.len() as u32);
     }
 
-    /// Counts a register among the operands of a line.
+    /// Counts a use of the register as an operand.
     #[inline]
     pub(super) fn count_use(&mut self, reg: RegId) {
         self.facts_mut(reg).uses += 1;
     }
 
-    /// Records that the register may be written anywhere in the text, regardless of enclosing loops, so that no
-    /// expression of it is computed once and used twice.
+    /// Records that the register may be written anywhere in the text, regardless of enclosing loops, so that no expression that reads it is
+    /// computed once and used twice.
     pub(crate) fn set_variable(&mut self, reg: RegId) {
         self.written(reg);
         self.facts_mut(reg).variable = true;
@@ -225,13 +226,13 @@ impl Body {
         (facts.writes == reg.writes || reg.writes == RegId::IN_PLACE) && self.is_open(facts.block)
     }
 
-    /// Returns whether a register can be used, and contains the value that it had at a version.
+    /// Returns whether a register can be used and still contains the value that it had at a version.
     fn is_unchanged(&self, (reg, version): (RegId, u32)) -> bool {
         let facts = self.facts(reg);
         facts.version == version && !facts.variable && self.is_current(reg)
     }
 
-    /// Returns whether the current position is in a block; all of it is in the kernel itself.
+    /// Returns whether the current position is in a block; block 0, the kernel's body, contains every position.
     #[inline]
     fn is_open(&self, block: u32) -> bool {
         block == 0 || self.open_blocks.contains(&block)
@@ -262,13 +263,14 @@ impl Body {
         self.facts_mut(reg).in_loop = self.innermost_loop();
     }
 
-    /// Returns the innermost loop in which the register is defined or that carries it, and whose next iteration overwrites it, if any.
+    /// Returns the loop whose next iteration overwrites the register, if any: the innermost loop at its definition, or the loop that
+    /// carries it.
     pub(crate) fn loop_of(&self, reg: RegId) -> Option<u32> {
         Some(self.facts(reg).in_loop).filter(|&in_loop| in_loop != 0)
     }
 
-    /// Returns whether the register belongs to the innermost open loop; accumulating into any other register would add up over
-    /// its iterations.
+    /// Returns whether the register belongs to the innermost open loop. Accumulating into any other register would add up the results of
+    /// all iterations.
     pub(crate) fn is_carried(&self, reg: RegId) -> bool {
         self.innermost_loop() == self.facts(reg).in_loop
     }
@@ -285,14 +287,14 @@ impl Body {
         RegId { writes: self.facts(reg).writes, ..reg }
     }
 
-    /// Records the expression by which a launch computes the register's value.
+    /// Records the expression that gives the register's value at launch.
     pub(crate) fn set_dim(&mut self, reg: RegId, dim: Dim) {
         let index = self.dims.len() as u32;
         self.value_mut(reg).dim = Some(index);
         self.dims.push(dim);
     }
 
-    /// Returns the expression, if any, by which a launch computes the register's value.
+    /// Returns the expression, if any, that gives the register's value at launch.
     pub(crate) fn dim(&self, reg: RegId) -> Option<Dim> {
         self.value(reg)?.dim.map(|index| self.dims[index as usize].clone())
     }
@@ -338,14 +340,14 @@ impl Body {
 
     // ── What its value can be ────────────────────────────────────────────────────────────────────────────────────
 
-    /// Returns whether facts about the register are facts about the value of this handle, because the register has not been overwritten
-    /// since.
+    /// Returns whether the recorded facts about the register apply to the value of this handle: the register has not been overwritten
+    /// since, and it is not variable.
     pub(super) fn has_facts(&self, reg: RegId) -> bool {
         let facts = self.facts(reg);
         !facts.variable && (facts.writes == reg.writes || reg.writes == RegId::IN_PLACE)
     }
 
-    /// Returns the known facts about the value; none about a value that was overwritten.
+    /// Returns the known facts about the value of this handle, or an empty set if the value has been overwritten.
     pub(crate) fn known(&self, reg: RegId) -> Known {
         let value = self.value(reg).filter(|_| self.has_facts(reg));
         value.map_or_else(|| Known::nothing(width(reg.class)), |value| value.known)
@@ -387,8 +389,8 @@ impl Body {
         self.learn(reg, known, true);
     }
 
-    /// Records derived facts about the register's value: if `local`, they depend on assumptions in the open block and hold
-    /// until it is closed; otherwise, they hold wherever the register is defined.
+    /// Records derived facts about the register's value. If `local` is true, they depend on assumptions in the open block and hold until it
+    /// is closed; otherwise, they hold wherever the register is defined.
     pub(crate) fn learn(&mut self, reg: RegId, known: Known, local: bool) {
         if !local {
             self.set_known(reg, known);
@@ -440,7 +442,7 @@ impl Body {
     }
 }
 
-/// The number of registers per class that suffices for most kernels: growing copies their facts.
+/// The number of registers per class that suffices for most kernels. Reserving capacity for them avoids copies of their facts.
 pub(super) const COMMON_REGISTERS: usize = 1024;
 
 /// Returns the width of a register in bits. Facts are recorded only about integers.

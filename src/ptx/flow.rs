@@ -73,8 +73,8 @@ impl<'k> Builder<'k> {
 
     /// Emits `then` and `otherwise` as [`if_else`](Self::if_else) does, and returns the value that the executed branch returns.
     ///
-    /// Both closures must return the same type, a [`State`] whose registers are the same in number and type. The builder rejects views,
-    /// tiles in shared memory and products in flight.
+    /// Both closures must return the same type, a [`State`] with the same number and types of registers in both branches. The builder
+    /// rejects views, tiles in shared memory and products in flight.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -147,7 +147,7 @@ impl<'k> Builder<'k> {
         state
     }
 
-    /// Keeps ptxas from unrolling the loop whose body begins here.
+    /// Prevents ptxas from unrolling the loop whose body begins here.
     pub(crate) fn no_unroll(self) {
         self.body().line(format_args!("    .pragma \"nounroll\";"));
     }
@@ -231,7 +231,8 @@ impl<'k> Builder<'k> {
         outer
     }
 
-    /// Ends the thread. The builder rejects this in the code of a [role](Self::specialize), whose end completes copies from shared memory.
+    /// Ends the thread. The builder rejects this in the code of a [role](Self::specialize), because copies from shared memory are completed
+    /// at the end of the role.
     #[doc(alias = "ret")]
     #[track_caller]
     pub fn return_(self) {
@@ -264,7 +265,7 @@ impl<'k> Builder<'k> {
         self.assume_not(condition);
     }
 
-    /// Emits instructions that run if `condition` holds, or if it does not.
+    /// Emits instructions that run if `condition` equals `holds`.
     #[track_caller]
     fn under<R>(self, kind: ConditionKind, condition: RegId, holds: bool, write: impl FnOnce() -> R) -> R {
         let at = self.here();
@@ -280,14 +281,14 @@ impl<'k> Builder<'k> {
         result
     }
 
-    /// Records that a condition does not hold in the rest of the block, because threads for which it holds have left.
+    /// Records that a condition does not hold in the rest of the block, because the threads for which it holds have left.
     fn assume_not(self, condition: Val<'k, bool>) {
         if let Repr::Reg(condition, _) = condition.0 {
             self.body().assume_condition(condition, false);
         }
     }
 
-    /// Returns the underlying predicate and whether it is negated, for a predicate that may itself be a negation.
+    /// Returns the predicate to use in place of one that may be the negation of another, and whether it is negated.
     fn without_not(self, predicate: RegId, negated: bool) -> (RegId, bool) {
         let mut body = self.body();
         match body.condition(predicate) {
@@ -385,7 +386,7 @@ impl<'k> Loop<'k> {
         self.k.assume_not(condition);
     }
 
-    /// Returns whether the loop's body is under construction; otherwise, the use of the handle is rejected.
+    /// Returns whether the loop's body is under construction, and rejects the use of the handle if it is not.
     #[track_caller]
     fn is_open(self) -> bool {
         let is_open = self.k.body().open_blocks.contains(&self.block);

@@ -1,6 +1,6 @@
-//! Constant folding, bit-identical to the results of the instructions.
+//! Constant folding, with results that are bit-identical to those of the instructions.
 //!
-//! A NaN result has the same bits as on hardware: all bits except the sign are ones or, in f64, the bits are those of a NaN operand.
+//! A NaN result has the same bits as on hardware: all bits except the sign bit are ones or, in f64, the bits are those of a NaN operand.
 //! Integer division by zero, which PTX leaves unspecified, gives all ones.
 
 mod convert;

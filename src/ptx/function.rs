@@ -1,4 +1,4 @@
-//! Closures on values, bound to a variable.
+//! Closures of values that can be bound to variables.
 
 use super::{kernel::Builder, types::Scalar, val::Val};
 
@@ -6,7 +6,7 @@ impl<'k> Builder<'k> {
     /// Returns the closure with the kernel's brand in its signature, so that it can be bound to a variable.
     ///
     /// The lifetime `'k` of a kernel cannot be named in a closure, and `let square = |v: Val<f32>| v * v` alone does not compile, because
-    /// the brands of argument and result are not known to be equal. A closure that is passed directly to a method such as
+    /// the brands of the argument and the result are not known to be equal. A closure that is passed directly to a method such as
     /// [`Rt::map`](crate::tiles::Rt::map) requires no wrapper. A function that several kernels share must be written as a `fn`.
     ///
     /// ```

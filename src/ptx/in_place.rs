@@ -1,7 +1,7 @@
 //! Values computed in place: the instruction that computes a register's next value writes the register itself.
 //!
-//! An instruction is emitted before the builder knows the destination of its result. If the result replaces the value of a register that its
-//! owner writes in place, and no line follows, the instruction's result operand is renamed.
+//! An instruction is emitted before the builder knows the destination of its result. If the result replaces the value of a register that
+//! its owner writes in place, and no line follows the instruction, the result operand is renamed.
 
 use std::ops::Range;
 
@@ -26,8 +26,8 @@ pub(super) struct Latest {
 }
 
 impl Body {
-    /// Renames the result of the latest instruction from `reg` to `to`, and returns whether that was possible: `reg` is a fresh
-    /// register of the same class that no instruction has read.
+    /// Renames the result of the latest instruction from `reg` to `to`, and returns whether that was possible, which requires that `reg` be
+    /// a fresh register of the same class that no instruction has read.
     fn redirect(&mut self, reg: RegId, to: RegId) -> bool {
         let Some(latest) = self.latest.take_if(|latest| latest.end == self.text.len()) else {
             return false;
@@ -55,8 +55,8 @@ impl Body {
 }
 
 impl<'k> Builder<'k> {
-    /// Computes the next value of a register that its owner writes in place, and returns the register that contains it: the
-    /// same one, or a fresh one in a loop that does not carry the register, where every iteration starts from the old value.
+    /// Computes the next value of a register that its owner writes in place, and returns the register that contains the value: the same
+    /// one, or a fresh one in a loop that does not carry the register, where every iteration starts from the old value.
     #[track_caller]
     pub(crate) fn replace<T: Scalar>(self, register: RegId, compute: impl FnOnce() -> Val<'k, T>) -> RegId {
         if !self.body().is_carried(register) {
@@ -65,7 +65,8 @@ impl<'k> Builder<'k> {
         let before = self.body().registers_of(T::CLASS);
         let value = compute();
         if value.reg().is_some_and(|(reg, _)| (reg.class, reg.index) == (register.class, register.index)) {
-            // Unchanged. A handle from before an earlier write is rejected; that of the owner remains valid after later ones.
+            // The value is unchanged. A handle from before an earlier write is rejected; the owner's handle remains valid after later
+            // writes.
             value.in_register(self);
             return register;
         }

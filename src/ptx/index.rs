@@ -68,7 +68,7 @@ impl<'k> Index<'k> {
         }
     }
 
-    /// Returns a known divisor.
+    /// Returns a known divisor of the index.
     pub(super) fn divisor(self) -> u64 {
         match self {
             Self::U32(index) => index.divisor(),
@@ -86,7 +86,7 @@ impl<'k> Index<'k> {
         }
     }
 
-    /// Returns the minimum.
+    /// Returns the smaller of the two indices.
     #[track_caller]
     pub(super) fn min(self, other: Self) -> Self {
         match (self, other) {

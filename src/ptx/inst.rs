@@ -83,7 +83,7 @@ pub(crate) enum Operands<'k, T, U> {
     In(Builder<'k>),
 }
 
-/// Returns the constants if an instruction on `a` and `b` folds, otherwise the builder of their kernel.
+/// Returns the constants if an instruction on `a` and `b` can be folded, and the builder of their kernel otherwise.
 pub(crate) fn operands<'k, T: Scalar, U: Scalar>(a: Val<'k, T>, b: Val<'k, U>) -> Operands<'k, T, U> {
     match (a.0, b.0) {
         (Repr::Const(a), Repr::Const(b)) => Operands::Known(a, b),

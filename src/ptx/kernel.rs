@@ -40,7 +40,7 @@ impl fmt::Debug for Builder<'_> {
     }
 }
 
-/// Restores the attribution of lines to an outer one when it is dropped.
+/// Restores the outer attribution of lines when it is dropped.
 #[must_use = "lines are attributed until this is dropped"]
 pub(crate) struct Located<'k> {
     k: Builder<'k>,
@@ -49,7 +49,7 @@ pub(crate) struct Located<'k> {
 
 impl Drop for Located<'_> {
     fn drop(&mut self) {
-        // The body is borrowed only while a panic unwinds.
+        // The body can be borrowed here only if a panic is unwinding.
         if let Ok(mut body) = self.k.ctx.body.try_borrow_mut() {
             body.located = self.outer;
         }
@@ -82,7 +82,7 @@ impl<'k> Builder<'k> {
         reg.in_place()
     }
 
-    /// Returns the handle to an existing register that its owner writes in place from now on.
+    /// Returns a handle to an existing register that its owner writes in place from now on.
     pub(crate) fn changing(self, reg: RegId) -> RegId {
         self.body().set_variable(reg);
         reg.in_place()
@@ -104,7 +104,7 @@ impl<'k> Builder<'k> {
         Located { k: self, outer }
     }
 
-    /// Runs a closure of the caller, and attributes the lines that it emits to its own Rust lines.
+    /// Runs a closure of the caller, and attributes the lines that it emits to the closure's own Rust lines.
     pub(crate) fn unlocated<R>(self, write: impl FnOnce() -> R) -> R {
         let _located = Located { k: self, outer: self.body().located.take() };
         write()
@@ -131,8 +131,7 @@ impl<'k> Builder<'k> {
         self.body().located.unwrap_or(Location::caller())
     }
 
-    /// Emits an instruction on integers like [`result`](Self::result); returns a constant if the known facts determine the
-    /// result.
+    /// Emits an instruction on integers as [`result`](Self::result) does, or returns a constant if the known facts determine the result.
     #[track_caller]
     pub(crate) fn integer<T: Scalar>(
         self,
@@ -150,7 +149,7 @@ impl<'k> Builder<'k> {
         result
     }
 
-    /// Records an error of the caller.
+    /// Records an error, with the caller's Rust line.
     #[track_caller]
     pub(crate) fn fail(self, kind: BuildErrorKind) {
         let mut body = self.body();
@@ -235,8 +234,8 @@ impl<'k> Builder<'k> {
         self.body().entry.block
     }
 
-    /// Returns the declared shape of the cluster. If none has been declared, the code that is emitted may depend on that, and a later
-    /// declaration is rejected.
+    /// Returns the declared shape of the cluster. If no cluster has been declared, a later declaration is rejected, because emitted code
+    /// may depend on the absence of a cluster.
     #[track_caller]
     pub(crate) fn cluster_shape(self) -> Option<[u32; 3]> {
         let at = self.here();
@@ -255,8 +254,8 @@ impl<'k> Builder<'k> {
     /// Declares the maximum extents of a block in x, y and z, in threads: `.maxntid`. Missing dimensions are 1. The product of the extents
     /// must be at most 1024, and the extent in z at most 64.
     ///
-    /// The kernel relies on each extent, although the directive limits only their product: a block of 128×1 threads must not be launched
-    /// where at most 32×4 are declared.
+    /// The kernel relies on each extent, although the directive limits only their product: a kernel that declares at most 32×4 threads must
+    /// not be launched with blocks of 128×1 threads.
     #[doc(alias = ".maxntid")]
     #[track_caller]
     pub fn max_block<const N: usize>(self, threads: [u32; N]) {
@@ -295,7 +294,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Checks a block against the largest one.
+    /// Checks a block against the declared maximum.
     #[track_caller]
     fn check_most(self, block: [u32; 3], most: Option<[u32; 3]>) {
         if let Some(most) = most.filter(|most| (0..3).any(|axis| block[axis] > most[axis])) {
@@ -307,11 +306,10 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Declares the minimum number of resident blocks per multiprocessor, `.minnctapersm`. ptxas limits the number of registers
-    /// accordingly. A number from 1 to 32. The declaration is effective only together with [`block`](Self::block) or
-    /// [`max_block`](Self::max_block).
+    /// Declares the minimum number of resident blocks per multiprocessor, `.minnctapersm`, from 1 to 32. ptxas limits the number of
+    /// registers accordingly. The declaration is effective only together with [`block`](Self::block) or [`max_block`](Self::max_block).
     ///
-    /// A kernel with [roles](Self::specialize) has one resident block; the builder rejects other numbers in it.
+    /// In a kernel with [roles](Self::specialize), which has one resident block per multiprocessor, the builder rejects any other number.
     #[doc(alias = ".minnctapersm")]
     #[track_caller]
     pub fn min_blocks(self, blocks: u32) {
@@ -336,7 +334,7 @@ impl<'k> Builder<'k> {
         self.check_before_roles("max_registers", before, registers);
     }
 
-    /// Rejects a declaration that changes the number of registers after roles have been given theirs.
+    /// Rejects a declaration that changes the number of registers after the registers have been divided among roles.
     #[track_caller]
     fn check_before_roles(self, what: &str, before: Option<u32>, found: u32) {
         if self.body().has_roles && before != Some(found) {
@@ -347,8 +345,8 @@ impl<'k> Builder<'k> {
     }
 
     /// Declares the number of blocks per cluster in x, y and z, `.reqnctapercluster`, and returns the cluster. Missing dimensions are 1. A
-    /// cluster has at most 8 blocks; a second declaration must not differ from the first. The declaration must precede code that depends on
-    /// it, such as rings and [`persistent`](Self::persistent). Requires sm_90 or later.
+    /// cluster has at most 8 blocks; the builder rejects a second declaration that differs from the first. The declaration must precede
+    /// code that depends on it, such as rings and [`persistent`](Self::persistent). Requires sm_90 or later.
     #[doc(alias = ".reqnctapercluster")]
     #[track_caller]
     pub fn cluster<const N: usize>(self, blocks: [u32; N]) -> Cluster<'k> {
@@ -390,7 +388,7 @@ impl<'k> Builder<'k> {
         body.entry.grid = Some(grid);
     }
 
-    /// Rejects a shape that was already declared with another value, because emitted instructions may depend on the first one.
+    /// Rejects a shape that was already declared with a different value, because emitted instructions may depend on the first one.
     #[track_caller]
     fn check_redeclared<T: PartialEq + fmt::Debug>(
         self,
@@ -404,8 +402,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Sets the kernel's description, one or two lines that are printed in the comments that introduce the kernel in the PTX text and in
-    /// the C header, and that are part of the exported manifest.
+    /// Sets the kernel's description, one or two lines that appear in the comments before the kernel in the PTX text and the C header, and
+    /// in the exported manifest.
     pub fn describe(self, text: impl Into<String>) {
         self.body().entry.description = text.into();
     }
@@ -467,8 +465,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Records that `divisor` divides the value of the parameter in `reg`, which implies `known` of it as a signed or unsigned number;
-    /// every launch checks it.
+    /// Records that `divisor` divides the value of the parameter in `reg`, which every launch checks and which implies the facts `known`.
+    /// If `signed` is false, the parameter must be unsigned.
     #[track_caller]
     pub(crate) fn promise_multiple(self, reg: RegId, divisor: u32, signed: bool, known: Known) {
         let mut body = self.body();
@@ -490,7 +488,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Records that the value of the parameter in `reg`, an unsigned number, is at most `most`; every launch checks it.
+    /// Records that the value of the parameter in `reg`, an unsigned number, is at most `most`, which every launch checks.
     #[track_caller]
     pub(crate) fn promise_limit(self, reg: RegId, most: u32) {
         let mut body = self.body();
@@ -514,7 +512,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Rejects an assumption about the reinterpreted bits of a parameter, because launches check its number.
+    /// Rejects an assumption about the reinterpreted bits of a parameter, because launches check its numeric value.
     #[track_caller]
     fn refuse_reinterpreted(self, found: &str) {
         self.refuse(format!(

@@ -32,9 +32,10 @@ impl<C: Computation> Results for Vec<(C, C::Result)> {
     }
 }
 
-/// The maximum number of results per type of computation: finding one takes less time than computing it.
+/// The maximum number of results per type of computation, for which finding a result takes less time than computing it.
 const MOST_RESULTS: usize = 64;
-/// The maximum number of results that are kept for the next kernel, so that the kernel can add at least as many.
+/// The maximum number of results per type that are kept for the next kernel, which can then add at least as many; if there are more, none
+/// are kept.
 const MOST_KEPT: usize = MOST_RESULTS / 2;
 
 thread_local! {
@@ -62,7 +63,7 @@ impl Memo {
 }
 
 impl Builder<'_> {
-    /// Returns the result of a computation: if available, the cached result of an equal one.
+    /// Returns the result of a computation, from the cache if it contains the result of an equal computation.
     pub(crate) fn computed<C: Computation>(self, computation: C) -> C::Result {
         let found = self.memo().results::<C>().and_then(|results| {
             results.iter().find(|(known, _)| *known == computation).map(|(_, result)| result.clone())
@@ -110,7 +111,7 @@ mod tests {
         let kernel = Kernel::<()>::build("f", Target::SM_80, |k, ()| {
             let first = k.computed(Doubled(1));
             assert!(Rc::ptr_eq(&first, &k.computed(Doubled(1))));
-            // Also when there are more than are kept, and of another type with the same field.
+            // This also holds if the kernel has more computations than the cache keeps, and computations of another type with equal fields.
             for number in 0..2 * MOST_RESULTS {
                 assert_eq!(
                     (*k.computed(Doubled(number)), *k.computed(Tripled(number))),
@@ -122,7 +123,7 @@ mod tests {
         assert!(kernel.is_ok());
     }
 
-    /// The result of `Doubled(0)` in a kernel that computes as many others.
+    /// Returns the result of `Doubled(0)` in a kernel with `others` further computations.
     fn doubled(others: usize) -> Rc<usize> {
         let mut found = None;
         let kernel = Kernel::<()>::build("f", Target::SM_80, |k, ()| {

@@ -14,7 +14,7 @@ use super::{
     uniform::Rule,
 };
 
-/// The text of a mnemonic: a string, format arguments, or an array of parts, which are concatenated without the machinery of `fmt`.
+/// The text of a mnemonic: a string, format arguments, or an array of parts, which are concatenated without `fmt`.
 pub(crate) trait MnemonicText {
     fn push_to(&self, text: &mut Text);
 }
@@ -50,11 +50,11 @@ pub(crate) struct Mnemonic {
     pub(super) properties: Properties,
 }
 
-/// The mnemonics and special registers of a kernel. Kernels repeat few of them often.
+/// The mnemonics and special registers of a kernel. A kernel uses few different ones, most of them often.
 pub(crate) struct Mnemonics {
     /// In the order of their numbers.
     all: Vec<(Box<str>, Mnemonic)>,
-    /// The number of the latest mnemonic with each hash.
+    /// For each hash, the number of the mnemonic that was found most recently.
     latest: [u16; 64],
 }
 
@@ -63,7 +63,7 @@ impl Mnemonics {
         Self { all: Vec::new(), latest: [0; 64] }
     }
 
-    /// Returns the mnemonic with this text, if it was added.
+    /// Returns the mnemonic with this text, if it has been added.
     #[inline]
     pub(super) fn find(&mut self, text: &[u8]) -> Option<Mnemonic> {
         let at = |position: usize| text.get(position).map_or(0, |&byte| usize::from(byte));
@@ -109,11 +109,11 @@ pub(super) struct Properties {
     pub(super) commutative: bool,
     /// Whether it is a `mov`.
     pub(super) moves: bool,
-    /// Whether a thread may load from shared memory with it.
+    /// Whether it may load from shared memory into registers.
     pub(super) loads_shared: bool,
 }
 
-/// Returns whether a thread may load from shared memory with an instruction, as opposed to asynchronous copies and products.
+/// Returns whether an instruction may load from shared memory into registers, unlike asynchronous copies and products.
 pub(super) fn loads_shared(mnemonic: &str) -> bool {
     let loads = |root| matches!(root, "ld" | "ldmatrix" | "atom" | "wmma" | "call");
     let elsewhere = [".global", ".param", ".local", ".const"].iter().any(|space| mnemonic.contains(space));

@@ -62,7 +62,7 @@ impl fmt::Debug for Immediate {
 }
 
 impl Operand<'_> {
-    /// Returns the bits of a constant.
+    /// Returns the bits of a constant operand; `None` for other operands.
     pub(crate) fn immediate_bits(&self) -> Option<u64> {
         match self {
             Self::Imm(immediate) => Some(immediate.bits),
@@ -70,7 +70,7 @@ impl Operand<'_> {
         }
     }
 
-    /// Calls `f` for every register in the operand; most operands are one.
+    /// Calls `f` for every register in the operand; most operands are a single register.
     #[inline(always)]
     pub(crate) fn for_each_register(&self, f: &mut impl FnMut(RegId)) {
         match self {

@@ -139,7 +139,7 @@ fn load<'k, T: Scalar>(k: Builder<'k>, index: usize) -> Val<'k, T> {
     value
 }
 
-/// Returns the name of the next parameter while the kernel's signature has not named it.
+/// Returns the default name of the next parameter, for kernels whose signature does not name it.
 fn position(declarations: &[ParamDecl]) -> String {
     format!("p{}", declarations.len())
 }

@@ -1,4 +1,4 @@
-//! Printing from a kernel, for debugging: `{}` formats over the device's `vprintf`.
+//! Printing from a kernel, for debugging: `{}` formats, based on the device's `vprintf`.
 //!
 //! The format is translated to C according to the types of the values, the values are stored in a buffer in local memory, and
 //! `vprintf` receives the addresses of both (CUDA C++ Programming Guide, "Formatted Output"; PTX ISA, "System Calls: vprintf").
@@ -58,7 +58,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Returns the format in C notation, and replaces numbers by their bits where it requires these; or returns the error of the call.
+    /// Returns the format in C notation, and replaces each value that is printed in hexadecimal with one that is not sign-extended; returns
+    /// an error if the call is invalid.
     #[track_caller]
     fn c_format(self, format: &str, values: &mut [PrintValue<'k>]) -> Result<String, BuildErrorKind> {
         if self.body().is_guarded() {

@@ -178,13 +178,13 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         Self { k, base, offset: 0, align, never_written: false, assumed_valid: false, kind: PhantomData }
     }
 
-    /// Returns the same address with another element type or access.
+    /// Returns the same address with another element type or other access rights.
     fn retyped<U, B>(self) -> Ptr<'k, U, S, B> {
         let Self { k, base, offset, align, never_written, assumed_valid, kind: _ } = self;
         Ptr { k, base, offset, align, never_written, assumed_valid, kind: PhantomData }
     }
 
-    /// Marks the memory as belonging to an `In` parameter.
+    /// Returns the pointer with its memory marked as belonging to an `In` parameter.
     pub(super) fn never_written(self) -> Self {
         Self { never_written: true, ..self }
     }
@@ -234,7 +234,8 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         self.base
     }
 
-    /// Returns the pointer with its base converted to another space. Memory there may be written by other blocks.
+    /// Returns the pointer in another space, in which its base is `base`. Other blocks may write the memory there, so the result is not
+    /// marked as never written.
     pub(crate) fn in_space<Z: Space>(self, base: Val<'k, Z::Address>) -> Ptr<'k, T, Z, A> {
         let Self { k, offset, align, .. } = self;
         Ptr { k, base, offset, align, never_written: false, assumed_valid: false, kind: PhantomData }
@@ -260,8 +261,8 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         }
     }
 
-    /// Returns the pointer advanced by `times · bytes`, computed in the width of an address: one instruction, or none for
-    /// constants.
+    /// Returns the pointer advanced by `times · bytes`, computed in the width of an address. Emits at most one instruction, and none if
+    /// `times` is a constant.
     #[must_use]
     #[track_caller]
     pub(crate) fn advance_by_product(self, times: Val<'k, u32>, bytes: u32) -> Self {
@@ -286,7 +287,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         }
     }
 
-    /// Returns the same address with an alignment of `align` bytes, which the operands do not imply; the caller must ensure it.
+    /// Returns the same address with an alignment of `align` bytes that is not known from the operands; the caller must ensure it.
     #[must_use]
     pub(crate) fn assume_aligned(self, align: u32) -> Self {
         let offset = self.offset.rem_euclid(i64::from(align));
@@ -340,7 +341,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         Operand::Address { base: AddressBase::Reg(base.in_register(self.k)), offset }
     }
 
-    /// Rejects an access of `bytes` if the address is not known to be aligned to it.
+    /// Rejects an access of `bytes` bytes unless the address is known to be a multiple of `bytes`.
     #[track_caller]
     pub(crate) fn check_aligned(self, bytes: u32) {
         let known = self.align();

@@ -264,7 +264,7 @@ impl<'k, O> Raw<'k, O> {
         self.results
     }
 
-    /// Returns the text with its placeholders filled and the registers in it, or the error.
+    /// Returns the text with its placeholders filled, together with the registers in it, or the error.
     fn fill(&self) -> Result<(String, Vec<RegId>), String> {
         for (i, binding) in self.bindings.iter().enumerate() {
             if self.bindings[..i].iter().any(|b| b.hole == binding.hole) {
@@ -334,7 +334,7 @@ fn statements(text: &str) -> impl Iterator<Item = &str> {
     text.lines()
         .map(|line| line.split("//").next().unwrap_or_default())
         .flat_map(|line| line.split_inclusive(';'))
-        // Text after the last statement's end on the same line, such as an operand, does not start a statement.
+        // Text that continues a statement from an earlier line, such as an operand, does not start a statement.
         .scan(true, |begins, part| {
             let part = part.trim();
             let begun = *begins;
@@ -346,7 +346,7 @@ fn statements(text: &str) -> impl Iterator<Item = &str> {
         .filter(|part| !part.is_empty())
 }
 
-/// Returns the error in the structure of a piece of PTX that is emitted with or without a guard.
+/// Returns the error in the structure of a piece of PTX, if any; `guarded` specifies whether the piece is emitted under a guard.
 pub(crate) fn shape_problem(text: &str, guarded: bool) -> Option<String> {
     if let Some(bad) = text.chars().find(|c| !c.is_ascii()) {
         return Some(format!("expected only ASCII characters, also in comments, found `{bad}`"));

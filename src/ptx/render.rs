@@ -13,14 +13,14 @@ use super::{
     uniform::Uniformity,
 };
 
-/// What to print besides the instructions.
+/// The lines that are printed in addition to the instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lines {
     /// `.file` and `.loc` directives.
     Keep,
     /// Nothing.
     Omit,
-    /// Directives, and pragmas for the assumptions that the simulator checks. ptxas warns about unknown pragmas.
+    /// Directives, and pragmas for the assumptions that the simulator checks. ptxas does not know these pragmas and warns about them.
     Check,
 }
 

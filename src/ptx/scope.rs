@@ -49,8 +49,8 @@ mod sealed {
 )]
 pub trait Scope<'k>: Copy + Debug + sealed::Sealed {
     /// Returns the scope of this kind that contains this thread. For [`Block`] and [`Warps`], the builder rejects the call if the block's
-    /// shape is not [declared](Builder::block) or if its number of threads is not a multiple of that of the `Warps`; for [`Cluster`], if
-    /// the cluster's shape is not [declared](Builder::cluster).
+    /// shape is not [declared](Builder::block) or if its number of threads is not a multiple of that of the `Warps`; for [`Cluster`], it
+    /// does so if the cluster's shape is not [declared](Builder::cluster).
     #[track_caller]
     fn current(k: Builder<'k>) -> Self;
 
@@ -123,13 +123,13 @@ macro_rules! by_own_methods {
 
 use by_own_methods;
 
-/// Returns the quotient by a constant, as a shift for a power of two.
+/// Returns the quotient of a value and a constant; emits a shift for a power of two.
 #[track_caller]
 pub(crate) fn quotient<'k>(value: Val<'k, u32>, by: u32) -> Val<'k, u32> {
     if by.is_power_of_two() { value >> by.trailing_zeros() } else { value / by }
 }
 
-/// Returns the remainder by a constant, as a mask for a power of two.
+/// Returns the remainder of a value divided by a constant; applies a mask for a power of two.
 #[track_caller]
 pub(crate) fn remainder<'k>(value: Val<'k, u32>, by: u32) -> Val<'k, u32> {
     if by.is_power_of_two() { value & (by - 1) } else { value % by }
@@ -164,8 +164,8 @@ impl<'k, T: Scalar> Val<'k, T> {
         self.reg().map_or(Uniformity::Grid, |(reg, k)| k.body().uniform.level(reg))
     }
 
-    /// Returns whether the five lowest bits of this integer are known to be the number of the lane: it is `%laneid`, or derived from the
-    /// index of the thread in the block.
+    /// Returns whether the five lowest bits of this integer are known to be the lane index, because the integer is `%laneid` or is derived
+    /// from the index of the thread in the block.
     pub(crate) fn is_lane(&self) -> bool {
         self.reg().is_some_and(|(reg, k)| k.body().uniform.is_lane(reg))
     }

@@ -23,7 +23,7 @@ const MAX_STATIC_BYTES: u64 = 48 << 10;
 pub(crate) struct Arena {
     bytes: u64,
     align: u32,
-    /// A gap that alignment has left: the offsets of its first byte and of the byte after its last one.
+    /// A gap left by alignment: the offsets of its first byte and of the byte after its last one.
     gap: (u64, u64),
 }
 
@@ -45,14 +45,14 @@ impl Arena {
         start
     }
 
-    /// Returns the bytes to declare, the bytes to request at launch, and the declaration.
+    /// Returns the number of bytes to declare, the number of bytes to request at launch, and the declaration.
     pub(crate) fn declaration(self, symbol: &str) -> (u64, u64, Option<Declaration>) {
         let (bytes, align) = (self.bytes, self.align);
         if align == 0 {
             return (0, 0, None);
         }
         let name = symbol.to_string();
-        // PTX has no arrays of zero bytes: where all arrays are empty, their address is that of a dynamic one.
+        // PTX has no arrays of zero bytes: if all arrays are empty, their address is that of a dynamic array.
         if (1..=MAX_STATIC_BYTES).contains(&bytes) {
             let text = format!(".shared .align {align} .b8 {symbol}[{bytes}];\n");
             (bytes, 0, Some(Declaration { name, text }))

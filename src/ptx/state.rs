@@ -59,12 +59,12 @@ impl<'k> Visitor<'_, 'k> {
         !matches!(self.step, Step::Leave { .. })
     }
 
-    /// Returns whether the value leaves the first of two branches: the value of the other branch then represents both.
+    /// Returns whether the value leaves the first of two branches; the value that the second branch returns then represents both.
     pub(crate) fn leaves_branch(&self) -> bool {
         matches!(self.step, Step::Merge { .. })
     }
 
-    /// Visits a value whose register other values may use; the loop or branch copies the value to a separate register.
+    /// Visits a value whose register other values may share; the loop or branch copies the value to a separate register.
     #[track_caller]
     pub fn shared<T: Scalar>(&mut self, value: &mut Val<'k, T>) {
         self.value(value, false);
@@ -90,15 +90,16 @@ impl<'k> Visitor<'_, 'k> {
                     ));
                 }
             }
-            // Branches have no layout in common, so `Collect` refuses it.
+            // The first branch records no layout, so `Collect` rejects the part in the second branch.
             Step::Merge { .. } => {}
         }
     }
 
-    /// Visits a group of `wgmma` in flight, by the number of groups committed up to it; `None` for a complete one.
+    /// Visits a group of `wgmma`s in flight, identified by the number of groups committed up to and including it; `None` for a complete
+    /// group.
     ///
-    /// In the body, the number of groups known to have been committed after it is that at the start of every iteration; after the
-    /// loop, which may have had no iterations, that number is 0.
+    /// At the start of every iteration, at least as many groups have been committed after it as before the loop. After the loop, which may
+    /// have had no iterations, no groups are known to have been committed after it.
     #[track_caller]
     pub(crate) fn group(&mut self, group: &mut Option<u32>) {
         let now = self.k.body().wgmma_groups;
@@ -127,8 +128,8 @@ impl<'k> Visitor<'_, 'k> {
         }
     }
 
-    /// Visits the registers that `wgmma`s in flight read: for each loop that overwrites such registers in its next iteration, the number of
-    /// the last group that reads them. The group must be complete at the end of the loop's body.
+    /// Visits the registers that `wgmma`s in flight read, as pairs of a loop that overwrites such registers in its next iteration and the
+    /// number of the last group that reads them. The group must be complete at the end of the loop's body.
     #[track_caller]
     pub(crate) fn operands(&mut self, operands: &mut Vec<(u32, u32)>) {
         let body = self.k.body();
@@ -198,7 +199,7 @@ impl<'k> Visitor<'_, 'k> {
             }
             Step::Collect { values, parts, .. } => {
                 values.push(value.untyped());
-                // Too many values are counted at the end.
+                // A surplus of values is detected at the end, when the values are counted.
                 if parts.next().is_some_and(|expected| *expected != part) {
                     self.k.refuse(other_value::<T>());
                 }
@@ -215,7 +216,7 @@ fn other_value<T: Scalar>() -> String {
     format!("expected state to have the same values at every visit, found another of type {}", T::PTX)
 }
 
-/// The registers that contain a loop's state, and the sequence of values of the first visit.
+/// The registers that contain the state of a loop or of two branches, and the sequence of values of the first visit.
 pub(crate) struct Slots {
     slots: Vec<RegId>,
     parts: Vec<u64>,
@@ -247,7 +248,7 @@ impl Slots {
         self.slots.iter().for_each(|&slot| k.body().carry(slot));
     }
 
-    /// Moves the values returned by the body into those registers; `state` refers to them afterwards.
+    /// Moves the values that the loop body or the second branch returns into the registers, to which `state` then refers.
     #[track_caller]
     pub(crate) fn assign<'k>(&mut self, k: Builder<'k>, state: &mut impl State<'k>) {
         let mut values = Vec::new();
@@ -262,7 +263,7 @@ impl Slots {
         }
     }
 
-    /// Moves values into the registers, and returns whether there is one for each.
+    /// Moves values into the registers, and returns whether there is one value for each register.
     #[track_caller]
     fn write(&mut self, k: Builder<'_>, values: &[Untyped]) -> bool {
         if values.len() != self.slots.len() {
@@ -275,7 +276,7 @@ impl Slots {
             .filter(|(value, slot)| !value.is_in(**slot))
             .map(|(value, slot)| (*value, *slot))
             .collect();
-        // A slot that another value still reads must not be overwritten first; such values are copied.
+        // A slot must not be overwritten while another value is still in it, so such values are copied first.
         let reads_slot = |value: &Untyped| self.slots.iter().any(|slot| value.is_in(*slot));
         let mut staged = Vec::with_capacity(moved.len());
         for (value, slot) in moved {
@@ -294,7 +295,7 @@ impl Slots {
                 Untyped::Reg(reg) => Operand::Reg(reg),
                 Untyped::Const(immediate) => Operand::Imm(immediate),
             };
-            // The body may have computed other values in place of the old one.
+            // The body may have overwritten the slot with other values in place.
             k.emit(["mov.", slot.class.mov()], &[Operand::Reg(slot.in_place()), operand]);
         }
         for slot in &mut self.slots {

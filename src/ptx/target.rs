@@ -61,7 +61,7 @@ bitflags! {
 }
 
 impl Features {
-    /// Returns the lowest target that has all of these features, for example sm_80 for `AMPERE`; sm_120a if no target has them.
+    /// Returns the lowest target that has all of these features, for example sm_80 for `AMPERE`; sm_120a if no target has all of them.
     pub fn lowest_target(self) -> Target {
         *Target::ALL.iter().find(|t| t.features().contains(self)).unwrap_or(&Target::SM_120A)
     }
@@ -184,8 +184,8 @@ impl Target {
         }
     }
 
-    /// Returns the maximum shared memory per block in bytes, static and dynamic together
-    /// (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+    /// Returns the maximum size of shared memory per block, static and dynamic together, in bytes (CUDA C++ Programming Guide, "Technical
+    /// Specifications per Compute Capability").
     pub const fn max_shared_bytes(self) -> u32 {
         1024 * match self.sm {
             75 => 64,

@@ -4,7 +4,7 @@ use std::{fmt, ops::Range};
 
 use super::{body::RegId, types::RegClass};
 
-/// UTF-8 that grows by pieces of a few bytes.
+/// UTF-8 text to which pieces of a few bytes are appended.
 #[derive(Default)]
 pub(crate) struct Text {
     bytes: Vec<u8>,
@@ -31,7 +31,7 @@ impl Text {
         self.bytes.extend_from_slice(text.as_bytes());
     }
 
-    /// Appends the first `count` bytes. Copies all `N`, which requires no call, and truncates the rest.
+    /// Appends the first `count` bytes. Copies all `N` bytes, which does not require a function call, and then removes the rest.
     #[inline]
     fn push_first<const N: usize>(&mut self, count: usize, bytes: &[u8; N]) {
         let end = self.bytes.len() + count;
@@ -47,7 +47,7 @@ impl Text {
         self.push_decimal(reg.index.into());
     }
 
-    /// Appends a number in decimal digits: most are numbers of registers, of up to three digits.
+    /// Appends a number in decimal digits; most numbers are those of registers and have at most three digits.
     #[inline]
     pub(crate) fn push_decimal(&mut self, number: u64) {
         match DIGITS.get(usize::try_from(number).unwrap_or(usize::MAX)) {
@@ -64,14 +64,14 @@ impl Text {
         self.bytes.push(b'0' + (number % 10) as u8);
     }
 
-    /// Appends spaces up to a column of the line that starts at `start`, at least one.
+    /// Appends spaces, at least one, up to the operand column of the line that starts at `start`.
     #[inline]
     pub(crate) fn pad_to_operands(&mut self, start: usize) {
         let spaces = (start + OPERAND_COLUMN).saturating_sub(self.bytes.len()).max(1);
         self.push_first(spaces, &[b' '; OPERAND_COLUMN]);
     }
 
-    /// Replaces a part of the text by the name of a register.
+    /// Replaces a part of the text with the name of a register.
     pub(crate) fn replace(&mut self, part: Range<usize>, reg: RegId) {
         self.rest.clear();
         self.rest.extend_from_slice(&self.bytes[part.end..]);
@@ -80,13 +80,13 @@ impl Text {
         self.bytes.extend_from_slice(&self.rest);
     }
 
-    /// Removes the text from a position on.
+    /// Shortens the text to `length` bytes.
     #[inline]
     pub(crate) fn truncate(&mut self, length: usize) {
         self.bytes.truncate(length);
     }
 
-    /// Removes parts of the text, which are in order.
+    /// Removes parts of the text; the parts must be in ascending order.
     pub(crate) fn remove(&mut self, parts: &[Range<usize>]) {
         let mut end = parts.first().map_or(self.len(), |first| first.start);
         for (i, part) in parts.iter().enumerate() {
@@ -120,7 +120,7 @@ static PREFIXES: [(usize, [u8; 4]); RegClass::ALL.len()] = {
     prefixes
 };
 
-/// The digits of each number below 1000, from the left.
+/// The digits of each number below 1000, left-aligned.
 static DIGITS: [[u8; 4]; 1000] = {
     let mut digits = [[0; 4]; 1000];
     let mut number = 0;

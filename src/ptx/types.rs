@@ -1,8 +1,8 @@
 //! Scalar types of PTX as Rust types.
 //!
 //! Rust's own types represent PTX's: `u32` is `.u32`, `i32` is `.s32`, `f32` is `.f32`, `bool` is `.pred`, and [`half::f16`]/[`half::bf16`]
-//! are `.f16`/`.bf16`. [`e4m3`], [`e5m2`], [`e3m2`], [`e2m3`] and [`tf32`] are PTX types that Rust lacks. [`B16`] … [`B64`] are the untyped `.b16` … `.b64`;
-//! [`f16x2`] and [`bf16x2`] are packed pairs, lower half first.
+//! are `.f16`/`.bf16`. [`e4m3`], [`e5m2`], [`e3m2`], [`e2m3`] and [`tf32`] are PTX types that Rust lacks. [`B16`], [`B32`], [`B64`] and
+//! [`B128`] are the untyped `.b16`, `.b32`, `.b64` and `.b128`; [`f16x2`] and [`bf16x2`] are packed pairs, lower half first.
 
 mod minifloat;
 mod tensor_float;
@@ -15,7 +15,7 @@ pub use tensor_float::tf32;
 
 use super::operand::{write_decimal, write_hexadecimal};
 
-/// The numbers that Rust does not have, for the prelude and for modules that implement traits for every element type.
+/// The number types that Rust lacks, for the prelude and for modules that implement traits for every element type.
 pub(crate) mod numbers {
     pub use super::{bf16, bf16x2, e2m3, e3m2, e4m3, e5m2, f16, f16x2, tf32};
 }
@@ -264,7 +264,7 @@ elements! {
     B64,    B64,     "b64",  "b64", 8, |v| v.0,                   B64;
 }
 
-/// Calls a macro with the host's types and, for each type, the element types whose bits buffers of that type may contain.
+/// Calls a macro with the host types and, for each of them, the element types whose bits a buffer of that host type may contain.
 #[cfg(feature = "cuda")]
 macro_rules! storage_types {
     ($implement:ident) => {

@@ -1,9 +1,9 @@
 //! Uniformity: which threads are known to have the same value in a register, and therefore to take the same branch.
 //!
 //! Each register has a [`Uniformity`], derived from the operands of the instruction that writes it ([`rule`]). The conditions of the
-//! enclosing control flow are recorded ([`condition`]); a collective instruction is rejected under a condition that may differ between its
-//! threads. Values carried by loops are assumed to remain as uniform as at loop entry, and the assumption is checked at the back edge
-//! ([`carried`]).
+//! enclosing control flow are recorded ([`condition`]); a collective instruction is rejected under a condition that may differ between the
+//! threads that must execute it together. Values carried by loops are assumed to remain as uniform as at loop entry, and the assumption is
+//! checked at the back edge ([`carried`]).
 
 mod carried;
 mod condition;
@@ -22,8 +22,8 @@ pub(crate) use tracker::{Facts, Tracker};
 
 /// The threads that are known to have the same value in a register.
 ///
-/// The levels are partially ordered: a value that is the same in the whole block is the same in each of its warps, so
-/// `Uniformity::Block > Uniformity::WARP`. Runs of 32 and of 48 threads are unordered.
+/// The levels are partially ordered: `Uniformity::Block > Uniformity::WARP`, because a value that is the same in the whole block is the
+/// same in each of its warps. The levels for runs of 32 and of 48 threads are not ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Uniformity {
     /// The same in each run of the given number of consecutive threads of the block, where the first run starts at thread 0. The number is
@@ -77,7 +77,7 @@ impl PartialOrd for Uniformity {
     }
 }
 
-/// Prints the threads of one group: `all lanes of the warp`.
+/// Formats the threads of one group: `all lanes of the warp`.
 impl fmt::Display for Uniformity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -47,8 +47,8 @@ impl Untyped {
 
 impl<T: Scalar> Sealed for Val<'_, T> {}
 
-/// The bound of Rust's comparison operators, which values do not satisfy. The trait's name, which rustc prints in its error message, lists
-/// the methods to call instead.
+/// A bound on Rust's comparison operators that values do not satisfy. The trait's name, which rustc prints in its error message, lists the
+/// methods to call instead.
 #[doc(hidden)]
 pub trait CompareByMethodsEqNeLtLeGtGe: Sealed {}
 
@@ -172,8 +172,9 @@ impl<'k, T: Scalar> Val<'k, T> {
         matches!((self.0, other.0), (Repr::Reg(reg, _), Repr::Reg(other, _)) if (reg.class, reg.index) == (other.class, other.index))
     }
 
-    /// Returns this value, whose use was chosen by facts about `source`. If these are assumed in an open block and the register is one of
-    /// the code around it, which value numbering reuses, the value is copied, so that the end of the block ends its use.
+    /// Returns this value, whose computation relies on facts about `source`. The value is copied if these facts are assumed in an open
+    /// block and the register is defined outside that block, because value numbering could otherwise reuse the register after the block,
+    /// where the facts need not hold.
     #[track_caller]
     pub(crate) fn with_facts_of<U: Scalar>(self, source: Val<'k, U>) -> Self {
         let (Some((reg, k)), Some((of, _))) = (self.reg(), source.reg()) else { return self };
@@ -198,8 +199,8 @@ impl<'k, T: Scalar> Val<'k, T> {
 
     /// Returns a known upper bound of this integer, as an unsigned number, if it is less than the maximum of its type.
     ///
-    /// It is derived from the block's shape, masks, shifts, products and sums that cannot wrap around, loop counters,
-    /// and the comparisons that guard the current position.
+    /// The bound is derived from the block's shape, masks, shifts, products and sums that cannot wrap around, loop counters, and the
+    /// comparisons that guard the current position.
     #[allow(dead_code, reason = "a query for tensors")]
     pub(crate) fn upper_bound(&self) -> Option<u64> {
         let known = self.known();
@@ -229,13 +230,13 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// Returns whether the value is a constant or shares its register with other values, which must not be overwritten.
+    /// Returns whether the value is a constant or is in a register that must not be overwritten because other values share it.
     pub(crate) fn is_shared(&self) -> bool {
         self.reg().is_none_or(|(reg, k)| k.body().is_shared(reg))
     }
 
-    /// Returns the facts implied by `divisor` dividing this integer, of which `before` is known; for a signed number that may be negative,
-    /// only those about the power of two.
+    /// Returns the facts that follow if `divisor` divides this integer, about which `before` is known. For a signed number that may be
+    /// negative, these are only the facts that follow from the power of two in `divisor`.
     fn multiple(before: Known, divisor: u32) -> Known {
         let divisor = u64::from(divisor.max(1));
         let natural = !Self::is_signed() || before.is_nonnegative();
@@ -250,8 +251,9 @@ impl<'k, T: Scalar> Val<'k, T> {
     /// widths of vector accesses and remove predicates.
     ///
     /// The builder rejects a computed register that is not known to be a multiple, because no launch can check it; use
-    /// [`assume_multiple_of`](Self::assume_multiple_of) instead. It also rejects the reinterpreted bits of a floating-point parameter, and
-    /// of a signed parameter as an unsigned integer. A constant is not checked. A `divisor` of 0 counts as 1.
+    /// [`assume_multiple_of`](Self::assume_multiple_of) instead. It also rejects a floating-point parameter whose bits are reinterpreted as
+    /// an integer, and a signed parameter whose bits are reinterpreted as an unsigned integer. A constant is not checked. A `divisor` of 0
+    /// counts as 1.
     #[track_caller]
     pub fn multiple_of(self, divisor: u32) -> Self {
         if let Repr::Reg(reg, k) = self.0 {
@@ -282,8 +284,8 @@ impl<'k, T: Scalar> Val<'k, T> {
 impl<'k> Val<'k, u32> {
     /// Requires that this integer, a kernel parameter, be at most `most`; every launch checks this requirement.
     ///
-    /// Unless they are known to be at most `most`, the builder rejects computed registers and the reinterpreted bits of floating-point or
-    /// signed parameters, because no launch can check them. A constant is not checked.
+    /// The builder rejects computed registers and the reinterpreted bits of floating-point or signed parameters unless they are known to be
+    /// at most `most`, because no launch can check them. A constant is not checked.
     #[must_use]
     #[track_caller]
     pub fn at_most(self, most: u32) -> Self {
@@ -293,10 +295,10 @@ impl<'k> Val<'k, u32> {
         self
     }
 
-    /// Returns the part of the elements `self · tile … self · tile + tile` that is known to be within `extent`.
+    /// Returns which part of the `tile` elements that start at element `self · tile` is known to be within `extent`.
     ///
-    /// It is derived from bounds, or from `self < ⌈extent / tile⌉`, which the grid rule, a loop or a comparison implies: then
-    /// the first element is within the extent, and the whole tile if `tile` is known to divide the extent.
+    /// The part is derived from bounds, or from `self < ⌈extent / tile⌉`, which the grid rule, a loop or a comparison may imply. In the
+    /// latter case, the first element is within the extent, and so is the whole tile if `tile` is known to divide the extent.
     pub(crate) fn tile_is_inside(self, tile: u32, extent: Self) -> Inside {
         let first = self.as_constant().map(|index| u64::from(index) * u64::from(tile));
         match (self.kernel().or(extent.kernel()), first, extent.as_constant().map(u64::from)) {
@@ -313,7 +315,8 @@ impl<'k> Val<'k, u32> {
         a.most() + b.most() <= u32::MAX.into() || a.possible() & b.possible() == 0
     }
 
-    /// Returns whether `self · by` is known to fit in 32 bits: by its bound, or because it is less than a 32-bit number.
+    /// Returns whether `self · by` is known to fit in 32 bits: by its bound, or because the product is known to be less than a 32-bit
+    /// number.
     pub(crate) fn product_fits(self, by: u32) -> bool {
         self.known().most().saturating_mul(by.into()) <= u32::MAX.into()
             || self.kernel().is_some_and(|k| k.body().is_multiple_below_32_bits(self.source(), by.into()))

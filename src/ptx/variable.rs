@@ -22,7 +22,7 @@ const LOCAL_ALIGN: u32 = 16;
 
 /// A state space of module variables: [`Global`] or [`Const`].
 pub trait VariableSpace: Space {
-    /// The accesses to the variable that kernels may perform.
+    /// The accesses that kernels may perform on the variable.
     type Access: Access;
     /// The maximum size of a variable in bytes.
     #[doc(hidden)]
@@ -161,8 +161,8 @@ impl<'k> Builder<'k> {
     /// Returns a pointer to the first element of a module variable, and declares the variable in the kernel's module.
     ///
     /// Variables with the same name in a module must have the same declaration. The builder rejects a name that is not an identifier in PTX
-    /// and C or that the kernel or its shared memory has, an invalid [alignment](Variable::aligned), an array without elements, and an
-    /// array of more than 64 KiB in constant memory.
+    /// and C, a name that is already that of the kernel or of its shared memory, an invalid [alignment](Variable::aligned), an array
+    /// without elements, and an array of more than 64 KiB in constant memory.
     #[track_caller]
     pub fn address_of<T: Element, S: VariableSpace<Address = u64>>(
         self,
@@ -177,7 +177,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Allocates an uninitialized array of `count` elements, at least 1, that is private to the thread and aligned to 16 bytes. The arrays
-    /// of a kernel can have at most 512 KiB in total.
+    /// of a kernel can occupy at most 512 KiB per thread.
     ///
     /// The array is stored in local memory unless ptxas can keep it in registers, which requires constant indices.
     #[doc(alias = ".local")]
@@ -194,7 +194,7 @@ impl<'k> Builder<'k> {
             );
         }
         body.entry.local_bytes = taken;
-        // The `$` distinguishes it from all names that a caller can choose.
+        // The `$` distinguishes the name from all names that a caller can choose.
         let name = format!("$local{}", body.entry.local_arrays);
         body.entry.local_arrays += 1;
         let _ = writeln!(body.entry.declarations, "    .local .align {LOCAL_ALIGN} .b8 {name}[{bytes}];");

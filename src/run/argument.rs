@@ -48,7 +48,7 @@ pub trait Arguments<A: Params>: sealed::Sealed<A> {
 #[derive(Debug)]
 pub struct Value<'a>(pub(super) Kind<'a>);
 
-/// Buffers include their number of elements.
+/// The kind and the value of an argument. Buffers include their number of elements.
 #[derive(Debug)]
 pub(super) enum Kind<'a> {
     Number(Number),
@@ -69,7 +69,7 @@ pub(super) enum Kind<'a> {
 }
 
 impl Kind<'_> {
-    /// Returns what a launch checks; of a buffer, with the address 0.
+    /// Returns the properties that a launch checks; the address of a buffer is still 0.
     pub(super) fn seen(&self) -> Seen {
         match self {
             Kind::Number(number) => number.integer.map_or(Seen::Float, Seen::Integer),
@@ -84,7 +84,7 @@ impl Kind<'_> {
         }
     }
 
-    /// Returns the memory of a buffer of this crate; none for other arguments, and for buffers of the application.
+    /// Returns the memory of a buffer of this crate; `None` for other arguments and for buffers of the application.
     pub(super) fn store(&self) -> Option<&Store> {
         match self {
             Kind::Read(store, _) => Some(store),
@@ -94,7 +94,7 @@ impl Kind<'_> {
         }
     }
 
-    /// Checks the tensor map, if it is one, of parameter `index`.
+    /// Checks the argument of parameter `index` if it is a tensor in a buffer.
     pub(super) fn check_map(&self, entry: &Entry, index: usize) -> Result<(), RunError> {
         match self {
             Kind::Mapped(buffer, tensor) => tensor.check(entry, index, buffer.seen()),

@@ -34,9 +34,9 @@ const MOST_KEPT: usize = 4096;
 /// call's kernel, so no kernel is chosen, built, compiled or loaded again; on a GPU, tensor maps of the same buffers are not encoded again.
 /// When the cache contains 4096 problems of one type, it forgets them before it adds another one.
 ///
-/// A cache is created from `&Simulator`, `&GpuDevice` or `&AnyDevice`, or from `&Gpu`. With one of the first three, calls take the
-/// [`Buffer`](super::Buffer)s of the device and wait for the kernel. With a `Gpu`, calls also take buffers of cudarc, and queue the kernel
-/// on the default stream or on the stream passed to `KernelCache::on`.
+/// A cache is created from `&Simulator`, `&GpuDevice` or `&AnyDevice`, or from `&Gpu`. With one of the first three, calls accept the
+/// [`Buffer`](super::Buffer)s of the device and wait for the kernel. With a `Gpu`, calls also accept buffers of cudarc, and queue the
+/// kernel on the default stream or on the stream passed to `KernelCache::on`.
 ///
 /// ```
 /// use warpwright::{kernels::{call, NormFunction}, prelude::*, run::{self, Device, KernelCache}};
@@ -55,7 +55,7 @@ pub struct KernelCache<'d> {
     place: Place<'d>,
     /// For each type of problem and of parameters, a map from problems to kernels.
     kept: Mutex<FxHashMap<TypeId, Box<dyn Any + Send>>>,
-    /// Values that the choice of kernels depends on, by type.
+    /// The settings on which the choice of kernels depends, by type.
     settings: FxHashMap<TypeId, Box<dyn Any + Send + Sync>>,
 }
 
@@ -72,7 +72,7 @@ enum Place<'d> {
 /// The kernels of one problem type, by call and problem.
 type Kept<P, A> = FxHashMap<(&'static str, P), Arc<Ready<A>>>;
 
-/// The choice that determines a kernel. It has a type that no problem has, so that the lookup does not confuse the two.
+/// The choice that determines a kernel. This type, which no problem has, keeps lookups from confusing choices with problems.
 #[derive(PartialEq, Eq, Hash)]
 struct Recipe<R>(R);
 
@@ -80,7 +80,7 @@ struct Recipe<R>(R);
 struct Ready<A> {
     picked: Arc<Picked>,
     kernel: Kernel<A>,
-    /// For a `Gpu`; devices keep what they loaded themselves.
+    /// Used only with a `Gpu`, because the other devices keep their loaded kernels themselves.
     #[cfg(feature = "cuda")]
     loaded: OnceLock<Loaded<A>>,
 }
@@ -204,8 +204,8 @@ impl<'d> KernelCache<'d> {
     }
 
     /// Returns the number of clusters of `size` blocks that the device runs at the same time if every multiprocessor runs one block; see
-    /// [`Gpu::resident_clusters`](crate::gpu::Gpu::resident_clusters). If the driver does not say, in the simulator, and on devices
-    /// without clusters, that is the number of multiprocessors divided by `size`.
+    /// [`Gpu::resident_clusters`](crate::gpu::Gpu::resident_clusters). In the simulator, on devices without clusters, or if the driver
+    /// returns an error, returns the number of multiprocessors divided by `size`.
     pub fn resident_clusters(&self, size: u32) -> u32 {
         let clusters = match &self.place {
             #[cfg(feature = "sim")]
@@ -222,12 +222,12 @@ impl<'d> KernelCache<'d> {
         Self { place, kept: Mutex::default(), settings: FxHashMap::default() }
     }
 
-    /// Returns a value that the choice of kernels depends on, if it was set.
+    /// Returns a setting on which the choice of kernels depends, if it was set.
     pub(crate) fn setting<S: Any>(&self) -> Option<&S> {
         self.settings.get(&TypeId::of::<S>())?.downcast_ref()
     }
 
-    /// Returns a value that the choice of kernels depends on, to change it. The kernels of earlier calls are forgotten.
+    /// Returns a mutable reference to a setting on which the choice of kernels depends. The kernels of earlier calls are forgotten.
     pub(crate) fn setting_mut<S: Any + Default + Send + Sync>(&mut self) -> &mut S {
         self.kept.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         let setting = self.settings.entry(TypeId::of::<S>()).or_insert_with(|| Box::new(S::default()));
@@ -423,7 +423,7 @@ impl Queue<'_> {
 }
 
 impl<A: Params> Ready<A> {
-    /// Wraps a kernel whose building began at `start`.
+    /// Wraps a kernel whose build began at `start`.
     fn new(kernel: Kernel<A>, start: Instant) -> Self {
         let Entry { name, description, target, .. } = kernel.entry().clone();
         let picked = Arc::new(Picked { name, description, target, build_time: start.elapsed() });

@@ -68,7 +68,7 @@ pub struct CudaLaunchArgs<'a> {
     pub(super) seen: Vec<Seen>,
     pub(super) entry: &'a Entry,
     pub(super) gpu: &'a gpu::Gpu,
-    /// Why the first argument that cannot be passed is rejected.
+    /// The error for the first argument that cannot be passed, if any.
     pub(super) error: Option<RunError>,
 }
 
@@ -107,7 +107,7 @@ macro_rules! buffers {
             where
                 Self: 'a,
             {
-                // Of the kernel's type, whatever the buffer's.
+                // Counted in elements of the kernel's type, which may differ from the buffer's.
                 let elements = self.len() * size_of::<U>() / T::SIZE as usize;
                 to.args.$how(self);
                 to.see_buffer(elements);

@@ -82,12 +82,12 @@ pub trait Device: Backend + fmt::Debug {
         start(self, kernel.entry(), None, args.values())
     }
 
-    /// Runs a kernel as [`launch`](Device::launch) does, but on a grid of `grid` blocks in x, y and z instead of the grid that the grid
-    /// rule gives.
+    /// Runs a kernel as [`launch`](Device::launch) does, but on a grid of `grid` blocks in x, y and z instead of the result of the grid
+    /// rule.
     ///
     /// # Errors
-    /// Returns the errors of [`launch`](Device::launch), except that the kernel need not have a grid rule, and [`RunError::GridBeyondRule`]
-    /// if `grid` exceeds the result of the kernel's grid rule.
+    /// Returns the errors of [`launch`](Device::launch), except the one for a missing grid rule, and [`RunError::GridBeyondRule`] if `grid`
+    /// exceeds the result of the kernel's grid rule.
     fn launch_grid<A: Params>(
         &self,
         kernel: &Kernel<A>,
@@ -143,7 +143,7 @@ pub trait Backend {
     fn read(&self, store: &Store, bytes: usize) -> Result<Vec<u8>, RunError>;
     /// Returns the address of an allocation; `None` if it belongs to another device.
     fn address(&self, store: &Store) -> Option<u64>;
-    /// Returns the module to run, with its source lines.
+    /// Returns the PTX text of the module to run, with its source lines.
     fn text(&self, entry: &Entry) -> String {
         entry.ptx_with_lines()
     }
@@ -161,13 +161,13 @@ pub struct Request<'k, 'a> {
     pub(super) args: Vec<Value<'a>>,
 }
 
-/// Returns a buffer of `len` elements whose bytes are all `byte`, without a copy of it on the host.
+/// Returns a buffer of `len` elements whose bytes are all `byte`, without creating a copy on the host.
 fn filled<T: Element>(device: &(impl Device + ?Sized), len: usize, byte: u8) -> Result<Buffer<T>, RunError> {
     let bytes = bytes_of::<T>(len, || device.name())?;
     Ok(Buffer::new(device.allocate_filled(bytes, byte)?, len))
 }
 
-/// Returns the size in bytes of a buffer of `len` elements on the device of this name.
+/// Returns the size in bytes of a buffer of `len` elements; `device` returns the device's name for the error.
 pub(super) fn bytes_of<T: Element>(len: usize, device: impl FnOnce() -> String) -> Result<usize, RunError> {
     // An allocation larger than half of the address space is not possible on any device or host.
     let bytes = len.checked_mul(T::SIZE as usize).filter(|&bytes| isize::try_from(bytes).is_ok());
@@ -209,7 +209,7 @@ fn prepare<'k, 'a>(
     Ok(Request { entry, text: device.text(entry), plan, args })
 }
 
-/// Returns the error of a buffer that does not belong to the device.
+/// Returns the error for a buffer that does not belong to the device.
 pub(super) fn other_device(entry: &Entry, index: usize, device: String) -> RunError {
     RunError::OtherDevice { kernel: entry.name.clone(), parameter: parameter_name(entry, index), device }
 }

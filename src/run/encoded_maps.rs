@@ -16,7 +16,7 @@ const MOST_MAPS: usize = 1024;
 pub(super) struct EncodedMaps(Mutex<FxHashMap<BufferBox, TensorMap>>);
 
 impl EncodedMaps {
-    /// Returns the map of a tensor, which `encode` encodes unless an earlier launch had the same tensor.
+    /// Returns the map of a tensor, and calls `encode` to create it unless an earlier launch had the same tensor.
     pub(super) fn get(
         &self,
         tensor: &BufferBox,

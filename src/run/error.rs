@@ -54,7 +54,7 @@ pub enum RunError {
         /// The address.
         found: u64,
     },
-    /// A buffer is shorter than the kernel's views (`k.slice`, `k.global`, `k.tensor`) or the [`TensorBox`](super::TensorBox) require.
+    /// A buffer is shorter than the kernel's views (`k.slice`, `k.global`, `k.tensor`) or the [`TensorBox`](super::TensorBox) requires.
     #[error(
         "kernel `{kernel}`: parameter `{parameter}`: expected a buffer of at least {expected} elements, found {found}"
     )]
@@ -182,7 +182,7 @@ pub enum RunError {
         kernel: String,
         /// The blocks in x, y and z.
         grid: [u32; 3],
-        /// The blocks in x, y and z that the grid rule gives.
+        /// The result of the grid rule: the blocks in x, y and z.
         rule: [u64; 3],
     },
     /// The grid is not a multiple of the kernel's cluster shape.

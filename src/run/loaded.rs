@@ -75,8 +75,8 @@ impl Gpu {
 }
 
 impl<A: Params> Loaded<A> {
-    /// Queues the kernel on `stream` and returns immediately. The kernel's grid rule gives the grid; if the grid is empty, no kernel is
-    /// queued.
+    /// Queues the kernel on `stream` and returns immediately. The kernel's grid rule determines the grid; if the grid is empty, no kernel
+    /// is queued.
     ///
     /// [`run`](crate::run) lists the checks of a launch.
     ///
@@ -88,12 +88,12 @@ impl<A: Params> Loaded<A> {
         self.start(stream, None, args)
     }
 
-    /// Queues the kernel as [`launch`](Loaded::launch) does, but on a grid of `grid` blocks in x, y and z instead of the grid that the grid
-    /// rule gives.
+    /// Queues the kernel as [`launch`](Loaded::launch) does, but on a grid of `grid` blocks in x, y and z instead of the result of the grid
+    /// rule.
     ///
     /// # Errors
-    /// Returns the errors of [`launch`](Loaded::launch), except that the kernel need not have a grid rule, and
-    /// [`RunError::GridBeyondRule`] if `grid` exceeds the result of the kernel's grid rule.
+    /// Returns the errors of [`launch`](Loaded::launch), except the one for a missing grid rule, and [`RunError::GridBeyondRule`] if `grid`
+    /// exceeds the result of the kernel's grid rule.
     pub fn launch_grid(
         &self,
         stream: &CudaStream,
@@ -103,8 +103,8 @@ impl<A: Params> Loaded<A> {
         self.start(stream, Some(grid), args)
     }
 
-    /// Checks a launch and creates its tensor maps without queueing the kernel, and passes the prepared launch to `work`. The kernel's grid
-    /// rule gives the grid. Use this method for launches that are repeated with the same arguments. The buffers stay borrowed until `work`
+    /// Checks a launch and creates its tensor maps without queueing the kernel, then passes the prepared launch to `work`. The kernel's
+    /// grid rule determines the grid. Use this method to repeat a launch with the same arguments. The buffers stay borrowed until `work`
     /// returns.
     ///
     /// ```no_run
@@ -132,7 +132,7 @@ impl<A: Params> Loaded<A> {
             Some((config, args)) => Some(self.code.function.prepare(&config, args)?),
             None => None,
         };
-        // An owner could forget it, and with it the events that buffers wait for before they are freed.
+        // The launch is lent, not returned: an owner could leak it, and with it the events for which buffers wait before they are freed.
         Ok(work(&mut Prepared(prepared)))
     }
 
@@ -173,7 +173,7 @@ impl<A: Params> Loaded<A> {
         Ok(self.code.function.launch_matched(&config, args)?)
     }
 
-    /// Returns the configuration of a launch and its arguments with the tensor maps; none for an empty grid.
+    /// Returns the configuration of a launch and its arguments, including the tensor maps; `None` for an empty grid.
     fn planned<'a>(
         &'a self,
         stream: &'a CudaStream,
@@ -189,7 +189,7 @@ impl<A: Params> Loaded<A> {
         if let Some(error) = passed.error {
             return Err(error);
         }
-        // The address of such a buffer is not known.
+        // The address of a buffer in another context is not known.
         if let Some(index) = passed.args.foreign() {
             return Err(other_device(&self.entry, index, gpu.properties().name.clone()));
         }
@@ -238,7 +238,7 @@ pub(super) struct Code {
     pub(super) module: Module,
     pub(super) function: Function,
     maps: EncodedMaps,
-    /// The blocks that are resident at the same time, one for each multiprocessor at most.
+    /// The number of blocks that are resident at the same time, at most one per multiprocessor.
     resident: u32,
 }
 
@@ -258,7 +258,7 @@ impl Code {
         Ok(Self { module, function, maps: EncodedMaps::default(), resident })
     }
 
-    /// Adds the tensor maps that the launch creates, whose buffers were passed before.
+    /// Adds the tensor maps that the launch creates; their buffers have already been passed.
     pub(super) fn pass_maps(&self, args: &mut Args<'_>, entry: &Entry, plan: &Plan) -> Result<(), RunError> {
         let gpu = self.module.gpu();
         let needs_stand_in = plan.maps.iter().any(|map| map.is_empty);
@@ -272,9 +272,9 @@ impl Code {
     }
 }
 
-/// Returns the number of multiprocessors that run one block each at the same time. The blocks of a cluster run in one group of
-/// multiprocessors, whose number is not a multiple of the size of a large cluster: clusters of 4 leave some multiprocessors of an H200
-/// idle, and a cluster that must wait for the others would take as long again.
+/// Returns the number of multiprocessors that run blocks of the kernel at the same time, one block each. All blocks of a cluster run in one
+/// group of multiprocessors, whose size need not be a multiple of the cluster size: clusters of 4 leave some multiprocessors of an H200
+/// idle. If the grid had further clusters, they would have to wait for the first ones and double the run time.
 fn resident(gpu: &Gpu, entry: &Entry, function: &Function) -> Result<u32, RunError> {
     let all = gpu.properties().multiprocessors;
     let (Some(cluster), Some(block)) = (entry.cluster, entry.block) else { return Ok(all) };

@@ -31,7 +31,7 @@ impl Seen {
         Self::Buffer { address: 0, elements: elements as u64 }
     }
 
-    /// Returns the same, a buffer with this address.
+    /// Returns a buffer with its address set to `address`, and other arguments unchanged.
     pub(super) fn at(self, address: u64) -> Self {
         match self {
             Self::Buffer { elements, .. } => Self::Buffer { address, elements },
@@ -47,7 +47,7 @@ pub(super) struct Plan {
     pub(super) block: [u32; 3],
     pub(super) dynamic_shared_bytes: u32,
     pub(super) programmatic: bool,
-    /// Passed after the kernel's own arguments.
+    /// The tensor maps, which are passed after the kernel's own arguments.
     pub(super) maps: Vec<BufferBox>,
 }
 
@@ -58,8 +58,8 @@ impl Plan {
     }
 }
 
-/// Checks the arguments and determines the shape on a device with this number of multiprocessors; `grid` replaces the kernel's grid
-/// rule and must not exceed it.
+/// Checks the arguments and determines the shape of a launch on a device with `multiprocessors` multiprocessors; `grid` replaces the
+/// kernel's grid rule and must not exceed it.
 pub(super) fn plan(
     entry: &Entry,
     args: &[Seen],
@@ -96,7 +96,7 @@ pub(super) fn plan(
         }
     }
     let grid = blocks.map(|n| n as u32);
-    // Accesses that are in bounds under the rule are not predicated.
+    // Accesses that the grid rule keeps in bounds are not predicated.
     if let Some(rule) = rule
         && (0..3).any(|axis| blocks[axis] > rule[axis])
     {
@@ -112,7 +112,7 @@ pub(super) fn plan(
     Ok(Plan { grid, block, dynamic_shared_bytes, programmatic, maps })
 }
 
-/// Evaluates the kernel's grid rule; `None` for results that do not fit in 64 bits.
+/// Evaluates the kernel's grid rule along each axis; `None` for a result that does not fit in 64 bits.
 fn evaluate(rule: &[Dim; 3], args: &[Seen], multiprocessors: u32) -> [Option<u64>; 3] {
     std::array::from_fn(|axis| rule[axis].evaluate_on(multiprocessors, &|i| integer(args, i)))
 }
@@ -129,7 +129,7 @@ fn maps(entry: &Entry, args: &[Seen]) -> Result<Vec<BufferBox>, RunError> {
     boxes.collect()
 }
 
-/// Returns the value of an integer parameter. Negative values, which a kernel may reinterpret, count as the largest number.
+/// Returns the value of an integer parameter. Negative values, which a kernel may reinterpret as unsigned, count as `u64::MAX`.
 fn integer(args: &[Seen], index: usize) -> u64 {
     match args.get(index) {
         Some(Seen::Integer(n)) => u64::try_from(*n).unwrap_or(u64::MAX),
@@ -204,8 +204,8 @@ fn check_extents(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Rejects a buffer that the kernel writes and that overlaps another one: loads from it are cached as if no thread wrote it.
-/// Rust's borrows rule this out, except for buffers created by `unsafe` code.
+/// Rejects a buffer that the kernel writes and that overlaps another one, because loads from a read-only buffer are cached as if no thread
+/// wrote it. Rust's borrows rule this out, except for buffers created by `unsafe` code.
 fn check_overlap(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
     let bytes = |index: usize| match args[index] {
         Seen::Buffer { address, elements } => {

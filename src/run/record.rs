@@ -80,7 +80,7 @@ pub(super) fn record(
         let tensor = plan.maps.get(index).filter(|map| !map.is_empty).map(|map| map.tensor());
         arguments.push(match tensor {
             Some(tensor) => tensor_map(&entry.params[map.parameter], &tensor),
-            // A tensor without elements has no map, and a case has no memory to use in its place, as a launch does.
+            // A tensor without elements has no map, and a case, unlike a launch, has no memory to use in its place.
             None => json!({"kind": "struct", "size": 128, "fields": []}),
         });
     }
@@ -115,7 +115,7 @@ fn buffer(
     }))
 }
 
-/// Returns the map of a tensor in the buffer of a parameter as JSON.
+/// Returns, as JSON, the map of a tensor in a parameter's buffer.
 fn tensor_map(param: &ParamDecl, tensor: &TensorBox) -> Json {
     let swizzle = match tensor.swizzle {
         SwizzleMode::None => "none",

@@ -34,7 +34,7 @@ pub struct Simulator {
     /// Decoded modules, by their text.
     modules: Mutex<HashMap<String, Module>>,
     reason: Option<String>,
-    /// Instead of the architecture's.
+    /// The number that replaces the architecture's default, if set.
     multiprocessors: Option<u32>,
 }
 
@@ -62,7 +62,7 @@ impl Simulator {
         self.with(|sim| sim.step_limit(instructions))
     }
 
-    /// Sets the number of multiprocessors, which determines the grid of persistent kernels. By default, it is that of a typical GPU of the
+    /// Sets the number of multiprocessors, which determines the grid of persistent kernels. The default is that of a typical GPU of the
     /// architecture: 40 (T4) for sm_75, 128 (RTX 4090) for sm_89, 108 (A100) for other sm_8x, 132 (H100) for sm_90, and 148 (B200) for
     /// later ones.
     #[must_use]
@@ -70,8 +70,8 @@ impl Simulator {
         Self { multiprocessors: Some(count), ..self }
     }
 
-    /// Sets a listener, which a launch calls with the number of completed blocks and the total number of blocks, possibly from different
-    /// threads.
+    /// Sets a listener, which a launch calls, possibly from different threads, with the number of completed blocks and the total number of
+    /// blocks.
     #[must_use]
     pub fn on_progress(self, listener: impl Fn(u64, u64) + Send + Sync + 'static) -> Self {
         self.with(|sim| sim.on_progress(listener))
@@ -88,7 +88,7 @@ impl Simulator {
         self
     }
 
-    /// Returns the module, and the decoding time if it was not decoded before.
+    /// Returns the module and the time that decoding it took, which is zero if it was already decoded.
     fn module(&self, kernel: &str, text: String) -> Result<(Module, Duration), RunError> {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(module) = modules.get(&text) {
@@ -140,7 +140,7 @@ impl Device for Simulator {
     }
 
     fn multiprocessors(&self) -> u32 {
-        // CUDA C++ Programming Guide and the whitepapers of the largest GPUs sold: T4, A100, RTX 4090, H100, B200.
+        // Sources: CUDA C++ Programming Guide, and NVIDIA's whitepapers on the T4, A100, RTX 4090, H100 and B200.
         let of_arch = match self.arch.capability() {
             (7, _) => 40,
             (8, 9) => 128,

@@ -31,14 +31,14 @@ impl SourceLine {
     }
 }
 
-/// `.loc 1 24 9`.
+/// Parses `.loc 1 24 9` as file number, line and column.
 fn loc(line: &str) -> Option<(u32, u32, u32)> {
     let mut numbers = line.trim().strip_prefix(".loc ")?.split_whitespace().map(str::parse);
     let mut next = || numbers.next()?.ok();
     Some((next()?, next()?, next()?))
 }
 
-/// Returns the path of `.file 1 "src/a.rs"`, if it is number `number`.
+/// Returns the path in a line such as `.file 1 "src/a.rs"` if its file number is `number`.
 fn path(line: &str, number: u32) -> Option<&str> {
     let (found, path) = line.trim().strip_prefix(".file ")?.split_once(' ')?;
     (found.parse() == Ok(number)).then(|| path.trim().trim_matches('"'))

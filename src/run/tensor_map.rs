@@ -57,7 +57,8 @@ pub struct TensorBox {
     pub strides: Vec<u64>,
     /// The number of elements of the box along each dimension, from 1 to 256. The length of a row must be a multiple of 16 bytes.
     pub box_dims: Vec<u32>,
-    /// The distance between copied elements along each dimension, from 1 to 8; 1 along dimension 0, of which the GPU copies all elements.
+    /// The distance between copied elements along each dimension, from 1 to 8. It must be 1 along dimension 0, where the GPU always copies
+    /// adjacent elements.
     pub element_strides: Vec<u32>,
     /// The swizzle in shared memory, whose width limits the rows of the box.
     pub swizzle: SwizzleMode,
@@ -68,10 +69,10 @@ pub struct TensorBox {
     pub column: Option<PixelColumn>,
 }
 
-/// The pixels that one copy in im2col mode moves (PTX ISA, "Im2col mode"). From the innermost, the dimensions of the tensor are the
-/// channels, one to three spatial dimensions, and the images. Starting at the pixel at its coordinates, which must be in the bounding box,
-/// the copy moves `pixels` consecutive pixels of the bounding boxes of the images. Parameters that a kernel may write require a bounding
-/// box inside the images, because the GPU aborts stores through any other bounding box (observed on an H100).
+/// The pixels that one copy in im2col mode moves (PTX ISA, "Im2col mode"). The dimensions of the tensor, innermost first, are the channels,
+/// one to three spatial dimensions, and the images. The copy starts at the pixel that its coordinates select, which must be in the bounding
+/// box, and moves `pixels` consecutive pixels of the images' bounding boxes. Parameters that a kernel may write require a bounding box
+/// inside the images, because the GPU aborts stores through any other bounding box (observed on an H100).
 #[doc(alias = "im2col")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PixelColumn {
@@ -85,7 +86,7 @@ pub struct PixelColumn {
 }
 
 impl PixelColumn {
-    /// Whether the bounding box extends past the images.
+    /// Returns whether the bounding box extends past the images.
     fn is_padded(&self) -> bool {
         self.lower_corner.iter().any(|&lower| lower < 0) || self.upper_corner.iter().any(|&upper| upper > 0)
     }
@@ -150,7 +151,7 @@ impl TensorBox {
         Mapped { tensor: self, buffer }
     }
 
-    /// Returns the strides in bytes, and the bytes from the first to the last element; `None` on overflow.
+    /// Returns the strides in bytes, and the number of bytes from the first to the last element, inclusive; `None` on overflow.
     fn bytes(&self, element_bytes: u32) -> Option<(Vec<u64>, u64)> {
         let size = u64::from(element_bytes);
         let strides: Option<Vec<u64>> = self.strides.iter().map(|stride| stride.checked_mul(size)).collect();
@@ -161,7 +162,7 @@ impl TensorBox {
         Some((strides, span))
     }
 
-    /// Checks the map of parameter `index` against the kernel's use of it and the buffer.
+    /// Checks the map of parameter `index` against the buffer and against the kernel's use of the map.
     pub(super) fn check(&self, entry: &Entry, index: usize, buffer: Seen) -> Result<(), RunError> {
         let refuse = |why| Err(refusal(entry, index, why));
         let Some(param) = entry.params.get(index) else { return Ok(()) };

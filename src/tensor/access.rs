@@ -45,13 +45,14 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         gcd(align, gcd(self.inner.divisor(), 1 << self.swizzle.base()))
     }
 
-    /// Returns whether the view's first element is known to be aligned to `bytes`.
+    /// Returns whether the view's first element is known to be aligned to `bytes` bytes.
     pub(super) fn begins_aligned(&self, bytes: u32) -> bool {
         let constant = self.offset.component(0).unsigned_abs() * u64::from(T::SIZE);
         gcd(self.start_alignment(), constant).is_multiple_of(bytes.into())
     }
 
-    /// Returns whether all rows of a tile `(row, col)` start at multiples of `bytes` and have adjacent columns; a vector counts as one row.
+    /// Returns whether all rows of a tile `(row, col)` start at multiples of `bytes` bytes and have adjacent columns; a vector counts as
+    /// one row.
     pub(crate) fn has_aligned_rows(&self, bytes: u32) -> bool {
         let size = u64::from(T::SIZE);
         let steps: Vec<_> = self.layout.stride().leaves().collect();
@@ -71,8 +72,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         adjacent && rows.is_multiple_of(bytes.into()) && self.begins_aligned(bytes)
     }
 
-    /// Returns the number of coordinates along each axis that are known to be all in bounds or all out of bounds if they have the same
-    /// quotient by this number; 0 if that applies to all coordinates of the view.
+    /// Returns the period along each axis: coordinates with the same quotient by the period are known to be all in bounds or all out of
+    /// bounds. The period is 0 if that applies to all coordinates of the view.
     pub(super) fn periods(&self) -> [i64; MAX_AXES] {
         let period = |axis: &Axis<'k>| match (axis.extent, axis.tile) {
             (Some(extent), None) => gcd(axis.at.divisor(), extent.divisor()) as i64,
@@ -98,7 +99,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         view.pointer_at(&offset).checked(view.contains(&offset)).in_groups_of(together)
     }
 
-    /// Returns the swizzled address `bytes` after the view's start: a part in a register, computed once in `start`, and a
+    /// Returns the swizzled address `bytes` bytes after the view's start: a part in a register, computed once and kept in `start`, and a
     /// constant part.
     #[track_caller]
     pub(super) fn swizzled(&self, bytes: i64, start: &mut Option<Val<'k, u32>>) -> Ptr<'k, T, S, A> {
@@ -128,7 +129,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Returns the pointer to a permuted offset, of which `constant` bytes were added to the view's start.
+    /// Returns the pointer to a permuted offset, which includes `constant` bytes added to the view's start.
     #[track_caller]
     fn permuted(&self, offset: Val<'k, u32>, constant: i64) -> Ptr<'k, T, S, A> {
         let align = gcd(gcd(self.inner.divisor(), constant.unsigned_abs()), 1 << self.swizzle.base());
@@ -144,7 +145,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
 }
 
 impl<'k> Axis<'k> {
-    /// Returns whether the coordinate at distance `coord` from the view's first one is within the tensor.
+    /// Returns whether the coordinate at distance `coord` from the view's first coordinate is within the tensor.
     #[track_caller]
     pub(super) fn contains(&self, coord: i64) -> Val<'k, bool> {
         let Some(extent) = self.extent else { return true.into() };

@@ -22,9 +22,9 @@ pub trait AtomicElement: TensorElement<Word: AtomicAdd<Reg = Self::Word>> + Atom
 
 impl<T: TensorElement<Word: AtomicAdd<Reg = T::Word>> + AtomicAdd> AtomicElement for T {}
 
-/// Atomically adds a fragment to global memory if `condition` holds, element by element in the order of their shapes. On sm_90 and later,
-/// one instruction adds up to 16 bytes of f32, f16 or bf16; on earlier targets, one adds a pair of f16. Elements past the edges are
-/// omitted.
+/// Atomically adds each element of a fragment to the corresponding element in global memory, in the order of their shapes, if `condition`
+/// holds. On sm_90 and later, one instruction adds up to 16 bytes of f32, f16 or bf16; otherwise, it adds one word, such as a pair of f16.
+/// Elements past the edges are omitted.
 #[track_caller]
 pub(crate) fn add_global<'k, T: AtomicElement>(
     dst: &Tensor<'k, Global, T, ReadWrite>,

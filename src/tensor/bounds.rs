@@ -29,7 +29,7 @@ fn is_below(index: Val<'_, u32>, end: i64) -> bool {
     u32::try_from(end).map_or(end > 0, |end| index.is_below(&end.into()))
 }
 
-/// Returns the layout in elements, for errors.
+/// Returns the layout in elements, for error messages.
 fn shown(layout: &Layout<Step>) -> String {
     elements_of(layout).map_or_else(|error| error.to_string(), |plain| plain.to_string())
 }
@@ -67,7 +67,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Returns the components of steps along which accesses are not compared with an edge, so no view may extend past this one: the
+    /// Returns the components of steps along which accesses are not compared with an edge, so that no part may extend past this view: the
     /// elements of a tensor with a constant layout, and the coordinates of a tile that is entirely in or out of bounds.
     fn bounded(&self) -> impl Iterator<Item = usize> {
         let elements = self.divided_whole.then_some(0);
@@ -77,7 +77,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             .chain((1..).zip(&self.axes).filter(move |(_, axis)| settled(axis)).map(|(at, _)| at))
     }
 
-    /// Returns whether steps of a mode are along a component that is not compared with an edge.
+    /// Returns whether a mode has steps along a component that is not compared with an edge.
     fn is_bounded(&self, mode: &Layout<Step>) -> bool {
         self.bounded().any(|component| mode.stride().leaves().any(|step| step.component(component) != 0))
     }
@@ -102,8 +102,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Rejects a constant index of a thread that does not exist, and more threads than the block has, because part of the work
-    /// would be omitted.
+    /// Rejects a constant thread index that is out of bounds. If the index is `%tid.x`, also rejects more threads than the block has along
+    /// x, because part of the work would be omitted.
     #[track_caller]
     pub(super) fn check_threads(&self, index: Val<'k, u32>, threads: i64) {
         let k = self.kernel();
@@ -140,7 +140,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Returns the first constant in a coordinate that is out of bounds of its mode, and the mode's extent.
+    /// Returns the first constant index in `coord` that is out of bounds of its mode, and the extent of this mode.
     fn outside(&self, layout: &Layout<Step>, coord: &Indices<'k>) -> Option<(i64, i64)> {
         match coord {
             Tuple::Leaf(Index::Constant(index)) => {
@@ -155,7 +155,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     }
 }
 
-/// Returns the first constant in a coordinate that is out of bounds of its mode in a fragment's shape, and the mode's extent.
+/// Returns the first constant index in `coord` that is out of bounds of its mode of a fragment's shape, and the extent of this mode.
 pub(super) fn outside(shape: &IntTuple, coord: &Indices<'_>) -> Option<(i64, i64)> {
     match coord {
         Tuple::Leaf(Index::Constant(index)) => {

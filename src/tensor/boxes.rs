@@ -40,12 +40,12 @@ const MOST: u64 = i32::MAX as u64;
 const UNIT: u32 = 16;
 
 impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
-    /// Returns the boxes of `rows`×`cols` elements of this matrix. Elements past the edges are read as zero. If the boxes are `written`,
-    /// elements past the edges and the [ends of rows](Self::row_ends) are not written.
+    /// Returns the boxes of `rows`×`cols` elements of this matrix. Elements past the edges are read as zero. If `written` is true, elements
+    /// past the edges and the [ends of rows](Self::row_ends) are not written.
     ///
     /// The builder rejects a view that is not part of a buffer parameter, extents that cannot be computed at launch, rows whose elements
-    /// are not adjacent, and a view whose first column is not a multiple of 16 bytes, or, if it is `written`, not known to be one; the
-    /// result is then `None`.
+    /// are not adjacent, a view whose first column is known not to start at a multiple of 16 bytes, and, if `written` is true, a view whose
+    /// first column is not known to start at one; the result is then `None`.
     #[track_caller]
     pub(crate) fn boxes(
         &self,
@@ -63,7 +63,7 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
         }
     }
 
-    /// Returns the ends of rows that must be stored separately; `None` if rows are known to be multiples of 16 bytes.
+    /// Returns the ends of rows that must be stored separately; `None` if the length of a row is known to be a multiple of 16 bytes.
     #[track_caller]
     pub(crate) fn row_ends(&self) -> Option<RowEnds<'k>> {
         let (axis, unit) = (self.axis_of(1)?, UNIT / T::SIZE);
@@ -161,7 +161,8 @@ impl<'k, T: TensorElement, A> Boxes<'k, T, A> {
                 _ if dimension == self.rows => saturating_sum(first, row),
                 _ => first,
             };
-            // Coordinates of copies are signed. A launch rejects more than 2³¹, so the largest number is past the edge.
+            // Copies take signed coordinates, so larger ones are clamped to 2³¹ − 1. This is past the edge unless the dimension has exactly
+            // 2³¹ coordinates, the most that a launch accepts.
             let moved = if moved.known().most() > MOST { moved.min(MOST as u32) } else { moved };
             match moved.reg() {
                 Some((reg, k)) => Val::from_reg(reg, k),
@@ -198,7 +199,7 @@ macro_rules! with_rank {
 }
 
 impl<'k, T: TensorElement, A: Readable> Boxes<'k, T, A> {
-    /// Starts copying the box `row` rows and `col` columns after the view's first element to shared memory.
+    /// Starts copying the box that starts `row` rows and `col` columns after the view's first element to shared memory.
     #[track_caller]
     pub(crate) fn load<S: SharedSpace, W: Writable>(
         &self,

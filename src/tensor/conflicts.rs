@@ -1,8 +1,8 @@
 //! Copies between shared memory and fragments without bank conflicts.
 //!
 //! If all lanes of a warp access their values in the same order, lanes whose values are a multiple of 128 bytes apart use the same banks.
-//! The conflict is avoided if values are paired, and the lanes in whose index a certain bit is set access the two values of each pair in
-//! the opposite order: at any time, these lanes use different banks than the other lanes. `selp` then exchanges the values between their
+//! The conflict is avoided if values are paired, and the lanes whose index has a certain bit set access the two values of each pair in the
+//! opposite order: at any time, these lanes use different banks than the other lanes. `selp` then exchanges the values between their
 //! registers, which takes less time than a second pass over the banks.
 
 use std::rc::Rc;
@@ -25,10 +25,10 @@ use crate::{
     ptx::{Computation, ReadWrite, RegId, Scalar, Shared, Val, divisor::gcd},
 };
 
-/// Pairs of values that lanes with a certain bit set in their number access in the opposite order.
+/// Pairs of values that the lanes whose index has a certain bit set access in the opposite order.
 #[derive(Clone, Debug)]
 struct Exchange {
-    /// The bit of the lane number.
+    /// The position of this bit in the lane's index.
     lane_bit: u32,
     /// The distance between the values of a pair, a power of two: `v`, in which this bit is clear, and `v + distance`.
     distance: usize,
@@ -39,7 +39,7 @@ struct Exchange {
 
 /// The accesses of a warp to its part of a view.
 struct Accesses {
-    /// The offset of each lane's first value in elements.
+    /// The offset of each lane's first value, in elements.
     lanes: [i64; LANES],
     /// The values, relative to the first one.
     places: Vec<Place>,
@@ -53,8 +53,8 @@ const BANK_BYTES: i64 = 4;
 /// The number of instructions that can be issued during one pass over the banks.
 const ISSUED_PER_PASS: u32 = 4;
 
-/// Copies a lane's part of shared memory from or to a fragment in the order with the fewest bank conflicts, if that is not the order
-/// of the elements; otherwise, returns `false`.
+/// Copies between a lane's part of shared memory and a fragment in the order with the fewest bank conflicts, if that is not the order of
+/// the elements; otherwise, returns `false`.
 #[track_caller]
 pub(super) fn move_exchanged<'k, T: TensorElement>(
     direction: Direction,
@@ -71,7 +71,7 @@ pub(super) fn move_exchanged<'k, T: TensorElement>(
     let low = (0..registers.len()).filter(|value| value & exchange.distance == 0);
     let pairs: Vec<[RegId; 2]> =
         low.map(|low| [registers[low], registers[low + exchange.distance]]).collect();
-    // What the lane accesses first and second, of each pair.
+    // The values of each pair that the lane accesses first and second.
     let passing: Vec<[RegId; 2]> =
         pairs.iter().map(|_| [(); 2].map(|()| k.fresh_changing(T::Word::CLASS))).collect();
     let exchanged = |to: &[[RegId; 2]], from: &[[RegId; 2]]| {
@@ -102,7 +102,7 @@ pub(super) fn move_exchanged<'k, T: TensorElement>(
 /// A lane's part of shared memory.
 type Part<'k, T> = Tensor<'k, Shared, T, ReadWrite>;
 
-/// Returns the values of a lane's part that it accesses first and second, and whether those are the upper and the lower ones.
+/// Returns the values of a lane's part that the lane accesses first and second, and whether the upper values are first.
 #[track_caller]
 fn halves<'k, T: TensorElement>(
     memory: &Part<'k, T>,
@@ -195,7 +195,7 @@ impl Accesses {
                 let time = |first: usize| {
                     half.time(self.passes(&half, |lane| ((lane >> lane_bit & 1) ^ first) as i64 * elements))
                 };
-                // The second half takes at least the ideal time, which rules out most exchanges without computing it.
+                // The second half takes at least the ideal time; this bound rules out most exchanges before their actual time is computed.
                 let first = selects + if selects + 2 * ideal < least { time(0) } else { ideal };
                 let all = first + if first + ideal < least { time(1) } else { ideal };
                 if all < least {
@@ -206,7 +206,8 @@ impl Accesses {
         best
     }
 
-    /// Returns the distance in elements between the values of a pair, which are `distance` apart, if it is the same for all pairs and not 0.
+    /// Returns the distance in elements between the values of a pair, whose indices differ by `distance`, if it is the same for all pairs
+    /// and not 0.
     fn apart(&self, distance: usize) -> Option<i64> {
         if !self.places.len().is_multiple_of(2 * distance) {
             return None;
@@ -224,7 +225,7 @@ impl Accesses {
         }
     }
 
-    /// Returns the lower values of all pairs. Their known alignment is limited to that which the exchange preserves.
+    /// Returns the lower values of all pairs. Their known alignment is limited to the alignment that the exchange preserves.
     fn lower_values(&self, distance: usize, elements: i64) -> Vec<Place> {
         let align = 1u32 << (elements * i64::from(self.widths.element)).trailing_zeros().min(4);
         let low = (0..self.places.len()).filter(|value| value & distance == 0);
@@ -253,7 +254,8 @@ impl Accesses {
         }
     }
 
-    /// Returns the number of passes over the banks for one access, to whose address each lane adds its own number of elements.
+    /// Returns the number of passes over the banks for one access; `of_lane` returns the number of elements that a lane adds to its
+    /// address.
     fn passes(&self, series: &Series, of_lane: impl Fn(usize) -> i64) -> u32 {
         let size = i64::from(self.widths.element);
         let address =
@@ -283,7 +285,8 @@ impl Series {
         (LANES / self.lanes_together()) as u32
     }
 
-    /// Estimates the time of all accesses if each takes `passes`, in units of instructions that a multiprocessor could issue.
+    /// Estimates the time of all accesses if each takes `passes` passes, as the number of instructions that a multiprocessor could issue in
+    /// this time.
     fn time(&self, passes: u32) -> u32 {
         self.count * (1 + ISSUED_PER_PASS * passes)
     }

@@ -13,8 +13,8 @@ use crate::{
     ptx::{Builder, Dim, Element, ExtentMode, Global, IntoDim, Ptr, Shared, Val, Write},
 };
 
-/// Returns the placeholder for a dynamic extent in a tensor of `modes` modes, chosen so that their product fits in 64 bits. Coordinates
-/// past it are extrapolated.
+/// Returns the placeholder for a dynamic extent in a tensor of `modes` modes, chosen so that the product of all placeholders fits in 64
+/// bits. Coordinates past the placeholder are extrapolated.
 fn run_time_extent(modes: usize) -> i64 {
     DYNAMIC_EXTENT.min(1 << (62 / modes.max(1)))
 }
@@ -22,8 +22,8 @@ fn run_time_extent(modes: usize) -> i64 {
 /// The maximum extent of a tile along a mode with a dynamic extent.
 pub(super) const MOST_TILE: u32 = 1 << 16;
 
-/// The maximum number of coordinates of a global tensor along a mode, checked at launch. Coordinates have 32 bits, and the last
-/// tile of coordinates is reserved, so it is past every edge.
+/// The maximum number of coordinates of a global tensor along a mode, checked at launch. Coordinates have 32 bits, and the last tile of
+/// coordinates is reserved so that it is past every edge.
 pub(super) const MOST_COORDINATES: u32 = u32::MAX - MOST_TILE + 1;
 
 /// The maximum number of elements of a shared tensor; no block has that many bytes.
@@ -48,7 +48,7 @@ impl SharedLayout {
         u32::try_from(self.swizzle.period()).unwrap_or(1024).clamp(16, 1024)
     }
 
-    /// Returns the layout from coordinates to byte offsets, for computing bank conflicts.
+    /// Returns the layout that maps coordinates to byte offsets, for computing bank conflicts.
     ///
     /// # Errors
     /// Returns [`TensorError::Layout`] if a stride or an offset in bytes exceeds 64 bits.
@@ -69,7 +69,7 @@ impl From<&Layout> for SharedLayout {
     }
 }
 
-/// Returns an integer layout with steps in elements.
+/// Converts an integer layout to a layout of steps in elements.
 pub(super) fn in_elements(layout: &Layout) -> Layout<Step> {
     let stride = layout.stride().map(|&stride| Step::along(0, stride));
     Layout::with_stride(layout.shape().clone(), stride).unwrap_or_else(|_| nothing())
@@ -169,14 +169,14 @@ impl<'k> Builder<'k> {
             self.refuse(format!("{swizzle} splits elements of {} bytes", T::SIZE));
         }
         let count = u32::try_from(layout.cosize()).unwrap_or(u32::MAX / 16);
-        // The swizzle may permute up to the end of its period.
+        // The swizzle may move elements up to the end of its period.
         let bytes = (count * T::SIZE).next_multiple_of(u32::try_from(swizzle.period()).unwrap_or(1));
         let pointer = self.shared_aligned::<T>(bytes.div_ceil(T::SIZE), align);
         Tensor::of(pointer.assume_access(), in_elements(&layout), swizzle)
     }
 }
 
-/// Returns whether each stride exceeds the span of the smaller ones, so that no two coordinates share an offset.
+/// Returns whether each stride exceeds the span of the modes with smaller strides, so that no two coordinates share an offset.
 fn strides_are_apart(layout: &Layout) -> bool {
     let leaves = layout.shape().leaves().zip(layout.stride().leaves());
     let mut modes: Vec<(i64, i64)> =
@@ -206,7 +206,7 @@ fn layout_of(extents: &[Val<'_, u32>], strides: &[Stride<'_>]) -> Layout<Step> {
     }))
 }
 
-/// Returns two coordinates of a layout that share an offset, if any do.
+/// Returns an error message that names two coordinates of a layout that share an offset, if any do.
 fn aliases(layout: &Layout) -> Option<String> {
     if strides_are_apart(layout) {
         return None;

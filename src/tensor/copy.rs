@@ -24,9 +24,9 @@ pub(super) const MOST_ELEMENTS: i64 = 4096;
 /// - from global to shared memory, `cp.async` if the target supports it and an access has 4, 8 or 16 bytes;
 /// - between shared memory and registers, `ldmatrix` and `stmatrix` (sm_90 or later) if one side is a thread's part of an operand of an MMA
 ///   ([`MmaThread::partition`](super::MmaThread::partition), possibly sliced along its rest modes) or of a tiled copy by 32 threads, the
-///   other side is a fragment of the same size, the index of the thread is known to be that of the thread in the block (modulo 32) or its
-///   lane, and the rows of the matrices are contiguous and aligned for all threads. The widest form that fits is used, plain or
-///   transposed. All lanes of the warp must execute such a copy;
+///   other side is a fragment of the same size, the part's thread index is known to be the thread's index in the block (modulo 32) or its
+///   lane, and the rows of the matrices are contiguous and aligned for all threads. The widest form that fits is used, plain or transposed.
+///   All lanes of the warp must execute such a copy;
 /// - between such a part and a fragment of 32- or 64-bit elements, if the lanes of a warp would access the same banks, pairs of accesses
 ///   that half of the lanes execute in the opposite order, and `selp`, which swaps the two elements in the registers of these lanes;
 /// - predicates for a tensor created by [`Builder::tensor`]: elements past its edges are read as 0 and not written.
@@ -50,8 +50,8 @@ pub fn copy<'k, T: TensorElement, D: Destination<'k, T>>(dst: &D, src: &impl Sou
     dst.done(asynchronous)
 }
 
-/// Copies a lane's part of shared memory from or to registers if the warp can do so better than its lanes separately: as matrices, or
-/// in an order without bank conflicts. Otherwise, returns `false`.
+/// Copies between a lane's part of shared memory and registers if the warp as a whole can do so faster than its lanes separately: as
+/// matrices, or in an order without bank conflicts. Otherwise, returns `false`.
 #[track_caller]
 fn move_by_warp<'k, T: TensorElement>(
     direction: Direction,
@@ -61,7 +61,7 @@ fn move_by_warp<'k, T: TensorElement>(
     move_matrices(direction, memory, fragment) || move_exchanged(direction, memory, fragment)
 }
 
-/// Copies as [`copy`] does, but only the elements whose `predicates` hold; the others are neither read nor written.
+/// Copies as [`copy`] does, but only the elements whose `predicates` hold; other elements are neither read nor written.
 ///
 /// A vector is moved as a whole if its elements share a predicate. Data always pass through registers, because `cp.async` would
 /// write zeros to elements that must be preserved. `ldmatrix` and `stmatrix` are not used.
@@ -86,7 +86,8 @@ pub(crate) fn copy_or<'k, T: TensorElement>(dst: &Fragment<'k, T>, src: &impl So
     transfer(to, from, None, &how);
 }
 
-/// Copies a thread's parts in the caller's order, like [`copy`], and returns whether the copy is asynchronous.
+/// Copies a thread's parts as [`copy`] does, but without matrix instructions and in the order of the elements, and returns whether the copy
+/// is asynchronous.
 #[track_caller]
 pub(crate) fn copy_issued<'k, T: TensorElement>(
     dst: &impl Destination<'k, T>,
@@ -107,7 +108,7 @@ pub(super) struct How {
     pub(super) asynchronous: Option<CpAsyncCache>,
     /// Whether only `cp.async` may be used.
     pub(super) always_asynchronous: bool,
-    /// The operation, for errors.
+    /// The operation, for error messages.
     pub(super) what: String,
     /// The bits of the value that is read past an edge.
     pub(super) fill: u64,
@@ -216,7 +217,7 @@ pub(super) fn transfer<'k, T: TensorElement>(
     asynchronous
 }
 
-/// Loaded data, its condition, and the move to the destination.
+/// Loaded data, their condition, and the move to the destination.
 type Loaded<'k, T> = (Data<'k, T>, Val<'k, bool>, Move);
 
 /// Joins individually loaded parts into the accesses that the destination allows: for example, elements of an unaligned row of global

@@ -22,7 +22,7 @@ pub trait TensorElement: Element {
     /// The number of elements per word.
     const PER_WORD: usize = (<Self::Word as Scalar>::BYTES / Self::SIZE) as usize;
     /// The length of a subtile of a register tile in the direction in which elements are packed into words: 16, or 32 for 8-bit elements,
-    /// because an `mma` of 8-bit elements has twice the depth. In the other direction, the length is 16.
+    /// because the K of an `mma` of 8-bit elements is twice as large. In the other direction, the length is 16.
     type Length: SubtileLength;
     /// [`Length`](Self::Length) as a number.
     const SUBTILE_LENGTH: u32 = Self::Length::ELEMENTS;
@@ -52,11 +52,11 @@ impl SubtileLength for Length32 {
     const ELEMENTS: u32 = 32;
 }
 
-/// The length of a subtile across its words.
+/// The length of a subtile perpendicular to the direction in which elements are packed into words.
 pub(crate) const SUBTILE_SIDE: u32 = 16;
 
-/// Calls a macro with the element types that have a property. The traits in this module and others, and their impls, are derived from these
-/// lists.
+/// Calls a macro with the element types that have a property. The implementations of the traits in this module and others are generated
+/// from these lists.
 macro_rules! element_types {
     // Every type, its register type and the length of its subtiles.
     (words, $implement:ident) => {
@@ -85,7 +85,7 @@ macro_rules! element_types {
             f64     f64     Length16;
         }
     };
-    // The types with arithmetic, grouped by the type in which it is computed.
+    // The types with arithmetic, grouped by the type in which the arithmetic is computed.
     (computed, $implement:ident) => {
         $implement! {
             in themselves: f16 bf16 f16x2 bf16x2 f32 f64 u32 i32 u64 i64;
@@ -93,7 +93,7 @@ macro_rules! element_types {
             in i32: i8 u8;
         }
     };
-    // The types with sums, grouped by the type in which they are computed.
+    // The types with sums, grouped by the type in which the sums are computed.
     (summed, $implement:ident) => {
         $implement! {
             in themselves: f32 f64 i32 u32 i64 u64;
@@ -172,7 +172,7 @@ impl<T> Arithmetic for T where
 pub trait Computed: TensorElement {
     /// The type in which operations compute: a pair of elements for f16 and bf16, a single element for other types.
     type In: Number;
-    /// Applies a function to each element of a word, or of several words.
+    /// Applies a function to each element of a word, or to the corresponding elements of several words.
     #[doc(hidden)]
     fn compute<'k, const N: usize>(
         words: [Val<'k, Self::Word>; N],
@@ -251,7 +251,7 @@ pub trait ConvertibleElement: TensorElement {
     /// Returns a word's elements in f32.
     #[doc(hidden)]
     fn to_f32(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, f32>, 4>;
-    /// The conversion from and to pairs of f16, for types that convert to each other without f32 but with the same results.
+    /// The conversion from and to pairs of f16, for types that convert to each other through f16 with the same results as through f32.
     #[doc(hidden)]
     const IN_F16: Option<InF16<Self::Word>> = None;
 }
@@ -264,7 +264,7 @@ pub struct InF16<W: Scalar> {
     pub(crate) from: for<'k> fn(&[Val<'k, f16x2>]) -> Val<'k, W>,
 }
 
-/// A floating-point element type: a [minifloat](crate::ptx::Minifloat), [`bf16`], [`struct@f16`], [`tf32`], `f32` and `f64`.
+/// A floating-point element type: a [minifloat](crate::ptx::Minifloat), [`bf16`], [`struct@f16`], [`tf32`], `f32` or `f64`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a floating-point element type",
     note = "the floating-point element types are `e4m3`, `e5m2`, `e3m2`, `e2m3`, `bf16`, `f16`, `tf32`, `f32` and \
@@ -392,7 +392,7 @@ pub(crate) fn splat<T: TensorElement>(value: T) -> T::Word {
     T::Word::from_bits(bits.fold(0, |word, slot| word | slot))
 }
 
-/// [`splat`] of a constant or a register.
+/// Returns a word with the same value, a constant or a register, in every slot.
 #[track_caller]
 pub(crate) fn splat_value<'k, T: Arithmetic>(k: Builder<'k>, value: Val<'k, T>) -> Val<'k, T::Word> {
     match value.as_constant() {

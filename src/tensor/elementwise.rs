@@ -93,7 +93,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A: Writable> WriteElements<'k, T> for
     }
 }
 
-/// Returns the indices of the elements; empty, with an error, if there are too many for one thread.
+/// Returns the indices of the elements. If there are too many elements for one thread, the builder records an error and the range is empty.
 #[track_caller]
 pub(super) fn each<'k, T: TensorElement>(of: &impl Elements<'k, T>, what: &str) -> Range<i64> {
     if of.len() > MOST_ELEMENTS {

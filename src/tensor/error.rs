@@ -37,14 +37,14 @@ pub enum TensorError {
         /// The tensor's layout.
         found: String,
     },
-    /// Atoms of a tiled MMA that share threads, or that use threads of more warps than the threads fill.
+    /// Atoms of a tiled MMA that share threads, or whose threads are spread over more warps than they fill.
     #[error("{what}: expected each thread of {warps} warps once, found threads {ids} for atoms {atoms}")]
     Atoms {
         /// The tiling.
         what: String,
         /// The arrangement of the atoms.
         atoms: String,
-        /// The thread numbers by (V, M, N, K).
+        /// The layout that maps (V, M, N, K) to thread numbers.
         ids: String,
         /// The number of warps that the threads fill, rounded up.
         warps: i64,
@@ -59,7 +59,7 @@ pub enum TensorError {
         /// The modes found.
         found: String,
     },
-    /// Values per thread that do not form whole instructions.
+    /// A number of values per thread that is not a multiple of the number per instruction.
     #[error("{what}: expected a multiple of {instruction} values per thread, found {values}")]
     Values {
         /// The tiling.
@@ -69,7 +69,7 @@ pub enum TensorError {
         /// The number of values per instruction.
         instruction: i64,
     },
-    /// Threads that do not form whole instructions.
+    /// A number of threads that is not a multiple of the number per instruction.
     #[error("{what}: expected a multiple of {instruction} threads, found {threads}")]
     Threads {
         /// The tiling.

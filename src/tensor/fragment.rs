@@ -22,7 +22,7 @@ pub struct Fragment<'k, T> {
     registers: Rc<[RegId]>,
     layout: Rc<Layout>,
     offset: i64,
-    /// The operand of an MMA as which the fragment is loaded.
+    /// The operand of an MMA for which the fragment is loaded.
     loaded_as: Option<MmaOperand>,
     kind: PhantomData<T>,
 }
@@ -133,12 +133,12 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.registers.len()
     }
 
-    /// Returns these registers as those of an operand, if the operand is known: loads then use the order in which MMAs read the operand.
+    /// Returns the fragment marked as an MMA operand, if the operand is known: loads then use the order in which MMAs read the operand.
     pub(crate) fn for_operand(&self, operand: Option<MmaOperand>) -> Self {
         Self { loaded_as: operand, ..self.clone() }
     }
 
-    /// Returns the operand of an MMA as which the fragment is loaded, if the operand is known.
+    /// Returns the operand of an MMA for which the fragment is loaded, if the operand is known.
     pub(super) fn loaded_as(&self) -> Option<MmaOperand> {
         self.loaded_as
     }
@@ -241,7 +241,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         }
     }
 
-    /// Returns register `word`, or the first register if `word` is out of bounds, because such an index has already been rejected.
+    /// Returns register `word`, or the first register if `word` is out of bounds (such an index has already been rejected).
     pub(super) fn register(&self, word: usize) -> RegId {
         self.registers.get(word).copied().unwrap_or(self.registers[0])
     }
@@ -299,7 +299,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
     }
 }
 
-/// Returns the registers of a fragment as values, each of which is rejected after its register has been overwritten.
+/// Returns the registers of a fragment as values. The builder rejects uses of a value after its register has been overwritten.
 pub(crate) fn words_of<'k, T: TensorElement>(fragment: &Fragment<'k, T>) -> Vec<Val<'k, T::Word>> {
     let k = fragment.kernel();
     let registers = fragment.all_registers().iter();

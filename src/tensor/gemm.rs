@@ -87,15 +87,15 @@ fn keep(rank: usize) -> Tuple<Slot> {
     vec![Tuple::Leaf(Slot::Keep); rank].into()
 }
 
-/// Returns `(values, rest)`, with a leading mode of one value if there is none.
+/// Returns `(values, rest)`, with a leading mode of one value if the operand has no values mode.
 #[track_caller]
 fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> Fragment<'k, T> {
     let layout = if shape.values { part.layout().append(2) } else { part.layout().prepend(2) };
     part.relaid(Ok::<_, crate::layout::LayoutError>(layout))
 }
 
-/// Computes `d = a · b + c` over all values and rest modes; `d` may be `c`. If there are several steps along k, the first one adds its
-/// products to `c`, and the others to `d`.
+/// Computes `d = a · b + c` over all values and rest modes; `d` may be `c`. If there are several steps along k, the first step adds its
+/// products to `c`, and the other steps add theirs to `d`.
 ///
 /// The operands (d, a, b, c) must have one of the following combinations of ranks, where v denotes the instruction's values:
 ///
@@ -111,9 +111,9 @@ fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> F
 /// traversed in alternating directions, so each instruction shares an operand with the previous one. All threads of the instruction's group
 /// must execute the emitted code.
 ///
-/// The builder rejects other ranks, mismatched extents, elements of other types than the instruction's, several steps along k with an
-/// instruction whose `c` and `d` have different types, instructions on sparse or block-scaled operands or on single halves, and instructions
-/// that [`Builder::mma`] does not emit.
+/// The builder rejects other ranks, mismatched extents, elements whose types differ from the instruction's, several steps along k with an
+/// instruction whose `c` and `d` have different types, instructions on sparse or block-scaled operands or on single 16-bit floats, and
+/// instructions that [`Builder::mma`] does not emit.
 #[doc(alias = "gemm!")]
 #[track_caller]
 pub fn gemm<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorElement>(
@@ -200,12 +200,12 @@ fn check_atom<D: TensorElement>(k: Builder<'_>, atom: &MmaAtom) {
     if !atom.is_emitted() || atom.sparsity().is_some() || atom.block_scale().is_some() {
         k.refuse(format!("{}: expected an instruction that `gemm` emits on fragments", atom.name()));
     } else if atom.group() == Group::Thread && D::SIZE < 4 {
-        // Halves are packed in pairs, but an instruction on a single half requires separate registers.
+        // 16-bit floats are packed in pairs, but an instruction on single ones requires separate registers.
         k.refuse(format!("{} on packed {}: no such instruction on one half", atom.name(), D::NAME));
     }
 }
 
-/// Rejects elements of another type than the operand's.
+/// Rejects elements whose type differs from the operand's.
 #[track_caller]
 pub(super) fn check_type<T: TensorElement>(k: Builder<'_>, atom: &MmaAtom, operand: MmaOperand) {
     let wanted = atom.operand_type(operand);
@@ -222,7 +222,7 @@ struct Words<'a, 'k> {
 }
 
 impl<'k> Words<'_, 'k> {
-    /// Returns the words of each of `count` slices; rejected if their number differs from the instruction's.
+    /// Returns the words of each of `count` slices; the builder rejects a number of words that differs from the instruction's.
     #[track_caller]
     fn of_slices<T: TensorElement>(
         &self,

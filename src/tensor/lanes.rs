@@ -1,7 +1,7 @@
 //! A lane's part of a view that a warp moves together.
 //!
-//! The part starts where lane 0's part starts until an access requires this lane's start: a matrix instruction uses addresses of other
-//! lanes' elements, which cannot be derived from this lane's part alone.
+//! The view keeps the start of lane 0's part until an access requires the start of this lane's part: a matrix instruction uses addresses of
+//! other lanes' elements, which cannot be derived from this lane's part alone.
 
 use std::rc::Rc;
 
@@ -11,10 +11,10 @@ use crate::{
     ptx::{Computation, Val},
 };
 
-/// The distribution of a view over the lanes of a warp: the layout (lane number → step), and this thread's lane.
+/// The distribution of a view over the lanes of a warp: the layout that maps lanes to steps, and this thread's lane.
 #[derive(Clone, Debug)]
 pub(super) struct Lanes<'k> {
-    /// The layout of 32 lanes.
+    /// The layout that maps the 32 lanes to steps.
     pub(super) layout: Rc<Layout<Step>>,
     pub(super) lane: Val<'k, u32>,
 }
@@ -48,14 +48,14 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.advance(moved);
     }
 
-    /// Returns lane `lane`'s part of the view, given a (thread, value) layout onto the view's elements.
+    /// Returns lane `lane`'s part of the view, given a (thread, value) layout of the view's elements.
     #[track_caller]
     pub(crate) fn lane_part(&self, tv: &TvLayout, lane: Val<'k, u32>) -> Self {
         let (part, threads) = self.part_by(tv.layout());
         part.in_lanes(threads, lane)
     }
 
-    /// Returns thread `thread`'s part of the view, given a (thread, value) layout onto the view's elements.
+    /// Returns thread `thread`'s part of the view, given a (thread, value) layout of the view's elements.
     #[track_caller]
     pub(crate) fn part_of(&self, tv: &Layout, thread: Val<'k, u32>) -> Self {
         let (mut part, threads) = self.part_by(tv);
@@ -63,8 +63,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         part
     }
 
-    /// Returns the rectangle of `size` elements that starts at coordinate `at`, in units of rectangles of `unit` elements. Its
-    /// elements must have the same layout as those of the first rectangle: nested modes do not carry from one block into the next.
+    /// Returns the rectangle of `size` elements that starts at coordinate `at`, which counts rectangles of `unit` elements. Its elements
+    /// must have the same layout as those of the first rectangle; that is, nested modes must not carry from one rectangle into the next.
     #[track_caller]
     pub(crate) fn rectangle(&self, size: [u32; 2], unit: [u32; 2], at: [Val<'k, u32>; 2]) -> Self {
         let layout = Rc::clone(&self.layout);
@@ -88,7 +88,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Returns thread 0's part, and the layout of the other threads' offsets.
+    /// Returns thread 0's part, and the layout of the threads' offsets.
     #[track_caller]
     fn part_by(&self, tv: &Layout) -> (Self, Rc<Layout<Step>>) {
         let parts = self.kernel().computed(Parts { layout: Rc::clone(&self.layout), tv: tv.clone() });
@@ -111,7 +111,7 @@ struct Rectangles {
 }
 
 impl Computation for Rectangles {
-    /// The layout of the first rectangle, and the modes along which the others start.
+    /// The layout of the first rectangle, and the modes along which the other rectangles start.
     type Result = Result<(Rc<Layout<Step>>, Rc<[Layout<Step>]>), LayoutError>;
 
     fn compute(&self) -> Self::Result {
@@ -121,7 +121,7 @@ impl Computation for Rectangles {
     }
 }
 
-/// The parts of threads, given a (thread, value) layout onto a view's elements.
+/// The parts of threads, given a (thread, value) layout of a view's elements.
 #[derive(PartialEq)]
 struct Parts {
     layout: Rc<Layout<Step>>,

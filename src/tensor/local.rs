@@ -7,7 +7,7 @@ use super::{
 };
 use crate::layout::{Codomain, Coord, Layout, LayoutError, Slicer, Slot, Tile, Tiler, Tuple};
 
-/// Returns the tile of `tensor` at block coordinate `coord`: `(tile modes …, kept rest modes …)`. Where an entry of `coord` is `..`, the
+/// Returns the tile of `tensor` at block coordinate `coord`: `(tile modes …, kept rest modes …)`. If an entry of `coord` is `..`, the
 /// corresponding rest mode is kept; rest modes past the end of `coord` are also kept.
 ///
 /// If the tiler consists of extents, element `i` of the tile at block `b` is element `b · extent + i` of the tensor, mode by mode. If a
@@ -39,7 +39,7 @@ pub fn local_tile<D: Codomain>(
     Ok(Partition { layout, offset: start.unwrap_or(offset) })
 }
 
-/// Returns the coordinate of a tile's first element if the tiler consists of extents; also valid past the last tile.
+/// Returns the coordinate of a tile's first element if the tiler consists of extents; the coordinate is also valid past the last tile.
 fn start(tiler: &Tiler, coord: &Slicer) -> Option<Coord> {
     let mode = |(position, slot): (usize, &Slicer)| match (tiler.mode(position), slot) {
         (Some(Tuple::Leaf(Tile::Extent(extent))), Tuple::Leaf(Slot::At(block))) => Some(block * extent),
@@ -58,7 +58,7 @@ fn start(tiler: &Tiler, coord: &Slicer) -> Option<Coord> {
 }
 
 /// Returns a [`local_tile`] of one operand of an MMA, from a tiler and a coordinate that all operands share. `projection` selects the
-/// modes: for A, whose modes are `(m, k)`, tiler and coordinate are `(m, n, k)`, and the projection is `[true, false, true]`.
+/// modes: for A, whose modes are `(m, k)`, the tiler and the coordinate are `(m, n, k)`, and the projection is `[true, false, true]`.
 ///
 /// # Errors
 /// Returns the errors of [`local_tile`], and [`LayoutError::Rank`] if the lengths of the tiler, the coordinate and `projection` differ.
@@ -140,7 +140,7 @@ pub(super) fn thread_divide<D: Codomain>(
     Ok(tensor.zipped_divide(extents)?)
 }
 
-/// Returns the rest of `((thread, …), (rest, …))`.
+/// Returns the rest modes of `((thread, …), (rest, …))`.
 pub(super) fn rest_of<D: Codomain>(divided: &Layout<D>) -> Result<Layout<D>, TensorError> {
     let rest = divided.mode(1)?;
     Ok(Layout::concat(rest.modes()))
@@ -159,7 +159,7 @@ impl Digit {
     }
 }
 
-/// The digits of a top-level mode of a thread layout, the first fastest.
+/// The digits of a top-level mode of a thread layout, with the fastest digit first.
 #[derive(Debug, Clone)]
 pub(super) struct Digits(pub(super) Vec<Digit>);
 

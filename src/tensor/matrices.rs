@@ -89,7 +89,7 @@ fn each_matrix(
     }
 }
 
-/// Returns the slices of `((values, repeats), rest, rest, …)` that contain the values of one instruction each.
+/// Returns the slices of `((values, repeats), rest, rest, …)`, each of which contains the values of one instruction.
 pub(super) fn instructions(layout: &Layout) -> Result<Vec<Slicer>, LayoutError> {
     let values = layout.mode(0)?;
     let repeats = if values.rank() == 2 { values.mode(1)?.size() } else { 1 };
@@ -108,7 +108,7 @@ fn slice_of_instruction(at: i64, all: &IntTuple) -> Slicer {
 }
 
 impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
-    /// Returns the address of the 16 bytes that a lane passes to `ldmatrix`, if they are contiguous and aligned.
+    /// Returns the address that a lane passes to `ldmatrix` or `stmatrix`, if the row at this address is 16 contiguous and aligned bytes.
     #[track_caller]
     fn row_of_matrix(&self) -> Option<Ptr<'k, T, Shared, A>> {
         if self.is_row_of_matrix() {

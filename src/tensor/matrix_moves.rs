@@ -1,8 +1,8 @@
 //! Copies between shared memory and fragments with `ldmatrix` and `stmatrix`, derived from the layouts of both sides.
 //!
-//! A register of a fragment is part of a matrix of 8 rows of 16 bytes if lane 4g + t contains the t-th word of row g (plain),
-//! or column g of row 2t + e as its e-th half (transposed). One instruction moves 4, 2 or 1 matrices; lane 8m + r provides the
-//! address of row r of matrix m (PTX ISA, "Warp-level matrix load instruction: ldmatrix").
+//! A register of a fragment is part of a matrix of 8 rows of 16 bytes if lane 4g + t contains the t-th word of row g (plain), or if its
+//! e-th 16-bit half is the element in row 2t + e and column g (transposed). One instruction moves 4, 2 or 1 matrices; lane 8m + r provides
+//! the address of row r of matrix m (PTX ISA, "Warp-level matrix load instruction: ldmatrix").
 
 use arrayvec::ArrayVec;
 
@@ -53,7 +53,7 @@ pub(super) fn move_matrices<'k, T: TensorElement>(
         return false;
     }
     let Some(Matrices { transposed, row, all }) = Matrices::of(memory, fragment) else { return false };
-    // If the operand is unknown, transposed matrices are those of B, and others those of A.
+    // If the operand is unknown, transposed matrices are assumed to belong to B, and other matrices to A.
     let is_b = fragment.loaded_as().map_or(transposed, |operand| operand == MmaOperand::B);
     let along_k = if transposed { ROWS * row } else { ROW_BYTES / i64::from(T::SIZE) };
     let mut rest = all.as_slice();
@@ -82,14 +82,14 @@ pub(super) fn move_matrices<'k, T: TensorElement>(
 
 /// The rows whose addresses the lanes provide to an instruction.
 struct Rows<'k, T> {
-    /// Digits of the lane number: extents and steps in elements.
+    /// The digits of the lane, each with its extent and its step in elements.
     digits: [(i64, i64); 3],
     view: Tensor<'k, Shared, T, ReadWrite>,
     line: Line<'k, T, Shared, ReadWrite>,
 }
 
 impl<'k, T: TensorElement> Rows<'k, T> {
-    /// Creates the rows from the digits of the lane number: extents and steps in elements.
+    /// Creates the rows from the digits of the lane, each with its extent and its step in elements.
     #[track_caller]
     fn new(memory: &Tensor<'k, Shared, T, ReadWrite>, digits: [(i64, i64); 3]) -> Option<Self> {
         let shape: IntTuple = digits.iter().map(|(extent, _)| *extent).collect();
@@ -97,7 +97,7 @@ impl<'k, T: TensorElement> Rows<'k, T> {
         let rows = Layout::with_stride(shape, strides).ok()?;
         let mut view = Tensor { lanes: None, ..memory.clone() };
         let mut lane = memory.lanes.as_ref()?.lane;
-        // On sm_75, the addresses of lanes that provide no row must be valid, too.
+        // On sm_75, the addresses of lanes that provide no row must also be valid.
         if !memory.kernel().target().features().contains(Features::AMPERE) {
             lane = divide(lane, rows.size()).1;
         }
@@ -122,7 +122,7 @@ fn in_operand_order(group: &[(RegId, i64)], is_b: bool, along_k: i64) -> ArrayVe
     }
 }
 
-/// Returns whether the first `count` matrices are at `first + (m & 1) · a + (m >> 1) · b`, as a single address layout requires.
+/// Returns whether the first `count` matrices are at `first + (m & 1) · a + (m >> 1) · b`, as a single affine layout of addresses requires.
 fn is_affine(matrices: &[(RegId, i64)], count: usize) -> bool {
     match matrices.get(..count) {
         Some([(_, a), (_, b), (_, c), (_, d)]) => b - a == d - c,
@@ -170,7 +170,8 @@ impl Matrices {
     }
 }
 
-/// Returns the steps in elements of 1 and 4 lanes, if lane 4g + t is at `t` times the first plus `g` times the second.
+/// Returns the distances in elements from lane 0 to lanes 1 and 4, if lane 4g + t is at `t` times the first distance plus `g` times the
+/// second.
 fn lane_steps(lanes: &Layout<Step>) -> Option<[i64; 2]> {
     let at = |lane: i64| lanes.index(lane).component(0);
     let (t, g) = (at(1), at(4));

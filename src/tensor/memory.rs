@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// Returns the layout of a layout's element steps.
+/// Returns the layout whose strides are the element components of a layout's steps.
 pub(super) fn elements_of(layout: &Layout<Step>) -> Result<Layout, LayoutError> {
     Layout::new(layout.shape().clone(), layout.stride().map(|step| step.component(0)))
 }
@@ -49,7 +49,7 @@ impl Axis<'_> {
 
 /// Elements `T` in global or shared memory, with a layout.
 ///
-/// The structure of the layout is static; the extents and strides of a matrix may be in registers. A view of a tensor created by
+/// The structure of the layout is static, but its extents and strides may be in registers. A view of a tensor created by
 /// [`Builder::tensor`](crate::ptx::Builder::tensor) starts at coordinates, which each access multiplies by the strides; other views start
 /// at a pointer. Static parts of the start are folded into constant offsets. Clones are views of the same memory.
 pub struct Tensor<'k, S: Space, T, A> {
@@ -65,7 +65,7 @@ pub struct Tensor<'k, S: Space, T, A> {
     pub(super) divided_whole: bool,
     /// Set in a lane's part of a warp's view while the lane's offset has not been added to the start.
     pub(super) lanes: Option<Rc<Lanes<'k>>>,
-    /// The innermost code block in which the view was created; facts about its coordinates may hold only there.
+    /// The innermost text block in which the view was created; facts about its coordinates may hold only there.
     pub(super) cut_in: u32,
     /// In shared memory, the view that is divided among all threads.
     pub(super) shared_view: Option<Rc<Tensor<'k, S, T, ReadWrite>>>,
@@ -138,7 +138,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Records that facts about the view may hold only in this block, after [`check_open`](Self::check_open).
+    /// Records that facts about the view may hold only in the current text block, after [`check_open`](Self::check_open).
     #[track_caller]
     pub(super) fn cut_here(&mut self) {
         self.check_open();
@@ -247,8 +247,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     }
 
     /// Reinterprets the memory as elements of another type. The builder rejects the call if [`Layout::recast`] returns an error, if the
-    /// tensor has edges, if the new elements would extend past the tensor's end, or if its swizzled start might not be a whole element of
-    /// the new type.
+    /// tensor has edges, if the new elements would extend past the tensor's end, or if its swizzled start might not be at a whole element
+    /// of the new type.
     #[must_use]
     #[track_caller]
     pub fn recast<U: TensorElement>(&self) -> Tensor<'k, S, U, A> {
@@ -259,7 +259,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         })
     }
 
-    /// Returns the [`recast`](Self::recast) of a view whose start is known, or why it is rejected.
+    /// Returns the [`recast`](Self::recast) of a view whose start includes the lane's offset, or the reason for which it is rejected.
     #[track_caller]
     fn recast_to<U: TensorElement>(&self) -> Result<Tensor<'k, S, U, A>, String> {
         if !self.axes.is_empty() {
@@ -316,7 +316,7 @@ impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
         self.through(self.pointer.assume_access())
     }
 
-    /// Returns the same view of the memory of the block with rank `rank` of the cluster.
+    /// Returns the same view in the shared memory of the block with rank `rank` in the cluster.
     #[track_caller]
     pub(crate) fn in_block(&self, rank: Val<'k, u32>) -> Tensor<'k, SharedCluster, T, ReadWrite> {
         let pointer: Ptr<'k, T, Shared, ReadWrite> = self.pointer.assume_access();

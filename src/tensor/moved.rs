@@ -22,8 +22,8 @@ pub(super) struct Moved<'k> {
 }
 
 impl<'k> Moved<'k> {
-    /// Adds the value of `mode` at `index`. An index past the end counts coordinates past the edges, if accesses are compared with them; all
-    /// other indices must be less than the size of the mode.
+    /// Adds the value of `mode` at `index`. If accesses are compared with the edges, an index past the end selects coordinates past the
+    /// edges; otherwise, the index must be less than the size of the mode.
     #[track_caller]
     pub(super) fn add(&mut self, mode: &Layout<Step>, index: Val<'k, u32>) {
         let has_axis = |step: &Step| (1..=MAX_AXES).any(|component| step.component(component) != 0);
@@ -115,7 +115,7 @@ pub(crate) fn saturating_sum<'k>(a: Val<'k, u32>, b: Val<'k, u32>) -> Val<'k, u3
     if a.sum_fits(&b) { a + b } else { a.min(!b) + b }
 }
 
-/// Returns the quotient and the remainder by a constant.
+/// Returns the quotient and the remainder of a division by a constant.
 #[track_caller]
 pub(crate) fn divide(value: Val<'_, u32>, by: i64) -> (Val<'_, u32>, Val<'_, u32>) {
     match u32::try_from(by) {

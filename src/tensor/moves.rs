@@ -90,10 +90,10 @@ fn widest(dst: Place, src: Place, widths: Widths) -> u32 {
     widths.widest.min(aligned(dst)).min(aligned(src))
 }
 
-/// Returns whether one access of `bytes` can move these elements of a side.
+/// Returns whether one access of `bytes` bytes can move these elements of a side.
 fn moves_together(side: &[Place], run: &[usize], bytes: u32, widths: Widths) -> bool {
     let first = &side[run[0]];
-    // The data pass through whole registers, from memory to memory, too.
+    // Data pass through whole registers, even from memory to memory.
     let whole_words = run.len().is_multiple_of(widths.per_word);
     let fits = |(position, &element): (usize, &usize)| match (first, &side[element]) {
         (Place::Memory { offset, align, group }, Place::Memory { offset: other, group: its, .. }) => {

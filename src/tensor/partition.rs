@@ -52,7 +52,7 @@ pub(super) fn unzip_rest<D: Codomain>(divided: &Layout<D>, thread: &At) -> Resul
 /// Converts `(thread, value, (rest, rest, …))` to `(value, rest, rest, …)`.
 pub(super) fn without_threads<D: Codomain>(divided: &Layout<D>) -> Result<Layout<D>, TensorError> {
     let rest = divided.mode(2)?;
-    // The rest of a tensor of one mode is not unpacked, as in CuTe.
+    // The rest mode of a tensor with one mode is not unpacked, as in CuTe.
     let rest: Vec<_> = if rest.rank() == 1 { vec![rest] } else { rest.modes().collect() };
     Ok(Layout::concat([divided.mode(1)?].into_iter().chain(rest)))
 }

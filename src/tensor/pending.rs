@@ -35,8 +35,8 @@ impl<'k, V> Pending<'k, V> {
         Self { by, view, asynchronous }
     }
 
-    /// Combines two pending views; waiting returns both. If their scopes differ, [`wait`](Self::wait) uses the barrier of the larger one, or
-    /// that of the block if the larger one does not consist of whole scopes of the other.
+    /// Combines two pending views; waiting returns both. If their scopes differ, [`wait`](Self::wait) uses the barrier of the larger scope,
+    /// or that of the block if the size of the larger scope is not a multiple of that of the smaller one.
     #[track_caller]
     pub fn and<W>(self, other: Pending<'k, W>) -> Pending<'k, (V, W)> {
         let asynchronous = self.asynchronous || other.asynchronous;
@@ -74,7 +74,7 @@ impl<'k, V> Pending<'k, V> {
         self.view
     }
 
-    /// Calls of this method do not compile, because the data are still in flight; the error message says to call `wait` first.
+    /// Calls to this method do not compile, because the data are still in flight; the error message says to call `wait` first.
     #[doc(hidden)]
     pub fn load<Layout>(&self)
     where

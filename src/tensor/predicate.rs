@@ -14,9 +14,9 @@ pub struct Predicates<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Creates predicates: element `i` of a view with `layout`'s shape is moved if `values[layout(i)]` holds. A stride of 0 along
-    /// the elements of a vector gives the whole vector a single predicate. The builder rejects the call if `values` is empty or shorter
-    /// than the cosize of the layout, and negative strides.
+    /// Creates predicates: element `i` of a view with `layout`'s shape is moved if `values[layout(i)]` holds. A stride of 0 along the
+    /// elements of a vector gives the whole vector a single predicate. The builder rejects the call if `values` is empty or shorter than
+    /// the cosize of the layout, or if the layout has negative strides.
     #[track_caller]
     pub fn predicates(self, layout: &Layout, values: Vec<Val<'k, bool>>) -> Predicates<'k> {
         if layout.stride().leaves().any(|&stride| stride < 0) {
@@ -58,7 +58,7 @@ impl<'k> Predicates<'k> {
 }
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
-    /// Returns a predicate for each element of the view, which holds if the element is inside the tensor from which the view was sliced.
+    /// Returns predicates for the elements of the view: each holds if its element is within the tensor from which the view was sliced.
     ///
     /// The builder rejects the call if there are more than 4096 elements.
     #[doc(alias = "elem_less")]
@@ -82,7 +82,7 @@ pub(super) fn both<'k>(a: Val<'k, bool>, b: Val<'k, bool>) -> Val<'k, bool> {
     }
 }
 
-/// Returns 0 in the register type.
+/// Returns zero as a value of the register type.
 pub(crate) fn zero<T: TensorElement>() -> T::Reg {
     T::Reg::from_bits(0)
 }

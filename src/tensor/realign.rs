@@ -1,9 +1,10 @@
-//! Elements that are moved to other positions in words.
+//! Realignment of elements in words.
 
 use super::element::TensorElement;
 use crate::ptx::{ShiftMode, Val};
 
-/// Returns the words of the group that begins `skipped` elements after the first of two adjacent groups, a power of two of words each.
+/// Returns the words of the group that begins `skipped` elements after the start of `words`. `words` contains two adjacent groups, each
+/// with a power-of-two number of words.
 #[track_caller]
 pub(super) fn realigned<'k, T: TensorElement>(
     mut words: Vec<Val<'k, u32>>,

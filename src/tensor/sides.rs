@@ -41,7 +41,7 @@ pub trait Source<'k, T: TensorElement>: Sealed {
 
 /// A destination of a copy: a [`Tensor`] or a [`Fragment`].
 pub trait Destination<'k, T: TensorElement>: Sealed {
-    /// The result of a copy: [`Pending`] data for shared memory of the block, otherwise `()`.
+    /// The result of a copy: [`Pending`] data for shared memory of the block; `()` otherwise.
     type Done;
     #[doc(hidden)]
     fn destination(&self) -> Side<'k, T>;
@@ -177,7 +177,7 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
         }
     }
 
-    /// Returns whether the elements of a move are in bounds; either all of them are, or none.
+    /// Returns whether the elements of a move are in bounds; either all or none of them are.
     #[track_caller]
     pub(super) fn contains(&mut self, step: &Move) -> Val<'k, bool> {
         match self {
@@ -194,8 +194,8 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
         }
     }
 
-    /// Reads into the given registers, which are unchanged if `condition` does not hold, or into fresh ones. If the elements do not exist,
-    /// each has the bits `fill`.
+    /// Reads into the given registers, which are unchanged if `condition` does not hold, or into new ones. Elements that do not exist are
+    /// read as `fill`, the bits of one element.
     #[track_caller]
     pub(super) fn read(
         &mut self,

@@ -150,7 +150,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
                 let start = u32::try_from(self.offset.component(1 + axis)).unwrap_or(u32::MAX);
                 let facts = &mut self.axes[axis];
                 let Some(extent) = facts.extent else { continue };
-                // A mode of one tile has no step to the next one: its index affects only the coordinate.
+                // A mode of one tile has no step to a next tile: its index affects only the coordinate.
                 if whole.size_of(mode) <= tile.into() {
                     facts.at = saturating_sum(facts.at, coordinate(index, by * i64::from(tile)));
                 }

@@ -12,11 +12,11 @@ pub trait TensorSpace: Space + Sized {
     ) -> Option<&'a Tensor<'k, Shared, T, A>> {
         None
     }
-    /// Returns the pointer advanced by `bytes`.
+    /// Returns the pointer advanced by `bytes` bytes.
     #[doc(hidden)]
     #[track_caller]
     fn at_byte<'k, T: Element, A>(pointer: Ptr<'k, T, Self, A>, bytes: Val<'k, u32>) -> Ptr<'k, T, Self, A>;
-    /// Returns the pointer advanced by `times` steps of `elements`.
+    /// Returns the pointer advanced by `times` steps of `elements` elements.
     #[doc(hidden)]
     #[track_caller]
     fn at_steps<'k, T: Element, A>(
@@ -48,7 +48,7 @@ impl TensorSpace for Global {
         pointer.advance(bytes.cast())
     }
 
-    // All products are computed in 64 bits: a tensor may have more than 2³² elements.
+    // All products are computed in 64 bits, because a tensor may have more than 2³² elements.
 
     #[track_caller]
     fn at_steps<'k, T: Element, A>(
@@ -89,7 +89,7 @@ impl TensorSpace for Global {
     }
 }
 
-/// Implements the spaces whose addresses have 32 bits.
+/// Implements the trait for the spaces with 32-bit addresses.
 macro_rules! narrow {
     ($space:ty, { $($as_shared:tt)* }) => {
         impl TensorSpace for $space {
@@ -147,7 +147,7 @@ narrow! {
 
 narrow! { SharedCluster, {} }
 
-/// Returns a stride in shared memory, in which addresses have 32 bits.
+/// Returns a stride in shared memory as a 32-bit integer, because addresses there have 32 bits.
 #[track_caller]
 fn in_32_bits(stride: Stride<'_>) -> Val<'_, u32> {
     match stride {

@@ -11,7 +11,7 @@ use crate::ptx::{
     Builder, CopyHints, CpAsyncCache, Global, Ptr, Readable, RegId, Scalar, Shared, Space, Val,
 };
 
-/// The most bytes of a copy.
+/// The maximum number of bytes per copy.
 const MOST_COPIED: u32 = 16;
 
 /// The groups of adjacent elements that a thread copies. The first begins at element `first`, and the others follow at intervals of `step`.
@@ -43,9 +43,9 @@ pub(crate) struct RowToStage<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Readable> RowToStage<'k, T, A> {
-    /// Returns row `at` of an `m`×`n` matrix whose rows are `pitch` elements apart. Groups have `group` elements, a power of two, of 4, 8,
-    /// 16 or 32 bytes. If rows are `aligned`, they begin and end with whole groups. The caller must declare a view of the matrix with these extents,
-    /// so that the launch checks the buffer.
+    /// Returns row `at` of an `m`×`n` matrix whose rows are `pitch` elements apart. Groups have `group` elements, a power of two, and 4, 8,
+    /// 16 or 32 bytes. If `aligned` is true, rows begin and end with whole groups. The caller must declare a view of the matrix with these
+    /// extents, so that the launch checks the buffer.
     #[track_caller]
     pub(crate) fn new(
         matrix: Ptr<'k, T, Global, A>,
@@ -57,13 +57,13 @@ impl<'k, T: TensorElement, A: Readable> RowToStage<'k, T, A> {
         let exists = at.lt(m);
         let start = at.mul_wide(pitch);
         let ahead = if aligned { 0.into() } else { start.cast::<u32>() & (group - 1) };
-        // As many rows follow as a group has elements, and they are not the same row.
+        // At least `group` rows follow, and they do not all start at the same element, so every whole group is part of the matrix.
         let is_inside = if aligned { true.into() } else { (at + group).lt(m) & pitch.ne(0) };
         Self { matrix, exists, start, end: n + ahead, group, is_inside }
     }
 
-    /// Starts copying the groups `from` of the row, if they exist, to the groups `to`. Elements of a group past the end of the matrix become
-    /// 0.
+    /// Starts copying the groups `from` of the row, if they exist, to the groups `to` of the stage. Elements of a group past the end of the
+    /// matrix become 0.
     #[track_caller]
     pub(crate) fn copy_async(&self, from: Groups<'k>, stage: &StagedRow<'k, T>, to: Groups<'k>) {
         let (k, bytes) = (self.matrix.kernel(), self.group * T::SIZE);
@@ -125,8 +125,8 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
         self.ahead
     }
 
-    /// Loads groups of an aligned row that this thread has copied. `inside` is called with the index of each group; groups for which it does
-    /// not hold are `fill`.
+    /// Loads groups of an aligned row that this thread has copied. `inside` is called with the index of each group; groups for which it
+    /// returns false are filled with `fill`.
     #[track_caller]
     pub(crate) fn load_own(
         &self,
@@ -148,9 +148,9 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
         groups.collect()
     }
 
-    /// Loads groups that begin at any elements of the row, as the two whole groups that contain each, or the one. All groups have the same
-    /// distance to a whole one. `groups.first` may be negative, by wrapping around. The first `end` elements of the stage have been written;
-    /// groups after them are 0.
+    /// Loads groups that begin at arbitrary elements of the row. Each is assembled from the one or two aligned groups that contain it; all
+    /// groups must have the same distance from an aligned group. `groups.first` may be negative, represented modulo 2³². The first `end`
+    /// elements of the stage have been written; aligned groups after them are read as 0.
     #[track_caller]
     pub(crate) fn load_anywhere(&self, groups: Groups<'k>, end: Val<'k, u32>) -> Vec<Val<'k, T::Word>> {
         let k = self.kernel();
@@ -170,7 +170,7 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
         )
     }
 
-    /// Loads a whole group if a condition holds, and 0 otherwise.
+    /// Loads a whole group if a condition holds; otherwise, returns zeros.
     #[track_caller]
     fn load_if(&self, from: Ptr<'k, T, Shared>, condition: Val<'k, bool>) -> Vec<Val<'k, u32>> {
         let k = self.kernel();

@@ -5,13 +5,13 @@ use std::fmt;
 use super::offset::MAX_AXES;
 use crate::layout::{BasisVector, Codomain};
 
-/// A step in memory: component 0 counts elements, component 1 + a counts coordinates along axis a. A [`BasisVector`] with few
-/// components that needs no allocation.
+/// A step in memory: component 0 counts elements, component 1 + a counts coordinates along axis a. Unlike a [`BasisVector`], it has a fixed
+/// number of components and requires no allocation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Step([i64; 1 + MAX_AXES]);
 
 impl Step {
-    /// Returns `scale` along one component.
+    /// Returns the step of `scale` along one component.
     pub(super) fn along(component: usize, scale: i64) -> Self {
         let mut step = Self::default();
         step.0[component] = scale;

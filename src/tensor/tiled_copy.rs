@@ -30,7 +30,7 @@ pub struct TiledCopy {
     src: Layout,
     dst: Layout,
     reference: Layout,
-    /// (thread, value) → column-major index in the tile.
+    /// The layout that maps (thread, value) to a column-major index in the tile.
     layout_tv: Layout,
     tile: Shape,
 }
@@ -47,8 +47,8 @@ impl TiledCopy {
     /// arrangement `threads`. Elements have `value_bits` bits.
     ///
     /// # Errors
-    /// Returns [`TensorError::Values`] or [`TensorError::Threads`] if the values or threads do not form whole instructions, or the errors
-    /// of the layout algebra.
+    /// Returns [`TensorError::Values`] or [`TensorError::Threads`] if the number of values or threads is not a multiple of the number per
+    /// instruction, or the errors of the layout algebra.
     #[doc(alias = "make_tiled_copy")]
     pub fn new(
         atom: &'static CopyAtom,
@@ -216,7 +216,7 @@ impl TiledCopy {
         Ok((threads, values).into())
     }
 
-    /// Divides a tensor by the tile: `((TileM, TileN, …), (RestM, RestN, …))`.
+    /// Divides a tensor by the tile, into `((TileM, TileN, …), (RestM, RestN, …))`.
     fn tiled<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Layout<D>, TensorError> {
         let tiler: Tiler = self.tile.modes().iter().map(|mode| Tiler::from(mode.size())).collect();
         if tensor.rank() < tiler.rank() {
@@ -265,7 +265,7 @@ impl TiledCopy {
     #[doc(alias = "retile_D")]
     pub fn retile(&self, fragment: &Layout) -> Result<Layout, TensorError> {
         let values = fragment.mode(0)?.size();
-        // (m, n) → index among the values of an `mma` fragment of a tile
+        // Maps (m, n) to an index among the values of an `mma` fragment of a tile.
         let inverse = self.layout_tv.right_inverse().with_shape(self.tile.clone())?;
         let mn = inverse.upcast(self.threads() * values)?;
         let order = Layout::new(values, 1)?.logical_product(mn.right_inverse())?;

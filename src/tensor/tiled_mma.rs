@@ -26,7 +26,7 @@ pub(super) const fn modes(operand: MmaOperand) -> [usize; 2] {
 pub struct TiledMma {
     atom: &'static MmaAtom,
     shape: [i64; 3],
-    /// (V, M, N, K) → thread number.
+    /// The layout that maps (V, M, N, K) to a thread number.
     thr_layout_vmnk: Layout,
     /// The tilers that divide M, N and K before the atom is applied.
     permutation: [Tiler; 3],
@@ -47,8 +47,8 @@ impl TiledMma {
     ///
     /// # Errors
     /// Returns an error of the layout algebra if there is no valid result (for example, if the permutation does not match the atoms),
-    /// [`TensorError::Modes`] for more than three modes, or [`TensorError::Atoms`] for atoms that share threads or that use threads of more
-    /// warps than the threads fill.
+    /// [`TensorError::Modes`] for more than three modes, or [`TensorError::Atoms`] for atoms that share threads, or whose threads are
+    /// spread over more warps than they fill.
     #[doc(alias = "make_tiled_mma")]
     pub fn new(
         atom: &'static MmaAtom,
@@ -93,7 +93,7 @@ impl TiledMma {
         self.atom
     }
 
-    /// Returns the layout (V, M, N, K) → thread number, where V counts the threads of one instruction.
+    /// Returns the layout that maps (V, M, N, K) to a thread number, where V counts the threads of one instruction.
     #[must_use]
     pub fn thr_layout_vmnk(&self) -> &Layout {
         &self.thr_layout_vmnk

@@ -12,9 +12,8 @@ use crate::ptx::{Builder, CheckedPtr, Global, Ptr, Readable, RegId, Scalar, Val,
 /// The number of words per access.
 pub(super) const WORDS: usize = 4;
 
-/// A row of a matrix in global memory, at any distance from other rows. To load a group of adjacent elements, the two aligned groups that
-/// contain it are loaded and their words are shifted; a group is stored in one access if it happens to be aligned. A row has at most
-/// 2³⁰ elements.
+/// A row of a matrix in global memory with an arbitrary pitch. To load a group of adjacent elements, the two aligned groups that contain it
+/// are loaded and their words are shifted; a group is stored as whole vectors if it happens to be aligned. A row has at most 2³⁰ elements.
 #[derive(Clone, Debug)]
 pub(crate) struct UnalignedRow<'k, T: TensorElement, A> {
     /// The number of elements in the row.
@@ -25,9 +24,9 @@ pub(crate) struct UnalignedRow<'k, T: TensorElement, A> {
     start: Ptr<'k, T, Global, A>,
     /// The number of elements in this group that precede the row.
     ahead: Val<'k, u32>,
-    /// The end of the row, relative to this group; 0 past the last row.
+    /// The end of the row, relative to this group; 0 for a row past the last row.
     end: Val<'k, u32>,
-    /// The number of matrix elements from the start of this row on, at most 2³¹; 0 past the last row.
+    /// The number of matrix elements from the start of this row on, at most 2³¹; 0 for a row past the last row.
     available: Val<'k, u32>,
 }
 
@@ -62,7 +61,7 @@ impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
         self.ahead
     }
 
-    /// Returns a pointer to an element, which is accessed if it is part of the row.
+    /// Returns a pointer to an element; accesses are enabled only if the element is part of the row.
     #[track_caller]
     fn element(&self, index: Val<'k, u32>) -> CheckedPtr<'k, T, Global, A> {
         self.start.at(index + self.ahead).checked(index.lt(self.n) & self.end.ne(0))
@@ -75,8 +74,8 @@ impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
-    /// Loads the groups of rows that start at these elements of each row, row after row; elements outside the rows are undefined. All starts are
-    /// equal modulo the length of a group, in ascending order; negative ones wrap around at 2³².
+    /// Loads, row by row, the groups that start at the elements `starts` of each row; elements outside the rows are undefined. All starts
+    /// must be equal modulo the length of a group and in ascending order; negative starts are represented modulo 2³².
     ///
     /// Rows are loaded together so that all loads are issued before the first result is used.
     #[track_caller]
@@ -84,7 +83,7 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
         let k = rows[0].kernel();
         let _located = k.locate(Location::caller());
         let crosses = rows.iter().map(|row| row.crosses(starts)).reduce(|a, b| a | b);
-        // Rows of one distance are aligned with each other, wherever they begin.
+        // Whether the groups of every row are aligned, regardless of where the rows begin.
         let are_whole = rows.iter().map(|row| row.skipped(starts).eq(0)).reduce(|a, b| a & b);
         let each = |load: &dyn Fn(&Self) -> Words<'k, T>| rows.iter().flat_map(|row| load(row)).collect();
         let groups = |load: &dyn Fn(&Self, Val<'k, u32>) -> Words<'k, T>| -> Words<'k, T> {
@@ -109,18 +108,18 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
         (starts[0] + self.ahead) & (self.group - 1)
     }
 
-    /// Returns whether a group that contains elements of the matrix extends past its end.
+    /// Returns whether a loaded group that contains elements of the matrix extends past the end of the matrix.
     #[track_caller]
     fn crosses(&self, starts: &[Val<'k, u32>]) -> Val<'k, bool> {
         let skipped = self.skipped(starts);
-        // The last of the elements that are read, relative to the first one and to the end of the matrix.
+        // The number of elements that are read from the start of a group on, and the last of them, relative to the end of the matrix.
         let reach = skipped.eq(0).select(self.group, 2 * self.group) - skipped;
         let past = reach - 1 - self.available;
         let crosses = starts.iter().map(|&start| (start + past).lt(2 * self.group)).reduce(|a, b| a | b);
         crosses.unwrap_or(false.into())
     }
 
-    /// Loads groups element by element, near the end of the matrix.
+    /// Loads groups element by element, for groups near the end of the matrix.
     #[track_caller]
     fn load_elements(&self, starts: &[Val<'k, u32>]) -> Vec<Val<'k, T::Word>> {
         let values = in_order((starts.len() as u32 * self.group).into());
@@ -163,8 +162,8 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Writable> UnalignedRow<'k, T, A> {
-    /// Stores groups that start at these elements of the row; elements before its start and past its end are not written. Groups that are
-    /// aligned and do not extend past either end are stored in one access.
+    /// Stores groups that start at the elements `starts` of the row; elements before its start and past its end are not written. Groups
+    /// that are aligned and do not extend past either end are stored as whole vectors.
     #[track_caller]
     pub(crate) fn store(&self, starts: &[Val<'k, u32>], words: &[Val<'k, T::Word>]) {
         let k = self.kernel();

@@ -1,4 +1,4 @@
-//! Views of a tensor with edges that reorder its modes, move its first element or reduce its extents.
+//! Views that reorder the modes of a tensor with edges, move its first element, or reduce its extents.
 
 use super::{
     element::TensorElement, index::Indices, memory::Tensor, moved::saturating_sum, space::TensorSpace,
@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
-    /// Returns the modes in another order: mode `order[i]` becomes mode `i`.
+    /// Returns the view with its modes in another order: mode `order[i]` becomes mode `i`.
     pub(crate) fn with_modes(&self, order: &[usize]) -> Self {
         let modes: Vec<_> = self.layout.modes().collect();
         self.with_layout(Layout::concat(order.iter().filter_map(|&mode| modes.get(mode).cloned())))
@@ -32,11 +32,11 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         view
     }
 
-    /// Returns the view whose edges are at most `extents` coordinates, one number per mode, from its first element.
+    /// Returns the view with its edges limited to `extents` coordinates (one number per mode) from its first element.
     #[track_caller]
     pub(crate) fn narrowed(&self, extents: &[Val<'k, u32>]) -> Self {
         let mut view = self.clone();
-        // That an end is below the edge may only be known in this block.
+        // Whether an end is below the edge may be known only in the current text block.
         view.cut_here();
         for (mode, &extent) in extents.iter().enumerate() {
             for axis in self.axes_of(mode) {

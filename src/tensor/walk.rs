@@ -30,7 +30,7 @@ pub(super) struct Walk<'k, S: Space, T> {
 pub(super) struct Line<'k, T, S: Space, A> {
     /// The pointer to coordinate 0 of the view, without its constant offset.
     start: Ptr<'k, T, S, A>,
-    /// The pointer to these coordinates.
+    /// The pointer to the coordinates `coords`.
     pointer: Ptr<'k, T, S, A>,
     coords: [i64; MAX_AXES],
     /// The swizzled offset of the view's start; `None` until an access requires it.
@@ -50,7 +50,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.line().pointer_at(self, offset)
     }
 
-    /// Returns a line at the start of the view, with the coordinates along its axes multiplied by their strides.
+    /// Returns a line at the start of the view; the products of its coordinates and strides have been added to the pointer.
     #[track_caller]
     pub(super) fn line(&self) -> Line<'k, T, S, A> {
         self.check_open();
@@ -75,7 +75,7 @@ fn along<'k, S: TensorSpace, T: TensorElement, A>(
 }
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Line<'k, T, S, A> {
-    /// Returns a pointer to the element at an offset of the view with which this line started.
+    /// Returns a pointer to the element at an offset of the view from which this line was created.
     #[track_caller]
     pub(super) fn pointer_at(&mut self, view: &Tensor<'k, S, T, A>, offset: &Offset) -> Ptr<'k, T, S, A> {
         let bytes = offset.elements * i64::from(T::SIZE);
@@ -144,7 +144,7 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
 }
 
 impl<'k, T: TensorElement> Walk<'k, Global, T> {
-    /// Returns how many bytes of adjacent elements are in bounds along their axis, given that the first element is.
+    /// Returns how many bytes of adjacent elements are in bounds along their axis, given that the first element is in bounds.
     #[track_caller]
     pub(super) fn valid_bytes(&self, elements: &[i64]) -> Val<'k, u32> {
         let count = elements.len() as u32;

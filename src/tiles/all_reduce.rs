@@ -24,15 +24,16 @@ use crate::{
 
 /// Vectors of partial results in shared memory.
 pub(super) struct Partials<'k, S: Arithmetic> {
-    /// `(vector, element)`.
+    /// The partial results, indexed by `(vector, element)`.
     vectors: Tensor<'k, Shared, S, ReadWrite>,
-    /// The vectors that are combined: `count` from `first`.
+    /// The index of the first of the `count` vectors that this scope combines.
     first: Val<'k, u32>,
     count: u32,
 }
 
 impl<'k, S: Arithmetic<Word = S> + Numeric> Partials<'k, S> {
-    /// Allocates `all` vectors of `length` elements for the scopes of a block. This scope combines `count` of them, from `first` on.
+    /// Allocates `all` vectors of `length` elements for the scopes of a block. This scope combines `count` of them, starting with vector
+    /// `first`.
     #[track_caller]
     pub(super) fn new(k: Builder<'k>, all: u32, length: u32, first: Val<'k, u32>, count: u32) -> Self {
         let layout = Layout::new((all, length), (length, 1)).expect("the vectors of a block are few");
@@ -54,7 +55,7 @@ impl<'k, S: Arithmetic<Word = S> + Numeric> Partials<'k, S> {
         store_elements(&self.vectors.first_mode_at(at), vector, condition);
     }
 
-    /// Loads the vector of a warp of the scope.
+    /// Loads the vector that warp `at` of the scope stored.
     #[track_caller]
     pub(super) fn load<const N: usize, V: VectorLayout>(&self, at: u32) -> Rv<'k, S, N, V> {
         let (k, layout) = (self.vectors.kernel(), Rv::<S, N, V>::layout());

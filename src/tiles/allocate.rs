@@ -65,8 +65,8 @@ impl<'k> Builder<'k> {
         A::allocate(self)
     }
 
-    /// Allocates one tile or vector in shared memory for each scope of the same kind as `scope` in the block, and returns the one that
-    /// belongs to the scope of the executing thread: `k.shared_tile_of::<St<f32, 1, 4>>(k.warp())` allocates a tile for each warp.
+    /// Allocates one tile or vector in shared memory for each of the block's scopes of the same kind as `scope`, and returns the one that
+    /// belongs to the executing thread's scope: `k.shared_tile_of::<St<f32, 1, 4>>(k.warp())` allocates a tile for each warp.
     ///
     /// The threads of the scope, not those of the whole block, execute the tile's operations, which use the scope's barrier. All threads of
     /// the scope must execute this call. The builder rejects scopes that do not consist of whole warps, are larger than the block or do not
@@ -107,12 +107,13 @@ impl<'k> Owner<'k> {
         self.0.sync_in_loop();
     }
 
-    /// Returns the tile with data in flight that the threads of the scope store.
+    /// Returns the tile as pending: the threads of the scope are storing its data.
     pub(super) fn pending<Tile: Allocate<'k>>(self, tile: Tile) -> Pending<'k, Tile> {
         tensor::Pending::by(self.0, tile.filled(), false)
     }
 
-    /// Rejects a destination whose owner differs from this one, the source's: each of the source's warps writes a part of the result.
+    /// Rejects a destination whose owner differs from this owner (the source's), because each of the source's warps writes a part of the
+    /// result.
     #[track_caller]
     pub(super) fn check_result(self, to: Self) {
         let (own, found) = (self.0.uniformity(), to.0.uniformity());
@@ -123,7 +124,8 @@ impl<'k> Owner<'k> {
         }
     }
 
-    /// Rejects a destination whose owner is larger than this one, the source's: a block cannot copy from the tile of each warp.
+    /// Rejects a destination whose owner is larger than this owner (the source's): for example, a block cannot copy from a tile that
+    /// belongs to one warp.
     #[track_caller]
     pub(super) fn check_copy(self, to: Self) {
         if !self.0.uniformity().covers(to.0.uniformity()) {
@@ -146,7 +148,7 @@ impl<'k> Owner<'k> {
     }
 }
 
-/// Returns another tile in the memory of a free tile that is at least as large.
+/// Returns a tile of another type in the memory of a free tile, which must be at least as large.
 #[track_caller]
 pub(super) fn reuse<'k, From: Allocate<'k>, To: Allocate<'k>>(from: From) -> To {
     const { assert!(To::BYTES <= From::BYTES, "the memory of a tile is reused for one that is not larger") };

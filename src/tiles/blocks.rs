@@ -20,7 +20,7 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Returns the words of each subtile of a block, row by row.
+    /// Returns the range of word indices of each subtile of a block, row by row.
     fn words(self, block: usize) -> impl Iterator<Item = Range<usize>> {
         let [height, width] = self.of;
         let per_row = self.width / width;
@@ -32,8 +32,8 @@ impl Blocks {
     }
 }
 
-/// Moves the words of each block through the layouts, from the first to the last, and returns the words of the other tile. Both
-/// tiles have the same number of blocks in each direction.
+/// Moves the words of each block from the first layout to the last, by way of those in between, and returns the words of the resulting
+/// tile. Both tiles have the same number of blocks in each direction.
 #[track_caller]
 pub(super) fn moved<'k, W: Scalar>(
     k: Builder<'k>,

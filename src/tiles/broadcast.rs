@@ -32,7 +32,7 @@ pub(super) fn broadcast_words<'k, T: TensorElement>(
         if slots.iter().zip(word * T::PER_WORD..).all(|(&slot, expected)| slot == expected) {
             return own[word];
         }
-        // The elements of a word are on the same line across it.
+        // All elements of the word correspond to the same element of the vector.
         let slot = slots[0];
         *repeated[slot]
             .get_or_insert_with(|| k.repeated::<T, T::Word>(vector.all_registers()[word], slot % T::PER_WORD))

@@ -48,8 +48,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Starts to add this warp's tile atomically to the elements from the start of a vector, in the order of its registers. Either all or
-    /// none of these elements must be in bounds.
+    /// Starts adding this warp's tile atomically, in the order of its registers, to the first elements of a vector. Either all or none of
+    /// these elements must be in bounds.
     #[doc(alias = "cp.reduce.async.bulk")]
     #[track_caller]
     pub(crate) fn add_by_register<T, const W: usize>(
@@ -64,13 +64,13 @@ impl<'k, const C: usize> Consumer<'k, C> {
         let _located = k.locate(Location::caller());
         let (lane, elements) = (k.lane().rank(), 256 * W as u32);
         let own = outbox.base.at((self.rank() * WARPS + self.warp()) * elements);
-        // The copy of the preceding tile has read the memory.
+        // Wait until the copy of the preceding tile has read the memory.
         k.if_(lane.eq(0), || k.cp_async_bulk_wait_group_read(0));
         k.warp().sync();
         for (i, words) in tile.registers().chunks_exact(VECTOR as usize).enumerate() {
             own.at(lane * VECTOR + i as u32 * 32 * VECTOR).store_vector::<4>(array::from_fn(|at| words[at]));
         }
-        // Copies read through another proxy.
+        // The copies read shared memory through the async proxy.
         k.fence_proxy_async(ProxySpace::Shared);
         k.warp().sync();
         k.if_(lane.eq(0), || {

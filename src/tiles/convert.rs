@@ -11,9 +11,9 @@ use crate::{
 /// An element type whose tiles convert to tiles of element type `U`. Every type converts to itself; floating-point types and 8-, 32- and
 /// 64-bit integer types convert to one another.
 ///
-/// f64 and 32- and 64-bit integer types convert to one another directly. All other conversions give the result of a conversion via f32,
-/// which rounds numbers with more than 24 significant bits twice. Results are rounded to nearest even (tf32: to nearest, ties away from
-/// zero); results of integer types and of floating-point types of at most 8 bits saturate.
+/// f64 and 32- and 64-bit integer types convert to one another directly. All other conversions give the same result as a conversion via
+/// f32, which rounds numbers with more than 24 significant bits twice. Results are rounded to nearest even (tf32: to nearest, ties away
+/// from zero); results of integer types and of floating-point types of at most 8 bits saturate.
 #[doc(alias = "convertor")]
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` do not convert to `{U}`",
@@ -35,7 +35,7 @@ macro_rules! conversions {
         $( conversions! { $convert, $one => $other } conversions! { $convert, $other => $one } )*
     };
     ($convert:ident, $from:ident => $to:ident) => {
-        // Inline, so that a program compiles only the few of the two hundred conversions that it uses.
+        // Inline, so that a program compiles only the few conversions that it uses, not all two hundred.
         impl Convert<$to> for $from {
             #[inline]
             #[track_caller]
@@ -71,7 +71,7 @@ macro_rules! all_conversions {
 
 element_types! { converted, all_conversions }
 
-/// Converts words of one element each with one instruction, rounding to nearest even and saturating.
+/// Converts words that contain one element each, using one instruction per word, with rounding to nearest even and saturation.
 #[track_caller]
 fn directly<'k, T, U>(words: &[Val<'k, T::Word>]) -> Vec<Val<'k, U::Word>>
 where
@@ -95,8 +95,8 @@ impl<T: TensorElement> Convert<T> for T {
     }
 }
 
-/// Converts words in groups that fill whole words of both types; conversions between types of which `cvt` has conversions from
-/// and to f16 bypass f32.
+/// Converts words in groups that fill whole words of both types. If `cvt` converts both types from and to f16, the conversion uses f16
+/// instead of f32 as the intermediate type, with the same results.
 #[track_caller]
 pub(in crate::tiles) fn through_f32<'k, T: ConvertibleElement, U: ConvertibleElement>(
     words: &[Val<'k, T::Word>],
@@ -124,20 +124,20 @@ fn exactly<T: Convert<U>, U: Convert<T>>(value: U) -> Option<T> {
     (back.to_bits() == splat(value).to_bits()).then_some(nearest)
 }
 
-/// Returns a fragment of `values` elements in register order; all of it must be written before it is read.
+/// Returns a fragment of `values` elements in register order; all elements must be written before the fragment is read.
 #[track_caller]
 pub(super) fn fragment_of<'k, T: TensorElement>(k: Builder<'k>, values: i64) -> Fragment<'k, T> {
     let layout = in_order(values);
     if values.unsigned_abs().is_multiple_of(T::PER_WORD as u64) {
         Fragment::uninitialized(k, &layout, T::Word::CLASS)
     } else {
-        // Its words are written element by element.
+        // The fragment's words are written element by element.
         k.fragment(&layout)
     }
 }
 
-/// Returns a tile or vector of the elements `T` that `read` writes to a fragment. The fragment has the layout of the result, so the
-/// conversion moves nothing between lanes.
+/// Returns the elements of type `T` that `read` writes to a fragment, converted to a tile or vector. The fragment has the layout of the
+/// result, so the conversion moves no elements between lanes.
 #[track_caller]
 pub(super) fn loaded<'k, T: Convert<D::Element>, D: Registers<'k>>(
     k: Builder<'k>,
@@ -148,7 +148,7 @@ pub(super) fn loaded<'k, T: Convert<D::Element>, D: Registers<'k>>(
     D::of_registers(k, converted_registers::<T, D::Element>(&fragment, D::count()))
 }
 
-/// Returns a fragment of the elements of a tile or vector as `T`, in its layout.
+/// Returns the elements of a tile or vector, converted to `T`, as a fragment in the same layout.
 #[track_caller]
 pub(super) fn stored<'k, T: TensorElement, D: Registers<'k, Element: Convert<T>>>(
     from: &D,
@@ -161,7 +161,7 @@ fn converted_fragment<'k, T: Convert<U>, U: TensorElement>(from: &Fragment<'k, T
     Fragment::over(from.kernel(), converted_registers::<T, U>(from, usize::MAX), from.layout().clone())
 }
 
-/// Returns the first `count` registers of a fragment's elements as `U`.
+/// Returns the first `count` registers of a fragment's elements after conversion to `U`.
 #[track_caller]
 fn converted_registers<'k, T: Convert<U>, U: TensorElement>(
     fragment: &Fragment<'k, T>,
@@ -183,7 +183,7 @@ pub(super) const fn assert_same_subtiles<T: TensorElement, U: TensorElement>() {
     );
 }
 
-/// Returns registers with the elements of `from` as `U`, owned by no other value.
+/// Returns registers, owned by no other value, that contain the elements of `from` converted to `U`.
 #[track_caller]
 fn converted<'k, T: Convert<U>, U: TensorElement>(from: &Fragment<'k, T>) -> Vec<RegId> {
     let k = from.kernel();

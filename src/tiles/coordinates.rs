@@ -49,13 +49,14 @@ pub(super) fn value_offsets(layout: &TvLayout, axis: usize) -> Vec<i64> {
     layout.value_offsets(axis).expect("register tiles and vectors are affine along their axes")
 }
 
-/// Returns, for each value of a tile, the value of the vector along `axis` at the same coordinate.
+/// Returns, for each value of a tile, the index of the vector's value at the same coordinate along `axis`.
 pub(super) fn vector_values(tile: &TvLayout, axis: usize) -> Vec<usize> {
     let values = tile.vector_values(axis).expect("register tiles are affine along their axes");
     values.values().map(|value| value as usize).collect()
 }
 
-/// Returns the sum of the steps of the lane's bits. Adjacent bits form one field of the lane number if each step is twice the previous one.
+/// Returns the sum of the steps of the bits that are set in the lane number. Adjacent bits are extracted as one field if each step is twice
+/// the previous one.
 #[track_caller]
 fn coordinate_of_lane<'k>(k: Builder<'k>, bits: &[ThreadBit]) -> Val<'k, u32> {
     let fields = bits.chunk_by(|low, high| high.bit == low.bit + 1 && high.offset == 2 * low.offset);

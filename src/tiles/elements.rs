@@ -101,8 +101,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self
     }
 
-    /// Replaces each element with the result of `f`, which receives the element's distance from a diagonal, row − col + `diagonal` as f32,
-    /// and its value. Each distance requires one addition. Computed in place.
+    /// Replaces each element in place with the result of `f`, which receives the element's distance from a diagonal (row − col +
+    /// `diagonal`, as f32) and the element's value. Each distance requires one addition.
     #[must_use]
     #[track_caller]
     pub(crate) fn map_distance(
@@ -207,7 +207,7 @@ macro_rules! predicates {
             #[track_caller]
             pub fn has_nan(&self) -> Val<'k, bool> {
                 let k = self.kernel();
-                // Only NaN is not equal to itself; `ne` would be false for NaN.
+                // NaN is the only value that is not equal to itself; `ne` would be false for NaN.
                 let _located = k.locate(Location::caller());
                 !self.all(|x| x.eq(x))
             }

@@ -2,8 +2,8 @@
 //!
 //! The plan is determined by the two layouts. In a *round*, which is one `shfl`, each lane sends one word, composed of any of its elements,
 //! and reads the word of one other lane. A lane may read from any lane that owns a required element; it selects the first such lane that
-//! sends no other word in the round. If at least half of the lanes already own the element that they require for a value, they keep this
-//! element instead of receiving it.
+//! does not already send a different word in the round. If at least half of the lanes already own the element that they require for a
+//! value, they keep this element instead of receiving it.
 
 use std::panic::Location;
 
@@ -200,7 +200,8 @@ impl Exchange {
 /// The selector of a `prmt` that returns its first operand.
 const IN_PLACE: u32 = 0x3210;
 
-/// Returns the words from which each lane composes: in the same order in all lanes if the lanes together use no more words than one lane.
+/// Returns the words from which each lane composes its word. If the lanes together use no more words than the lane that uses the most, the
+/// list is the same for all lanes.
 fn columns(lanes: &PerLane<Composed>) -> PerLane<Vec<usize>> {
     let own = lanes.each_ref().map(|composed| {
         let mut words: Vec<usize> = composed.iter().flatten().map(|part| part.word).collect();
@@ -215,7 +216,7 @@ fn columns(lanes: &PerLane<Composed>) -> PerLane<Vec<usize>> {
     if all.len() == most { std::array::from_fn(|_| all.clone()) } else { own }
 }
 
-/// Returns the lane that each lane reads from, and the mode of the shuffle.
+/// Returns the mode of the shuffle, and the operand that determines the lane from which each lane reads.
 #[track_caller]
 fn source_lane<'k>(k: Builder<'k>, source: &PerLane<Option<u32>>) -> (Shuffle, Val<'k, u32>) {
     let Some((base, steps)) = linear(source) else {
@@ -227,7 +228,7 @@ fn source_lane<'k>(k: Builder<'k>, source: &PerLane<Option<u32>>) -> (Shuffle, V
     }
     let lane = k.lane().rank();
     let mut index = Val::from(0u32);
-    // Bits that move by the same distance move in one step.
+    // Bits that move by the same distance are moved together.
     for distance in 1 - LANE_BITS as i32..LANE_BITS as i32 {
         let moves = |&bit: &u32| {
             let to = bit as i32 + distance;
@@ -243,8 +244,8 @@ fn source_lane<'k>(k: Builder<'k>, source: &PerLane<Option<u32>>) -> (Shuffle, V
     (Shuffle::Idx, index ^ base)
 }
 
-/// Returns the source of lane 0 and, for each bit of the lane number, the bits that it changes in the source; `None` unless these
-/// determine every lane's source, if it has one, and each bit of the source depends on at most one bit of the lane number.
+/// Returns the source of lane 0 and, for each bit of the lane number, the bits that it changes in the source; `None` unless these determine
+/// the source of every lane that has one, and each bit of the source depends on at most one bit of the lane number.
 fn linear(source: &PerLane<Option<u32>>) -> Option<(u32, [u32; LANE_BITS as usize])> {
     let base = source[0]?;
     let mut steps = [0; LANE_BITS as usize];
@@ -260,12 +261,13 @@ fn linear(source: &PerLane<Option<u32>>) -> Option<(u32, [u32; LANE_BITS as usiz
     (is_linear && is_disjoint).then_some((base, steps))
 }
 
-/// Selects by one bit of the lane number: the first value if the bit is set, otherwise the second.
+/// Returns a function that selects by one bit of the lane number: the first value if the bit is set, otherwise the second.
 fn by_lane_bit<'k, W: Scalar>(k: Builder<'k>) -> impl Fn(u32, Val<'k, W>, Val<'k, W>) -> Val<'k, W> {
     move |bit, one, zero| (k.lane().rank() & (1 << bit)).ne(0).select(one, zero)
 }
 
-/// Returns the item of the executing lane, selected greedily by few bits of the lane number; `None` if no lane has an item.
+/// Returns the item of the executing lane; `None` if no lane has an item. The item is selected by bits of the lane number, chosen greedily
+/// to keep the number of selections small.
 fn choose<T: Copy + PartialEq, V>(
     table: &PerLane<Option<T>>,
     leaf: &impl Fn(T) -> V,

@@ -28,7 +28,7 @@ pub(super) struct Candidate<'k, S: Scalar> {
     index: Val<'k, u32>,
 }
 
-/// Replaces NaN with an element that is worse than all others, so that every lane finds the same best element.
+/// Replaces NaN with an element that is no better than any other, so that every lane finds the same best element.
 #[track_caller]
 fn comparable<'k, S: Reducible<In = S>>(element: Val<'k, S>, better: Comparison) -> Val<'k, S> {
     match better {
@@ -39,7 +39,7 @@ fn comparable<'k, S: Reducible<In = S>>(element: Val<'k, S>, better: Comparison)
 }
 
 impl<'k, S: Numeric> Candidate<'k, S> {
-    /// Returns whether another candidate is better: of equal elements, the one with the lower index.
+    /// Returns whether another candidate is better; of two equal elements, the one with the lower index is better.
     #[track_caller]
     fn is_worse(self, other: Self, better: Comparison) -> Val<'k, bool> {
         let is_better = other.element.compare(better, self.element);
@@ -47,7 +47,7 @@ impl<'k, S: Numeric> Candidate<'k, S> {
         is_better | is_first
     }
 
-    /// Returns the better of two.
+    /// Returns the better of two candidates.
     #[track_caller]
     pub(super) fn or_better(self, other: Self, better: Comparison) -> Self {
         let take = self.is_worse(other, better);
@@ -66,13 +66,14 @@ impl<'k, S: Numeric> Candidate<'k, S> {
         }
     }
 
-    /// Returns the candidate with an index that is higher by `distance`.
+    /// Returns the candidate with its index increased by `distance`.
     #[track_caller]
     pub(super) fn moved(self, distance: Val<'k, u32>) -> Self {
         Self { index: self.index + distance, ..self }
     }
 
-    /// Returns the best of the candidates of all lanes of a warp; each candidate is the best of its lane's elements of a tile of a layout.
+    /// Returns the best of the candidates of all lanes of a warp, where each candidate is the best of the elements that its lane owns in a
+    /// tile or vector with the given layout.
     #[track_caller]
     pub(super) fn of_warp(mut self, k: Builder<'k>, layout: &TvLayout, better: Comparison) -> Self {
         for axis in 0..layout.shape().rank() {
@@ -108,14 +109,14 @@ impl<'k, S: Numeric> Candidate<'k, S> {
         (self.element, self.index)
     }
 
-    /// Returns the element, and its row and column in rows of `width` elements.
+    /// Returns the element, and its row and column if each row has `width` elements.
     #[track_caller]
     pub(super) fn in_rows_of(self, width: u32) -> (Val<'k, S>, (Val<'k, u32>, Val<'k, u32>)) {
         (self.element, (quotient(self.index, width), remainder(self.index, width)))
     }
 }
 
-/// Returns the best element of each line across axis `keep` of a tile of a layout, and its index.
+/// Returns the best element of each row (if `keep` is 0) or column (if `keep` is 1) of a tile, and its index in that row or column.
 #[track_caller]
 fn best<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,
@@ -142,7 +143,7 @@ fn best<'k, T: Accumulate>(
     lines
 }
 
-/// Returns the registers of the best elements of lines, and of their indices.
+/// Returns the registers of the elements and indices that [`best`] returns.
 #[track_caller]
 fn best_registers<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,
@@ -158,7 +159,8 @@ fn best_registers<'k, T: Accumulate>(
     [elements, indices]
 }
 
-/// Returns the best of a lane's elements of a tile or vector, with its index in rows of `width` elements; of equal elements, the first.
+/// Returns the best of the elements that a lane owns in a tile or vector, and its row-major index if each row has `width` elements; of
+/// equal elements, returns the first.
 #[track_caller]
 fn best_in_lane<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,
@@ -180,7 +182,7 @@ fn best_in_lane<'k, T: Accumulate>(
     best.expect("tiles and vectors have elements")
 }
 
-/// Replaces the elements and indices of `best` in place with better ones from `own`, whose indices start at `first`.
+/// Replaces elements and their indices in place with better ones from `own`, whose indices start at `first`.
 #[track_caller]
 pub(super) fn improve<'k, S, const N: usize, V>(
     (mut elements, mut indices): Extremes<'k, S, N, V>,

@@ -1,4 +1,5 @@
-//! Copies between global memory and shared tiles or vectors by all threads of the block, which are asynchronous if the alignment allows it.
+//! Copies between global memory and shared tiles or vectors, in which all threads of the block take part. Copies to shared memory are
+//! asynchronous if the alignment allows it.
 
 use std::panic::Location;
 
@@ -56,7 +57,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         fill(self.owner, &self.tensor, &from.tensor([Self::ROWS, Self::COLS]), &shape)
     }
 
-    /// Copies into the tile with `value` past the edges.
+    /// Copies into the tile; elements past the edges become `value`.
     #[track_caller]
     pub(super) fn begin_fill_or<A: Readable>(&self, from: &GlTile<'k, T, A>, value: T) {
         let shape = Shape::of::<T, S>(Self::ROWS, Self::COLS);
@@ -94,7 +95,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         fill(self.owner, &self.tensor, &from.tensor([Self::LENGTH]), &Shape::of::<T, Plain>(1, Self::LENGTH))
     }
 
-    /// Copies into the vector with `value` past the end.
+    /// Copies into the vector; elements past the end become `value`.
     #[track_caller]
     pub(super) fn begin_fill_or<A: Readable>(&self, from: &GlTile<'k, T, A, 1>, value: T) {
         let shape = Shape::of::<T, Plain>(1, Self::LENGTH);
@@ -144,7 +145,7 @@ pub struct GlTileOr<'k, T: TensorElement, A, const R: usize> {
 impl<T: TensorElement, A, const R: usize> Sealed for GlTileOr<'_, T, A, R> {}
 
 impl<'k, T: TensorElement, A, const R: usize> GlTile<'k, T, A, R> {
-    /// Returns the tile with `value` in place of the elements past the edges, for a stage of a pipeline:
+    /// Returns the tile with elements past the edges read as `value`, as a source for a stage of a pipeline:
     /// `stage.fill((x.tile(0, i).or(f32::NEG_INFINITY),))`.
     ///
     /// `cp.async` can write only zeros past an edge, so the data pass through registers, and the threads wait for the loads.
@@ -178,7 +179,7 @@ const BANK_BYTES: u32 = 128;
 /// The properties of a shared tile's shape that determine which elements each thread copies.
 struct Shape {
     rows: u32,
-    /// The number of bytes in a row, and how many of them are adjacent in shared memory.
+    /// The number of bytes in a row, and the number of these bytes that are adjacent in shared memory.
     row_bytes: u32,
     adjacent: u32,
 }
@@ -190,7 +191,7 @@ impl Shape {
     }
 }
 
-/// Starts a copy by all threads of the block, and returns whether it is asynchronous.
+/// Starts a copy that uses all threads of the block, and returns whether it is asynchronous.
 #[track_caller]
 fn fill<'k, T: TensorElement, A: Readable>(
     by: Owner<'k>,
@@ -209,7 +210,7 @@ fn fill<'k, T: TensorElement, A: Readable>(
     copies
 }
 
-/// Copies a tile through registers by all threads of the block; out-of-bounds elements become `value`.
+/// Copies a tile through registers, using all threads of the block; out-of-bounds elements become `value`.
 #[track_caller]
 fn fill_or<'k, T: TensorElement, A: Readable>(
     by: Owner<'k>,
@@ -229,7 +230,7 @@ fn fill_or<'k, T: TensorElement, A: Readable>(
     });
 }
 
-/// Copies a tile to global memory by all threads of the block.
+/// Copies a tile to global memory, using all threads of the block.
 #[track_caller]
 fn write_out<'k, T: TensorElement, A: Writable>(
     by: Owner<'k>,
@@ -245,24 +246,25 @@ fn write_out<'k, T: TensorElement, A: Writable>(
     });
 }
 
-/// Returns the widest access (16, 8 or 4 bytes) to which all rows are aligned.
+/// Returns the size of the widest access (16, 8 or 4 bytes) for which all rows are known to be aligned, if any.
 fn aligned_bytes<T: TensorElement, A>(of: &Tensor<'_, Global, T, A>) -> Option<u32> {
     [16, 8, 4].into_iter().find(|&bytes| of.has_aligned_rows(bytes))
 }
 
 /// The distribution of a tile's rows over threads: `cols`×`rows` threads, each of which copies one access at a time.
 struct Split {
-    /// Threads along a row and across rows; both divide the tile.
+    /// The numbers of threads along a row and across rows; both divide the tile.
     cols: u32,
     rows: u32,
-    /// Accesses per row, and bytes per access.
+    /// The number of accesses per row, and the number of bytes per access.
     per_row: u32,
     bytes: u32,
 }
 
 impl Split {
-    /// Uses the largest number of threads, at most `threads`, that divides a tile. The threads along a row access all banks, or
-    /// adjacent bytes, because the distance between blocks of a narrow swizzle is a multiple of the width of all banks.
+    /// Divides a tile among as many threads as possible, at most `threads`. If a swizzled row is narrower than all banks together, the
+    /// threads along a row access adjacent bytes of one block of the swizzle, because the distance between blocks is a multiple of the
+    /// width of all banks.
     fn new(threads: u32, shape: &Shape, bytes: u32) -> Self {
         let per_row = shape.row_bytes / bytes;
         let largest =
@@ -272,8 +274,8 @@ impl Split {
         Self { cols, rows: largest(shape.rows, threads / cols), per_row, bytes }
     }
 
-    /// Emits a thread's part of the copy, given the (thread, value) layout of a tile with elements of `size` bytes and the number of
-    /// the thread; threads of the block without a part skip the copy.
+    /// Emits the copy of a thread's part of a tile with elements of `size` bytes. `part` receives the tile's (thread, value) layout and the
+    /// index of the thread; threads of the block without a part skip the copy.
     #[track_caller]
     fn for_each_thread<'k>(
         &self,
@@ -291,7 +293,7 @@ impl Split {
         }
     }
 
-    /// Returns the layout (thread, value) → `row + rows · col` for a tile with elements of `size` bytes.
+    /// Returns the layout that maps (thread, value) to the column-major index `row + rows · col`, for a tile with elements of `size` bytes.
     fn layout(&self, rows: u32, size: u32) -> Layout {
         let access = self.bytes / size;
         let (threads, thread_steps) = ((self.cols, self.rows), (access * rows, 1));

@@ -25,7 +25,7 @@ pub struct Gl<'k, T: TensorElement, A, const R: usize = 2> {
 /// filled from it. Elements past the edges are read as zero, or as another value if one is given, and are never written.
 pub struct GlTile<'k, T: TensorElement, A, const R: usize = 2> {
     tensor: Tensor<'k, Global, T, A>,
-    /// In units of tiles.
+    /// The coordinates, in units of tiles.
     at: [Val<'k, u32>; R],
 }
 
@@ -244,7 +244,7 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A, 1> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns the view of the tensor that starts with this tile of `size` elements.
+    /// Returns the part of the tensor that starts at this tile; `size` contains the tile's numbers of rows and columns.
     #[track_caller]
     pub(super) fn view(&self, size: [u32; 2]) -> Tensor<'k, Global, T, A> {
         self.tensor

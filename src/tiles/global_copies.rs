@@ -208,7 +208,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
     }
 }
 
-/// Returns the element in memory that loading converts to `fill`; rejects a `fill` for which no such element exists.
+/// Returns the element of the type in memory that a load converts to `fill`; rejects a `fill` for which no such element exists.
 #[track_caller]
 fn exactly<T: Convert<U>, U: TensorElement>(k: Builder<'_>, fill: U) -> T {
     let exact = T::exactly(fill);
@@ -231,7 +231,7 @@ where
 {
     let k = view.kernel();
     k.check_warp_tile(view.coordinates(), false);
-    // Use the layout of the result, so that the conversion moves nothing between lanes.
+    // Use the layout of the result, so that the conversion moves no elements between lanes.
     let layout = D::layout();
     loaded(k, |fragment| copy_or(fragment, &view.lane_part(&layout, k.lane().rank()), fill))
 }

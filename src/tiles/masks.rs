@@ -29,7 +29,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self
     }
 
-    /// Replaces the elements for which `key` is greater than `constant` of their distances from the lane's first row and column.
+    /// Replaces the elements for which `key` is greater than `constant`. `key` receives the row and column of the lane's first element;
+    /// `constant` receives an element's distances from that row and column.
     #[track_caller]
     fn fill_above(
         mut self,
@@ -66,9 +67,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.triu(0, value)
     }
 
-    /// Keeps the lower triangle, the elements with `col ≤ row + diagonal`, and replaces the others with `value`. To mask a tile along the
-    /// main diagonal of a matrix, where the tile starts at element (`row0`, `col0`), pass `row0 − col0` as `diagonal`, which may be a
-    /// register.
+    /// Keeps the lower triangle, the elements with `col ≤ row + diagonal`, and replaces the others with `value`. To mask along the main
+    /// diagonal of a matrix, pass `row0 − col0` as `diagonal` for a tile that starts at element (`row0`, `col0`) of the matrix. `diagonal`
+    /// may be a register.
     #[must_use]
     #[track_caller]
     pub fn tril(self, diagonal: impl Into<Val<'k, i32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
@@ -154,8 +155,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     }
 }
 
-/// Returns whether `key` is greater than the constant of each value's offsets in rows and columns, with one comparison for each
-/// constant.
+/// Returns, for each value, whether `key` is greater than `constant` of the value's row and column offsets. Emits one comparison for each
+/// distinct constant.
 #[track_caller]
 fn greater<'k>(
     key: Val<'k, i32>,

@@ -94,10 +94,10 @@ const HALVES: usize = 2;
 
 /// The registers of a subtile as an operand of `mma`.
 ///
-/// The register of element `e` of pair `p + 2q` contains rows `8p …` and, along k, the elements `2t + e + 8q` of lane 4g + t; words of
-/// several elements have no `e`. A *step* along k is a pair (e, q), which selects one register per half `p`. In each step, each of the four
-/// lanes of a quad provides one register of A per half, and one of B. A and B use the same order along k, so the order does not affect the
-/// products. Every `mma` takes the halves of A first, then the steps.
+/// In lane 4g + t, the register of element `e` of pair `p + 2q` contains, in row 8p + g, element 2t + e + 8q along k. If a register
+/// contains a whole pair, `e` does not apply. A *step* along k is a pair (e, q), which selects one register per half `p`. In each step,
+/// each of the four lanes of a quad provides one register of A per half, and one of B. A and B use the same order along k, so the order
+/// does not affect the products. The operands of `mma` list registers by step and, within a step, by half.
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'t>(pub(super) &'t [RegId]);
 
@@ -116,7 +116,7 @@ impl<'t> Operand<'t> {
         steps.flat_map(|step| halves.iter().map(move |&half| self.register(half, step))).collect()
     }
 
-    /// Returns the registers of C for columns 8·`right` ….
+    /// Returns the registers of C for the 8 columns that start at column 8·`right`.
     pub(super) fn sum(self, halves: &[usize], right: usize) -> ArrayVec<RegId, 8> {
         let per_pair = self.0.len() / 4;
         let pairs = halves.iter().map(|half| half + HALVES * right);
@@ -125,8 +125,8 @@ impl<'t> Operand<'t> {
 }
 
 impl Instruction {
-    /// Returns the first instruction of the list that the target supports, otherwise the last one, which is rejected when it is
-    /// emitted.
+    /// Returns the first instruction of the list that the target supports, or, if there is none, the last instruction, which is rejected
+    /// when it is emitted.
     fn select(of: &'static [Self], k: Builder<'_>) -> &'static Self {
         let features = k.target().features();
         of.iter().find(|form| features.contains(form.needs)).unwrap_or(&of[of.len() - 1])

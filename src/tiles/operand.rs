@@ -24,7 +24,7 @@ use crate::{
     note = "`convert` changes the element type, `swap_layout` and `Rv::to_layout` the layout"
 )]
 pub trait Elementwise<'k, Tile: Distributed<'k>> {
-    /// Returns the words that are combined with the tile's registers, in their order.
+    /// Returns the words that are combined with the tile's registers, in the order of the registers.
     #[doc(hidden)]
     #[track_caller]
     fn words_for(&self, k: Builder<'k>) -> Vec<Val<'k, WordOf<'k, Tile>>>;

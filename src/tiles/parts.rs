@@ -74,7 +74,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::of_registers(self.kernel(), registers)
     }
 
-    /// Rejects a part that extends past the tile's edge.
+    /// Returns whether the tile contains the part; rejects a part that extends past the tile's edge.
     #[track_caller]
     fn contains<const H2: usize, const W2: usize>(k: Builder<'k>, row: usize, col: usize) -> bool {
         let fits =

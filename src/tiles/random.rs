@@ -30,8 +30,8 @@ const TWO_32: f32 = (1u64 << 32) as f32;
 /// The truth table of a ⊕ b ⊕ c.
 const XOR: u8 = 0x96;
 
-/// The distance, along both axes, between elements that share a counter. In both layouts, a lane owns both elements of a pair that is 8
-/// rows or columns apart in a subtile, unless elements have 8 bits.
+/// The distance, along both axes, between elements that share a counter. In both layouts, a lane owns both of two elements that are 8 rows
+/// or columns apart in a subtile, unless elements have 8 bits.
 const APART: i64 = 8;
 
 impl<'k> Builder<'k> {
@@ -119,7 +119,7 @@ impl<'k> Random<'k> {
         Self { is_transposed: !self.is_transposed, ..self }
     }
 
-    /// Returns the words of the four elements that share the counter of an element, in the order of the bits `row` / 8 and `col` / 8.
+    /// Returns the words of the four elements that share an element's counter, ordered by bit 3 of `row` and then by bit 3 of `col`.
     #[track_caller]
     fn words(&self, [row, col]: [Val<'k, u32>; 2]) -> [Val<'k, u32>; 4] {
         let [low, high] = self.offset;
@@ -172,7 +172,7 @@ impl<'k> RandomTile<'k> {
         Rt::of_registers(k, k.all_owned(|| self.elements(&layout, size, of)))
     }
 
-    /// Returns the results of `of` for each value of a lane of a tile of this layout and size.
+    /// Returns the results of `of` for each value that a lane owns in a tile of this layout and size.
     #[track_caller]
     pub(super) fn elements<S: Scalar>(
         &self,
@@ -243,16 +243,17 @@ impl<'k> RandomTile<'k> {
     }
 }
 
-/// The rule of dropout: which elements it keeps, by the upper 24 bits of their random words, and the factor that scales them.
+/// The dropout rule: a threshold for the upper 24 bits of an element's random word, which determines whether the element is kept, and the
+/// factor that scales the kept elements.
 #[derive(Clone, Copy)]
 pub(crate) struct DropoutRule<'k> {
-    /// The smallest value of these bits with which an element is kept.
+    /// The smallest value of these bits for which an element is kept.
     least: Val<'k, u32>,
     scale: Val<'k, f32>,
 }
 
 impl<'k> DropoutRule<'k> {
-    /// Returns the factor of the elements that are kept.
+    /// Returns the factor that scales the kept elements.
     pub(crate) fn scale(self) -> Val<'k, f32> {
         self.scale
     }
@@ -315,7 +316,7 @@ where
         self.map_with(&words, |x, random| dropout.applied(x, random))
     }
 
-    /// Replaces each element by a function of the element and its random word, in place.
+    /// Replaces each element in place with a function of the element and its random word.
     #[must_use]
     #[track_caller]
     pub(crate) fn map_random(

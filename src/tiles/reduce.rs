@@ -94,10 +94,10 @@ pub(super) const PRODUCT: Combine = Combine::Product;
 pub(super) const MAX: Combine = Combine::Max;
 pub(super) const MIN: Combine = Combine::Min;
 
-/// The number of partial results per line of a lane: enough to hide the latency of dependent instructions.
+/// The number of partial results that a lane computes per line: enough to hide the latency of dependent instructions.
 const PARTIAL: usize = 4;
 
-/// The partial results of a line of a lane, to which elements are added one at a time.
+/// A lane's partial results for one line, to which elements are added one at a time.
 struct Partial<'k, S: Scalar> {
     results: ArrayVec<Val<'k, S>, PARTIAL>,
     /// The number of elements.
@@ -155,7 +155,7 @@ pub(super) fn for_each_element<'k, T: Accumulate>(
     elements.take(fragment.size() as usize).enumerate().for_each(|(at, element)| each(at, element));
 }
 
-/// Reduces the elements of each lane to one per index along axis `keep`; `slots` are the [`vector_values`] along it.
+/// Reduces the elements of each lane to one per index along axis `keep`; `slots` are the [`vector_values`] along this axis.
 #[track_caller]
 fn in_lanes<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,
@@ -168,8 +168,8 @@ fn in_lanes<'k, T: Accumulate>(
     lines.into_iter().filter_map(|line| line.finish(|a, b| how.apply(a, b))).collect()
 }
 
-/// Reduces a tile of a layout to one element per index along axis `keep`; `slots` are the [`vector_values`] along it. Returns the
-/// registers of the results.
+/// Reduces a tile with the given layout to one element per index along axis `keep`, and returns the registers of the results; `slots` are
+/// the [`vector_values`] along this axis.
 #[track_caller]
 fn along<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,
@@ -338,7 +338,7 @@ partial_reductions! {
 }
 
 impl<'k, S: Arithmetic<Word = S> + Numeric, const N: usize, V: VectorLayout> Rv<'k, S, N, V> {
-    /// Combines the vector with `with`, in place of `with`.
+    /// Combines the vector with `with`; the result replaces `with` in its registers.
     #[track_caller]
     pub(super) fn combined_into(self, mut with: Self, how: Combine) -> Self {
         let k = self.kernel();

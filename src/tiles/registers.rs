@@ -57,19 +57,19 @@ pub(super) trait Registers<'k>: Distributed<'k> {
         self.fragment().kernel()
     }
 
-    /// Returns the registers as values, each of which is rejected after its register has been overwritten.
+    /// Returns the registers as values. The use of a value is rejected after its register has been overwritten.
     fn words(&self) -> Vec<Val<'k, WordOf<'k, Self>>> {
         words_of(self.fragment())
     }
 
-    /// Applies `f` to the number and the value of every register, in fresh registers.
+    /// Applies `f` to the number and the value of every register and returns the results in fresh registers.
     #[track_caller]
     fn computed(&self, f: impl Fn(usize, Val<'k, WordOf<'k, Self>>) -> Val<'k, WordOf<'k, Self>>) -> Self {
         Self::of_registers(self.kernel(), computed(self.fragment(), &f))
     }
 
-    /// Applies `f` to the number and the value of every register, in place. In an emitted loop that does not carry the
-    /// registers, uses fresh ones, because every iteration starts from the same values.
+    /// Applies `f` to the number and the value of every register, in place. In an emitted loop that does not carry the registers, the
+    /// results are in fresh registers, because every iteration starts from the same values.
     #[track_caller]
     fn rewrite(&mut self, f: impl Fn(usize, Val<'k, WordOf<'k, Self>>) -> Val<'k, WordOf<'k, Self>>) {
         *self = Self::of_registers(self.kernel(), rewritten(self.fragment(), &f));
@@ -101,7 +101,8 @@ pub(super) fn from_values<'k, D: Registers<'k>>(k: Builder<'k>, values: &[Val<'k
 /// A function of the number and the value of a register.
 type OfWord<'f, 'k, W> = dyn Fn(usize, Val<'k, W>) -> Val<'k, W> + 'f;
 
-// The functions behind the operations are generic over the element type only: shapes would multiply the code that users compile.
+// The functions that implement the operations are generic only over the element type, because generic shapes would multiply the code that
+// users compile.
 
 #[track_caller]
 pub(super) fn computed<'k, T: TensorElement>(

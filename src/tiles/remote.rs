@@ -16,13 +16,13 @@ use crate::{
     tensor::{Tensor, TensorElement, copy},
 };
 
-/// A tile of another block from which warps load, at the same address as a [`Filled`] tile of this block.
+/// A tile of another block, at the same address as a [`Filled`] tile of this block, from which warps load register tiles.
 pub struct RemoteSt<'a, 'k, T: TensorElement> {
     tile: &'a Tensor<'k, Shared, T, ReadWrite>,
     rank: Val<'k, u32>,
 }
 
-/// A tile of another block to which warps store, at the same address as a tile of this block.
+/// A tile of another block, at the same address as a tile of this block, to which warps store register tiles.
 pub struct RemoteStMut<'a, 'k, T: TensorElement>(RemoteSt<'a, 'k, T>);
 
 impl<T: TensorElement> fmt::Debug for RemoteSt<'_, '_, T> {
@@ -39,7 +39,7 @@ impl<T: TensorElement> fmt::Debug for RemoteStMut<'_, '_, T> {
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
     /// Returns the tile at the same address in the block with rank `rank` of the cluster, as a destination of stores. All blocks must have
-    /// allocated the same tiles before this one.
+    /// allocated the same tiles before this tile.
     ///
     /// The kernel must order the accesses with barriers of the cluster: one before the first access, which ensures that the other block is
     /// running and has finished reading, and one after the last access. The block that owns the tile then calls
@@ -70,7 +70,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         RemoteStMut(RemoteSt { tile: &self.tensor, rank: rank.into() })
     }
 
-    /// Returns the tile for reading. Call this method after blocks of the cluster have stored to the whole tile
+    /// Returns the tile as one that can be read. Call this method after blocks of the cluster have stored to the whole tile
     /// ([`in_block`](Self::in_block)) and all threads of the cluster have passed a barrier.
     #[must_use]
     pub fn stored_by_cluster(self) -> Filled<Self> {
@@ -79,9 +79,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Returns the tile at the same address in the block of rank `rank` in the cluster. That tile must also be filled: a cluster barrier
+    /// Returns the tile at the same address in the block with rank `rank` of the cluster. That tile must also be filled: a cluster barrier
     /// must follow the stores to it, and another cluster barrier must precede the next stores to it and the end of its block. All blocks
-    /// must have allocated the same tiles before this one. Requires sm_90 or later.
+    /// must have allocated the same tiles before this tile. Requires sm_90 or later.
     ///
     /// ```
     /// use warpwright::prelude::*;

@@ -13,13 +13,13 @@ use crate::{
     tensor::{Fragment, SUBTILE_SIDE, TensorElement, in_order, splat},
 };
 
-/// A tile of `H`×`W` subtiles of 16×16 elements `T` (for 8-bit elements 16×32, or 32×16 in the column layout) in the registers of a warp: a
-/// [`Fragment`] with a (lane, value) layout that the type determines.
+/// A tile of elements `T` in the registers of a warp, with `H`×`W` subtiles of 16×16 elements (for 8-bit elements, 16×32, or 32×16 in the
+/// column layout): a [`Fragment`] with a (lane, value) layout that the type determines.
 ///
-/// With lane = 4g + t, element `e` of pair `k` of a 16×16 subtile is at row `g + 8(k mod 2)`, column `2t + e + 8⌊k/2⌋` in layout [`Row`];
-/// layout [`Col`](super::Col) exchanges rows and columns. For subtiles of 8-bit elements, see [`rt_base`](crate::atoms::rt_base). Without
-/// conversion, tiles of 16-bit elements can therefore be operands A (`Row`) and B (`Col`) of `mma.m16n8k16`, and an f32 `Row` tile can be
-/// the accumulator. A lane owns `H·W·4` registers of packed 8- or 16-bit elements, or `H·W·8` registers of wider elements.
+/// With lane = 4g + t, element `e` of pair `k` of a 16×16 subtile is at row `g + 8(k mod 2)` and column `2t + e + 8⌊k/2⌋` in layout
+/// [`Row`]; layout [`Col`](super::Col) exchanges rows and columns. For subtiles of 8-bit elements, see [`rt_base`](crate::atoms::rt_base).
+/// Without conversion, tiles of 16-bit elements can therefore be operands A (`Row`) and B (`Col`) of `mma.m16n8k16`, and an f32 `Row` tile
+/// can be the accumulator. A lane owns `H·W·4` registers of packed 8- or 16-bit elements, or `H·W·8` registers of wider elements.
 ///
 /// Tiles are not `Copy`: each owns its registers, and `mma` accumulates into them in place.
 #[doc(alias = "rt")]
@@ -68,7 +68,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     /// The number of registers per lane and subtile.
     pub(super) const SUBTILE_REGISTERS: usize =
         (Self::SUBTILE[0] * Self::SUBTILE[1] / 32) as usize / T::PER_WORD;
-    /// Rows and columns of a subtile; subtiles of narrow elements are longer along the words.
+    /// The numbers of rows and columns of a subtile. Subtiles of 8-bit elements are twice as long in the direction in which words contain
+    /// adjacent elements.
     pub(super) const SUBTILE: [u32; 2] = match L::LAYOUT {
         TileLayout::Row => [SUBTILE_SIDE, T::SUBTILE_LENGTH],
         TileLayout::Col => [T::SUBTILE_LENGTH, SUBTILE_SIDE],

@@ -51,7 +51,7 @@ impl<'k, S: Numeric> Scan<'k, S> {
     /// Combines `before` with the results of a group's values if `is_later`.
     #[track_caller]
     fn add_before_if(&mut self, is_later: Val<'k, bool>, values: &[usize], before: Val<'k, S>) {
-        // Maxima have no neutral element: NaN and −∞ differ.
+        // Maxima have no neutral element, because NaN and −∞ differ.
         match self.how {
             SUM => self.add_before(values, is_later.select(before, S::ZERO)),
             PRODUCT => self.add_before(values, is_later.select(before, S::ONE)),
@@ -109,8 +109,8 @@ const fn assert_scans<T: Accumulate>() {
     );
 }
 
-/// Returns the results of a tile or vector of a layout along an axis, by value number; `slots` is the index of each value's line. If
-/// `before` is not empty, continues from its results and appends the results of the lines, by slot.
+/// Scans a tile or vector with the given layout along an axis and returns the results, by value number; `slots` contains the index of each
+/// value's line. If `before` is not empty, continues from its results and appends the total of each line, by slot.
 #[track_caller]
 fn scan<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,

@@ -25,7 +25,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Rejects a tile that differs between lanes of a warp and, if `written`, a tile to which all warps of the block would store.
+    /// Rejects a tile that differs between lanes of a warp and, if `written` is true, a tile to which all warps of the block would store.
     #[track_caller]
     pub(super) fn check_warp_tile(self, coordinates: impl IntoIterator<Item = Val<'k, u32>>, written: bool) {
         self.check_whole_warps();
@@ -76,7 +76,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Rejects a block with threads that are not part of a whole warp, because each lane has a part of every tile.
+    /// Rejects a block with threads that are not part of a whole warp, because each lane owns a part of every tile.
     #[track_caller]
     pub(super) fn check_whole_warps(self) {
         let threads = self.block_shape().map_or(32, |shape| shape.iter().product::<u32>());

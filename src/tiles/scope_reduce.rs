@@ -36,7 +36,7 @@ pub(super) fn counted<'k, S: Numeric>(
     }
 }
 
-/// Combines the elements of each lane of a tile or vector of a layout; an element that several lanes own counts once.
+/// Combines the elements that each lane owns in a tile or vector with the given layout; an element that several lanes own counts once.
 #[track_caller]
 pub(super) fn in_lane<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,
@@ -46,7 +46,7 @@ pub(super) fn in_lane<'k, T: Accumulate>(
     counted(|| is_first_owner(fragment.kernel(), layout), combined(fragment, how), how)
 }
 
-/// Combines the elements of all parts of a scope: first within each lane, then across all threads.
+/// Combines the elements of the parts that the warps of a scope own: first within each lane, then across all threads of the scope.
 #[track_caller]
 fn over<'k, D, S>(part: &D, scope: impl Scope<'k>, how: Combine) -> Val<'k, S>
 where

@@ -19,9 +19,9 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Converts the elements of a register tile of the same size and stores them. Only one warp of the block may execute the call; in a
-    /// block of several warps, use [`store_with`](Self::store_with). On sm_90 and later, uses `stmatrix` for the element types and layouts
-    /// for which [`load`](Filled::load) uses `ldmatrix`.
+    /// Converts the elements of a register tile of the same size and stores them. Only one warp of the block may execute the emitted code;
+    /// in a block of several warps, use [`store_with`](Self::store_with). On sm_90 and later, uses `stmatrix` for the element types and
+    /// layouts for which [`load`](Filled::load) uses `ldmatrix`.
     #[track_caller]
     pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Rt<'k, U, H, W, L>) -> Pending<'k, Self> {
         const { assert_whole::<T, U, L>() };
@@ -248,7 +248,7 @@ impl<'a, 'k, T: TensorElement> Rectangle<'a, 'k, T> {
         [self.row, self.col].into_iter().chain(self.band.map(|band| band.index))
     }
 
-    /// Divides the registers and the memory into parts with a single affine layout each, and calls `each` with them.
+    /// Divides the registers and the memory into parts, each of which has a single affine layout, and calls `each` with each part.
     #[track_caller]
     pub(super) fn each_part<U: TensorElement, const H: usize, const W: usize, L: RegisterLayout>(
         &self,
@@ -277,8 +277,8 @@ impl<'a, 'k, T: TensorElement> Rectangle<'a, 'k, T> {
         }
     }
 
-    /// Returns whether `width` columns of subtiles, starting here, have a single affine layout: if they are within one block of the
-    /// swizzle, or consist of whole blocks.
+    /// Returns whether `width` columns of subtiles, starting here, have a single affine layout, that is, whether they are within one block
+    /// of the swizzle or consist of whole blocks.
     fn is_contiguous(&self, width: usize, unit: u32) -> bool {
         let cols = self.tile.shape().mode(1);
         let block = cols.and_then(|cols| cols.mode(0)).map_or(1, IntTuple::size) / i64::from(unit);

@@ -111,8 +111,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     }
 }
 
-/// The maximum width, in subtiles, of rows that a warp loads into registers as a whole: 128 registers of 64-bit elements. For wider rows,
-/// elementwise operations process one subtile at a time.
+/// The maximum width, in subtiles, of rows that a warp loads into registers as a whole. At this width, 64-bit elements occupy 128 registers
+/// of 32 bits per lane. For wider rows, elementwise operations process one subtile at a time.
 const MOST_AT_ONCE: usize = 8;
 
 /// Replaces every register of a part of 16 rows with the result of `f`.
@@ -129,7 +129,7 @@ fn map_part<'k, T: TensorElement, const W: usize>(
     });
 }
 
-/// Applies `f` to the result of `load` and stores the new elements, with one warp.
+/// Applies `f` to the result of `load` and stores the new elements, using one warp.
 #[track_caller]
 pub(super) fn replace_part<'k, Part>(
     k: Builder<'k>,
@@ -143,7 +143,7 @@ pub(super) fn replace_part<'k, Part>(
         load()
     });
     let _located = k.locate(at);
-    // Lanes store to elements that other lanes have loaded.
+    // Lanes store to elements that other lanes must have loaded first.
     k.sync_warp(FULL_MASK);
     store(&new);
 }
@@ -236,7 +236,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.owner.pending(self)
     }
 
-    /// Emits the copy from another tile, with all warps of the block.
+    /// Emits the copy from another tile, using all warps of the block.
     #[track_caller]
     pub(super) fn copy<U: Convert<T>, Z: SharedSwizzle>(&self, from: &Filled<St<'k, U, H, W, Z>>) {
         const { assert_same_subtiles::<T, U>() };
@@ -344,7 +344,7 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
     }
 }
 
-/// Replaces every word of a vector with the result of `f`: word `i` is that of thread `i` modulo the number of threads.
+/// Replaces every word of a vector with the result of `f`; thread `i` modulo the number of threads processes word `i`.
 #[track_caller]
 fn replace_words<'k, T: TensorElement>(
     by: Owner<'k>,

@@ -1,4 +1,4 @@
-//! ThunderKittens' names of tile types and sizes, as type aliases.
+//! ThunderKittens' names for tile types and sizes, as type aliases.
 //!
 //! Element types are spelled as in Rust: `rt_fl` is [`RtF32`], `rt_bf` [`RtBf16`], `rt_hf` [`RtF16`], `rt_fp8e4m3` [`RtE4m3`],
 //! `rt_fp8e5m2` [`RtE5m2`]; `st`, `rv` and `sv` likewise. Sizes are in subtiles, as in the names of ThunderKittens' first version:

@@ -85,8 +85,8 @@ impl Steps {
 }
 
 /// A compressed tile of a sparse matrix in the registers of a warp, for use as operand A of [`mma_ab_sparse`](super::Rt::mma_ab_sparse). It
-/// stores `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) and the positions of these elements, and represents `H`×2`W`
-/// subtiles.
+/// consists of `H`×`W` subtiles of 16×16 stored elements `T` (16×32 for 8-bit elements) and the positions of these elements, and represents
+/// `H`×2`W` subtiles.
 ///
 /// A lane owns the registers of an [`Rt`](super::Rt) of `H`×`W` subtiles, and one register of metadata per 16×64 elements of the matrix
 /// (16×32 for tf32, and for 16-bit elements if `W` is odd).
@@ -145,8 +145,8 @@ fn metadata_layout(sparsity: &Sparsity, height: usize, steps: Steps) -> TvLayout
     tiled.expect("the metadata of a register are whole words of 16 rows")
 }
 
-/// Returns the layout of one register: (lane, word of the register) → row + 16 · word of the row. Lanes that belong to a selector without
-/// a step have copies.
+/// Returns the layout of one register, which maps (lane, word of the register) to row + 16 · word of the row. Lanes that belong to a
+/// selector without a step contain copies of the metadata of other lanes.
 fn register_of_metadata(sparsity: &Sparsity, steps: u32) -> Result<Layout, LayoutError> {
     let (bits, selectors) = (sparsity.metadata_bits(), sparsity.selectors());
     // Convert bits to words: all bits of a word have the same index.

@@ -127,8 +127,8 @@ impl<T: SparseElement> SparseMatrix<T> {
     }
 }
 
-/// Returns the positions of the stored half of a chunk, in order: those of all nonzero elements, and of the first zeros if there are fewer.
-/// If there are too many nonzero elements, returns their number.
+/// Returns the positions of the stored half of a chunk, in order: those of all nonzero elements and, if these are fewer than half, those of
+/// the first zeros. If more than half of the elements are nonzero, returns the number of nonzero elements as an error.
 fn stored<T: TensorElement>(chunk: &[T]) -> Result<Vec<usize>, usize> {
     let is_zero = |place: &usize| chunk[*place] == T::from_mem_bits(0);
     let (zero, mut stored): (Vec<usize>, Vec<usize>) = (0..chunk.len()).partition(is_zero);

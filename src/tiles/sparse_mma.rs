@@ -1,4 +1,4 @@
-//! MMAs of sparse and dense register tiles on tensor cores.
+//! MMAs of a sparse and a dense register tile on tensor cores.
 
 use std::panic::Location;
 
@@ -55,7 +55,8 @@ products! {
     u8   u8   i32;
 }
 
-/// Returns the exchange from the registers of `subtiles` subtiles of B along k to operand B, for the left and right 8 columns.
+/// Returns the exchange that converts `subtiles` subtiles of B, adjacent along k, to operand B of the instruction, for the left and right 8
+/// columns.
 fn exchange_of_b<A: SparseElement>(subtiles: usize) -> Exchange {
     let operand = A::atom().fragment_b().expect("B of `mma.sp` is in registers");
     let both = TvLayout::tiled(&operand, 2, 1).expect("two operands have few elements");
@@ -67,8 +68,8 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
     /// Returns this tile plus A·B, where A is sparse and has `M`×2`W` subtiles, half of whose elements are stored, and B has `K`×`N`
     /// subtiles with `K` = 2`W`. [`SparseProduct`] lists the types and instructions.
     ///
-    /// The result is accumulated in place, as by [`mma_ab`](Self::mma_ab), but with half as many instructions. All lanes of the warp must
-    /// take part. For tf32, the elements of B are first exchanged between the lanes of each quad.
+    /// The result is accumulated in place, as by [`mma_ab`](Self::mma_ab), but with half as many instructions as for a dense A. All lanes
+    /// of the warp must take part. For tf32, the elements of B are first exchanged between the lanes of each quad.
     ///
     /// The builder rejects the call if the target has no instruction for these types, or if this tile was created before the innermost
     /// emitted loop and the loop does not carry it.

@@ -20,7 +20,8 @@ use crate::{
     tensor::{self, SUBTILE_SIDE, SharedLayout, Tensor, TensorElement},
 };
 
-/// A tile of `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) in shared memory, with unspecified contents.
+/// A tile of elements `T` in shared memory, with `H`×`W` subtiles of 16×16 elements (16×32 for 8-bit elements) and with unspecified
+/// contents.
 ///
 /// Its layout is [`St::shared_layout`]. With swizzle [`Auto`], fragment accesses are free of bank conflicts, except for 8-bit
 /// [`Col`](super::Col) tiles.
@@ -41,7 +42,8 @@ impl<T: TensorElement, const H: usize, const W: usize, S> fmt::Debug for St<'_, 
     }
 }
 
-/// More bytes than the shared memory of any target. Smaller sizes are checked when the kernel is built.
+/// The maximum size in bytes that compiles, which is larger than the shared memory of any target. Smaller sizes are checked when the kernel
+/// is built.
 const MOST_BYTES: u32 = 1 << 24;
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
@@ -99,8 +101,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     }
 
     /// Returns two tiles or vectors in the same memory, one after the other: `tile.reuse_for_two::<St<f32, 2, 4>, Sv<f32, 4>>()`. The
-    /// second starts at the next address that its swizzle permits. The call does not compile if the two are together larger than this tile,
-    /// and the builder rejects it if they do not fit because of this alignment.
+    /// second one starts at the next address that its swizzle permits. The call does not compile if the two are together larger than this
+    /// tile, and the builder rejects it if they do not fit because of this alignment.
     #[track_caller]
     pub fn reuse_for_two<First: Allocate<'k>, Second: Allocate<'k>>(self) -> (First, Second) {
         reuse_for_two(self)
@@ -115,8 +117,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         }
     }
 
-    /// Returns the tile as a writable tensor `(row, (col in block, block))`; call [`written`](Self::written) afterward. In a loop, first
-    /// waits until the scope that owns the tile has read its previous contents.
+    /// Returns the tile as a writable tensor `(row, (col in block, block))`; call [`written`](Self::written) afterward. In an emitted loop,
+    /// the call first waits until the threads of the scope that owns the tile have finished reading its previous contents.
     #[must_use]
     #[track_caller]
     pub fn tensor(&self) -> Tensor<'k, Shared, T, Write> {

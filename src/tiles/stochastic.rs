@@ -128,7 +128,7 @@ impl<'k, T: ConvertibleElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V>
         let _located = k.locate(Location::caller());
         let at = Coordinates::along(k, &Self::layout(), 0);
         let mut elements: Vec<_> = self.words().into_iter().flat_map(T::to_f32).collect();
-        // Only half of the last register may be used.
+        // The last register may be only half used.
         let values = at.offsets.len();
         elements.resize(values.next_multiple_of(U::PER_WORD), 0.0.into());
         let words = random.of_vector(&at, (0..values).step_by(U::PER_WORD), Self::LENGTH);

@@ -179,7 +179,7 @@ impl<'k> Stripes<'k> {
         }
     }
 
-    /// Returns the indices in a row of the first elements of this thread's groups in vector `index`.
+    /// Returns, for each of this thread's groups in vector `index` of a row, the index in the row of the group's first element.
     #[track_caller]
     pub(crate) fn starts(self, index: Val<'k, u32>) -> Vec<Val<'k, u32>> {
         let first = index * self.length() + self.first();
@@ -198,7 +198,7 @@ impl<'k> Stripes<'k> {
         of_row.map(|words| Striped { stripes: self, words: words.to_vec() }).collect()
     }
 
-    /// Stores a vector as vector `index` of a row, and converts its elements; elements past the ends are not written.
+    /// Converts the elements of a vector and stores them as vector `index` of a row; elements past the ends are not written.
     #[track_caller]
     pub(crate) fn store_unaligned<T: TensorElement, U: Convert<T>, A: Writable>(
         self,
@@ -215,7 +215,7 @@ impl<'k> Stripes<'k> {
         if self.per_thread().is_multiple_of(T::PER_WORD as u32) && self.adjacent * T::SIZE >= 4 {
             Fragment::uninitialized(self.k, &values, T::Word::CLASS)
         } else {
-            // Its words are written element by element.
+            // The fragment's words are written element by element.
             self.k.fragment(&values)
         }
     }
@@ -320,7 +320,7 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
         Self { stripes: self.stripes, words }
     }
 
-    /// Applies `f` to each element's index in the vector and to the element, and returns the results.
+    /// Applies `f` to the index of each element in the vector and to the element itself, and returns the results.
     #[must_use]
     #[track_caller]
     pub fn map_indexed(&self, f: impl Fn(Val<'k, u32>, Val<'k, T>) -> Val<'k, T>) -> Self {
@@ -376,7 +376,7 @@ impl<'k> Striped<'k, f32> {
         sums.combined(|a, b| a + b)
     }
 
-    /// Returns self · `factor` + `term`, element by element, rounded once.
+    /// Returns `self · factor + term`, elementwise, rounded once.
     #[must_use]
     #[track_caller]
     pub(crate) fn mad(&self, factor: &Self, term: &Self) -> Self {
@@ -386,7 +386,7 @@ impl<'k> Striped<'k, f32> {
     }
 
     /// Replaces the elements of vector `index` that are outside the row of `n` elements with `value`. `n` must be a multiple of the number
-    /// of adjacent elements, unless the vectors begin later.
+    /// of adjacent elements, unless the arrangement is that of [`beginning_after`](Stripes::beginning_after).
     #[must_use]
     #[track_caller]
     pub(crate) fn fill_outside(&self, index: Val<'k, u32>, n: Val<'k, u32>, value: f32) -> Self {
@@ -406,8 +406,8 @@ impl<'k> Striped<'k, f32> {
         )
     }
 
-    /// Replaces the elements of groups that start at `starts` that are outside the row of `n` elements; of `together` elements, all are outside,
-    /// or none.
+    /// Replaces the elements that are outside the row of `n` elements with `value`, in groups that start at `starts`. Either all or none of
+    /// each `together` consecutive elements are outside.
     #[track_caller]
     fn filled_where(&self, together: u32, starts: &[Val<'k, u32>], n: Val<'k, u32>, value: f32) -> Self {
         let stripes = self.stripes;

@@ -76,8 +76,8 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
     /// The number of elements.
     pub const LENGTH: u32 = 16 * N as u32;
 
-    /// Returns the vector as a writable tensor; call [`written`](Self::written) afterward. In a loop, first waits until the scope that owns
-    /// the vector has read its previous contents.
+    /// Returns the vector as a writable tensor; call [`written`](Self::written) afterward. In an emitted loop, the call first waits until
+    /// the threads of the scope that owns the vector have finished reading its previous contents.
     #[must_use]
     #[track_caller]
     pub fn tensor(&self) -> Tensor<'k, Shared, T, Write> {

@@ -99,7 +99,7 @@ impl<'k, T: SquareSubtiles, const H: usize, const W: usize, L: RegisterLayout> R
     }
 }
 
-/// Returns the successive layouts of a 32×32 block of 8-bit elements on the way from a row tile to a column tile.
+/// Returns the successive layouts of a 32×32 block of 8-bit elements during the conversion of a row tile to a column tile.
 ///
 /// Let rᵢ be the bits of the row and cᵢ those of the column. Initially, the lane number is (c₂ c₃ r₀ r₁ r₂), lowest bit first, the byte
 /// is (c₀ c₁), and the lowest bit of the register is r₃; finally, they are (r₂ r₃ c₀ c₁ c₂), (r₀ r₁) and c₃. Each step exchanges one bit
@@ -170,7 +170,7 @@ macro_rules! bytes {
 
 element_types! { words, bytes }
 
-/// Moves 32×32 elements at a time to the other layout.
+/// Converts a tile to the other layout, one block of 32×32 elements at a time.
 #[track_caller]
 fn bytes_swapped<'k, T, const H: usize, const W: usize, L, const H2: usize, const W2: usize, L2>(
     tile: &Rt<'k, T, H, W, L>,

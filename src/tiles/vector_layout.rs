@@ -77,7 +77,7 @@ const fn owners(elements: usize) -> u32 {
     1 << if most < 5 { most } else { 5 }
 }
 
-/// Returns the layout of a vector along an axis of a row tile with subtiles of length `S`, of which it has `length` along the axis.
+/// Returns the layout of a vector along an axis of a row tile with subtiles of length `S`. The vector extends over `length` subtiles.
 fn of_tile<S: SubtileLength>(length: usize, axis: usize) -> TvLayout {
     let (height, width) = if axis == 0 { (length as u32, 1) } else { (1, length as u32) };
     let element = if S::ELEMENTS == Length32::ELEMENTS { ElementWidth::B8 } else { ElementWidth::B32 };

@@ -15,8 +15,8 @@ use crate::{
     tensor::{ConvertibleElement, TensorElement},
 };
 
-/// Two layouts of the elements of one 8-bit subtile: their own, and that of two subtiles of a wider type `U`, in which every element is
-/// already in the lane that it has after the conversion.
+/// Two layouts of the elements of one 8-bit subtile: that of the 8-bit tile, and that of two subtiles of a wider type `U`, in which every
+/// element is already in the lane that owns it after the conversion.
 pub(super) struct Shapes {
     pub(super) blocks: [Blocks; 2],
     pub(super) layouts: [TvLayout; 2],
@@ -51,8 +51,8 @@ impl Shapes {
 }
 
 impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Converts 8-bit elements to a type `U` of 16 bits or more. In subtiles, the tile of `U` is twice as wide, or twice as high in the
-    /// column layout: `let x: Rt<bf16, 1, 4> = q.widen();` for an `Rt<e4m3, 1, 2>`. Other shapes do not compile.
+    /// Converts 8-bit elements to a type `U` of 16 bits or more. Measured in subtiles, the tile of `U` is twice as wide, or twice as high
+    /// in the column layout: `let x: Rt<bf16, 1, 4> = q.widen();` for an `Rt<e4m3, 1, 2>`. Other shapes do not compile.
     ///
     /// All lanes of the warp must take part. Each subtile of 8-bit elements requires 4 `shfl` within the quads, before the conversion.
     #[doc(alias = "copy")]

@@ -50,7 +50,7 @@ fn layout(shape: impl Into<IntTuple>, stride: impl Into<IntTuple>) -> Layout {
     Layout::new(shape, stride).expect("small positive extents and strides, nested alike")
 }
 
-/// Returns an atom of one thread that moves `bytes` bytes.
+/// Returns a single-thread atom that moves `bytes` bytes.
 fn single(name: String, kind: CopyKind, bytes: u32, mnemonic: String, cute_mnemonic: String) -> CopyAtom {
     let bits = layout((1, 8 * bytes), (0, 1));
     CopyAtom {
@@ -80,7 +80,7 @@ fn cp_async(bytes: u32, bypass_l1: bool, zero_fill: bool) -> CopyAtom {
     single(name, CopyKind::CpAsync { bytes, bypass_l1, zero_fill }, bytes, mnemonic, cute)
 }
 
-/// Returns an atom of a warp.
+/// Returns a warp-level atom.
 fn warp(
     name: String,
     kind: CopyKind,
@@ -102,7 +102,7 @@ fn transpose_2x2(lane_bit: u32) -> CopyAtom {
     warp(name, CopyKind::Transpose2x2 { lane_bit }, Default::default(), [src.clone(), dst, src])
 }
 
-/// Returns the layout of the 128-bit rows whose addresses the lanes provide; lanes past the last row repeat earlier ones.
+/// Returns the layout of the 128-bit rows whose addresses the lanes provide; lanes past the last row repeat earlier rows.
 fn row_addresses(rows: u32) -> Layout {
     match rows {
         32 => layout((32, 128), (128, 1)),
@@ -130,7 +130,7 @@ fn registers(count: u32, transposed: bool) -> Layout {
     if transposed { by_columns(count) } else { by_rows(count) }
 }
 
-/// Returns `U32x4_LDSM_N` or `U16x8_LDSM_T`: CuTe counts the values that a lane receives.
+/// Returns `U32x4_LDSM_N` or `U16x8_LDSM_T`: CuTe's names count the values that a lane receives.
 fn matrix_name(count: u32, transposed: bool, operation: &str) -> String {
     if transposed { format!("U16x{}_{operation}_T", 2 * count) } else { format!("U32x{count}_{operation}_N") }
 }
@@ -168,7 +168,7 @@ fn stmatrix(count: u32, transposed: bool) -> CopyAtom {
     )
 }
 
-/// CuTe has the same layout on both sides; the instruction transposes.
+/// Returns `movmatrix`. Its destination layout reflects the transposition, whereas CuTe uses the same layout on both sides.
 fn movmatrix() -> CopyAtom {
     let mnemonic = "movmatrix.sync.aligned.m8n8.trans.b16".to_owned();
     warp(
@@ -179,7 +179,7 @@ fn movmatrix() -> CopyAtom {
     )
 }
 
-/// Returns the layout (thread, bit) of transposed 16×16 matrices of bytes in registers.
+/// Returns the (thread, bit) layout of transposed 16×16 matrices of bytes in registers.
 fn bytes_by_columns(pairs: u32) -> Layout {
     match pairs {
         1 => layout(((4, 8), (8, 2, 2)), ((256, 8), (1, 128, 64))),
@@ -204,8 +204,8 @@ fn ldmatrix_bytes(count: u32) -> CopyAtom {
     )
 }
 
-/// Returns `ldmatrix` of 8×16 elements of 4 or 6 bits, each expanded to a byte (sm_100a), with CuTe's layouts in bits of
-/// the expanded bytes.
+/// Returns `ldmatrix` of 8×16 elements of 4 or 6 bits, each expanded to a byte (sm_100a), with CuTe's layouts, which number the bits of the
+/// expanded bytes.
 fn ldmatrix_expanding(count: u32, bits: u32) -> CopyAtom {
     let padding = if bits == 4 { "b4x16_p64" } else { "b6x16_p32" };
     let matrices = Matrices { count, transposed: false, element_bits: 8, memory_bits: bits, rows: 8 * count };

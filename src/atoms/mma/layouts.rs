@@ -1,9 +1,9 @@
 //! The rule that all fragments of `mma` and `wgmma` follow (PTX ISA, "Matrix Fragments for mma" and "Register Fragments and
 //! Shared Memory Matrix Layouts" of wgmma).
 //!
-//! With lane = 4g + t and E elements per register, register 0 contains row g, columns E·t …; further registers first advance by
-//! 8 rows, then by 4·E columns. Each of a warpgroup's four warps owns 16 rows. For A and B, the column is k; C and D
-//! are treated as if two elements shared a register.
+//! With lane = 4g + t and E elements per register, register 0 contains columns E·t to E·t + E − 1 of row g; subsequent registers advance by
+//! 8 rows first, then by 4·E columns. Each of a warpgroup's four warps owns 16 rows. For A and B, the column is k; C and D are treated as
+//! if two elements shared a register.
 
 use super::Group;
 use crate::layout::{IntTuple, Layout};
@@ -45,23 +45,24 @@ pub(super) fn scalar(values: u32) -> Layout {
     layout(&[(1, 0)], &[(values, 1)])
 }
 
-/// Returns the layout of the scales of A: lanes t mod 2 own rows g and g+8, for all k that share the scale.
+/// Returns the layout of the scales of A: lane 4g + t provides the scales of row g + 8(t mod 2), for all k.
 pub(super) fn scale_a(k: u32) -> Layout {
     layout(&[(2, 8), (2, 0), (8, 1)], &[(k, 16)])
 }
 
-/// Returns the layout of the scales of B: the four lanes of a group own column g, for all k that share the scale.
+/// Returns the layout of the scales of B: each of the four lanes 4g + t provides the scales of column g, for all k.
 pub(super) fn scale_b(k: u32) -> Layout {
     layout(&[(4, 0), (8, 1)], &[(k, 8)])
 }
 
-/// Returns the layout of the metadata of a sparse A: (thread, bit) → row + 16 · bit of the row's metadata, with `bits` for each
-/// of 16 rows; `wide` elements have 16 or 32 bits (PTX ISA, "Sparse matrix storage").
+/// Returns the layout of the metadata of a sparse A, which maps (thread, bit index in the thread's register) to `row + 16 · bit`, where
+/// `bit` is an index in the metadata of the row. Each of the 16 rows has `bits` bits of metadata; `wide` is set for elements of 16 or 32
+/// bits (PTX ISA, "Sparse matrix storage").
 pub(super) fn metadata(bits: u32, wide: bool) -> Layout {
     match (bits, wide) {
         // One lane of four provides both rows of the group.
         (16, _) => layout(&[(8, 1)], &[(16, 16), (2, 8)]),
-        // Two lanes of four provide half of both rows each, or one row each.
+        // Two lanes of four each provide half of both rows, or one row.
         (32, true) => layout(&[(2, 256), (8, 1)], &[(16, 16), (2, 8)]),
         (32, false) => layout(&[(2, 8), (8, 1)], &[(32, 16)]),
         // All four lanes.
@@ -69,7 +70,7 @@ pub(super) fn metadata(bits: u32, wide: bool) -> Layout {
     }
 }
 
-/// Builds a layout from modes of (thread, value), omitting modes of extent 1.
+/// Builds a (thread, value) layout from the thread modes and the value modes, omitting modes of extent 1.
 fn layout(threads: &[Mode], values: &[Mode]) -> Layout {
     let modes = |modes: &[Mode]| -> (IntTuple, IntTuple) {
         let kept: Vec<&Mode> = modes.iter().filter(|(extent, _)| *extent > 1).collect();
@@ -87,7 +88,7 @@ fn layout(threads: &[Mode], values: &[Mode]) -> Layout {
         .expect("small positive extents and strides, nested alike")
 }
 
-/// Returns the layout logical thread → lane.
+/// Returns the layout that maps logical threads to lanes.
 pub(super) fn thread_ids(group: Group) -> Layout {
     let lanes = |shape: IntTuple, stride: IntTuple| {
         Layout::new(shape, stride).expect("small positive extents and strides, nested alike")
@@ -99,7 +100,7 @@ pub(super) fn thread_ids(group: Group) -> Layout {
     }
 }
 
-/// Returns the layout thread of [`metadata`] → lane, for selector 0.
+/// Returns the layout that maps the threads of [`metadata`] to lanes, for selector 0.
 pub(super) fn metadata_threads(bits: u32) -> Layout {
     let (shape, stride) = match bits {
         16 => (8.into(), 4.into()),

@@ -53,7 +53,7 @@ pub(super) struct Registers {
 }
 
 impl Registers {
-    /// Returns elements packed into 32-bit registers, or one or more registers per element.
+    /// Returns the representation with elements packed into 32-bit registers, or with one or more registers per element.
     pub(super) const fn packed(ty: MmaType) -> Self {
         let class = match ty {
             MmaType::F32 => RegClass::F32,
@@ -65,7 +65,7 @@ impl Registers {
         Registers { ty, source: Source::Registers, majors: &[], class, per_register, parts }
     }
 
-    /// Returns one element per register of its own size.
+    /// Returns the representation with one element per register; elements of 16 bits are in 16-bit registers.
     pub(super) const fn single(ty: MmaType) -> Self {
         let packed = Self::packed(ty);
         let class = if ty.bits() == 16 { RegClass::Half } else { packed.class };
@@ -91,7 +91,7 @@ impl Registers {
         Registers { source: Source::Shared, majors, class: RegClass::B64, ..self }
     }
 
-    /// Returns the (thread, value) layout; with `sparse`, each stored value of a register represents that many elements.
+    /// Returns the (thread, value) layout; each stored value of a register represents `sparse` elements.
     pub(super) fn layout(&self, group: Group, (rows, cols): (u32, u32), sparse: u32) -> Layout {
         match (group, self.source) {
             (_, Source::Shared) => layouts::shared(rows, cols),

@@ -57,16 +57,16 @@ impl BlockScale {
         self.k / self.vector.count()
     }
 
-    /// Returns the layout (thread, k) → `m + k · M`: the rows of A whose scales a lane provides. With lane = 4g + t, lanes with t = 2 or 3,
-    /// which are selected if `thread` is 1, repeat the scales of lanes with t = 0 or 1.
+    /// Returns the layout that maps (thread, k) to `m + k · M` and thus gives the rows of A whose scales a lane provides. In each group of
+    /// four lanes, lanes 2 and 3, which are selected if `thread` is 1, repeat the scales of lanes 0 and 1.
     #[doc(alias = "SFALayout")]
     #[must_use]
     pub fn layout_a(&self) -> Layout {
         layouts::scale_a(self.k)
     }
 
-    /// Returns the layout (thread, k) → `n + k · N`: the columns of B whose scales a lane provides. They are the same for the four lanes of
-    /// a group.
+    /// Returns the layout that maps (thread, k) to `n + k · N` and thus gives the columns of B whose scales a lane provides. They are the
+    /// same for the four lanes of a group.
     #[doc(alias = "SFBLayout")]
     #[must_use]
     pub fn layout_b(&self) -> Layout {

@@ -1,4 +1,4 @@
-//! Sparse operands A: which elements are stored, and the metadata that identify them.
+//! The sparse operand A: which elements are stored, and the metadata that identify them.
 
 use super::layouts;
 use crate::layout::Layout;
@@ -71,16 +71,16 @@ impl Sparsity {
         64 / self.metadata_bits
     }
 
-    /// Returns the layout thread → lane of the threads that provide metadata. For selector `s`, thread `i` of
+    /// Returns the layout that maps the threads that provide metadata to lanes. For selector `s`, thread `i` of
     /// [`metadata_layout`](Self::metadata_layout) is lane `index(i) + 4 / selectors · s`.
     #[must_use]
     pub fn metadata_threads(&self) -> Layout {
         layouts::metadata_threads(self.metadata_bits)
     }
 
-    /// Returns the layout of the metadata: (thread, bit index in the thread's register) → `row + 16 · bit`, where `bit` is an index in the
-    /// metadata of the row. The metadata of stored unit `i` of a row begin at bit `i · bits_per_unit`, lowest bit first. Each warp of a
-    /// warpgroup provides the metadata of its own 16 rows.
+    /// Returns the layout of the metadata, which maps (thread, bit index in the thread's register) to `row + 16 · bit`, where `bit` is an
+    /// index in the metadata of the row. The metadata of stored unit `i` of a row begin at bit `i · bits_per_unit`, lowest bit first. Each
+    /// warp of a warpgroup provides the metadata of its own 16 rows.
     #[doc(alias = "ELayout")]
     #[must_use]
     pub fn metadata_layout(&self) -> Layout {

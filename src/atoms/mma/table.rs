@@ -60,7 +60,7 @@ impl Table {
     }
 }
 
-/// All atoms except `wgmma`, so that kernels without `wgmma` need not build the thousand others.
+/// All atoms except those of `wgmma`; they have their own table so that kernels without `wgmma` need not build its more than 2000 atoms.
 static WARP: LazyLock<Table> = LazyLock::new(|| {
     Table::new(
         [scalar::atoms(), dense::atoms(), blackwell::atoms(), sparse::atoms()]

@@ -70,7 +70,7 @@ pub(super) fn lengths(out: &mut String, entry: &Entry, fields: &[String]) {
     }
 }
 
-/// Writes the checks that the modes of a buffer's views have no more coordinates than the kernel can compute with.
+/// Writes the checks that no mode of a buffer's views has more coordinates than the kernel's arithmetic supports.
 fn coordinates(out: &mut String, entry: &Entry, parameter: usize, fields: &[String]) {
     let views = entry.extents.iter().filter(|view| view.parameter == parameter);
     let modes = views.flat_map(|view| view.modes.iter().map(|mode| (&mode.size, view.most)));

@@ -1,4 +1,4 @@
-//! Numbers that a launch computes, as C expressions in 64 bits.
+//! Numbers that a launch computes, as 64-bit C expressions.
 //!
 //! `UINT64_MAX` represents a value that does not fit: every helper propagates it, as [`Dim::evaluate`] propagates `None`.
 

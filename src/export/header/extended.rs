@@ -1,14 +1,14 @@
-//! The driver functions beyond launching that some kernels need: tensor maps, and the number of multiprocessors.
+//! The additional driver functions that some kernels require, for tensor maps and for the number of multiprocessors.
 
 use super::expression::depends_on_device;
 use crate::ptx::Entry;
 
-/// Returns whether the launch of a kernel takes the extended driver.
+/// Returns whether the launch function of a kernel takes the extended driver.
 pub(super) fn is_required(entry: &Entry) -> bool {
     !entry.maps.is_empty() || depends_on_device(entry)
 }
 
-/// The declarations shared by all exported headers with such kernels; the first one included defines them.
+/// The declarations shared by all exported headers with such kernels; the first header that is included defines them.
 pub(super) const DRIVER: &str = "\
 /* The CUDA driver functions that launches call which create tensor maps or ask for the number of multiprocessors. */
 #ifndef WARPWRIGHT_EXTENDED_DRIVER

@@ -1,4 +1,4 @@
-//! One kernel's part of the header: constants, arguments, buffer lengths, grid, checks, launch.
+//! One kernel's part of the header: constants, arguments, buffer lengths, grid, checks, and launch.
 
 use std::fmt::Write;
 
@@ -63,12 +63,12 @@ impl<'a> Kernel<'a> {
         if self.on_device { text } else { "" }
     }
 
-    /// Returns the type of the driver's functions.
+    /// Returns the C type of the driver argument.
     fn driver(&self) -> &'static str {
         if extended::is_required(self.entry) { "warpwright_extended_driver" } else { "warpwright_driver" }
     }
 
-    /// Returns the path to the functions of every driver.
+    /// Returns the prefix for access to the functions that both driver types contain.
     fn basic(&self) -> &'static str {
         if extended::is_required(self.entry) { "basic." } else { "" }
     }
@@ -214,7 +214,7 @@ impl<'a> Kernel<'a> {
                 );
             }
             if !self.entry.maps.is_empty() {
-                // A launch of no blocks creates no maps.
+                // A launch with an empty grid creates no maps.
                 let nonempty = each_axis(|i| format!("grid[{i}] != 0"), " && ");
                 let _ = writeln!(body, "        if ({nonempty}) return {name}_check_maps(args);");
             }
@@ -232,7 +232,7 @@ impl<'a> Kernel<'a> {
         let _ = write!(out, "{body}    return NULL;\n}}\n\n");
     }
 
-    /// Writes the check of a block shape that the launch passes.
+    /// Writes the function that checks a block shape that is passed to the launch function.
     fn check_block(&self, out: &mut String) {
         let Self { entry: Entry { name, block: None, max_block: Some(most), .. }, prefix, .. } = self else {
             return;
@@ -367,12 +367,12 @@ fn each_axis(text: impl Fn(usize) -> String, separator: &str) -> String {
     [0, 1, 2].map(text).join(separator)
 }
 
-/// Text that is valid in a C comment.
+/// Returns the text in a form that is valid in a C comment.
 fn comment(text: &str) -> String {
     text.replace("*/", "* /").replace("/*", "/ *")
 }
 
-/// Information that the field's type does not express.
+/// Returns the information that the field's type does not express.
 fn note(param: &ParamDecl) -> String {
     let use_ = match param.kind {
         ParamKind::In => "read",
@@ -393,7 +393,7 @@ fn scalar_note(param: &ParamDecl) -> String {
     }
 }
 
-/// C's type for a parameter.
+/// Returns the C type of a parameter.
 fn c_type(param: &ParamDecl) -> &'static str {
     match param.kind {
         ParamKind::Scalar => {}

@@ -88,17 +88,17 @@ pub use packed::{
 /// keys is 0.
 ///
 /// With [`dropout`](Self::dropout), let Z contain a factor for each weight, 0 or 1 / (1 − p). Then dV = (P ∘ Z)ᵀ·dO and dS = P ∘ (Z ∘ dP −
-/// δ). The kernels compute the random numbers of the forward kernel again, so no mask is stored.
+/// δ). The kernels recompute the random numbers of the forward kernel, so no mask is stored.
 ///
-/// The kernels `packed_…` process sequences of different lengths, which are stored one after the other, like those of
+/// The `packed_…` kernels process sequences of different lengths, which are stored one after the other, as in
 /// [`Attention::packed_kernel`](super::Attention::packed_kernel). The gradients of rows that belong to no sequence are not written. A NaN
 /// or ∞ in a row that follows a sequence, within the last tile of the sequence, can make gradients of the sequence NaN.
 ///
 /// With head sizes of 192 and 256, a block computes dK and dV of 64 keys instead of 128, so Q and dO are read twice as often, and twice as
 /// many sums are added to dQ.
 ///
-/// The kernels of packed sequences, and those with dropout, spill a few registers for some head sizes: with a head size of 128, up to 14
-/// per thread, and with 32, up to 21. With head sizes of 192 and 256, all kernels may spill up to 8 registers per thread, those of packed
+/// The kernels for packed sequences, and those with dropout, spill a few registers for some head sizes: with a head size of 128, up to 14
+/// per thread, and with 32, up to 21. With head sizes of 192 and 256, all kernels may spill up to 8 registers per thread, those for packed
 /// sequences up to 24, and those with dropout up to 12 or, in `queries_kernel`, up to 48.
 ///
 /// All kernels must be built from the same `AttentionBackward` and launched one after the other, with the mask and the `scale` of the
@@ -112,34 +112,35 @@ pub use packed::{
 pub struct AttentionBackward {
     /// The head size of Q and K: 32, 64, 96, 128, 192 or 256.
     pub head_size: u32,
-    /// The head size of V and O: that of Q and K, or 128 if that is 192.
+    /// The head size of V and O: 128 if the head size of Q and K is 192; otherwise, the same size.
     pub value_size: u32,
     /// The keys that a query attends to.
     pub mask: AttentionMask,
-    /// Whether results have the same bits in every run.
+    /// Whether results are bit-identical in every run.
     pub deterministic: bool,
     /// Whether the forward kernel has [dropout](super::AttentionExtras::dropout).
     pub dropout: bool,
-    /// The order of the tiles of keys (columns) of all KV heads (rows), and of the tiles of queries of all query heads. With a causal mask,
+    /// The order in which the tiles of keys are processed; rows of the schedule are KV heads, and columns are the tiles of a head.
+    /// [`queries_kernel`](Self::queries_kernel) processes the tiles of queries of all query heads in the same order. With a causal mask,
     /// the tiles with the most steps are in the first columns.
     pub schedule: Schedule,
 }
 
 impl AttentionBackward {
-    /// Returns the kernels for a head size of Q, K, V and O and a mask, not `deterministic` and without dropout.
+    /// Returns the kernels for a mask and one head size of Q, K, V and O, without dropout and with `deterministic` set to `false`.
     #[must_use]
     pub fn new(head_size: u32, mask: AttentionMask) -> Self {
         let schedule = Schedule::grouped(8);
         Self { head_size, value_size: head_size, mask, deterministic: false, dropout: false, schedule }
     }
 
-    /// Returns the number of keys of a tile of [`keys_kernel`](Self::keys_kernel).
+    /// Returns the number of keys in a tile of [`keys_kernel`](Self::keys_kernel).
     pub(super) fn keys(&self) -> u32 {
         if self.head_size <= 128 { warpgroup::KEYS } else { wide::KEYS }
     }
 
     /// Returns the required lengths, in elements, of the buffers `rows` and `sums` for `heads` query heads (summed over all batches) of
-    /// `queries` queries each. If `deterministic`, `sums` is empty.
+    /// `queries` queries each. If `deterministic` is true, `sums` is empty.
     #[must_use]
     pub fn workspace(&self, heads: usize, queries: usize) -> [usize; 2] {
         let rows = heads * queries.next_multiple_of(PADDING as usize);
@@ -164,7 +165,7 @@ impl AttentionBackward {
         [self.head_size, self.value_size]
     }
 
-    /// Refuses to finish sums that `deterministic` kernels do not compute.
+    /// Rejects finishing sums if `deterministic` is true, because the kernels then compute no sums.
     #[track_caller]
     fn refuse_deterministic(&self, k: Builder<'_>) {
         if self.deterministic {
@@ -179,7 +180,7 @@ impl AttentionBackward {
     }
 
     /// Builds the kernel that prepares `rows` and clears `sums`. For bf16 and a head size of 128, it is named
-    /// `attention_backward_rows_bf16_128`. If `deterministic`, the kernel does not clear `sums` and is named
+    /// `attention_backward_rows_bf16_128`. If `deterministic` is true, the kernel does not clear `sums` and is named
     /// `attention_backward_rows_only_bf16_128`.
     ///
     /// # Errors
@@ -216,7 +217,7 @@ impl AttentionBackward {
     }
 
     /// Builds the kernel that computes dK and dV and accumulates dQ in `sums`. Its name contains the type, the head size and the mask, as
-    /// in `attention_backward_bf16_128_causal`. If `deterministic`, it does not compute dQ, and its name begins with
+    /// in `attention_backward_bf16_128_causal`. If `deterministic` is true, it does not compute dQ, and its name begins with
     /// `attention_backward_keys_`.
     ///
     /// # Errors
@@ -269,7 +270,7 @@ impl AttentionBackward {
         }
     }
 
-    /// Builds the kernel that scales and rounds `sums` to dQ. For bf16 and a head size of 128, it is named
+    /// Builds the kernel that scales and rounds `sums` to obtain dQ. For bf16 and a head size of 128, it is named
     /// `attention_backward_finish_bf16_128`.
     ///
     /// # Errors
@@ -337,7 +338,8 @@ impl AttentionBackward {
     }
 }
 
-/// Defines the supported head sizes, and builds their kernels for `D` subtiles of columns of Q and K, `E` of V, and `Q` of a tile of sums.
+/// Defines the supported head sizes, and builds their kernels for rows of `D` subtiles of Q and K and of `E` subtiles of V, and for tiles
+/// of sums with `Q` columns of subtiles.
 macro_rules! sizes {
     ($($size:literal, $value:literal => $d:literal, $e:literal, $q:literal, $keys:literal, $emit:path;)*) => {
         const HEAD_SIZES: &[[u32; 2]] = &[$([$size, $value]),*];
@@ -387,8 +389,9 @@ macro_rules! sizes {
     };
 }
 
-// The subtiles of keys of a step of the queries kernel, and the keys kernel: narrow ones with the swizzle of K, `D`, subtiles of queries of a
-// step, `Q` and stages; wide ones with the swizzles of Q and K and of dO, `D`, `E`, their halves, `Q` and the stages of dO.
+// `keys` is the number of subtiles of keys in a step of the queries kernel. The keys kernel follows: `keys::keys` with the swizzle of K,
+// `D`, the subtiles of queries in a step, `Q` and the stages, or `wide::keys` with the swizzles of Q and K and of dO, `D`, `E`, half of
+// `D`, half of `E`, `Q` and the stages of dO.
 sizes! {
     //  d,   e =>  D,  E, Q, keys
      32,  32 =>  2,  2, 2, 4, keys::keys::<T, Auto, 2, 8, 2, 2>;

@@ -50,11 +50,11 @@ pub type PagedAttentionArgs<T> =
 /// logarithm of the sum of exponentials. Requires sm_90a.
 ///
 /// A sequence has 1 to [`queries`](Self::queries) queries, at the positions of its last keys: the last query attends to all keys of the
-/// sequence, the query before it to one key fewer, and so on. The queries of the heads that share a KV head are the rows of one tile, so
-/// each key and value is read once; 64 rows fill a tile. The blocks of a cluster divide the keys of a sequence and merge their results,
-/// each relative to its own maximum. Arithmetic is that of [`Attention`](super::Attention), and `scale` must be positive. Rows that are not
-/// in use are ignored and may contain NaN. A query without keys has O = 0 and the logarithm −∞; a length that exceeds the size of
-/// the cache is treated as this size. All strides must be multiples of 16 bytes.
+/// sequence, the query before it to one key fewer, and so on. The queries of the heads that share a KV head are the rows of tiles of 64
+/// rows; each key and value is read once per tile. The blocks of a cluster divide the keys of a sequence and merge their results, each
+/// relative to its own maximum. The arithmetic is that of [`Attention`](super::Attention), and `scale` must be positive. Rows that are not
+/// in use are ignored and may contain NaN. For a query without keys, O is 0 and the logarithm is −∞. A length that exceeds the size of the
+/// cache is treated as the size of the cache. All strides must be multiples of 16 bytes.
 #[doc(alias = "flash_decoding")]
 #[doc(alias = "speculative_decoding")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,7 +73,7 @@ impl CachedAttention {
     /// The supported values of [`queries`](Self::queries).
     pub const QUERIES: [u32; 4] = [1, 2, 4, 8];
 
-    /// Returns the end of the kernels' names.
+    /// Returns the suffix of the kernels' names.
     fn name(&self) -> String {
         let queries = if self.queries == 1 { String::new() } else { format!("_queries{}", self.queries) };
         format!("{queries}_split{}", self.parts)
@@ -140,7 +140,7 @@ impl CachedAttention {
         )
     }
 
-    /// Emits the kernel for contiguous caches of `n` rows of `E`.
+    /// Emits the kernel for contiguous caches of `n` rows, with elements of type `E`.
     fn emit_contiguous<'k, T, E, F4, F8>(
         &self,
         k: Builder<'k>,
@@ -160,7 +160,7 @@ impl CachedAttention {
         self.emit::<T, E, F4, F8>(k, inputs, caches, Caches::Contiguous { rows: n });
     }
 
-    /// Emits the kernel for caches in pages with rows of `E`.
+    /// Emits the kernel for caches in pages, with elements of type `E`.
     fn emit_paged<'k, T, E, F4, F8>(
         &self,
         k: Builder<'k>,
@@ -224,13 +224,13 @@ impl CachedAttention {
     }
 }
 
-/// The parameters of a kernel, other than the caches.
+/// The parameters of a kernel other than the caches.
 struct Inputs<'k, T> {
     q: Ptr<'k, T, Global, Read>,
     o: Ptr<'k, T, Global, Write>,
     lse: Ptr<'k, f32, Global, Write>,
     lengths: Ptr<'k, u32, Global, Read>,
-    /// Batches, heads of keys, the heads of queries of each of these, and queries.
+    /// The numbers of batches, KV heads, query heads per KV head, and queries.
     sizes: [Val<'k, u32>; 4],
     /// The strides of Q and of O between batches, heads and queries.
     of_queries: [[Val<'k, u32>; 3]; 2],
@@ -239,7 +239,7 @@ struct Inputs<'k, T> {
     scales: Option<[Ptr<'k, f32, Global, Read>; 2]>,
 }
 
-/// The page table, the number of pages, the columns of the table, and the rows of a page.
+/// The page table, the number of pages, the number of columns of the table, and the number of rows per page.
 struct Pages<'k> {
     tables: Ptr<'k, u32, Global, Read>,
     pages: Val<'k, u32>,
@@ -247,14 +247,14 @@ struct Pages<'k> {
     rows: u32,
 }
 
-/// Keys or values, their extents and their strides: batches or pages, heads, rows.
+/// Keys or values, their extents, and their strides between batches or pages, between heads and between rows.
 type Rows<'k, T> = (Ptr<'k, T, Global, Read>, [Val<'k, u32>; 3], [Val<'k, u32>; 3]);
 
-/// The subtiles of keys of a step, and the stages.
+/// The number of subtiles of keys in a step, and the number of stages.
 const N: usize = 8;
 const STAGES: usize = 2;
 
-/// Emits the kernel for rows of `D` subtiles, of which each of `PARTS` blocks stores `P`, and at most `most` queries per head.
+/// Emits the kernel for rows of `D` subtiles, of which each of `PARTS` blocks stores `P`, and for at most `most` queries per head.
 fn emit<'k, T, F, const D: usize, const PARTS: usize, const P: usize>(
     k: Builder<'k>,
     inputs: Inputs<'k, T>,
@@ -293,7 +293,8 @@ fn emit<'k, T, F, const D: usize, const PARTS: usize, const P: usize>(
     let part = tiles.part();
     let mask = if most == 1 { AttentionMask::Full } else { AttentionMask::CausalFromEnd };
 
-    // Calls `each` with the batch, the head of keys, the tile of heads, the keys in use, and the first and last step of this part; at least one.
+    // Calls `each` with the batch, the KV head, the tile of heads, the number of keys in use, and the range of steps of this part, which
+    // contains at least one step.
     let each_tile = |each: &dyn Fn(_, _, _, Val<'k, u32>, [Val<'k, u32>; 2])| {
         tiles.each(|row, tile| {
             let (batch, head) = (row / kv_heads, row % kv_heads);

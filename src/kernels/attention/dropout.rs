@@ -23,18 +23,18 @@ pub(super) struct HeadDropout<'k> {
 }
 
 impl<'k> Dropout<'k> {
-    /// Drops weights with probability `p`.
+    /// Returns the dropout of weights with probability `p`.
     #[track_caller]
     pub(super) fn new(p: Val<'k, f32>, [seed, offset]: [Val<'k, u64>; 2]) -> Self {
         Self { rule: DropoutRule::new(p), seed, offset }
     }
 
-    /// Returns the factor of the weights that are kept.
+    /// Returns the factor by which kept weights are multiplied.
     pub(super) fn scale(self) -> Val<'k, f32> {
         self.rule.scale()
     }
 
-    /// Returns the dropout of a head, by its number among the heads of queries of all batches.
+    /// Returns the dropout of the query head with index `head`, which counts the heads of all batches.
     #[track_caller]
     pub(super) fn of_head(self, k: Builder<'k>, head: Val<'k, u32>) -> HeadDropout<'k> {
         let Self { rule, seed, offset } = self;
@@ -43,7 +43,7 @@ impl<'k> Dropout<'k> {
 }
 
 impl<'k> HeadDropout<'k> {
-    /// Returns the factor of the weights that are kept.
+    /// Returns the factor by which kept weights are multiplied.
     pub(super) fn scale(self) -> Val<'k, f32> {
         self.rule.scale()
     }
@@ -53,7 +53,7 @@ impl<'k> HeadDropout<'k> {
         Self { random: self.random.transposed(), ..self }
     }
 
-    /// Replaces the weights that are dropped by zeros, without scaling the others, in a tile whose first subtile is `at`.
+    /// Replaces dropped weights with zeros, without scaling the others, in a tile whose first subtile is `at`.
     #[track_caller]
     pub(super) fn keep<const H: usize, const N: usize>(
         self,
@@ -63,7 +63,7 @@ impl<'k> HeadDropout<'k> {
         self.map(weights, at, |weight, keeps| keeps.select(weight, 0.0))
     }
 
-    /// Negates the weights that are dropped.
+    /// Negates dropped weights.
     #[track_caller]
     pub(super) fn mark<const H: usize, const N: usize>(
         self,
@@ -73,7 +73,7 @@ impl<'k> HeadDropout<'k> {
         self.map(weights, at, |weight, keeps| keeps.select(weight, -weight))
     }
 
-    /// Applies `of` to each weight, given whether it is kept; one subtile at a time, so that few random words are in registers.
+    /// Applies `of` to each weight, given whether it is kept, one subtile at a time, so that few random words occupy registers.
     #[track_caller]
     fn map<const H: usize, const N: usize>(
         self,
@@ -92,8 +92,8 @@ impl<'k> HeadDropout<'k> {
 }
 
 impl<'k> HeadDropout<'k> {
-    /// Returns dS = P ∘ (`scale` · Z ∘ dP − δ), where dropout has [marked](Self::mark) P by Z. `deltas` has an element for each row or
-    /// column.
+    /// Returns dS = P ∘ (`scale` · Z ∘ dP − δ), where Z is 0 for the elements of P that are [marked](Self::mark) as dropped, and 1 for the
+    /// others. `deltas` has an element for each row or column.
     #[track_caller]
     pub(super) fn of_scores<const N: usize, V>(
         self,

@@ -25,9 +25,10 @@ pub(super) struct Shape {
     pub(super) overlap: AttentionOverlap,
 }
 
-/// Emits the kernel for rows of `D` subtiles of Q and K, and `E` of V and O, of elements of `T`, and of `O` in O.
+/// Emits the kernel for rows of `D` subtiles of Q and K and of `E` subtiles of V and O. Elements are of type `T`, except for those of the
+/// matrix O, which are of type `O`.
 ///
-/// A resident block computes tiles of `M` subtiles of queries, 64 queries for each of `C` warpgroups, while one thread loads keys and
+/// A resident block processes tiles of `M` subtiles of queries, 64 queries for each of `C` warpgroups, while one thread loads keys and
 /// values, `N` subtiles of them in each of `STAGES` stages. The tensor cores multiply the weights of one step by V while a warpgroup
 /// computes the weights of the next step. Results are stored `W` columns of subtiles at a time.
 pub(super) fn forward<
@@ -64,7 +65,7 @@ pub(super) fn forward<
     let query_ring = k.ring::<(St<T, M, D>,), QUERIES, C>();
     let key_ring: FactorRing<'_, T, N, D, STAGES, C> = k.ring();
     let value_ring: Ring<'_, (V::Tile,), STAGES, C> = k.ring();
-    // Copies would store the rows of a whole tile, also those of the next sequence.
+    // Tensor copies would store all rows of a tile, including those of the next sequence.
     let outbox = k.outbox::<O, W, 1, C>().by_threads(is_packed);
     let order = Order::new(k, overlap.order);
     let registers = match C {
@@ -72,12 +73,13 @@ pub(super) fn forward<
         3 => [32, 160],
         _ => [24, 112],
     };
-    // Of a thread, 8 for each subtile of O and of scores, and 4 of queries; the others are addresses and the running softmax.
+    // A thread has 8 registers for each subtile of O and of scores, and 4 for each subtile of queries; the others contain addresses and the
+    // running softmax.
     let of_weights = V::REGISTERS * if overlap.rounds_early { 2 } else { 1 };
     let is_plain = soft_cap.is_none() && inputs.slopes.is_none() && inputs.dropout.is_none();
     let in_registers = is_plain && (8 * E + 4 * D + (8 + of_weights) * N) as u32 <= registers[1] - 36;
 
-    // Calls `each` with the sequence, the head, the tile of queries, and what is visible.
+    // Calls `each` with the sequence, the head, the tile of queries, and the visible keys.
     let each_tile = |each: &dyn Fn(_, _, _, Visible<'k>)| {
         tiles.each(|row, column| {
             let heads = sizes.heads();

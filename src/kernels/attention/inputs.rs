@@ -18,17 +18,17 @@ pub(super) struct Inputs<'k, T, O = T> {
     pub(super) o: Ptr<'k, O, Global, Write>,
     pub(super) lse: Ptr<'k, f32, Global, Write>,
     pub(super) sizes: Sizes<'k>,
-    /// Of Q, K, V and O: between batches, heads and rows.
+    /// The strides of Q, K, V and O between batches, heads and rows.
     pub(super) strides: [[Val<'k, u32>; 3]; 4],
     pub(super) scale: Val<'k, f32>,
     /// The first query and the first key of each sequence, and the ends of the last one.
     pub(super) starts: Starts<'k>,
-    /// For each head, the slope: the number that is subtracted from a score per key of distance.
+    /// The slope of each head: the number that is subtracted from a score per key of distance.
     pub(super) slopes: Option<Ptr<'k, f32, Global, Read>>,
-    /// For each head, the sink: the score of an additional key.
+    /// The sink of each head: the score of an additional key.
     pub(super) sinks: Option<Ptr<'k, f32, Global, Read>>,
     pub(super) dropout: Option<Dropout<'k>>,
-    /// The factors of 8-bit elements, whose V is transposed.
+    /// The scales of 8-bit elements, for which V is transposed.
     pub(super) scales: Option<HeadScales<'k>>,
 }
 
@@ -43,7 +43,7 @@ impl<'k> HeadScales<'k> {
 }
 
 impl<'k, T, O> Inputs<'k, T, O> {
-    /// Returns the parameters for sequences of equal lengths, without additions; the results are O and the logarithms of sums.
+    /// Returns the parameters for sequences of equal lengths, without extras; the results are O and the logarithms of sums.
     pub(super) fn new(
         factors: [Ptr<'k, T, Global, Read>; 3],
         (o, lse): (Ptr<'k, O, Global, Write>, Ptr<'k, f32, Global, Write>),
@@ -76,7 +76,7 @@ impl<'k, T> Inputs<'k, T> {
     }
 }
 
-/// The numbers of heads and of rows; for packed sequences, the rows of all sequences.
+/// The numbers of heads and of rows; for packed sequences, the rows are those of all sequences.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes<'k> {
     pub(super) batches: Val<'k, u32>,
@@ -99,7 +99,7 @@ impl<'k> Sizes<'k> {
         Self { batches, kv_heads, group, queries, keys, longest: queries, longest_keys: keys }
     }
 
-    /// Returns the number of heads of queries: computed where needed, rather than kept in a register.
+    /// Returns the number of query heads, which is computed where needed rather than kept in a register.
     #[track_caller]
     pub(super) fn heads(self) -> Val<'k, u32> {
         self.kv_heads * self.group
@@ -164,7 +164,7 @@ impl<'k> Sequences<'k> {
         self.starts.is_some()
     }
 
-    /// Returns a sequence.
+    /// Returns the sequence with index `number`.
     #[track_caller]
     pub(super) fn sequence(&self, number: Val<'k, u32>) -> Sequence<'k> {
         let Sizes { queries, keys, .. } = self.sizes;
@@ -182,14 +182,14 @@ impl<'k> Sequences<'k> {
         };
         let [[first_query, end_query], [first_key, end_key]] =
             starts.each_ref().map(|starts| [number, number + 1].map(|at| starts.at(at).load()));
-        // If the starts do not ascend, or exceed the number of rows, a sequence is shorter or empty.
+        // If the starts are not ascending, or exceed the number of rows, a sequence is shorter or empty.
         let length =
             |first: Val<'k, u32>, end: Val<'k, u32>, all: Val<'k, u32>| end.min(all).max(first) - first;
         let (queries, keys) = (length(first_query, end_query, queries), length(first_key, end_key, keys));
         Sequence { number, batch: 0.into(), first_query, first_key, queries, keys, is_packed: true }
     }
 
-    /// Returns a number for each query of a head of a sequence.
+    /// Returns the logarithms of one head of a sequence, one for each query.
     #[track_caller]
     pub(super) fn logarithms<A>(
         &self,
@@ -204,7 +204,8 @@ impl<'k> Sequences<'k> {
         if is_packed { lse.sub_matrix((row, first_query), (1, queries)).row(0) } else { lse.row(row) }
     }
 
-    /// Returns all matrices of `heads` heads, of `rows` rows each, whose strides are those between batches, heads and rows.
+    /// Returns the matrices of all batches and heads, with `rows` rows each, given the strides between batches, between heads and between
+    /// rows.
     #[track_caller]
     pub(super) fn matrices<T: TensorElement, A>(
         &self,
@@ -221,7 +222,7 @@ impl<'k> Sequences<'k> {
 }
 
 impl<'k, T: TensorElement, O: TensorElement> Heads<'k, T, O> {
-    /// Returns the matrices with rows of `d` elements of Q and K, and `e` of V and O.
+    /// Returns the matrices; rows of Q and K have `d` elements, and rows of V and O have `e`.
     #[track_caller]
     pub(super) fn new(k: Builder<'k>, inputs: &Inputs<'k, T, O>, d: u32, e: u32) -> Self {
         let Inputs {
@@ -276,8 +277,8 @@ impl<'k, T: TensorElement, O: TensorElement> Heads<'k, T, O> {
         ]
     }
 
-    /// Returns Q, K and V of a head, with rows of `d` elements of K and `e` of V. Rows of K and V after the last key, which belong to the
-    /// next packed sequence, count as 0.
+    /// Returns Q, K and V of a head; rows of K have `d` elements, and rows of V have `e`. Rows of K and V after the last key, which belong
+    /// to the next packed sequence, are read as 0.
     #[track_caller]
     pub(super) fn own_factors(
         &self,
@@ -341,7 +342,7 @@ impl<'k, T: TensorElement, O: TensorElement> Heads<'k, T, O> {
 }
 
 impl<'k> Sequence<'k> {
-    /// Returns the matrix of a head from row `first` on. For packed sequences, the matrix continues with the rows of the next sequence.
+    /// Returns the matrix of a head from row `first` onward. For packed sequences, the matrix continues with the rows of the next sequence.
     #[track_caller]
     pub(super) fn from<T: TensorElement, A>(
         self,
@@ -353,7 +354,7 @@ impl<'k> Sequence<'k> {
         if self.is_packed { matrix.skip(first, 0) } else { matrix }
     }
 
-    /// Returns the rows of this sequence in the matrix of a head: `rows` rows from row `first` on.
+    /// Returns the rows of this sequence in the matrix of a head: `rows` rows from row `first` onward.
     #[track_caller]
     pub(super) fn only<T: TensorElement, A>(
         self,

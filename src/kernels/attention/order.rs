@@ -1,12 +1,12 @@
-//! The order of tiles with a causal mask, whose numbers of steps differ.
+//! The order of tiles that, because of a causal mask, take different numbers of steps.
 
 use crate::tiles::Schedule;
 
-/// The tiles whose order is compared: with more, the order repeats.
+/// The maximum number of tiles for which orders are compared; with more tiles, the order repeats.
 const COMPARED: u32 = 1 << 15;
 
-/// Returns the order in which `blocks` resident blocks finish the tiles of `heads` heads soonest; a tile in column `c` takes
-/// `costs[c]`. At most `together` heads are in a group.
+/// Returns the order in which `blocks` resident blocks finish the tiles of `heads` heads soonest; a tile in column `c` takes `costs[c]`. A
+/// group contains at most `together` heads.
 pub(super) fn balanced(heads: u32, costs: &[u32], blocks: u32, together: u32) -> Schedule {
     let compared = heads.min(COMPARED / u32::try_from(costs.len()).unwrap_or(u32::MAX).max(1)).max(1);
     let most = together.min(compared).max(1);
@@ -19,7 +19,7 @@ pub(super) fn balanced(heads: u32, costs: &[u32], blocks: u32, together: u32) ->
     orders.min_by_key(|&schedule| busiest(schedule, compared, costs, blocks)).unwrap_or(Schedule::linear())
 }
 
-/// Returns the cost of all tiles of the block that has the most work.
+/// Returns the total cost of the tiles of the block that has the most work.
 fn busiest(schedule: Schedule, heads: u32, costs: &[u32], blocks: u32) -> u64 {
     let columns = costs.len() as u32;
     let blocks = blocks.clamp(1, (heads * columns).max(1));

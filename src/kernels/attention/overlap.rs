@@ -5,7 +5,7 @@
 pub struct AttentionOverlap {
     /// The order in which warpgroups start products.
     pub order: ProductOrder,
-    /// Whether the weights of a step are rounded before the products of the previous step are complete. This takes registers for the
+    /// Whether the weights of a step are rounded before the products of the previous step are complete. This requires registers for the
     /// weights of two steps.
     pub rounds_early: bool,
 }

@@ -26,20 +26,21 @@ pub struct AttentionProblem {
     pub multiprocessors: u32,
 }
 
-/// The bytes of keys and values that remain in the level-2 cache: half of an H100's.
+/// The number of bytes of keys and values that are assumed to remain in the L2 cache: half of the L2 cache of an H100.
 const CACHED: u64 = 25 << 20;
 
 /// The elements of keys and values.
 struct Elements {
     bytes: u64,
-    /// The queries that must be multiplied with each key that comes from memory, so that an H100 or H200 does not wait for the key.
+    /// The number of queries that must be multiplied by each key that is loaded from device memory, so that an H100 or H200 does not wait
+    /// for keys.
     rows: u64,
 }
 
-/// At 660 TFLOP/s, 300 rows take 2.2 TB/s.
+/// At 660 TFLOP/s, 300 rows require 2.2 TB/s.
 const OF_16_BITS: Elements = Elements { bytes: 2, rows: 300 };
 
-/// At 1000 TFLOP/s, 230 rows take 2.2 TB/s.
+/// At 1000 TFLOP/s, 230 rows require 2.2 TB/s.
 const OF_8_BITS: Elements = Elements { bytes: 1, rows: 230 };
 
 impl Attention {
@@ -52,7 +53,7 @@ impl Attention {
     pub fn for_problem(problem: &AttentionProblem) -> Self {
         let AttentionProblem { target, head_size, value_size, mask, .. } = *problem;
         let attention = Self::new(target, head_size, value_size, mask);
-        // Without `wgmma`, twice the keys per step are faster; only the kernel for packed sequences lacks the registers.
+        // Without `wgmma`, twice as many keys per step are faster; only the kernel for packed sequences lacks registers for them.
         let wider = |tile: &AttentionTile| {
             !uses_wgmma(target) && tile.queries == attention.tile.queries && tile.keys == 64
         };
@@ -107,7 +108,7 @@ fn order_of(
         return Schedule::grouped(heads.max(1)).back_and_forth();
     }
     let columns = queries.div_ceil(height);
-    // A tile also takes the time to start and to store, about that of a step.
+    // Starting and storing a tile takes about as long as one step.
     let cost = |column: u32| 1 + steps(problem, step, (columns - column).saturating_mul(height));
     let costs: Vec<u32> = (0..columns).map(cost).collect();
     let bytes = keys_are.bytes * u64::from(keys) * (u64::from(head_size) + u64::from(value_size));
@@ -127,8 +128,8 @@ fn steps(problem: &AttentionProblem, step: u32, end: u32) -> u32 {
 }
 
 impl AttentionBackward {
-    /// Returns whether kernels for this head size of Q and K are faster if they are deterministic: on an H200, the sums of dQ then took longer
-    /// than two more products in all but one of the measured problems.
+    /// Returns whether kernels for this head size of Q and K are faster if they are deterministic. On an H200, for head sizes greater than
+    /// 128, summing dQ took longer than two additional products in all but one of the measured problems.
     pub(in crate::kernels) const fn is_faster_deterministic(head_size: u32) -> bool {
         head_size > 128
     }
@@ -157,7 +158,7 @@ impl AttentionBackward {
             return backward;
         }
         let group = (heads / kv_heads.max(1)).max(1);
-        // A tile also takes the time to start and to store, about that of two steps.
+        // Starting and storing a tile takes about as long as two steps.
         let cost = |column: u32| {
             let first = column * backward.keys();
             let rows = match mask {
@@ -167,7 +168,7 @@ impl AttentionBackward {
             group.saturating_mul(rows.div_ceil(64).max(1)).saturating_add(2)
         };
         let costs: Vec<u32> = (0..keys.div_ceil(backward.keys())).map(cost).collect();
-        // Q and dO of 2 bytes, and sums of 4.
+        // Elements of Q and dO have 2 bytes, and those of the sums have 4.
         let of_row = 6 * u64::from(head_size) + 2 * u64::from(value_size);
         let bytes = of_row * u64::from(queries) * u64::from(group);
         let together = u32::try_from(CACHED / bytes.max(1)).unwrap_or(u32::MAX).max(1);

@@ -55,8 +55,8 @@ pub struct ScaledAttention {
 
 /// Returns which of 16 keys is at position `at` of a row of transposed values.
 ///
-/// In a product S = Q·Kᵀ, a lane has the scores of the keys 2t, 2t + 1, 2t + 8 and 2t + 9, where t is its number modulo 4. In the left
-/// operand of the next product, it has the elements 4t to 4t + 3.
+/// In a product S = Q·Kᵀ, a lane owns the scores of the keys 2t, 2t + 1, 2t + 8 and 2t + 9, where t is the lane modulo 4. In the left
+/// operand of the next product, it owns the elements 4t to 4t + 3.
 pub(super) const fn key_at(at: u32) -> u32 {
     let (lane, pair, element) = (at / 4, at / 2 % 2, at % 2);
     8 * pair + 2 * lane + element
@@ -129,8 +129,8 @@ impl ScaledAttention {
     }
 }
 
-/// Defines the head sizes, queries and keys of a step for which there are kernels, and a function that emits these with the following
-/// constants.
+/// Defines the supported head sizes and tiles (queries, and keys per step), and a function that emits their kernels with the constants that
+/// follow.
 macro_rules! tiles {
     ($($size:literal, $queries:literal, $keys:literal => $k:literal, $($constant:literal),*;)*) => {
         const TILES: &[[u32; 3]] = &[$([$size, $queries, $keys]),*];
@@ -156,8 +156,8 @@ macro_rules! tiles {
     };
 }
 
-// Subtiles of columns that are keys, of columns of K and of V, of queries and of keys, warpgroups, stages of keys and of queries, and subtiles of
-// columns that are stored at a time.
+// K: columns of subtiles of the transposed V, which are keys. D, E: columns of subtiles of K and of V. M, N: subtiles of queries and of
+// keys. C: warpgroups. These are followed by the stages of keys and of queries, and the columns of subtiles that are stored at a time.
 tiles! {
     //  d,   m, keys => K, D, E,  M,  N, C, stages, of queries, stored
      64, 192, 160 => 5, 2, 4, 12, 10, 3, 3, 2, 4;

@@ -5,14 +5,14 @@ use std::f32::consts::LOG2_E;
 use super::visible::Visible;
 use crate::{ptx::Val, tiles::Rt};
 
-/// Returns the scale of a head, or the smallest normal number if it is 0, as that of a group of zeros is: the score of an invisible key, −∞,
-/// times 0 would be NaN.
+/// Returns the scale of a head, or the smallest normal number if the scale is 0, as it is for a group of zeros: −∞, the score of an
+/// invisible key, times 0 would be NaN.
 #[track_caller]
 pub(super) fn nonzero<'k>(scale: Val<'k, f32>) -> Val<'k, f32> {
     scale.eq(0.0).select(f32::MIN_POSITIVE, scale)
 }
 
-/// Scores: the products times `scale`, with a cap and a bias.
+/// The computation of scores: products times `scale`, with a cap and a bias.
 #[derive(Clone, Copy)]
 pub(super) struct Scores<'k> {
     pub(super) scale: Val<'k, f32>,
@@ -22,7 +22,7 @@ pub(super) struct Scores<'k> {
 }
 
 impl<'k> Scores<'k> {
-    /// Returns the factor by which the results of [`of`](Self::of) are multiplied in the exponents of weights, which are powers of two.
+    /// Returns the factor by which the results of [`of`](Self::of) are multiplied in the base-2 exponents of weights.
     #[track_caller]
     pub(super) fn factor(self) -> Val<'k, f32> {
         if self.is_scaled_later() { self.scale * LOG2_E } else { LOG2_E.into() }
@@ -32,7 +32,7 @@ impl<'k> Scores<'k> {
         self.soft_cap.is_none() && self.slope.is_none()
     }
 
-    /// Replaces products, of a tile that starts at this query and step, by scores.
+    /// Replaces the products in a tile that starts at this query and step by scores.
     #[track_caller]
     pub(super) fn of<const H: usize, const N: usize>(
         self,

@@ -8,11 +8,11 @@ use crate::{
     tiles::{ColVec, Rt},
 };
 
-/// The state of the softmax of a warp's rows, `H` subtiles of them: for each row, the maximum, which is a score that no later score exceeds
-/// by much, and the sum of the weights exp(scale · (score − maximum)).
+/// The state of the softmax of a warp's `H` subtiles of rows: for each row, a maximum, which later scores do not exceed by much, and the
+/// sum of the weights exp(scale · (score − maximum)).
 pub(super) struct Softmax<'k, const H: usize = 1> {
     k: Builder<'k>,
-    /// The factor of scores in exponents; weights are powers of two.
+    /// The factor by which scores are multiplied in the base-2 exponents of weights.
     factor: Val<'k, f32>,
     /// The base-2 logarithm of the maximum's weight.
     lift: f32,
@@ -33,7 +33,7 @@ impl<'k, const H: usize> State<'k> for Softmax<'k, H> {
 pub(super) struct Rescale<'k, const H: usize> {
     k: Builder<'k>,
     factors: ColVec<'k, f32, H>,
-    /// Whether a factor is not 1; the same in all lanes.
+    /// Whether any factor differs from 1; uniform in the warp.
     needed: Val<'k, bool>,
 }
 
@@ -46,7 +46,7 @@ impl<'k, const H: usize> Rescale<'k, H> {
 }
 
 /// The maximum is updated only if a weight would exceed 2 to this power, which is greater than the power of the maximum's weight. Few steps
-/// update the maximum; the others do not rescale the sums. The weights of a row remain within the exponent range of every type.
+/// therefore update the maximum; the others do not rescale the sums. The weights of a row remain within the exponent range of every type.
 const MOST: f32 = 8.0;
 
 /// Returns an exponent relative to which the maximum's weight is 2 to the power of `lift`.
@@ -62,7 +62,7 @@ impl<'k, const H: usize> Softmax<'k, H> {
         Self { k, factor, lift: 0.0, max: k.filled(f32::NEG_INFINITY), sums: k.zeros() }
     }
 
-    /// Starts with these scores, and replaces them by their weights, of which the greatest of a row is 2 to the power of `lift`.
+    /// Starts with these scores, and replaces them by their weights; the greatest weight of each row is 2 to the power of `lift`.
     #[track_caller]
     pub(super) fn start<const N: usize>(
         k: Builder<'k>,
@@ -110,14 +110,14 @@ impl<'k, const H: usize> Softmax<'k, H> {
         (softmax, weights, Rescale { k, factors, needed })
     }
 
-    /// Adds a key with this score, whose values are 0, to each row. Returns the divisors of the weighted sums of values, and the logarithms
-    /// of the sums of exp(score).
+    /// Adds a key with this score, if any, and with values of 0 to each row. Returns the divisors of the weighted sums of values, and the
+    /// logarithms of the sums of exp(score).
     #[track_caller]
     pub(super) fn finish(self, sink: Option<Val<'k, f32>>) -> (ColVec<'k, f32, H>, ColVec<'k, f32, H>) {
         let Self { k, factor, lift, max, sums } = self;
         let sums = Rt::<f32, H, 1>::row_sum_across_lanes(&sums);
         let exponents = (max * factor).map(|exponent| lowered(exponent, lift));
-        // Without keys, the weighted sum is 0 too.
+        // Without keys, the weighted sum is also 0.
         let divisor = |sums: &ColVec<'k, f32, H>| sums.map(|sum| sum.eq(0.0).select(1.0, sum));
         let Some(sink) = sink else {
             let logs = sums.map(|sum| k.log2(sum)) + &exponents;

@@ -9,7 +9,7 @@ use crate::{
 pub(super) trait StepTiles<'k, const C: usize> {
     type Tile;
     type Received: State<'k>;
-    /// Whether all steps have the same tile, so that products with it must be complete before the next step is received.
+    /// Whether all steps use the same tile, so that products with it must be complete before the next step is received.
     const ARE_REPLACED: bool;
 
     /// Waits for the next step.

@@ -210,7 +210,7 @@ fn named(AttentionTile { queries, keys }: &AttentionTile) -> String {
     format!("{queries}x{keys}")
 }
 
-/// Returns what is expected of a tile.
+/// Returns the expected tiles for an error message.
 fn listed_tiles(tiles: &[AttentionTile]) -> String {
     let names: Vec<_> = tiles.iter().map(named).collect();
     if names.is_empty() {

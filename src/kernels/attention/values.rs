@@ -9,15 +9,16 @@ use crate::{
     },
 };
 
-/// The order of `E` subtiles of columns of values, of `N` subtiles of keys, in shared memory.
+/// The layout in shared memory of the values of a step: `E` columns of subtiles for `N` subtiles of keys.
 pub(super) trait Values<'k, T: TensorElement, const E: usize, const N: usize> {
     /// The values of a step.
     type Tile: StageTile<'k> + Allocate<'k, Filled = Filled<Self::Tile>> + State<'k>;
     /// The weights of a step in registers.
     type Weights: State<'k>;
-    /// The base-2 logarithm of the weight of a row's maximum, at most 8: greater weights are more precise in a type with few exponents.
+    /// The base-2 logarithm of the weight of a row's maximum, at most 8: greater weights are more precise in a type with a small range of
+    /// exponents.
     const LIFT: f32;
-    /// The registers of the weights of a subtile of keys.
+    /// The number of registers for the weights of a subtile of keys.
     const REGISTERS: usize;
 
     /// Fills a stage with the values of a step of a head.
@@ -37,12 +38,12 @@ pub(super) trait Values<'k, T: TensorElement, const E: usize, const N: usize> {
         weights: Self::Weights,
         values: &Filled<Self::Tile>,
     ) -> InFlight<'k, Rt<'k, f32, 1, E>>;
-    /// Writes zeros to the values of the keys from `first` on, if these may be arbitrary.
+    /// Writes zeros to the values of the keys from `first` onward, if these values may be arbitrary.
     #[track_caller]
     fn clear<const C: usize>(c: Consumer<'k, C>, values: &Filled<Self::Tile>, first: Val<'k, u32>);
 }
 
-/// Rows are keys, for elements of 16 bits.
+/// The layout for 16-bit elements, in which rows are keys.
 #[derive(Clone, Copy)]
 pub(super) struct OfKeys;
 
@@ -81,8 +82,8 @@ where
     }
 }
 
-/// Rows are columns of V, and the keys of each 16 are in [the order](super::scaled::key_at) in which a lane has their weights; for elements
-/// of 8 bits, of which `wgmma` requires rows along k. `K` subtiles of columns are keys.
+/// The layout for 8-bit elements, whose rows `wgmma` requires to be along k: rows are columns of V, and every 16 keys are in [the
+/// order](super::scaled::key_at) in which a lane owns their weights. `K` columns of subtiles are keys.
 #[derive(Clone, Copy)]
 pub(super) struct Transposed<const K: usize>;
 
@@ -107,7 +108,7 @@ where
     fn rounded(k: Builder<'k>, weights: Rt<'k, f32, 1, N>) -> Self::Weights {
         const { assert!(N == 2 * K, "a subtile of 8-bit weights has 32 keys") };
         let registers = weights.registers();
-        // For each 16 keys, two of each row, and two of each row 8 keys later.
+        // For each 16 keys, a word contains two weights of a row, and the two weights of the same row 8 keys later.
         let words = registers.chunks(8).flat_map(|subtile| {
             [[0, 1, 4, 5], [2, 3, 6, 7]].map(|row| T::from_f32(&row.map(|at| subtile[at]))[0])
         });
@@ -122,6 +123,6 @@ where
         sum.mma_abt(weights, values)
     }
 
-    /// The values after the last key are zeros.
+    /// Emits nothing: the values after the last key are already zeros.
     fn clear<const C: usize>(_: Consumer<'k, C>, _: &Filled<Self::Tile>, _: Val<'k, u32>) {}
 }

@@ -42,15 +42,15 @@ impl AttentionMask {
     }
 }
 
-/// Which of `keys` keys are visible to which of `queries` queries, in steps of `step` keys.
+/// The keys that are visible to each query, among `keys` keys and `queries` queries, in steps of `step` keys.
 #[derive(Clone, Copy)]
 pub(super) struct Visible<'k> {
     pub(super) mask: AttentionMask,
     pub(super) queries: Val<'k, u32>,
     pub(super) keys: Val<'k, u32>,
     pub(super) step: u32,
-    /// The number of heads whose rows are next to each other, query by query: 1 if each row is a query, or a power of two from 8 on, with
-    /// rows of one warp and a mask that is causal from the end.
+    /// The number of heads whose rows are adjacent for each query: 1 if each row is a different query, or a power of two of at least 8, for
+    /// the rows of one warp and the mask [`CausalFromEnd`](AttentionMask::CausalFromEnd).
     pub(super) heads: u32,
 }
 
@@ -119,7 +119,7 @@ impl<'k> Visible<'k> {
         Some((query + keys).max(outside) - outside)
     }
 
-    /// Returns the steps with keys for the queries from `first` to `end`; at least one, so that queries without keys have a result.
+    /// Returns the steps with keys for the queries from `first` to `end`: at least one step, so that queries without keys have a result.
     #[track_caller]
     pub(super) fn range(self, first: Val<'k, u32>, end: Val<'k, u32>) -> Range<'k> {
         let steps = self.before(end).ceil_div(self.step).max(1);
@@ -145,7 +145,7 @@ impl<'k> Visible<'k> {
         let first = step * self.step;
         let scores = scores.right_fill(self.keys.max(first) - first, f32::NEG_INFINITY);
         if self.heads > 1 && self.mask == AttentionMask::CausalFromEnd {
-            // Rows of 16 or more heads have the same end, and of 8 heads, every 8 rows.
+            // With 16 or more heads, all rows have the same end; with 8 heads, every 8 rows have the same end.
             let end = |row: Val<'k, u32>| self.before(row / self.heads + 1).max(first) - first;
             let scores = scores.right_fill(end(query + 15), f32::NEG_INFINITY);
             if self.heads >= 16 {
@@ -163,7 +163,7 @@ impl<'k> Visible<'k> {
         }
     }
 
-    /// Returns the position of a query among the keys, from the first key of a step.
+    /// Returns the position of a query among the keys, relative to the first key of a step.
     #[track_caller]
     pub(super) fn position(self, query: Val<'k, u32>, step: Val<'k, u32>) -> Val<'k, i32> {
         (query + self.offset() - step * self.step).cast::<i32>()
@@ -178,8 +178,8 @@ impl<'k> Visible<'k> {
         }
     }
 
-    /// Returns the tile of queries in a column of the schedule, of `columns`: with a causal mask, the last tiles, which take the most
-    /// steps, are first.
+    /// Returns the tile of queries for one of the `columns` columns of the schedule: with a causal mask, the last tiles, which take the
+    /// most steps, come first.
     #[track_caller]
     pub(super) fn tile(self, column: Val<'k, u32>, columns: Val<'k, u32>) -> Val<'k, u32> {
         if self.mask.is_causal() { columns - 1 - column } else { column }

@@ -58,21 +58,21 @@ pub(super) struct Warpgroup<
     pub(super) queries: Queries<'k, T, D>,
     pub(super) keys: &'a KeySteps,
     pub(super) values: &'a ValueSteps,
-    /// The order of values in shared memory.
+    /// The layout of values in shared memory.
     pub(super) layout: PhantomData<V>,
     pub(super) visible: Visible<'k>,
     pub(super) scores: Scores<'k>,
     /// The score of an additional key that is added to the softmax.
     pub(super) sink: Option<Val<'k, f32>>,
     pub(super) dropout: Option<HeadDropout<'k>>,
-    /// A factor of the results.
+    /// The factor by which the results are multiplied, if any.
     pub(super) factor: Option<Val<'k, f32>>,
     /// The first query of the warp.
     pub(super) query: Val<'k, u32>,
-    /// Whether values after the last key are loaded. They may be NaN, which a weight of 0 does not remove.
+    /// Whether values after the last key are loaded and must be cleared: they may be NaN, and a weight of 0 does not remove a NaN.
     pub(super) clears_values: bool,
     pub(super) order: &'a Order<'k, C>,
-    /// Whether weights are rounded before the products of the step before are complete.
+    /// Whether weights are rounded before the products of the previous step are complete.
     pub(super) rounds_early: bool,
 }
 
@@ -141,7 +141,7 @@ where
         (products.wait(), others)
     }
 
-    /// Passes a turn on without products.
+    /// Passes the turn on without starting products.
     #[track_caller]
     fn pass(&self) {
         if let Order::InTurn(baton) | Order::Staggered(baton) = self.order {
@@ -157,7 +157,7 @@ where
         if masked { visible.only(scores, query, j) } else { scores }
     }
 
-    /// Replaces the weights of step `j` that are dropped by zeros.
+    /// Replaces the dropped weights of step `j` with zeros.
     #[track_caller]
     fn kept(&self, weights: Rt<'k, f32, 1, N>, j: Val<'k, u32>) -> Rt<'k, f32, 1, N> {
         match self.dropout {
@@ -181,7 +181,7 @@ where
         Running { values: self.receive_values(first, true), sum, weights: V::rounded(k, weights), softmax }
     }
 
-    /// Computes the weights of step `j` while the values of the step before are multiplied. `masked` steps have keys that are not
+    /// Computes the weights of step `j` while the values of the previous step are multiplied. `masked` steps have keys that are not
     /// visible.
     #[track_caller]
     pub(super) fn advance(
@@ -206,7 +206,7 @@ where
         } else {
             Weights::Exact(weights)
         };
-        // This wait also keeps ptxas from moving the next one forward, before the weights.
+        // This wait also keeps ptxas from moving the next wait ahead of the weights.
         let next = (!ValueSteps::ARE_REPLACED).then(|| self.receive_values(j, masked));
         let sum = sum.wait();
         values.release(c, previous);

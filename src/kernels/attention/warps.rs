@@ -1,4 +1,4 @@
-//! Attention without `wgmma`: warps multiply with `mma.sync`, and copies to shared memory are `cp.async`. For sm_80 and later.
+//! Attention without `wgmma`, for sm_80 and later: warps multiply with `mma.sync`, and `cp.async` copies to shared memory.
 
 use super::{
     forward::Shape,
@@ -37,10 +37,10 @@ impl<'k, const H: usize, const E: usize> State<'k> for Running<'k, H, E> {
 /// The number of registers per thread that tiles may occupy if queries are also kept in registers.
 const REGISTERS: usize = 170;
 
-/// Emits the kernel for rows of `D` subtiles of Q and K, and `E` of V and O.
+/// Emits the kernel for rows of `D` subtiles of Q and K and of `E` subtiles of V and O.
 ///
-/// A block computes a tile of `M` subtiles of queries, `H` for each warp. While a step of `N` subtiles of keys and values is processed, the
-/// next ones are copied to shared memory, in `STAGES` stages.
+/// A block processes a tile of `M` subtiles of queries, `H` for each warp. While a step of `N` subtiles of keys and values is processed,
+/// the next ones are copied to shared memory, in `STAGES` stages.
 pub(super) fn forward_by_warps<
     'k,
     T,
@@ -68,7 +68,7 @@ pub(super) fn forward_by_warps<
     let sizes @ Sizes { batches, longest, .. } = inputs.sizes;
     let height = 16 * M as u32;
 
-    // A block for each tile of queries. With a causal mask, the last tiles of all heads, which take the most steps, are first.
+    // One block for each tile of queries. With a causal mask, the last tiles of all heads, which take the most steps, come first.
     let (heads, columns) = (sizes.heads(), longest.ceil_div(height));
     k.grid([batches * heads * columns]);
     let at = k.ctaid_x();

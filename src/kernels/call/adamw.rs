@@ -10,7 +10,7 @@ use crate::{
 /// The parameters of a step of [`AdamW`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamWStep {
-    /// The number of the step, starting from 1.
+    /// The step number, starting from 1.
     pub step: u32,
     /// The learning rate.
     pub rate: f32,
@@ -49,7 +49,7 @@ impl AdamWStep {
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`], for example `Refused` if β₁ or β₂ is out of range, or if the number of the step is 0.
+/// Returns [`CallError`], for example `Refused` if β₁ or β₂ is out of range, or if the step number is 0.
 pub fn adamw<'a, P, G>(
     on: impl Into<Queue<'a>>,
     step: &AdamWStep,
@@ -75,9 +75,9 @@ where
             return Err(refused(CALL, format!("{name} from 0 to less than 1"), beta));
         }
     }
-    // 1 − βᵗ is as small as 1 − β, so it is not computed in f32.
+    // 1 − βᵗ can be as small as 1 − β, so it is computed in f64.
     let correction = |beta: f32| (1.0 - f64::from(beta).powf(f64::from(step))) as f32;
-    // All elements are one row.
+    // All elements form one row.
     let (m, n, ld) = (1, count, count);
     queue.launch::<_, _, AdamWArgs<P, G>>(
         CALL,

@@ -80,7 +80,7 @@ impl AttentionShape {
         let Self { batches, heads, kv_heads, queries, keys, head_size, value_size, scale, order, .. } = *self;
         let scale = scale_of_heads(call, [heads, kv_heads], head_size, scale)?;
         let strides = |sizes| match batches {
-            // The distance to another batch is not used, and may be too large.
+            // The stride between batches is unused, and might not fit in 32 bits.
             ..=1 => order.strides_of_one(call, sizes).map(|[head, row]| [0, head, row]),
             _ => order.strides(call, sizes),
         };
@@ -110,9 +110,8 @@ pub(super) struct Arguments {
 }
 
 /// Computes O = softmax(scale · Q·Kᵀ)·V for each head, and stores the logarithms of the sums of exponentials in `lse`, a contiguous array
-/// `[batch][head][query]`. [`Attention::for_problem`] chooses the kernel, unless
-/// a table of the cache contains the problem ([`KernelCache::with_attention_table`](crate::run::KernelCache::with_attention_table)).
-/// Requires sm_80 or later.
+/// `[batch][head][query]`. [`Attention::for_problem`] chooses the kernel, unless a table of the cache contains the problem
+/// ([`KernelCache::with_attention_table`](crate::run::KernelCache::with_attention_table)). Requires sm_80 or later.
 ///
 /// ```
 /// use warpwright::{kernels::{AttentionMask, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -196,8 +195,8 @@ pub struct AttentionDerivatives<'a, T> {
     pub dk: BufferMut<'a, T>,
     /// The gradient with respect to V, in the layout of V.
     pub dv: BufferMut<'a, T>,
-    /// Two buffers for intermediate results, whose lengths [`AttentionShape::workspace`] or
-    /// [`PackedShape::workspace`](super::PackedShape::workspace) returns.
+    /// Two buffers for intermediate results; [`AttentionShape::workspace`] or [`PackedShape::workspace`](super::PackedShape::workspace)
+    /// returns their lengths.
     pub workspace: [BufferMut<'a, f32>; 2],
     /// The dropout with which [`attention_with_extras`](super::attention_with_extras) computed O, if any; must be `None` for packed
     /// sequences.
@@ -205,7 +204,7 @@ pub struct AttentionDerivatives<'a, T> {
 }
 
 impl AttentionShape {
-    /// Returns the numbers of elements that the two `workspace` buffers of [`attention_backward`] require.
+    /// Returns the lengths, in elements, that the two `workspace` buffers of [`attention_backward`] require.
     #[must_use]
     pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
         let heads = self.batches as usize * self.heads as usize;
@@ -218,13 +217,13 @@ impl AttentionShape {
     }
 }
 
-/// Computes the gradients of [`attention`] with respect to Q, K and V, in three launches of kernels that
-/// [`AttentionBackward::for_problem`] chooses. If `deterministic`, the results have the same bits in every run; with head sizes greater
-/// than 128, they always do. The returned [`Called`] describes the kernel that computes dK and dV. Requires sm_90a.
+/// Computes the gradients of [`attention`] with respect to Q, K and V, in three launches of kernels that [`AttentionBackward::for_problem`]
+/// chooses. If `deterministic` is true, or if the head size of Q and K is greater than 128, the results are bit-identical in every run. The
+/// returned [`Called`] describes the kernel that computes dK and dV. Requires sm_90a.
 ///
 /// # Errors
-/// Returns [`CallError`], for example if the head size of Q and V is not 32, 64, 96, 128, 192 or 256, and they are not 192 and 128. If the
-/// second or third launch fails, the contents of the results are unspecified.
+/// Returns [`CallError`], for example if no kernel supports the head sizes: those of Q and V must be equal (32, 64, 96, 128, 192 or 256),
+/// or 192 and 128. If the second or third launch fails, the contents of the results are unspecified.
 #[doc(alias = "scaled_dot_product_attention_backward")]
 pub fn attention_backward<'a, T>(
     on: impl Into<Queue<'a>>,

@@ -21,12 +21,13 @@ pub struct GemmBatches {
     pub a_distance: Option<u32>,
     /// The distance between matrices B; 0 if all products share B.
     pub b_distance: Option<u32>,
-    /// The distance between matrices D, which must not overlap; the rows of all of them may lie between two rows of one.
+    /// The distance between matrices D, which must not overlap. Their rows may be interleaved: row i of every other matrix may be stored
+    /// between rows i and i + 1 of the first.
     pub d_distance: Option<u32>,
 }
 
 impl GemmBatches {
-    /// Returns `count` products of contiguous matrices.
+    /// Returns the parameters of `count` products of contiguous matrices.
     pub const fn new(count: u32) -> Self {
         Self { count, a_distance: None, b_distance: None, d_distance: None }
     }
@@ -53,7 +54,7 @@ impl GemmBatches {
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`gemm`](super::gemm()), and `Refused` if matrices D overlap.
+/// Returns the errors of [`gemm`](super::gemm()), and `Refused` if the matrices D overlap.
 #[doc(alias = "bmm")]
 pub fn batched_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,

@@ -13,9 +13,9 @@ use crate::{
 
 /// Convolves the sequence of each batch and channel with the filter of its channel, using Fourier transforms of `size` points (1024, 4096,
 /// 8192 or 16384), as described in [`FftConvolution`]: y = F⁻¹(F(u) ∘ f). u and y have `batches`·`channels` rows of `length` elements;
-/// `length` must be at most `size`, and a multiple of 32 if `size` is 1024, of 64 otherwise, and the strides between rows must be multiples
-/// of 8 elements. `re` and `im`, `[channel][size]`, are the real and imaginary parts of f, the transform of the filters. The device must
-/// support the transforms; see [`FftConvolution::sizes`].
+/// `length` must be at most `size` and a multiple of 64 (32 if `size` is 1024). The strides between rows must be multiples of 8 elements.
+/// `re` and `im`, contiguous arrays `[channel][size]`, are the real and imaginary parts of f, the transforms of the filters. The device
+/// must support the transforms; see [`FftConvolution::sizes`].
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` for unsupported lengths.

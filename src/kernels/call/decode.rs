@@ -24,7 +24,7 @@ pub struct CacheShape {
     pub kv_heads: u32,
     /// The number of queries per sequence and head: 1 to 8.
     pub queries: u32,
-    /// The number of positions for which each cache has memory.
+    /// The capacity of each cache: the number of positions that it can contain.
     pub capacity: u32,
     /// The head size, the number of elements per row: 64 or 128.
     pub head_size: u32,
@@ -81,14 +81,14 @@ where
 /// K and V.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheScales<'a> {
-    /// One factor of K for each of the `kv_heads` KV heads; all sequences share the factors.
+    /// The factors for K, one for each of the `kv_heads` KV heads; all sequences share them.
     pub k: BufferRef<'a, f32>,
-    /// One factor of V for each of the `kv_heads` KV heads; all sequences share the factors.
+    /// The factors for V, one for each of the `kv_heads` KV heads; all sequences share them.
     pub v: BufferRef<'a, f32>,
 }
 
-/// Computes [`cached_attention`] for keys and values of `e4m3`, which are multiplied by the scales of their KV heads. `T` is the type of Q
-/// and O. The kernel is [`CachedAttention::scaled_kernel`].
+/// Computes [`cached_attention`] for keys and values of type `e4m3`, which are multiplied by the scales of their KV heads. `T` is the type
+/// of Q and O. The kernel is [`CachedAttention::scaled_kernel`].
 ///
 /// # Errors
 /// Returns the errors of [`cached_attention`].

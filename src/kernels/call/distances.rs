@@ -26,12 +26,12 @@ pub(super) struct Matrices<'a, T, D> {
     pub(super) any: AnyDistance,
 }
 
-/// Whether the kernel must support rows that 16-byte copies do not.
+/// Whether the kernel must support rows that its tensor copies or 16-byte copies cannot access.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct AnyDistance {
-    /// Whether A or B has a length, stride or distance that is not a multiple of 16 bytes.
+    /// Whether A or B has a length, stride or distance that is not a multiple of 16 bytes; always false for kernels with tensor copies.
     pub(super) operands: bool,
-    /// The same for D.
+    /// Whether D has a length, stride or distance that is not a multiple of 16 bytes; with tensor copies, the length does not matter.
     pub(super) result: bool,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// One product.
+    /// The counts of a single product.
     pub(super) const ONE: Self = Self { a: (1, None), b: (1, None), d: (1, None), is_gated: false };
 }
 
@@ -67,7 +67,7 @@ impl<'a, T: TensorElement, D: TensorElement> Matrices<'a, T, D> {
         let of_d = Lines::new(MatrixOrder::Row, [m, n], Some(stride_of_result(call, [m, n], ldd)?));
         let d_distance = of_d.apart(call, counts.d)?;
         let end = of_d.end(m, of_d.stride);
-        // Matrices lie one after the other, or the rows of all matrices between two rows of one, as heads do.
+        // The matrices are stored one after the other, or their rows are interleaved, like those of heads.
         let is_apart = u64::from(d_distance) >= end
             || d_distance >= n && u64::from(of_d.stride) >= of_d.end(counts.d.0, d_distance);
         if counts.d.0 > 1 && !is_apart {
@@ -79,7 +79,7 @@ impl<'a, T: TensorElement, D: TensorElement> Matrices<'a, T, D> {
         }
         let a = Given::new(call, shape.a, [m, k], a, counts.a)?;
         let b = Given::new(call, shape.b, [k, cols], b, counts.b)?;
-        // `wgmma` transposes elements of 16 bits only, `ldmatrix` too. Boxes of tensor copies begin at multiples of 16 bytes of a row.
+        // `wgmma` and `ldmatrix` transpose only 16-bit elements. Boxes of tensor copies begin at multiples of 16 bytes within a row.
         let cannot_transpose = T::SIZE != 2;
         let halves = counts.is_gated && !is_whole::<T>(n);
         let a = a.readable(call, queue, cannot_transpose.then_some(MatrixOrder::Row))?;
@@ -112,7 +112,7 @@ enum Memory<'a, T> {
 }
 
 impl<T: TensorElement> Factor<'_, T> {
-    /// Returns the elements.
+    /// Returns the buffer from which the kernel reads the factor.
     pub(super) fn buffer(&self) -> BufferRef<'_, T> {
         match &self.memory {
             Memory::Given(buffer) => *buffer,
@@ -141,7 +141,7 @@ pub(super) fn with_copies<T>(mut called: Called, [a, b]: [&Factor<'_, T>; 2]) ->
 struct Given<'a, T> {
     buffer: BufferRef<'a, T>,
     lines: Lines,
-    /// The number of matrices that are stored, and the distance between them.
+    /// The number of stored matrices; at most 1 if the distance is 0.
     count: u32,
     distance: u32,
 }
@@ -159,8 +159,8 @@ impl<'a, T: TensorElement> Given<'a, T> {
         Ok(Self { buffer, lines, count: if distance == 0 { count.0.min(1) } else { count.0 }, distance })
     }
 
-    /// Returns a factor that the kernel can read: in the order `required`, if any, and for tensor copies, with strides that are multiples
-    /// of 16 bytes. Launches check that addresses are.
+    /// Returns a factor that the kernel can read: in the order `required`, if any, and, for tensor copies, with strides and distances that
+    /// are multiples of 16 bytes. The launch checks the alignment of addresses.
     fn readable(
         self,
         call: &'static str,
@@ -213,7 +213,7 @@ impl<'a, T: TensorElement> Given<'a, T> {
     }
 }
 
-/// Returns the stride between the rows of an m×n result, given if it is not n, and refuses rows that overlap.
+/// Returns the stride between the rows of an m×n result, n by default, and rejects overlapping rows.
 pub(super) fn stride_of_result(
     call: &'static str,
     [m, n]: [u32; 2],
@@ -251,13 +251,14 @@ impl Lines {
         }
     }
 
-    /// Returns the number of elements from the first to the end of the last of `count` lines that are `apart`.
+    /// Returns the number of elements from the start of the first to the end of the last of `count` lines with a stride of `apart`
+    /// elements.
     fn end(self, count: u32, apart: u32) -> u64 {
         if count == 0 { 0 } else { u64::from(count - 1) * u64::from(apart) + u64::from(self.length) }
     }
 
-    /// Returns the lines of a copy, or of a transposed copy. Long lines begin at cache lines, so that parts of a line are in few cache
-    /// lines.
+    /// Returns the lines of a copy, transposed if `transposes` is true. Long lines begin at cache-line boundaries, so that each part of a
+    /// line spans few cache lines.
     fn padded<T: TensorElement>(self, call: &'static str, transposes: bool) -> Result<Self, CallError> {
         let (order, count, length) = match (transposes, self.order) {
             (false, order) => (order, self.count, self.length),
@@ -276,11 +277,11 @@ impl Lines {
     }
 }
 
-/// The bytes of the widest access; strides and addresses for tensor copies are multiples of this number.
+/// The size of the widest access in bytes; strides and addresses for tensor copies must be multiples of it.
 const BYTES: u64 = 16;
-/// The bytes of a cache line.
+/// The size of a cache line in bytes.
 const CACHE_LINE: u64 = 128;
-/// The minimum number of bytes of lines for which padding to whole cache lines takes little memory.
+/// The minimum length of a line, in bytes, for which padding to whole cache lines takes little memory.
 const LONG: u64 = 8 * CACHE_LINE;
 
 /// Returns whether this number of elements is a multiple of 16 bytes.
@@ -288,7 +289,7 @@ fn is_whole<T: TensorElement>(elements: u32) -> bool {
     (u64::from(elements) * u64::from(T::SIZE)).is_multiple_of(BYTES)
 }
 
-/// Returns whether the kernel for the device loads with tensor copies.
+/// Returns whether the kernel for the device loads factors with tensor copies.
 fn has_tensor_copies(queue: Queue<'_>) -> bool {
     Gemm::target_of(queue.cache().capability()) == Target::SM_90A
 }

@@ -1,4 +1,4 @@
-//! Matrix products whose depth is divided among blocks.
+//! Matrix products whose sums along k are divided among blocks.
 
 use super::{
     distances::{Counts, Matrices, with_copies},
@@ -13,9 +13,9 @@ use crate::{
 };
 
 /// Computes D = f(A·B) with an [`Epilogue`], like [`fused_gemm`], for results that consist of few tiles, such as results with few rows: if
-/// [`DividedGemm::for_problem`] expects this to be faster, a first kernel computes parts of the sums along k and writes them to
-/// `workspace`, and a second kernel adds the parts, always in the same order. Otherwise, one kernel computes D, and `workspace` is not
-/// used. The returned [`Called`] describes the first launch.
+/// [`DividedGemm::for_problem`] expects this to be faster, a first kernel computes partial sums, each over a part of k, and writes them to
+/// `workspace`, and a second kernel adds them, always in the same order. Otherwise, one kernel computes D, and `workspace` is not used. The
+/// returned [`Called`] describes the first launch.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -129,7 +129,7 @@ struct Partials {
     ld: u32,
     /// The distance between matrices.
     distance: u32,
-    /// The number of elements of all matrices.
+    /// The total number of elements of all matrices.
     elements: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Rows of a table that indices select, and sums into these rows.
+//! Lookup of rows of a table by index, and addition to such rows.
 
 use super::{
     operands::{Rows, RowsMut, portable_target},
@@ -55,9 +55,9 @@ where
     )
 }
 
-/// Computes table\[indices\] += x: adds row i of the m×n matrix x to row `indices[i]` of the table of `rows` rows of n elements, unless the
-/// table has no such row. If x is the gradient with respect to the result of [`gather`], the result is the gradient with respect to the
-/// table. If an index occurs more than once, the last bits of the sums in that row may differ between calls.
+/// Computes table\[indices\] += x: adds row i of the m×n matrix x to row `indices[i]` of the `rows`×n table, unless the table has no such
+/// row. If x is the gradient with respect to the result of [`gather`], the call accumulates the gradient with respect to its table. If an
+/// index occurs more than once, the last bits of the sums in that row may differ between calls.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if rows of the table overlap.

@@ -12,17 +12,17 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// The operands of [`AttentionExtras`]; those that are `None` have no effect.
+/// The operands of [`AttentionExtras`]; operands that are `None` have no effect.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExtraOperands<'a> {
     /// The soft cap c, from 0.001 to 10,000: each score is replaced with c·tanh(score / c).
     pub soft_cap: Option<f32>,
-    /// ALiBi: one slope per query head. The product of the slope and the distance between the positions of query and key is subtracted from
-    /// each score.
+    /// ALiBi: one slope per query head. The product of the slope and the distance between the positions of the query and the key is
+    /// subtracted from each score.
     pub slopes: Option<BufferRef<'a, f32>>,
     /// Attention sinks: one score per query head, whose exponential is added to the sum of the exponentials of each row.
     pub sinks: Option<BufferRef<'a, f32>>,
-    /// Dropout of the weights, with a probability of less than 1. The offset for a head is that of the mask plus the number of the head
+    /// Dropout of the weights, with a probability of less than 1. The offset for a head is that of the mask plus the index of the head
     /// among the query heads of all batches.
     pub dropout: Option<DropoutMask>,
 }
@@ -74,7 +74,7 @@ where
     if let Some(cap) = soft_cap.filter(|cap| !(1e-3..=1e4).contains(cap)) {
         return Err(refused(CALL, "a soft cap from 0.001 to 10000", cap));
     }
-    // `f32` does not implement `Hash`.
+    // `f32` does not implement `Hash`, so the problem contains the bits of the cap.
     let present = (soft_cap.map(f32::to_bits), slopes.is_some(), sinks.is_some(), dropout.is_some());
     let (p, random) = of_weights(CALL, dropout)?;
     let [slopes, sinks] = [slopes, sinks].map(|numbers| numbers.unwrap_or(BufferRef::empty()));
@@ -98,7 +98,7 @@ where
     )
 }
 
-/// Returns the probability, and the seed and offset, of dropout of weights.
+/// Returns the probability, and the seed and offset, for dropout of the weights; zeros without dropout.
 pub(super) fn of_weights(
     call: &'static str,
     dropout: Option<DropoutMask>,

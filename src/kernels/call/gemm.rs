@@ -22,7 +22,7 @@ pub struct GemmShape {
     pub m: u32,
     /// The number of columns of B and D.
     pub n: u32,
-    /// The number of columns of A and of rows of B.
+    /// The number of columns of A and rows of B.
     pub k: u32,
     /// The order of A.
     pub a: MatrixOrder,
@@ -91,7 +91,7 @@ type EpilogueArguments<'a, D> =
     (f32, f32, BufferRef<'a, D>, u32, BufferRef<'a, f32>, BufferRef<'a, f32>, BufferRef<'a, f32>);
 
 impl<'a, D: Copy> FusedOperands<'a, D> {
-    /// Returns the arguments of the kernel; those that its epilogue does not read are empty.
+    /// Returns the arguments of the kernel; buffers that its epilogue does not read are empty.
     pub(super) fn arguments(&self) -> EpilogueArguments<'a, D> {
         let Self { alpha, row_scales, col_scales, c, bias } = *self;
         let (c, ldc, beta) = c.unwrap_or((BufferRef::empty(), 0, 0.0));
@@ -117,10 +117,10 @@ impl<'a, D: Copy> FusedOperands<'a, D> {
 /// 9.0, and `mma.sync` on other devices of compute capability 8.0 or later. The strides between the rows (or columns, in column order) of A
 /// and B may have any value; the stride between the rows of D must be at least n.
 ///
-/// If the kernel cannot read an operand, another kernel first copies it to a workspace, which the call allocates and frees in stream order;
-/// [`Called::copies`] lists these kernels. If elements are not 16 bits wide, this applies to a column-major A and to a row-major B; on
-/// devices of compute capability 9.0, it also applies to operands whose stride is not a multiple of 16 bytes. Addresses must be multiples of
-/// 16 bytes on all devices.
+/// If the kernel cannot read an operand in place, another kernel first copies it to a workspace, which the call allocates and frees in
+/// stream order; [`Called::copies`] lists these kernels. If elements are not 16 bits wide, this applies to a column-major A and to a
+/// row-major B; on devices of compute capability 9.0, it also applies to operands whose stride is not a multiple of 16 bytes. Addresses
+/// must be multiples of 16 bytes on all devices.
 ///
 /// # Errors
 /// Returns [`CallError`], for example if rows of D overlap.

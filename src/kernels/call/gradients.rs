@@ -80,9 +80,9 @@ where
     )
 }
 
-/// Computes the gradient of y = softmax(`scale` · x), or of its logarithm if `log` is true, with respect to x for each of the m rows of n
-/// elements, from y and the gradient with respect to y, as [`SoftmaxBackward`] does. The function also applies to the masked forms of
-/// [`softmax`](super::softmax()).
+/// Computes the gradient with respect to x of y = softmax(`scale` · x), or of its natural logarithm if `log` is true, for each of the m
+/// rows of n elements, from y and the gradient with respect to y. The kernel is that of [`SoftmaxBackward`], which also applies to the
+/// masked forms of [`softmax`](super::softmax()).
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if `scale` is not positive.
@@ -152,7 +152,7 @@ where
 
 /// Computes the gradients of y = norm(x) · w + b for m rows of n elements: dx, dw = Σ dy · x̂ and db = Σ dy, where x̂ = norm(x), in three
 /// launches: the first computes dx and writes partial sums to the two workspaces ([`NormBackward`]), and the other two add the partial sums
-/// of dw and of db. dw and db have n elements. Results have the same bits in every run. The returned [`Called`] describes the first launch.
+/// of dw and of db. dw and db have n elements. Results are bit-identical in every run. The returned [`Called`] describes the first launch.
 ///
 /// ```
 /// use warpwright::{kernels::{NormFunction, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -174,8 +174,8 @@ where
 ///
 /// # Errors
 /// Returns [`CallError`], for example if a workspace has fewer elements than [`norm_backward_workspace`] returns, or, on devices of compute
-/// capability 9.0 or later except 12.x, if rows have more than 65,536 elements. If the second or
-/// third launch fails, the contents of the results are unspecified.
+/// capability 9.0 or later except 12.x, if rows have more than 65,536 elements. If the second or third launch fails, the contents of the
+/// results are unspecified.
 #[doc(alias = "rmsnorm_backward")]
 #[doc(alias = "layernorm_backward")]
 pub fn norm_backward<'a, X, W>(
@@ -230,13 +230,13 @@ where
     Ok(called)
 }
 
-/// Returns the number of elements that each of the two workspaces of [`norm_backward`] requires for m rows of n elements of `X`, with any
-/// row strides, on the device of `kernels`.
+/// Returns the number of elements that each of the two workspaces of [`norm_backward`] requires for m rows of n elements of type `X`, with
+/// any row strides, on the device of `kernels`.
 #[must_use]
 pub fn norm_backward_workspace<X: TensorElement>(kernels: &KernelCache<'_>, [m, n]: [u32; 2]) -> usize {
     let (major, minor) = kernels.capability();
     let Some(target) = Target::newest_portable(major, minor) else { return 0 };
-    // Rows that begin with as many aligned elements as their length allows, and with fewer.
+    // One stride for each possible alignment of rows of n elements.
     let sizes = [n, 8, 4, 2, 1].map(|stride| [n, stride]);
     let functions = [NormFunction::Rms, NormFunction::Layer];
     let backward = functions

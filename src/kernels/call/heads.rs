@@ -9,7 +9,7 @@ use crate::run::CallError;
 /// The order of the axes of Q, K, V and O, which are contiguous arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HeadOrder {
-    /// `[batch][position][head][column]`, as projections store them.
+    /// `[batch][position][head][column]`, the order in which projections store them.
     Positions,
     /// `[batch][head][position][column]`.
     Heads,
@@ -49,7 +49,7 @@ pub(super) fn refused_sizes(
     refused(call, expected, format!("rows of {head_size} with values of {value_size}"))
 }
 
-/// Checks the numbers of query heads and KV heads, and returns the factor of scores.
+/// Checks the numbers of query heads and KV heads, and returns the factor by which scores are multiplied.
 pub(super) fn scale_of_heads(
     call: &'static str,
     [heads, kv_heads]: [u32; 2],
@@ -62,7 +62,7 @@ pub(super) fn scale_of_heads(
     positive_scale(call, head_size, scale)
 }
 
-/// Checks and returns the factor of scores, by default 1/√`head_size`.
+/// Checks and returns the factor by which scores are multiplied, by default 1/√`head_size`.
 pub(super) fn positive_scale(
     call: &'static str,
     head_size: u32,

@@ -1,4 +1,4 @@
-//! Attention with softmax over the latest tokens, and learned features for older ones.
+//! Attention with softmax over the latest tokens and learned features for older ones.
 
 use super::{
     heads::{positive_scale, refused_sizes},
@@ -25,10 +25,10 @@ pub struct HedgehogOperands<'a, T> {
     pub betas: BufferRef<'a, f32>,
 }
 
-/// Computes causal attention with softmax over the latest tokens, those of the current chunk of 64 and of the preceding one, and learned
-/// features for older tokens, as described in [`Hedgehog`], for head sizes of 64 (Q and K) and 64 or 128 (V and O). `scale` is the positive
-/// factor by which scores are multiplied; 1/√64 if `None`. Requires sm_80 or later and 128 KiB of shared memory per block, which devices of
-/// compute capability 8.6, 8.9 and 12.x do not have.
+/// Computes causal attention with softmax over the latest tokens (those of the current chunk of 64 tokens and of the preceding chunk) and
+/// learned features for older tokens, as described in [`Hedgehog`], for head sizes of 64 (Q and K) and 64 or 128 (V and O). `scale` is the
+/// positive factor by which scores are multiplied; 1/√64 if `None`. Requires sm_80 or later and 128 KiB of shared memory per block, which
+/// devices of compute capability 8.6, 8.9 and 12.x do not have.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` for unsupported head sizes.

@@ -39,8 +39,8 @@ impl LinearShape {
 }
 
 /// Computes causal attention whose weights are the second-order Taylor expansion of the exponential, as described in [`TaylorAttention`],
-/// for head sizes of 16 (Q and K) and 64 (V and O). If `normalized`, results are divided by the sums of the weights. Requires sm_80 or
-/// later.
+/// for head sizes of 16 (Q and K) and 64 (V and O). If `normalized` is true, results are divided by the sums of the weights. Requires sm_80
+/// or later.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` for unsupported head sizes.
@@ -75,11 +75,11 @@ where
     )
 }
 
-/// Computes causal linear attention whose state decays by λ = e^`decay` per position, as described in [`DecayedAttention`], for head sizes
-/// of 64 and 128. `decays` has one element per head, each negative or 0. `state`, a contiguous array `[batch][head][key_size][value_size]`,
-/// contains the state before the first position (zeros at the start of a sequence) and is overwritten with the state after the last
-/// position. Requires sm_80 or later; if both head sizes are 128, also 106 KiB of shared memory per block, which devices of compute
-/// capability 8.6, 8.9 and 12.x do not have.
+/// Computes causal linear attention whose state decays by a factor of λ = e^`decay` per position, as described in [`DecayedAttention`], for
+/// head sizes of 64 and 128. `decays` has one element per head, each negative or 0. `state`, a contiguous array
+/// `[batch][head][key_size][value_size]`, contains the state before the first position (zeros at the start of a sequence) and is
+/// overwritten with the state after the last position. Requires sm_80 or later and, if both head sizes are 128, 106 KiB of shared memory
+/// per block, which devices of compute capability 8.6, 8.9 and 12.x do not have.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -131,7 +131,7 @@ where
     )
 }
 
-/// Checks that the sizes of rows are 64 or 128.
+/// Checks that both row sizes are 64 or 128.
 pub(super) fn check_sizes(call: &'static str, sizes: [u32; 2]) -> Result<(), CallError> {
     match sizes {
         [64 | 128, 64 | 128] => Ok(()),

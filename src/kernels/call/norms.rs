@@ -1,4 +1,4 @@
-//! Norms of the rows of matrices, optionally of a sum with a residual.
+//! Norms of the rows of matrices, optionally after the addition of a residual.
 
 use super::{
     operands::{Rows, RowsMut, portable_target},

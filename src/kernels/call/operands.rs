@@ -1,12 +1,12 @@
-//! Matrices as buffers.
+//! Matrix operands: buffers, optionally with the stride between rows.
 
 use crate::{
     ptx::Target,
     run::{BufferMut, BufferRef, CallError, Queue},
 };
 
-/// A matrix that a kernel reads: a buffer that contains contiguous rows, or a pair of a buffer and the stride between rows in elements. In
-/// column order, this applies to columns instead of rows.
+/// A matrix that a kernel reads: a buffer that contains contiguous rows, or a pair of a buffer and the stride between rows in elements. For
+/// a column-major matrix, this applies to columns instead of rows.
 pub trait Rows<'a, T> {
     /// Returns the buffer, and the stride if it is given.
     fn rows(self) -> (BufferRef<'a, T>, Option<u32>);
@@ -47,7 +47,7 @@ pub(super) fn refused(call: &'static str, expected: impl Into<String>, found: im
     CallError::Refused { call, expected: expected.into(), found: found.to_string() }
 }
 
-/// Returns the product of sizes of a matrix.
+/// Returns the product of the sizes, or an error if it does not fit in 32 bits.
 pub(super) fn product(call: &'static str, sizes: &[u32]) -> Result<u32, CallError> {
     let product: u128 = sizes.iter().map(|&size| u128::from(size)).product();
     u32::try_from(product).map_err(|_| refused(call, "matrices of fewer than 2³² elements", product))

@@ -29,11 +29,11 @@ pub struct PackedShape {
     pub queries: u32,
     /// The number of rows of K and V per head.
     pub keys: u32,
-    /// The maximum number of queries of a sequence. Results are computed only for this number of queries of each sequence, rounded up to
-    /// whole tiles.
+    /// The maximum number of queries of a sequence. Results are computed only for the first `longest` queries of each sequence, rounded up
+    /// to whole tiles.
     pub longest: u32,
-    /// The maximum number of keys of a sequence. Only [`packed_attention_backward`] uses this number; it does not compute the gradients of
-    /// keys beyond it.
+    /// The maximum number of keys of a sequence. Only [`packed_attention_backward`] uses this number; it does not compute gradients for
+    /// keys beyond this number.
     pub longest_keys: u32,
     /// The head size of Q and K: the number of elements per row.
     pub head_size: u32,
@@ -67,7 +67,7 @@ impl PackedShape {
         }
     }
 
-    /// Returns the numbers of elements that the two `workspace` buffers of [`packed_attention_backward`] require.
+    /// Returns the lengths, in elements, that the two `workspace` buffers of [`packed_attention_backward`] require.
     #[must_use]
     pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
         let [heads, sequences, queries] =
@@ -87,8 +87,9 @@ impl PackedShape {
 }
 
 /// Computes [`attention`](super::attention()) for each of several sequences of different lengths, which are stored one after the other.
-/// `query_starts` and `key_starts` contain the first row of each sequence, in ascending order, followed by the end of the last sequence:
-/// `sequences` + 1 elements. `lse` is a contiguous array `[head][query]`. Rows of O and `lse` that belong to no sequence are not written.
+/// `query_starts` and `key_starts` contain the index of the first row of each sequence, in ascending order, followed by the end of the last
+/// sequence: `sequences` + 1 elements. `lse` is a contiguous array `[head][query]`. Rows of O and `lse` that belong to no sequence are not
+/// written.
 ///
 /// [`Attention::new`] chooses the kernel, which does not depend on the number or lengths of the sequences, so calls with other sequences
 /// reuse it. Requires sm_80 or later.
@@ -154,15 +155,15 @@ where
 }
 
 /// Computes the gradients of [`packed_attention`] with respect to Q, K and V, in three launches of the kernels of
-/// [`AttentionBackward::new`]. If `deterministic`, the results have the same bits in every run. Rows of the gradients that belong to no
-/// sequence are not written. The returned [`Called`] describes the kernel that computes dK and dV. Requires sm_90a.
+/// [`AttentionBackward::new`]. If `deterministic` is true, the results are bit-identical in every run. Rows of the gradients that belong to
+/// no sequence are not written. The returned [`Called`] describes the kernel that computes dK and dV. Requires sm_90a.
 ///
-/// A NaN or ∞ in Q, K, V, O or dO in a row that follows a sequence, within the last tile of the sequence, can make gradients of the
-/// sequence NaN.
+/// If a row of Q, K, V, O or dO that follows a sequence, but is in the last tile of the sequence, contains NaN or ∞, gradients of the
+/// sequence may become NaN.
 ///
 /// # Errors
-/// Returns [`CallError`], for example for a head size that [`attention_backward`](super::attention_backward) does not support, or for
-/// dropout. If the second or third launch fails, the contents of the results are unspecified.
+/// Returns [`CallError`], for example if [`attention_backward`](super::attention_backward) does not support the head sizes, or if `dropout`
+/// is not `None`. If the second or third launch fails, the contents of the results are unspecified.
 #[doc(alias = "varlen")]
 #[doc(alias = "cu_seqlens")]
 pub fn packed_attention_backward<'a, T>(

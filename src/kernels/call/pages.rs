@@ -26,9 +26,9 @@ pub struct PagedCacheShape {
     pub queries: u32,
     /// The number of pages of K and of V, which all sequences share.
     pub pages: u32,
-    /// The number of positions of a page: 8, 16, 32, 64 or 128.
+    /// The number of positions per page: 8, 16, 32, 64 or 128.
     pub page_size: u32,
-    /// The maximum number of pages of a sequence: the number of columns of the page table.
+    /// The maximum number of pages per sequence, which is the number of columns of the page table.
     pub table_columns: u32,
     /// The head size, the number of elements per row: 64 or 128.
     pub head_size: u32,
@@ -39,8 +39,8 @@ pub struct PagedCacheShape {
 }
 
 /// Computes [`cached_attention`](super::cached_attention) for caches that are stored in pages. `tables` is the page table, a contiguous
-/// `batches`×`table_columns` matrix: position p of a sequence is position p mod `page_size` of the page `tables[batch][p / page_size]`.
-/// Entries for positions at or after `lengths[batch]` may contain any number. `lse` is a contiguous array `[batch][head][query]`.
+/// `batches`×`table_columns` matrix: position p of a sequence is stored in page `tables[batch][p / page_size]`, at position p mod
+/// `page_size`. Entries for positions at or after `lengths[batch]` may have any value. `lse` is a contiguous array `[batch][head][query]`.
 /// [`CachedAttention::for_problem`] chooses the kernel. Requires sm_90a.
 ///
 /// # Errors
@@ -85,8 +85,8 @@ where
     )
 }
 
-/// Computes [`paged_attention`] for keys and values of `e4m3`, which are multiplied by the scales of their KV heads. `T` is the type of Q
-/// and O. The kernel is [`CachedAttention::scaled_paged_kernel`].
+/// Computes [`paged_attention`] for keys and values of type `e4m3`, which are multiplied by the scales of their KV heads. `T` is the type
+/// of Q and O. The kernel is [`CachedAttention::scaled_paged_kernel`].
 ///
 /// # Errors
 /// Returns the errors of [`paged_attention`].

@@ -1,4 +1,4 @@
-//! Products of 8-bit floats with sums in f32.
+//! Matrix products of 8-bit floats whose sums are promoted to f32.
 
 use super::{
     distances::{Counts, Matrices, with_copies},
@@ -11,10 +11,10 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes D = f(A·B) for 8-bit floats with sums that are promoted to f32 after every 128 elements along k, because tensor cores sum the
-/// products of 8-bit floats with about 14 bits. [`Gemm::for_promoted`] chooses the kernel. Requires a device of compute capability 9.0.
-/// As described in [`gemm`](super::gemm()), an operand is copied first unless it is a row-major A or a column-major B whose address and
-/// stride are multiples of 16 bytes.
+/// Computes D = f(A·B) for 8-bit floats with promoted sums: after every 128 elements along k, the partial sums are added to f32
+/// accumulators, because tensor cores accumulate the products of 8-bit floats with a precision of only about 14 bits.
+/// [`Gemm::for_promoted`] chooses the kernel. Requires a device of compute capability 9.0. As described in [`gemm`](super::gemm()), an
+/// operand is copied first unless it is a row-major A or a column-major B whose stride is a multiple of 16 bytes.
 ///
 /// # Errors
 /// Returns the errors of [`gemm`](super::gemm()), and an error for types that are not 8-bit floats.
@@ -45,10 +45,10 @@ where
     Ok(with_copies(called, [&a, &b]))
 }
 
-/// Computes D = f(A·B) for 8-bit floats with scales of blocks of 128 elements along k, as in DeepSeek-V3: Dᵢⱼ = f(Σₛ rᵢₛ · cⱼₛ ·
-/// (Aₛ·Bₛ)ᵢⱼ), where Aₛ and Bₛ are the parts of A and B in block s of the ⌈k/128⌉ blocks. `a_scales` contains one scale for each row of
-/// each Aₛ, at `a_scales[s·m + i]`, which is the transpose of the scales of [`quantize`](super::quantize()). `b_scales` contains one scale
-/// for each 128×128 block of B, at `b_scales[(j/128)·⌈k/128⌉ + s]`. The requirements are those of [`promoted_gemm`].
+/// Computes D = f(A·B) for 8-bit floats with one scale for each block of 128 elements along k, as in DeepSeek-V3: Dᵢⱼ = f(Σₛ rᵢₛ · cⱼₛ ·
+/// (Aₛ·Bₛ)ᵢⱼ), where Aₛ and Bₛ are the parts of A and B in block s of the ⌈k/128⌉ blocks. `a_scales[s·m + i]` is rᵢₛ, the scale of row i of
+/// Aₛ; this layout is the transpose of that of the scales that [`quantize`](super::quantize()) computes. `b_scales[⌊j/128⌋·⌈k/128⌉ + s]` is
+/// cⱼₛ, which all columns of a 128×128 block of B share. The requirements are those of [`promoted_gemm`].
 ///
 /// # Errors
 /// Returns the errors of [`promoted_gemm`].

@@ -1,4 +1,4 @@
-//! Products of 8-bit floats with sums in f32 and additional operands.
+//! Matrix products of 8-bit floats with promoted sums and an epilogue.
 
 use super::{
     distances::{Counts, Matrices, with_copies},
@@ -11,8 +11,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes D = f(A·B) with promoted sums, as [`promoted_gemm`](super::promoted_gemm) does, and an [`Epilogue`](crate::kernels::Epilogue):
-/// scales, the addition of another matrix, and a bias.
+/// Computes D = f(A·B) with promoted sums, as [`promoted_gemm`](super::promoted_gemm) does, and with an
+/// [`Epilogue`](crate::kernels::Epilogue): scales, the addition of another matrix, and a bias.
 ///
 /// # Errors
 /// Returns the errors of [`promoted_gemm`](super::promoted_gemm).

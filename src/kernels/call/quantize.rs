@@ -14,8 +14,8 @@ use crate::{
 };
 
 /// Quantizes each of m rows of n elements to e4m3 or i8, with one f32 scale for each row or for each group of 128 adjacent elements of a
-/// row, as [`Quantize`] does: q = round(x / s). `scales` is an m×1 or m×⌈n/128⌉ matrix. e4m3 requires a device of compute capability 8.9 or
-/// later.
+/// row, as [`Quantize`] does: q = round(x / s). `scales` is an m×1 or m×⌈n/128⌉ matrix. Quantization to e4m3 requires a device of compute
+/// capability 8.9 or later.
 ///
 /// ```
 /// use warpwright::{kernels::{ScaleGroup, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -31,7 +31,7 @@ use crate::{
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`], for example if rows of q or of the scales overlap, or for e4m3 on older devices.
+/// Returns [`CallError`], for example if rows of q or of the scales overlap, or if the device does not support e4m3.
 pub fn quantize<'a, X, Q>(
     on: impl Into<Queue<'a>>,
     group: ScaleGroup,

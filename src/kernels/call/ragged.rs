@@ -1,4 +1,4 @@
-//! Matrix products of groups of any number of rows with a separate factor for each group.
+//! Matrix products of groups of rows with a separate matrix B for each group, where groups may have any number of rows.
 
 use super::{
     distances::{Counts, Matrices, with_copies},
@@ -14,7 +14,8 @@ use crate::{
 /// The groups of rows of [`ragged_gemm`], and the matrices B.
 #[derive(Clone, Copy, Debug)]
 pub struct RaggedGroups<'a> {
-    /// The first row of each group of A and D, and the end of the last group: `count` + 1 elements in ascending order. Groups may be empty.
+    /// The index of the first row of each group of A and D, followed by the end of the last group: `count` + 1 elements in ascending order.
+    /// Groups may be empty.
     pub offsets: BufferRef<'a, u32>,
     /// The number of groups, which is the number of matrices B.
     pub count: u32,
@@ -24,7 +25,7 @@ pub struct RaggedGroups<'a> {
 
 /// Computes D = f(A·B) with a separate B for each group of rows of A and D, as in a mixture of experts. Groups may have any number of rows,
 /// which the host need not know, and are not padded. Rows of D outside all groups are not written. [`Gemm::for_ragged_groups`] chooses the
-/// kernel. A must be in rows; the other requirements for sizes and strides are those of [`batched_gemm`](super::batched_gemm).
+/// kernel. A must be row-major; the other requirements for sizes and strides are those of [`batched_gemm`](super::batched_gemm).
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};

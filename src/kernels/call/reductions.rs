@@ -90,10 +90,11 @@ pub fn column_workspace(kernels: &KernelCache<'_>, function: Reduction, [m, n]: 
 /// The minimum number of rows of a part, so that the second launch reads much less than the first.
 const ROWS_OF_PART: u32 = 32;
 
-/// The columns of a block: 256 threads with at least 4 columns each.
+/// The number of columns per block: 256 threads with at least 4 columns each.
 const COLUMNS_OF_BLOCK: u32 = 1024;
 
-/// Returns the number of parts with which the blocks of the first launch occupy all multiprocessors twice.
+/// Returns the number of parts into which the first launch divides each column: enough for two blocks per multiprocessor, if each part has
+/// at least [`ROWS_OF_PART`] rows.
 fn column_parts(kernels: &KernelCache<'_>, function: Reduction, [m, n]: [u32; 2]) -> u32 {
     let most = (2 * kernels.multiprocessors()).div_ceil(n.div_ceil(COLUMNS_OF_BLOCK).max(1));
     let parts = most.min(m / ROWS_OF_PART).max(1);

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Computes `logs` = ln Σₖ e^xₖ and `losses` = `logs` − x\[targets\] for each of the m rows of n logits. A row whose target is `ignored`
-/// has loss 0; if another target is not the index of a column, the loss is NaN.
+/// has loss 0; if any other target is not a column index, the loss is NaN.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -134,7 +134,7 @@ where
     )
 }
 
-/// The tables of angles for [`rotary`], and the positions of the tokens in these tables.
+/// The tables of cosines and sines for [`rotary`], and the positions of the tokens, which index the rows of these tables.
 #[derive(Clone, Copy, Debug)]
 pub struct RotaryTables<'a> {
     /// The cosines, a `rows`×`half` matrix.
@@ -193,7 +193,7 @@ where
     rotated("rotary_backward", on.into(), (pairs, true), sizes, tables, dy, dx)
 }
 
-/// Rotates by the angles, or by the negated ones if `inverse` is true.
+/// Rotates by the angles, or by the negated angles if `inverse` is true.
 fn rotated<'a, X>(
     call: &'static str,
     queue: Queue<'a>,

@@ -13,7 +13,7 @@ use crate::{
     tiles::Convert,
 };
 
-/// The factors by which [`scaled_attention`] multiplies the elements of Q, K and V: positive, or 0.
+/// The factors by which [`scaled_attention`] multiplies the elements of Q, K and V; each must be positive or 0.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionScales<'a> {
     /// One factor for each query head of all batches.
@@ -33,14 +33,14 @@ impl AttentionShape {
     }
 }
 
-/// Computes [`attention`](super::attention()) of `e4m3` elements, each multiplied by the scale of its head, in two launches of the kernels
-/// of [`ScaledAttention::for_problem`] or of a table of the cache
+/// Computes [`attention`](super::attention()) of `e4m3` elements, each multiplied by the scale of its head, in two launches.
+/// [`ScaledAttention::for_problem`] chooses the kernels, unless a table of the cache contains the problem
 /// ([`KernelCache::with_attention_table`](crate::run::KernelCache::with_attention_table)). `values` is a buffer for an intermediate result,
 /// the transpose of V; [`AttentionShape::transposed_values`] returns its length. The layouts are those of
 /// [`attention`](super::attention()). The returned [`Called`] describes the kernel that computes O. Requires sm_90a.
 ///
 /// # Errors
-/// Returns [`CallError`], for example `Refused` if the head size is neither 64 nor 128.
+/// Returns [`CallError`], for example `Refused` if the head size is neither 64 nor 128, or if the head sizes of K and V differ.
 #[doc(alias = "fp8")]
 pub fn scaled_attention<'a, O>(
     on: impl Into<Queue<'a>>,

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Computes cumulative sums along each of m rows of n elements, in f32: yⱼ is the sum of the elements of x in the columns up to and
-/// including j or, unless `inclusive`, in the columns before j.
+/// including j or, if `inclusive` is false, in the columns before j.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).

@@ -49,7 +49,7 @@ where
 pub struct Sampling {
     /// The number by which elements are divided before the softmax; 0 selects the largest element.
     pub temperature: f32,
-    /// The number of columns, those of the largest elements, that may be drawn; `u32::MAX` allows all columns.
+    /// The maximum number of columns that may be drawn, starting with those of the largest elements; `u32::MAX` allows all columns.
     pub top_k: u32,
     /// A limit between 0 and 1: a column may be drawn only if the total probability of the columns that precede it, in descending order of
     /// their elements, is less than this limit; 1 allows all columns.

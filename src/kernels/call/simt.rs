@@ -1,4 +1,4 @@
-//! Products of f32 without tensor cores.
+//! Matrix products in f32 without tensor cores.
 
 use super::{
     distances::stride_of_result,
@@ -11,7 +11,7 @@ use crate::{
     run::{BufferMut, BufferRef, CallError, Called, Queue},
 };
 
-/// Computes D = f(A·B) in f32 with fused multiply-adds, without rounding the operands to tf32 as tensor cores do.
+/// Computes D = f(A·B) in f32 with fused multiply-adds, without rounding the operands to tf32, which tensor cores would require.
 /// [`MatmulSimt::for_strides`] chooses the kernel. Strides may have any value, except that rows of D must not overlap; strides and lengths
 /// of contiguous rows or columns that are multiples of 16 bytes allow wide loads. Addresses must be multiples of 16 bytes.
 ///
@@ -28,7 +28,7 @@ use crate::{
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`], for example on devices of compute capability less than 8.0, or if rows of D overlap.
+/// Returns [`CallError`], for example on devices of compute capability lower than 8.0, or if rows of D overlap.
 #[doc(alias = "sgemm")]
 #[doc(alias = "simt_gemm")]
 #[doc(alias = "matmul_f32")]

@@ -92,7 +92,7 @@ where
 }
 
 /// Computes [`softmax`] for rows of different lengths: row i sees the first `lengths[i / rows]` columns, and its other elements become 0,
-/// or −∞ as a logarithm. `lengths` has ⌈m / `rows`⌉ elements.
+/// or −∞ if `log` is true. `lengths` has ⌈m / `rows`⌉ elements.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if `rows` is 0.

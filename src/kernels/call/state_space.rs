@@ -23,9 +23,9 @@ pub struct StateSpaceShape {
     pub groups: u32,
     /// The number of positions per sequence.
     pub positions: u32,
-    /// The number of elements of a row of X and Y: 64 or 128.
+    /// The number of elements per row of X and Y: 64 or 128.
     pub head_size: u32,
-    /// The number of elements of a row of B and C: 64 or 128.
+    /// The number of elements per row of B and C: 64 or 128.
     pub state_size: u32,
     /// The order of the rows of X, B, C and Y, and of the elements of dt.
     pub order: HeadOrder,
@@ -50,8 +50,9 @@ pub struct StateSpaceOperands<'a, T> {
 
 /// Computes the state space model of Mamba-2, Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ + dtᵢ · xᵢᵀ·bᵢ and yᵢ = Sᵢ·cᵢ + d · xᵢ, as described in [`StateSpace`].
 /// Y has the layout of X. `state` is a contiguous array `[batch][head][head_size][state_size]`. It contains the state before the first
-/// position (zeros at the start of a sequence) and is overwritten with the state after the last position. Requires sm_80 or later; if both
-/// sizes are 128, also 107 KiB of shared memory per block, which devices of compute capability 8.6, 8.9 and 12.x do not have.
+/// position (zeros at the start of a sequence) and is overwritten with the state after the last position. Requires sm_80 or later and, if
+/// `head_size` and `state_size` are both 128, 107 KiB of shared memory per block, which devices of compute capability 8.6, 8.9 and 12.x do
+/// not have.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if `heads` is not a multiple of `groups`, or if a size is neither 64 nor 128.

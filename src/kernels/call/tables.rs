@@ -1,4 +1,4 @@
-//! Tables of kernels that were found by measurement, for the calls of a cache.
+//! Tables of kernels chosen by measurement, which the calls that use a cache look up.
 
 use super::gemm::gpu_of;
 use crate::{
@@ -9,8 +9,8 @@ use crate::{
 impl KernelCache<'_> {
     /// Adds a table that `warpwright tune gemm` wrote, and returns the cache. For the problems in the table, the calls `gemm`, `fused_gemm`
     /// and `gated_gemm` use its kernels instead of those that the crate's tables and models choose. `gated_gemm` looks up the product with
-    /// all 2n columns of B and uses the supported tile that is most similar, without a cluster. Tables for another kind of GPU have no
-    /// effect. If several tables contain a problem, the table that was added last applies.
+    /// all 2n columns of B and uses the most similar supported tile, without a cluster. Tables for another kind of GPU have no effect. If
+    /// several tables contain a problem, the table that was added last applies.
     ///
     /// ```no_run
     /// use warpwright::{kernels::GemmTable, run::{self, KernelCache}};
@@ -44,7 +44,7 @@ impl KernelCache<'_> {
     }
 }
 
-/// Returns the result of `get` for the last of the cache's tables for its GPU that has one.
+/// Returns the first result of `get` on the tables for the queue's GPU, starting with the table that was added last.
 pub(super) fn from_attention_tables<R>(
     queue: Queue<'_>,
     get: impl Fn(&AttentionTable) -> Option<R>,

@@ -24,9 +24,9 @@ pub type FftConvolutionArgs<T> = (In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u
 ///
 /// A sequence of 1024 or 4096 numbers is processed as a matrix of √`size` rows. Its transform consists of the transform of the columns, an
 /// elementwise multiplication by roots of unity, and the transform of the rows (the Monarch decomposition). Sequences of 8192 and 16384
-/// numbers are first reduced to 2 and 3 complex sequences of 4096 numbers, whose transforms contain the frequencies of each residue modulo
-/// 2 or 4 (the others are conjugates of these). Roots of unity, the filter, and the numbers between two transforms are rounded to `T`; sums
-/// are f32.
+/// numbers are first reduced to 2 and 3 complex sequences of 4096 numbers, respectively. The transform of each of these contains the
+/// frequencies with one residue modulo 2 or 4 (the frequencies with residue 3 modulo 4 are conjugates of those with residue 1). Roots of
+/// unity, the filter, and the numbers between two transforms are rounded to `T`; sums are f32.
 #[doc(alias = "Monarch")]
 #[doc(alias = "FlashFFTConv")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,7 +91,8 @@ struct Inputs<'k, T> {
     strides: [[Val<'k, u32>; 2]; 2],
 }
 
-/// Emits the kernel for sequences that are matrices of `W` subtiles of rows and columns. Each warp has 16 rows of the results of each step.
+/// Emits the kernel for sequences that are matrices of `W` subtiles of rows and columns. Each warp computes 16 rows of the result of each
+/// step.
 ///
 /// F(u) is (F·U ∘ R)·F with the symmetric matrix F of the transform of a row and roots of unity R; the element in row i and column j is
 /// number i + j·n. As F⁻¹(z) is the conjugate of F(z̄) / n², the inverse has the same steps, in the reverse order.
@@ -116,7 +117,7 @@ where
     let filter = Cgl { re: re.batch(channel).transposed(), im: im.batch(channel).transposed() };
     let filter = filter.tile(warp, 0).load::<f32, 1, W, Row>();
     let transform = roots::<W>(k, |row| warp * 16 + row, n).convert::<T>();
-    // In shared memory, because there are not enough registers.
+    // The matrix is in shared memory, because there are not enough registers.
     let shared = |rows: Crt<'k, f32, 1, W>| {
         let all = k.shared_tile::<Cst<T, W, W>>();
         all.store_with(|all| all.subtile(warp, 0).store(&rows)).wait()
@@ -149,7 +150,8 @@ where
                 sums = Crt { re: sums.re.mma_ab(&factor.re, &u), im: sums.im.mma_ab(&factor.im, &u) };
             }
             let spectrum = transform_rows(&sums * &own_rows(&twiddles));
-            // Half of the factor 1 / n² here and half below, so that rounded numbers stay near those of the filter and of u.
+            // The factor 1 / n² is applied as 1 / n here and 1 / n below, so that rounded numbers stay close in magnitude to those of the
+            // filter and of u.
             let product = (&spectrum * &own_rows(&filter)).conj().scale(1.0 / n as f32);
             let rows = &transform_rows(product) * &own_rows(&twiddles);
             let columns = columns.store_with(|all| all.subtile(warp, 0).store(&rows)).wait();
@@ -182,7 +184,7 @@ where
     sums - &squared
 }
 
-/// Returns e^(−2πi · `number`(row) · col / `period`) for 16 rows; `period` is a power of two, of at most 2¹⁶.
+/// Returns e^(−2πi · `number`(row) · col / `period`) for 16 rows; `period` is a power of two up to 2¹⁶.
 #[track_caller]
 fn roots<'k, const W: usize>(
     k: Builder<'k>,
@@ -193,8 +195,8 @@ fn roots<'k, const W: usize>(
     Crt { re: k.zeros(), im: angles }.exp()
 }
 
-/// Returns −2π · `number` / `period`, or an angle that differs from it by turns and is from −π to π, where approximations of sines are
-/// accurate. `period` is a power of two.
+/// Returns −2π · `number` / `period` reduced by full turns to an angle from −π to π, where approximations of sines are accurate. `period`
+/// is a power of two.
 #[track_caller]
 fn angle(number: Val<'_, u32>, period: u32) -> Val<'_, f32> {
     let turns = (number + period / 2) & (period - 1);

@@ -1,4 +1,5 @@
-//! Products of few tiles whose depth is divided among blocks: partial sums in device memory, and the kernel that adds them.
+//! Split-K: products of few tiles whose sums over k are divided among blocks, with partial sums in device memory, and the kernel that adds
+//! them.
 
 use super::{
     Epilogue, Gemm, GemmResult, GemmSum, GemmTile, GpuKind, MatrixOrder,
@@ -22,15 +23,15 @@ pub type PartialGemmArgs<T, C> = (In<T>, u32, In<T>, u32, Out<C>, u32, u32, u32,
 pub type SumOfPartsArgs<C, D> =
     (In<C>, u32, u32, u32, Out<D>, u32, u32, u32, f32, f32, In<D>, u32, In<f32>, In<f32>, In<f32>);
 
-/// The columns of subtiles of a warp of the kernel that adds partial sums, and its warps per block.
+/// For the kernel that adds partial sums, the number of columns of subtiles of a warp, and the number of warps per block.
 const COLS: usize = 2;
 const WARPS: u32 = 4;
-/// The partial sums that a thread loads before it adds the first one.
+/// The number of partial sums that a thread loads before it adds the first one.
 const AT_ONCE: usize = 4;
 
 impl Gemm {
-    /// Builds the kernel of a product whose depth is divided into any number of parts, whose tiles are computed independently of each
-    /// other. The kernel stores the partial sums in device memory; [`sum_kernel`](Self::sum_kernel) adds them. In contrast to
+    /// Builds the kernel of a product whose sum over k is divided into any number of parts, which are computed independently of each other.
+    /// The kernel stores the partial sums in device memory; [`sum_kernel`](Self::sum_kernel) adds them. In contrast to
     /// [`parts`](Self::parts), this requires no clusters. The kernel ignores the activation, which `sum_kernel` applies.
     ///
     /// # Errors
@@ -91,7 +92,7 @@ impl Gemm {
                 return k.refuse(format!("expected an activation of {}, found {function}", C::NAME));
             }
             k.block([32 * WARPS]);
-            // Rows are in x, in which a grid has more blocks.
+            // Rows of tiles are along x, along which a grid has more blocks.
             k.grid((m.tiles(16), n.tiles(16 * COLS as u32 * WARPS)));
             if k.target().features().contains(Features::HOPPER) {
                 k.programmatic_launch();
@@ -121,7 +122,7 @@ impl Gemm {
     }
 }
 
-/// A product whose depth is divided into parts: the kernel that computes the parts, and their number.
+/// A product whose sum over k is divided into parts: the kernel that computes the parts, and their number.
 ///
 /// ```
 /// use warpwright::{kernels::{DividedGemm, GpuKind, MatrixOrder}, prelude::*};
@@ -143,21 +144,22 @@ pub struct DividedGemm {
 
 /// The maximum number of parts.
 const MOST_PARTS: u32 = 16;
-/// The minimum depth of a part, in elements: with less, filling the stages takes longer than the products.
+/// The minimum number of elements along k in a part; with fewer, filling the stages takes longer than the products.
 const LEAST_DEPTH: u32 = 512;
-/// The time in microseconds of the kernel that adds partial sums, whose launch overlaps with the end of the products.
+/// The time in microseconds of the kernel that adds partial sums; its launch overlaps with the end of the products.
 const SUM: f64 = 2.8;
-/// Bytes per microsecond at which partial sums are written to and read from the level-2 cache.
+/// The number of bytes per microsecond at which partial sums are written to and read from the L2 cache.
 const CACHE_BANDWIDTH: f64 = 2.6e6;
 
 impl DividedGemm {
-    /// Returns the kernel and the number of parts for an m×n result of depth k, where `size` is `[m, n, k]`, or `None` if the depth should
-    /// not be divided. There are at most 16 parts, and at most one for every 512 elements of the depth.
+    /// Returns the kernel and the number of parts for the product of an m×k and a k×n matrix, where `size` is `[m, n, k]`, or `None` if the
+    /// sum over k should not be divided. There are at most 16 parts, and at most one for every 512 elements along k.
     ///
-    /// On GPUs of compute capability 9.0, the depth is divided if this takes less time than the fastest single kernel, according to the
-    /// model of [`Gemm::for_problem`] and including the time to write, read and add the partial sums. On other GPUs from compute capability
-    /// 8.0 on, the depth is divided if k is at least 1024 and the result has at most as many 64×64 tiles as the GPU has multiprocessors;
-    /// the number of parts is then the largest one within these limits for which there are at most two blocks per multiprocessor.
+    /// On GPUs of compute capability 9.0, the sum over k is divided if this takes less time than the fastest single kernel, according to
+    /// the model of [`Gemm::for_problem`] and including the time to write, read and add the partial sums. On other GPUs of compute
+    /// capability 8.0 or later, the sum is divided if k is at least 1024 and the result has at most as many 64×64 tiles as the GPU has
+    /// multiprocessors; the number of parts is then the largest one within these limits for which there are at most two blocks per
+    /// multiprocessor.
     #[must_use]
     pub fn for_problem<T: Element>(
         a: MatrixOrder,

@@ -7,8 +7,8 @@ use crate::{
 };
 
 /// The arguments of the kernels that [`Gemm::fused_kernel`](super::Gemm::fused_kernel),
-/// [`Gemm::fused_promoted_kernel`](super::Gemm::fused_promoted_kernel) and [`MatmulSimt::fused_kernel`](crate::kernels::MatmulSimt::fused_kernel)
-/// build:
+/// [`Gemm::fused_promoted_kernel`](super::Gemm::fused_promoted_kernel) and
+/// [`MatmulSimt::fused_kernel`](crate::kernels::MatmulSimt::fused_kernel) build:
 /// `(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)`. These are the parameters of
 /// [`GemmArgs`](super::GemmArgs), followed by those of an [`Epilogue`]. Parameters that the epilogue does not use are not read, and their
 /// buffers may be empty. The buffers of C and D must not overlap.
@@ -87,7 +87,7 @@ pub(super) struct Operands<'k, D: TensorElement> {
 }
 
 impl<'k, D: TensorElement + Convert<f32>> Operands<'k, D> {
-    /// Applies the epilogue to the sums of tile (`row`, `col`), in units of this size.
+    /// Applies the epilogue to the sums of tile (`row`, `col`), in units of the size of `sum`.
     #[track_caller]
     pub(super) fn applied<C: Convert<f32>, const W: usize>(
         &self,

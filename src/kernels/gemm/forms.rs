@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Gemm {
-    /// Returns this kernel with tiles of 128×128 if those of this one are larger.
+    /// Returns this kernel, with tiles of 128×128 if its tiles are larger.
     pub(super) fn of_128x128(&self) -> Self {
         let tile = if self.tile.size() > [128, 128] { GemmTile::T128x128 } else { self.tile };
         Self { tile, ..*self }
@@ -147,8 +147,8 @@ impl Gemm {
     /// Builds the kernel that computes a gated product, f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has
     /// n columns. With [`Activation::Silu`](super::Activation::Silu), this is SwiGLU ([Shazeer 2020](https://arxiv.org/abs/2002.05202)).
     ///
-    /// With `wgmma` and a row-major B, the size of n elements must be a multiple of 16 bytes, because copies begin at the columns of B₂; every
-    /// launch checks this.
+    /// With `wgmma` and a row-major B, the size of n elements must be a multiple of 16 bytes, because copies begin at the first column of
+    /// B₂; every launch checks this.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel), except that every activation is supported, and an error for tiles other than 64×128

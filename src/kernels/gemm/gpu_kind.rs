@@ -35,7 +35,7 @@ impl GpuKind {
     }
 
     /// Returns whether another kind of GPU has the same compute capability and number of multiprocessors, so that mostly the same kernels
-    /// are the fastest ones.
+    /// are fastest.
     pub(super) fn is_similar_to(&self, other: &Self) -> bool {
         (self.capability, self.multiprocessors) == (other.capability, other.multiprocessors)
     }

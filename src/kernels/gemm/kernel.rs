@@ -1,4 +1,4 @@
-//! The kernel for sm_90a, tile by tile: tensor copies and `wgmma`.
+//! The kernels for sm_90a, which use tensor copies and `wgmma`.
 
 use super::{GemmSum, activation::activated, problem::Problem, stages::Stages};
 use crate::{
@@ -7,14 +7,14 @@ use crate::{
     tiles::{Convert, Persistent, Producer, Product, Ring, Rt, StageTiles, consumers, producer},
 };
 
-/// The registers of a thread of the producer and of a consumer, with two consumer warpgroups.
+/// The number of registers of a producer thread and of a consumer thread, with two consumer warpgroups.
 const REGISTERS: [u32; 2] = [40, 232];
 /// The same with three consumer warpgroups.
 const REGISTERS_OF_THREE: [u32; 2] = [32, 160];
 
-/// Each resident block computes tiles of `M`×`N` subtiles. One thread loads `STAGES` stages ahead, each `K` subtiles deep. Two warpgroups
-/// take turns: while one multiplies, in `H` blocks of 64 rows, the other stores its result through `SLOTS` slots of `W` columns of
-/// subtiles. The blocks of a cluster share tiles of A and B.
+/// Emits the kernel in which each resident block computes tiles of `M`×`N` subtiles. One thread loads up to `STAGES` stages ahead, each `K`
+/// subtiles deep. Two warpgroups take turns: while one multiplies, in `H` blocks of 64 rows, the other stores its result through `SLOTS`
+/// slots of `W` columns of subtiles. The blocks of a cluster share tiles of A and B.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn in_turns<
@@ -46,8 +46,8 @@ pub(super) fn in_turns<
     );
 }
 
-/// Like [`in_turns`], but `GROUPS` warpgroups compute a tile together, `P` of its `M` rows of subtiles each. Larger tiles read less from
-/// the level-2 cache, but while results are stored, the tensor cores are idle.
+/// Emits a kernel like that of [`in_turns`], but `GROUPS` warpgroups compute a tile together, `P` of its `M` rows of subtiles each. Larger
+/// tiles read less from the L2 cache, but while results are stored, the tensor cores are idle.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn together<
@@ -81,8 +81,8 @@ pub(super) fn together<
     );
 }
 
-/// For results of few tiles: the `PARTS` blocks of a cluster compute one tile of `M`×`N` subtiles, each a part of the steps along k. Each
-/// block adds up the sums of `P` = `N`/`PARTS` columns of subtiles, and stores them in units of `W`.
+/// Emits the kernel for results of few tiles, in which the `PARTS` blocks of a cluster compute one tile of `M`×`N` subtiles, each a part of
+/// the steps along k. Each block adds up the sums of `P` = `N`/`PARTS` columns of subtiles, and stores them in units of `W`.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn split<
@@ -118,8 +118,8 @@ pub(super) fn split<
     );
 }
 
-/// D = f(A·B₁) ⊙ (A·B₂), like [`in_turns`]: of the `N` columns of subtiles of a tile, the left half are products with B₁, and the right
-/// half, `G` columns, products with B₂.
+/// Emits the kernel that computes D = f(A·B₁) ⊙ (A·B₂), like [`in_turns`]: of the `N` columns of subtiles of a tile, the left half are
+/// products with B₁, and the right half, `G` columns, are products with B₂.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn gated<

@@ -26,11 +26,11 @@ pub(super) trait WarpStages<
 >
 {
     type Tiles: StageTiles<'k>;
-    /// A warp's subtiles of A and of B of a slice, which is a subtile deep.
+    /// A warp's subtiles of A and B in a slice, which is one subtile deep.
     type Fragments: State<'k>;
     /// A stage of a gated product: the tiles of A, B₁ and B₂.
     type GatedTiles: StageTiles<'k>;
-    /// A warp's subtiles of A, B₁ and B₂ of a slice.
+    /// A warp's subtiles of A, B₁ and B₂ in a slice.
     type GatedFragments: State<'k>;
 
     /// Fills a stage with the tiles for row `i` and column `j` of tiles of the result, and this step along k.
@@ -182,9 +182,9 @@ stages! {
     mma_atbt;
 }
 
-/// Each block computes a tile of `M`×`N` subtiles from `STAGES` stages of depth `K` subtiles, each warp `H`×`W` subtiles of it. If `ahead`,
-/// a warp loads the fragments of the next slice while it multiplies, and its results pass through shared memory, `P` columns of subtiles of
-/// sums at a time, which become `Q` columns of subtiles of `D`.
+/// Emits the kernel in which each block computes a tile of `M`×`N` subtiles from `STAGES` stages, each `K` subtiles deep; each warp
+/// computes `H`×`W` subtiles of the tile. If `ahead` is true, a warp loads the fragments of the next slice while it multiplies, and its
+/// results pass through shared memory: `P` columns of subtiles of sums at a time, which become `Q` columns of subtiles of `D`.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn by_warps<
@@ -231,7 +231,8 @@ pub(super) fn by_warps<
     }
 }
 
-/// D = f(A·B₁) ⊙ (A·B₂), like [`by_warps`]: each block computes `M`×`G` subtiles of the result, each warp `H`×`W` of both products.
+/// Emits the kernel that computes D = f(A·B₁) ⊙ (A·B₂), like [`by_warps`]: each block computes `M`×`G` subtiles of the result, and each
+/// warp computes `H`×`W` subtiles of both products.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn gated_by_warps<
@@ -286,7 +287,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
     fn tile_of_block(&self, height: u32, width: u32) -> (TileRow<'k>, Val<'k, u32>) {
         let Self { k, size: [m, n, _], .. } = self;
         k.grid([self.of_all(m.tiles(height)) * n.tiles(width)]);
-        // Blocks that run at the same time share rows of A and columns of B in the level-2 cache.
+        // Blocks that run at the same time share rows of A and columns of B in the L2 cache.
         let rows = self.of_all(m.ceil_div(height));
         let (row, col) = self.gemm.schedule.emit(k.ctaid_x(), rows, n.ceil_div(width));
         let row = self.row_of_tiles(row);
@@ -296,7 +297,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
 }
 
 /// Stores a warp's sums of `H`×`W` subtiles. `finish` transforms each half of a row of subtiles, given the row and the half. `row` and
-/// `col` return the coordinates of the warp's tile. If `staged`, results pass through shared memory.
+/// `col` return the coordinates of the warp's tile. If `staged` is true, results pass through shared memory.
 #[rustfmt::skip]
 #[track_caller]
 fn store<'k, C, V, D, const H: usize, const W: usize, const P: usize, const Q: usize>(
@@ -336,7 +337,7 @@ fn store<'k, C, V, D, const H: usize, const W: usize, const P: usize, const Q: u
     }
 }
 
-/// Emits the product of row-major matrices with results of f32, like [`by_warps`]; `size` is m, n and k.
+/// Emits the product of row-major matrices with f32 results, like [`by_warps`]; `size` contains m, n and k.
 #[track_caller]
 pub(in crate::kernels) fn product_of_rows<'k, T, const M: usize, const N: usize, const K: usize>(
     k: Builder<'k>,

@@ -59,22 +59,22 @@ impl<'k, T: TensorElement, A> Matrices<'k, T, A> {
 #[allow(clippy::large_enum_variant, reason = "there is one for each kernel that is built")]
 pub(super) enum Batches<'k> {
     One,
-    /// A number of products.
+    /// This number of products, whose matrices are equally spaced.
     Strided(Val<'k, u32>),
-    /// One A, one D, and for each row of tiles the number of the B by which it is multiplied.
+    /// One A, one D, and for each row of tiles the index of the B by which it is multiplied.
     Grouped(Gl<'k, u32, Read, 1>),
     /// One A and one D, whose rows are divided into groups of any number of rows, each with its B.
     Ragged(RaggedGroups<'k>),
-    /// One A and one B, whose depth is divided into this number of parts, and a D of partial sums for each part.
+    /// One A and one B, whose sum over k is divided into this number of parts, and a D of partial sums for each part.
     Divided(Val<'k, u32>),
 }
 
 /// A row of tiles.
 #[derive(Clone, Copy)]
 pub(super) struct TileRow<'k> {
-    /// Its number among the rows of tiles of all results.
+    /// The index of this row among the rows of tiles of all results.
     pub(super) number: Val<'k, u32>,
-    /// The rows of its group, if groups have any number of rows.
+    /// The rows of the group, if groups have any number of rows.
     rows: Option<RaggedRows<'k>>,
 }
 
@@ -119,7 +119,7 @@ impl Gemm {
         }
     }
 
-    /// Declares the divisors of the distances between matrices A, B and D of several products.
+    /// Declares the divisors of the distances between the matrices A, B and D of consecutive products.
     #[track_caller]
     pub(super) fn declare_distances<'k, T: TensorElement, D: TensorElement>(
         &self,
@@ -139,8 +139,8 @@ impl Gemm {
 }
 
 impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
-    /// Returns the product, or gated product, of one A and one B, each given with the stride between its rows or columns; `size` is m, n
-    /// and k.
+    /// Returns the product, or gated product, of one A and one B, each given with the stride between its rows or columns; `size` contains
+    /// m, n and k.
     #[track_caller]
     pub(super) fn one(
         gemm: Gemm,
@@ -215,7 +215,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         }
     }
 
-    /// Returns the ring; if copies write fewer rows than a stage has, the other rows are zeros.
+    /// Returns the ring; if a stage has more rows than copies write, the other rows are zeros.
     #[track_caller]
     pub(super) fn prepared<Tiles: StageTiles<'k>, const STAGES: usize, const GROUPS: usize>(
         &self,
@@ -233,7 +233,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         self.k.outbox::<D, W, SLOTS, G>().by_threads(self.gemm.any_ldd).first_rows(rows)
     }
 
-    /// Returns the row of tiles with this number, among those of all results in one sequence.
+    /// Returns the row of tiles with this index, counted across all results.
     #[track_caller]
     pub(super) fn row_of_tiles(&self, number: Val<'k, u32>) -> TileRow<'k> {
         let rows = match &self.batches {
@@ -262,7 +262,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         }
     }
 
-    /// Returns the number of the product to which row `row` of tiles belongs, and the row within this product; tiles have `height` rows.
+    /// Returns the index of the product to which row `row` of tiles belongs, and the row within this product; tiles have `height` rows.
     #[track_caller]
     fn within(&self, row: Val<'k, u32>, height: u32) -> (Val<'k, u32>, Val<'k, u32>) {
         match self.batches {

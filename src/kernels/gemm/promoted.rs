@@ -79,10 +79,10 @@ impl Gemm {
     }
 
     /// Builds the kernel that multiplies block-scaled matrices of 8-bit floats: D = Σₛ rᵢₛ · cⱼₛ · (Aₛ·Bₛ)ᵢⱼ, where Aₛ and Bₛ are the parts
-    /// of A and B with elements 128 · s to 128 · s + 127 along k, and rᵢₛ and cⱼₛ are the scales in `a_scales` and `b_scales`. `a_scales`
-    /// contains one scale for each row of each Aₛ, at `a_scales[s · m + i]`; `b_scales` contains one scale for each 128×128 block of B, at
-    /// `b_scales[(j / 128) · ⌈k / 128⌉ + s]` (as in [DeepSeek-V3](https://arxiv.org/abs/2412.19437)). The activation, if any, is applied to
-    /// the sum. The kernel uses tiles of 128×128.
+    /// of A and B that contain elements 128 · s to 128 · s + 127 along k, and rᵢₛ and cⱼₛ are the scales in `a_scales` and `b_scales`.
+    /// `a_scales` contains one scale for each row of each Aₛ, at `a_scales[s · m + i]`; `b_scales` contains one scale for each 128×128
+    /// block of B, at `b_scales[(j / 128) · ⌈k / 128⌉ + s]` (as in [DeepSeek-V3](https://arxiv.org/abs/2412.19437)). The activation, if
+    /// any, is applied to the sum. The kernel uses tiles of 128×128.
     ///
     /// # Errors
     /// Returns the errors of [`promoted_kernel`](Self::promoted_kernel), except those for tiles.
@@ -111,7 +111,7 @@ impl Gemm {
         })
     }
 
-    /// Returns whether a kernel with promoted sums exists; otherwise rejects this one.
+    /// Returns whether this kernel supports promoted sums; otherwise rejects it.
     fn check_promoted<T: TensorElement>(&self, k: Builder<'_>) -> bool {
         if let Err(why) = self.check_wgmma("promoted sums") {
             k.refuse(why);
@@ -156,8 +156,8 @@ impl<'k> BlockScales<'k> {
     }
 }
 
-/// Two warpgroups compute 64 rows each of a tile of 128×16·`N` elements. The product of each step, 128 elements deep, starts from zero;
-/// each warpgroup adds it to the sums in registers while the other warpgroup multiplies.
+/// Emits the kernel in which two warpgroups compute 64 rows each of a tile of 128×16·`N` elements. The product of each step, 128 elements
+/// deep, starts from zero; each warpgroup adds it to the sums in registers while the other warpgroup multiplies.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn promoted<'k, T, D, const N: usize, const STAGES: usize, const W: usize>(

@@ -44,7 +44,7 @@ impl<'k> RaggedRows<'k> {
 }
 
 impl<'k> RaggedGroups<'k> {
-    /// Returns the rows of the row of tiles with this number; tiles have `height` rows.
+    /// Returns the rows in the row of tiles with this number; tiles have `height` rows.
     #[track_caller]
     pub(super) fn rows(&self, number: Val<'k, u32>, height: u32) -> RaggedRows<'k> {
         let offset = |group: Val<'k, u32>| self.offsets.at(group).load_or(0);
@@ -58,7 +58,7 @@ impl<'k> RaggedGroups<'k> {
         });
         let (begin, end) = (offset(group), offset(group + 1));
         let (rows, tile) = (end.max(begin) - begin, number - start(group));
-        // Before the first group, there are rows without a group.
+        // Rows before the first group do not belong to a group.
         let has_rows = start(group).le(number) & tile.lt(rows.ceil_div(height));
         let skipped = tile * height;
         RaggedRows { group, first: begin + skipped, count: has_rows.select(rows - skipped, 0) }

@@ -84,8 +84,9 @@ macro_rules! results {
 }
 
 results! {
-    // type, columns of subtiles that leave at a time, those of a part of a tile, columns of subtiles of sums that leave at a time, and
-    // whether tiles may have an odd number of columns of subtiles of sums, which those of 8 bits cannot: theirs are two of sums wide
+    // Type; columns of subtiles that are stored at a time; the same for a part of a tile; columns of subtiles of sums that are stored at a
+    // time; whether tiles may have an odd number of columns of subtiles of sums (not for 8-bit results, whose subtiles are as wide as two
+    // subtiles of sums).
     bf16, 4, 2, 4, odd;
     f16,  4, 2, 4, odd;
     f32,  2, 2, 2, odd;

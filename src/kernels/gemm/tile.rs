@@ -6,8 +6,8 @@ use crate::ptx::{Features, Target};
 
 /// The part of a result that a warpgroup or a block computes at a time: rows × columns. On sm_90a, the two consumer warpgroups of a block
 /// take turns on tiles of up to 128×192 (unless a tile is computed in [`parts`](super::Gemm::parts) or with [promoted
-/// sums](super::Gemm::promoted_kernel)), so that one stores while the other multiplies; the warpgroups of a block compute larger tiles,
-/// which read less from the L2 cache, together. On other targets, a block computes a tile.
+/// sums](super::Gemm::promoted_kernel)), so that one stores while the other multiplies; for larger tiles, which require fewer reads from
+/// the L2 cache, the warpgroups of a block compute each tile together. On other targets, a block computes a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GemmTile {
     /// 16×64, for results of at most 16 rows. The `wgmma`s take as long as those for 64 rows, but loads of A take less time.
@@ -23,7 +23,7 @@ pub enum GemmTile {
     /// 128×160, for results that, with tiles of other sizes, leave many multiprocessors idle in the last round.
     T128x160,
     /// 128×176, for the same results as 128×160 if their elements have 16 or 32 bits. [`Gemm::for_problem`](super::Gemm::for_problem)
-    /// chooses this tile only from a [`GemmTable`](super::GemmTable). Slow if B is in rows, because rows of 176 elements allow only a
+    /// chooses this tile only from a [`GemmTable`](super::GemmTable). Slow if B is row-major, because rows of 176 elements allow only a
     /// swizzle of 32 bytes.
     T128x176,
     /// 128×192, the largest tile of one warpgroup; for large results.
@@ -34,9 +34,9 @@ pub enum GemmTile {
     T192x192,
     /// 256×128.
     T256x128,
-    /// 256×160; slow if B is in rows, because rows of 160 elements allow only a swizzle of 64 bytes.
+    /// 256×160; slow if B is row-major, because rows of 160 elements allow only a swizzle of 64 bytes.
     T256x160,
-    /// 256×192, with the fewest reads from the L2 cache per result, for products of 10¹² multiply-adds and more.
+    /// 256×192, with the fewest reads from the L2 cache per result, for products of at least 10¹² multiply-adds.
     T256x192,
 }
 

@@ -9,7 +9,8 @@ use crate::{
     tiles::{Col, ColVec, Convert, Filled, Product, Row, RowVec, Rt, St, Sv},
 };
 
-/// The work of a warp: 16 columns of V, and for all warps, `P` subtiles of the scores. `D` is the number of subtiles of columns of Q and K.
+/// The work of a warp: 16 columns of V, and `P` of the subtiles of scores that all warps compute together. `D` is the number of columns of
+/// subtiles of Q and K.
 pub(super) struct Chunk<'a, 'k, T: TensorElement, const D: usize, const E: usize, const P: usize> {
     pub(super) k: Builder<'k>,
     pub(super) q: &'a Filled<St<'k, T, SUBTILES, D>>,
@@ -20,7 +21,7 @@ pub(super) struct Chunk<'a, 'k, T: TensorElement, const D: usize, const E: usize
     pub(super) weights: Option<&'a Filled<Sv<'k, f32, SUBTILES>>>,
 }
 
-/// The transpose of Σ kⱼᵀ·vⱼ for 16 columns of V, where each term has the decay factor of its token at the last token.
+/// The transpose of Σ kⱼᵀ·vⱼ for 16 columns of V, where each term is multiplied by the decay factor from its token to the last token.
 pub(super) type Past<'k, const D: usize> = Rt<'k, f32, 1, D>;
 
 impl<'k, T, const D: usize, const E: usize, const P: usize> Chunk<'_, 'k, T, D, E, P>
@@ -28,7 +29,7 @@ where
     T: TensorElement + Product<T, f32> + Convert<f32>,
     f32: Convert<T>,
 {
-    /// Returns qᵢ·kⱼ for j ≤ i, multiplied by the factors of tokens j at tokens i; all warps compute a part.
+    /// Returns qᵢ·kⱼ for j ≤ i, multiplied by the factors from token j to token i; each warp computes a part.
     #[track_caller]
     pub(super) fn scores(
         &self,
@@ -54,7 +55,7 @@ where
         scores.store_with(|all| all.subtile(row, part * P as u32).store(&products)).wait()
     }
 
-    /// Returns the results for each 16 tokens: the contributions of the state before the chunk and of the tokens of the chunk.
+    /// Returns the results for every 16 tokens: the contributions of the state before the chunk and of the tokens of the chunk.
     #[track_caller]
     pub(super) fn sums(
         &self,

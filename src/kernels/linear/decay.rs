@@ -6,11 +6,11 @@ use crate::{
     tiles::{Col, ColVec, Filled, Naive, RowVec, Rt, Rv, Sv},
 };
 
-/// The decays in a chunk: token j is multiplied by 2^(cᵢ − cⱼ) · wⱼ at token i, where cᵢ is the sum of the logarithms of the decays up to
-/// token i, and the state before the chunk by 2^cᵢ.
+/// The decays in a chunk. At token i, token j is multiplied by 2^(cᵢ − cⱼ) · wⱼ, and the state before the chunk by 2^cᵢ, where cᵢ is the
+/// sum of the base-2 logarithms of the decays up to token i.
 pub(super) struct Decays<'k> {
     k: Builder<'k>,
-    /// c, of which each warp has a copy, which it reads without waiting for other warps.
+    /// c; each warp has a copy, which it reads without waiting for other warps.
     logs: Filled<Sv<'k, f32, SUBTILES>>,
     /// c of the last token.
     last: Val<'k, f32>,
@@ -23,7 +23,7 @@ impl<'k> Decays<'k> {
         k.shared_tile_of(k.warp())
     }
 
-    /// Returns the decays of a chunk, from their logarithms with base 2.
+    /// Returns the decays of a chunk, given their base-2 logarithms.
     #[track_caller]
     pub(super) fn of(
         k: Builder<'k>,
@@ -40,7 +40,7 @@ impl<'k> Decays<'k> {
         self.logs.release()
     }
 
-    /// Returns the factors of the tokens of columns at the tokens of rows, for tile (`row`, `col`) in units of this size.
+    /// Returns the factors from the tokens of columns to the tokens of rows, for tile (`row`, `col`) in units of the size of the result.
     #[track_caller]
     pub(super) fn between<const P: usize>(&self, row: Val<'k, u32>, col: Val<'k, u32>) -> Rt<'k, f32, 1, P> {
         let (rows, cols): (ColVec<f32, 1>, RowVec<f32, P>) =
@@ -61,7 +61,7 @@ impl<'k> Decays<'k> {
         self.k.exp2(self.last)
     }
 
-    /// Returns the factors of 16 tokens at the last token of the chunk.
+    /// Returns the factors from 16 tokens to the last token of the chunk.
     #[track_caller]
     pub(super) fn to_last(&self, subtile: u32) -> ColVec<'k, f32, 1, Col> {
         let logs: ColVec<f32, 1, Col> = self.logs.tile(subtile).load();

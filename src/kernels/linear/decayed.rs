@@ -23,8 +23,8 @@ pub type DecayedAttentionArgs<T> =
 /// The argument `state` contains S₀ and is overwritten with S after the last token, so a sequence can be processed in parts. Decays must be
 /// negative, or 0 for linear attention without decay; −∞ is not allowed.
 ///
-/// Sums are f32. The scores q·k and the values v, both multiplied by their decay factors, and the state are rounded to `T` before they are
-/// operands of an MMA.
+/// Sums are f32. The scores q·k and the values v, both multiplied by their decay factors, and the state are rounded to `T` before they
+/// become operands of an MMA.
 #[doc(alias = "Lightning Attention")]
 #[doc(alias = "RetNet")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -116,7 +116,7 @@ where
         start,
         |i, stage| stage.fill((q.tile(i, 0), keys.tile(i, 0), values.tile(i, 0))),
         |i, (past, (scores, memory)), (q, keys, values)| {
-            // Nothing decays behind the last token.
+            // Nothing decays after the last token.
             let tokens = sizes.length - i * CHUNK;
             let logs = k.zeros::<Rv<f32, SUBTILES, Naive>>();
             let logs = logs.map_indexed(|_, token, _| token.lt(tokens).select(log, 0.0));

@@ -27,7 +27,7 @@ pub type HedgehogArgs<T> =
 /// The maximum is over the tokens j ≤ i of these two chunks. `scale` and α must be positive, and β must not be negative.
 ///
 /// Sums and softmax are f32. Features, weights relative to their sum, and the state, Σ φ(kⱼ)ᵀ·vⱼ over older tokens, are rounded to `T`
-/// before they are operands of an MMA.
+/// before they become operands of an MMA.
 #[doc(alias = "LoLCATs")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hedgehog {
@@ -44,7 +44,7 @@ type Keys<'k, T> = St<'k, T, SUBTILES, D>;
 type Values<'k, T> = St<'k, T, SUBTILES, VALUES>;
 /// The columns of V of a block, in subtiles: one for each warp.
 const VALUES: usize = 4;
-/// The weights of the tokens of two chunks, in subtiles.
+/// The weights of the tokens of two chunks, in columns of subtiles.
 const WINDOW: usize = 2 * SUBTILES;
 
 /// The data that the warps exchange: the weights of the preceding chunk and of this one, and the features of queries and of keys.
@@ -111,7 +111,7 @@ struct Inputs<'k, T> {
 }
 
 /// Emits the kernel for rows of `D` subtiles of Q and K. Each warp computes the weights and features of 16 tokens of a chunk, and 16
-/// columns of V of their sums.
+/// columns of the weighted sums of V.
 fn emit<'k, T>(k: Builder<'k>, inputs: Inputs<'k, T>, value_size: u32)
 where
     T: TensorElement + Product<T, f32> + Convert<f32>,
@@ -152,7 +152,7 @@ where
             let q = q.tile(i * SUBTILES as u32 + warp, 0).load::<T, 1, D, Row>();
             let has_before = i.gt(0);
             let exchanged = exchanged.store_with(|all| {
-                // One after the other, because there are not enough registers for all.
+                // The parts are computed one after the other, because there are not enough registers for all of them.
                 let keys_before_at = |d| keys_before.subtile(warp, d).load();
                 for (half, of_key) in halves().zip(features(k, keys_before_at, &k_map)) {
                     let of_key = of_key * has_before.select(1.0, Val::from(0.0));
@@ -214,7 +214,7 @@ where
     filled.wait()
 }
 
-/// Returns the features of 16 tokens, whose columns `x` returns in subtiles.
+/// Returns the features of 16 tokens; `x` returns the columns of the tokens in subtiles.
 #[track_caller]
 fn features<'k, T>(
     k: Builder<'k>,
@@ -243,7 +243,7 @@ struct Window<'a, 'k, T: TensorElement> {
     k: Builder<'k>,
     q: &'a Rt<'k, T, 1, D>,
     alpha: Val<'k, f32>,
-    /// The factor of products in powers of 2.
+    /// The factor by which products are multiplied in base-2 exponents.
     scale: Val<'k, f32>,
 }
 

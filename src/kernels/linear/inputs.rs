@@ -19,11 +19,11 @@ pub(super) fn strides_of(matrices: &[&str]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// The tokens that are processed at a time, in subtiles and in rows.
+/// The number of tokens that are processed at a time, in subtiles and in rows.
 pub(super) const SUBTILES: usize = 4;
 pub(super) const CHUNK: u32 = 16 * SUBTILES as u32;
 
-/// The numbers of matrices and of their rows.
+/// The numbers of batches, heads and rows.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes<'k> {
     pub(super) batches: Val<'k, u32>,

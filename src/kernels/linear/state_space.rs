@@ -25,7 +25,7 @@ pub type StateSpaceArgs<T> =
 /// dtᵢ · xᵢᵀ·bᵢ, yᵢ = Sᵢ·cᵢ + d · xᵢ. The argument `state` contains S₀ and is overwritten with S after the last token, so a sequence can be
 /// processed in parts. a must be finite and negative, and dt must be positive (usually the result of softplus).
 ///
-/// Sums are f32. The scores c·b and the values x, both multiplied by their factors, and the state are rounded to `T` before they are
+/// Sums are f32. The scores c·b and the values x, both multiplied by their factors, and the state are rounded to `T` before they become
 /// operands of an MMA.
 #[doc(alias = "SSD")]
 #[doc(alias = "Mamba-2")]

@@ -15,8 +15,8 @@ use crate::{
 /// i with w(s) = 1 + s + s²/2, for head sizes of 16 (Q and K) and 64 (V and O).
 ///
 /// w(q·k / 4) = φ(q)·φ(k) with 1 + 16 + 16² features φ, so the keys before a chunk of 64 tokens are represented by a state with that many
-/// rows. Of the last 16² rows, those of the features (a, b) and (b, a) are equal, and only 16 · 9 rows are stored. Sums are f32. Weights,
-/// features and the state are rounded to `T` before they are operands of an MMA.
+/// rows. Of the last 16² rows, those of the features (a, b) and (b, a) are equal, so only 16 · 9 rows are stored. Sums are f32. Weights,
+/// features and the state are rounded to `T` before they become operands of an MMA.
 #[doc(alias = "Based")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TaylorAttention {
@@ -24,11 +24,11 @@ pub struct TaylorAttention {
     pub normalized: bool,
 }
 
-/// The rows of Q and K, and of V and O, in subtiles.
+/// The columns of V and O, in subtiles; Q and K have one column of subtiles.
 const VALUES: usize = 4;
 
 impl TaylorAttention {
-    /// Builds the kernel. For bf16, it is named `taylor_attention_bf16` or, if `normalized`, `taylor_attention_normalized_bf16`.
+    /// Builds the kernel. For bf16, it is named `taylor_attention_bf16` or, if `normalized` is true, `taylor_attention_normalized_bf16`.
     ///
     /// # Errors
     /// Returns an error if the target is older than sm_80.
@@ -68,7 +68,7 @@ impl TaylorAttention {
         T: Arithmetic + Product<T, f32> + Convert<f32>,
         f32: Convert<T>,
     {
-        // Each warp has 16 columns of V; an additional warp has columns of ones, whose weighted sums are the divisors.
+        // Each warp processes 16 columns of V; an additional warp processes columns of ones, whose weighted sums are the divisors.
         let warps = VALUES as u32 + u32::from(self.normalized);
         k.block([32 * warps]);
         k.min_blocks(if self.normalized { 1 } else { 2 });
@@ -152,11 +152,11 @@ struct Past<'k> {
     quadratic: [Rt<'k, f32, 1, 1>; MASKS.len()],
 }
 
-/// (q·k)² is the sum over a and b of q_a·q_b · k_a·k_b. Each mask stands for 16 pairs (a, b). The pairs of mask 0 are the squares; those of
-/// mask 1 also occur as (b, a); those of the other masks do not. No two masks have a pair in common.
+/// The masks of the stored pairs: (q·k)² is the sum over a and b of q_a·q_b · k_a·k_b, and each mask represents 16 pairs (a, b). The pairs
+/// of mask 0 are the squares; those of mask 1 also occur as (b, a); those of the other masks do not. No two masks have a pair in common.
 const MASKS: [u32; 9] = [0, 1, 2, 4, 6, 8, 10, 12, 14];
 
-/// Returns b of the pair (a, b): a ^ `mask`, or a ^ (`mask` + 1) for a with the highest bit of a mask from 2 on.
+/// Returns b of the pair (a, b): a ^ `mask` or, if `mask` is at least 2 and its highest bit is set in a, a ^ (`mask` + 1).
 fn partner(mask: u32, a: u32) -> u32 {
     let is_second = if mask < 2 { 0 } else { a >> mask.ilog2() & 1 };
     a ^ mask ^ is_second
@@ -186,7 +186,7 @@ impl<'k> Past<'k> {
     {
         let mut sums = self.constant.map(|x| x).mma_abt(q, &self.linear.convert::<T>());
         for (mask, state) in MASKS.into_iter().zip(&self.quadratic) {
-            // s²/2 has half of a square, and each other pair once.
+            // s²/2 contains half of each square, and each other pair once.
             let state = if mask < 2 { (state * 0.5).convert::<T>() } else { state.convert() };
             sums = sums.mma_abt(&(q * &q.gather_cols(|a| partner(mask, a))), &state);
         }

@@ -1,4 +1,4 @@
-//! What is applied to a thread's sums before they are stored.
+//! The operations on a thread's sums before they are stored.
 
 use crate::{
     kernels::{Activation, Epilogue, gemm::Parameters},
@@ -7,8 +7,8 @@ use crate::{
     tiles::{Gl, contiguous, row_major},
 };
 
-/// The factors and terms of the elements of D, and the function. Each matrix has the size of D; those of scales and of the bias repeat one
-/// row or one column.
+/// The factors and terms of the elements of D, and the function. Each matrix has the size of D; the matrices of scales and of the bias
+/// repeat one row or one column.
 #[derive(Default)]
 pub(super) struct Finish<'k> {
     alpha: Option<Val<'k, f32>>,
@@ -20,7 +20,7 @@ pub(super) struct Finish<'k> {
 }
 
 impl<'k> Finish<'k> {
-    /// Returns the function alone.
+    /// Returns the function only, without factors and terms.
     pub(super) fn function(function: Option<Activation>) -> Self {
         Self { function, ..Self::default() }
     }
@@ -58,8 +58,8 @@ impl<'k> Finish<'k> {
             && function.is_none()
     }
 
-    /// Stores the results for a thread's sums. `own` returns the thread's part of a matrix of the size of D, whose values are columns and
-    /// rows; `rows` is the number of its rows.
+    /// Stores the results for a thread's sums. `own` returns the thread's part of a matrix of the size of D, whose value modes are columns
+    /// and rows; `rows` is the number of rows in this part.
     #[track_caller]
     pub(super) fn store(
         &self,

@@ -6,25 +6,26 @@ use crate::{
     tensor::Fragment,
 };
 
-/// The subtiles of a stage along k.
+/// The number of subtiles along k in a stage.
 pub(super) const DEPTH: usize = 2;
-/// The depth that a thread loads at a time.
+/// The number of elements along k that a thread loads at a time.
 pub(super) const STEP: usize = 2;
-/// The lanes of a warp along m and along n.
+/// The numbers of lanes of a warp along m and along n.
 const LANES: [usize; 2] = [4, 8];
-/// The adjacent rows or columns of a thread, if those of the operand are contiguous in memory.
+/// The number of adjacent rows or columns in a group of a thread, if those of the operand are contiguous in memory.
 const ADJACENT: usize = 4;
 
-/// The rows or the columns that threads compute of a tile of D.
+/// The rows or the columns of a tile of D, and their division among threads.
 #[derive(Clone, Copy)]
 struct Axis {
-    /// Those of a thread.
+    /// The number of rows or columns of a thread.
     count: usize,
     lanes: usize,
     warps: usize,
-    /// Whether a thread has groups of adjacent ones. Otherwise those of a thread are far apart, and adjacent ones belong to adjacent lanes.
+    /// Whether a thread computes groups of adjacent rows or columns. Otherwise, those of a thread are far apart, and adjacent ones belong
+    /// to adjacent lanes.
     ///
-    /// A thread loads a vector from a stage: adjacent rows or columns of the operand if these are contiguous, and otherwise the adjacent
+    /// A thread loads a vector from a stage: adjacent rows or columns of the operand if these are contiguous; otherwise, the adjacent
     /// elements of a step. In both cases, the vectors of a warp are in different banks.
     grouped: bool,
 }
@@ -40,7 +41,7 @@ impl Axis {
         if self.grouped { [ADJACENT, self.lanes * self.count] } else { [1, self.lanes] }
     }
 
-    /// Returns the shape and the strides of the rows or columns of a thread, if adjacent ones are `unit` apart.
+    /// Returns the shape and the strides of the rows or columns of a thread, where adjacent rows or columns are `unit` apart.
     fn own(self, unit: usize) -> [String; 2] {
         let Self { count, lanes, warps, grouped } = self;
         if grouped {
@@ -51,8 +52,8 @@ impl Axis {
         }
     }
 
-    /// Returns the shape and the strides of a thread's elements of a stage of the operand, whose elements are numbered by columns. The last
-    /// mode counts steps.
+    /// Returns the shape and the strides of a thread's elements in a stage of the operand, whose elements are numbered in column-major
+    /// order. The last mode counts steps.
     fn of_stage(self) -> [String; 2] {
         let Self { count, lanes, warps, grouped } = self;
         let (deep, steps) = (16 * DEPTH, 16 * DEPTH / STEP);
@@ -103,8 +104,8 @@ impl Share {
         [self.rows.count, self.cols.count]
     }
 
-    /// Returns the (thread, value) layouts of a stage of A, a stage of B and a tile of D, whose elements are numbered by columns. The last
-    /// mode of the values counts steps for A and B, and rows for D.
+    /// Returns the (thread, value) layouts of a stage of A, a stage of B and a tile of D, whose elements are numbered in column-major
+    /// order. The last mode of the values counts steps for A and B, and rows for D.
     pub(super) fn parts(self) -> [String; 3] {
         let Self { rows, cols } = self;
         let threads = format!("({},{},{},{})", cols.lanes, rows.lanes, rows.warps, cols.warps);
@@ -126,8 +127,8 @@ impl Share {
 
     /// Adds the products of a step.
     ///
-    /// Sums are visited in squares of four, in rows back and forth: each multiply-add has a factor in common with the preceding one, so
-    /// that this factor is not read from the register file again.
+    /// Sums are visited in 2×2 squares, along rows of squares in alternating directions: each multiply-add shares a factor with the
+    /// preceding one, so this factor is not read from the register file again.
     #[track_caller]
     pub(super) fn multiply<'k>(
         self,

@@ -51,12 +51,12 @@ macro_rules! stages {
 }
 
 stages! {
-    /// A in rows, B in rows.
+    /// A and B are row-major.
     RowRow: (St<'k, f32, M, DEPTH>, St<'k, f32, DEPTH, N>), |i, j, step| ([i, step], [step, j]);
-    /// A in rows, B in columns.
+    /// A is row-major, B is column-major.
     RowCol: (St<'k, f32, M, DEPTH>, St<'k, f32, N, DEPTH>), |i, j, step| ([i, step], [j, step]);
-    /// A in columns, B in rows.
+    /// A is column-major, B is row-major.
     ColRow: (St<'k, f32, DEPTH, M>, St<'k, f32, DEPTH, N>), |i, j, step| ([step, i], [step, j]);
-    /// A in columns, B in columns.
+    /// A and B are column-major.
     ColCol: (St<'k, f32, DEPTH, M>, St<'k, f32, N, DEPTH>), |i, j, step| ([step, i], [j, step]);
 }

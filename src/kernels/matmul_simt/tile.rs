@@ -31,7 +31,7 @@ impl fmt::Display for SimtTile {
 }
 
 impl SimtTile {
-    /// Returns the tiles for a target and a [divisor](MatmulSimt::divisor), from large to small.
+    /// Returns the tiles for a target and a [divisor](MatmulSimt::divisor), from largest to smallest.
     pub fn all(target: Target, divisor: u32) -> impl Iterator<Item = Self> {
         let tiles =
             [Self::T256x128, Self::T128x128, Self::T128x64, Self::T64x128, Self::T64x64, Self::T32x64];
@@ -52,9 +52,9 @@ impl SimtTile {
         }
     }
 
-    /// Returns the estimated rate of multiply-adds of a multiprocessor for operands in these orders, relative to that of the largest tile for
-    /// rows: smaller tiles load more operands per multiply-add. The rates make the choices among 256×128 and 128×128 that were fastest on an H200
-    /// and an H100.
+    /// Returns the estimated rate of multiply-adds of a multiprocessor for operands in these orders, relative to that of the largest tile
+    /// for row-major operands: smaller tiles load more operands per multiply-add. With these rates, the chosen tile among 256×128 and
+    /// 128×128 is the one that was fastest on an H200 and an H100.
     const fn rate(self, a: MatrixOrder, b: MatrixOrder) -> f64 {
         use MatrixOrder::{Col, Row};
         match (self, a, b) {
@@ -98,7 +98,7 @@ impl MatmulSimt {
         multiprocessors: u32,
     ) -> Self {
         let lengths = [a.leading_dimension(m, k), b.leading_dimension(k, n), n];
-        // The largest power of two that divides all of them, up to 4.
+        // The largest power of two, at most 4, that divides all lengths and strides.
         let divisor =
             1 << lengths.into_iter().chain(strides).fold(4, |all, size| all | size).trailing_zeros();
         let time = |tile: &SimtTile| {

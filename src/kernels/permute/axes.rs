@@ -16,7 +16,7 @@ pub(super) struct Axes {
 /// An axis of both tensors.
 #[derive(Clone, Copy, Debug)]
 struct Axis {
-    /// Its number in x.
+    /// The index of the axis in x.
     of_x: usize,
     extent: u32,
     x_stride: u64,
@@ -54,7 +54,7 @@ impl Axes {
         })
     }
 
-    /// Returns the strides in x and in y of all axes except the one that is contiguous there.
+    /// Returns the strides of x and of y, in each case without that of the contiguous axis.
     pub(super) fn strides(&self) -> Result<([u32; RANK - 1], [u32; RANK - 1]), PermuteError> {
         let narrow = |strides: [u64; RANK - 1]| {
             let mut narrowed = [0; RANK - 1];
@@ -90,7 +90,7 @@ fn merged(extents: &[u32], order: &[usize]) -> Vec<Axis> {
         x_stride: x_strides[of_x],
         y_stride,
     });
-    // The number of an axis among those of x that are longer than 1.
+    // The index of an axis of x, not counting axes of extent 1.
     let number = |of_x: usize| extents[..of_x].iter().filter(|&&extent| extent != 1).count();
     let mut axes: Vec<Axis> = Vec::new();
     for axis in all.filter(|axis| axis.extent != 1) {

@@ -14,15 +14,15 @@ use crate::{
 
 /// The alignment of rows in shared memory, for the widest accesses and copies.
 pub(super) const ALIGN: u32 = 16;
-/// The most words of weights that a thread keeps.
+/// The maximum number of words of weights that a thread keeps in registers.
 const HELD_WORDS: u32 = 16;
-/// The most words of weights of rows that begin at any element, if several such rows have them in common.
+/// The same for rows that begin at any element, if several such rows share the weights.
 const ARRANGED_WORDS: u32 = 32;
-/// The registers of a thread that contain neither elements nor weights.
+/// The number of registers of a thread that contain neither elements nor weights.
 const OTHER_REGISTERS: u32 = 32;
-/// The most bytes of a vector of weights in shared memory that are arranged for rows that begin at any element.
+/// The maximum number of bytes of a vector of weights that is arranged in shared memory for rows that begin at any element.
 const MOST_ARRANGED: u32 = 40 << 10;
-/// Returns the words of a row, of elements of `bytes` bytes, that a thread keeps.
+/// Returns the number of words that a thread keeps of a row with elements of `bytes` bytes.
 const fn words_of_thread(tiling: RowTiling, bytes: u32) -> u32 {
     tiling.adjacent * tiling.stripes * bytes / 4
 }
@@ -31,11 +31,12 @@ const fn words_of_thread(tiling: RowTiling, bytes: u32) -> u32 {
 pub(super) const fn keeps_weights_in_shared_memory(tiling: RowTiling, bytes: u32, target: Target) -> bool {
     let RowTiling { rows, adjacent, unaligned, ahead, turns, .. } = tiling;
     let (words, room) = (words_of_thread(tiling, bytes), rows * tiling.own_slots() * bytes);
-    // Wider elements than those of rows: there may be two vectors, and two rows of two inputs; exchanged results, if rows are unaligned.
+    // Weights are wider than the elements of rows: shared memory may have to contain two vectors of weights, two rows of each of two inputs
+    // and, if rows are unaligned, exchanged results.
     let is_wide = adjacent * bytes > ALIGN;
     let is_room = !is_wide || if unaligned { 4 * room } else { 3 * room } <= shared_for_rows(target);
     let fits = match turns {
-        // Sums of any number of rows leave room in registers for the weights of few elements only.
+        // Kernels that sum over any number of rows have registers for the weights of only a few elements.
         u32::MAX => tiling.is_reloaded() && is_room,
         _ if unaligned => words <= ARRANGED_WORDS && room <= MOST_ARRANGED && is_room,
         _ => turns <= 1 && rows == 1 && words <= HELD_WORDS && !is_wide,
@@ -43,36 +44,37 @@ pub(super) const fn keeps_weights_in_shared_memory(tiling: RowTiling, bytes: u32
     ahead > 0 && fits && adjacent * bytes <= 2 * ALIGN
 }
 
-/// Returns whether threads move weights in shared memory to where they use them, in all rows of a block, and fill the rest with 0.
+/// Returns whether threads move weights within shared memory to the addresses at which they read them for all rows of a block, and fill the
+/// remaining memory with 0.
 const fn are_arranged(tiling: RowTiling) -> bool {
-    // In a cluster, whose rows are aligned, each thread has copied what it uses.
+    // In a cluster, rows are aligned, and each thread has copied the weights that it uses.
     tiling.unaligned || tiling.turns == u32::MAX && tiling.cluster == 1
 }
 
 /// Returns whether threads keep weights of elements of `bytes` bytes in registers, for rows that a block processes one after the other.
 const fn keeps_weights_in_registers(tiling: RowTiling, bytes: u32) -> bool {
     let words = words_of_thread(tiling, bytes);
-    // Unaligned weights, which take longer to load, of two vectors.
+    // The condition for two vectors of unaligned weights, which take longer to load.
     let fit = 2 * (words + tiling.at_a_time() * tiling.adjacent) + OTHER_REGISTERS <= tiling.registers();
     words <= HELD_WORDS || tiling.unaligned && tiling.ahead > 0 && words <= ARRANGED_WORDS && fit
 }
 
-/// The rows of a block, which each of its teams processes in turn: one, unless the tiling [reads them ahead](RowTiling::ahead).
+/// The rows that each team of a block processes one after the other: one row, unless the tiling [reads rows ahead](RowTiling::ahead).
 pub(super) struct Turns<'k> {
     pub(super) first: Row<'k>,
-    /// The distance between the rows of a team, if it has several.
+    /// The distance between consecutive rows of a team, if it has several.
     step: Option<Val<'k, u32>>,
     tiling: RowTiling,
-    /// What is done once the first row and the weights have been copied.
+    /// The operations to emit once the first row and the weights have been copied.
     first_turn: RefCell<Vec<FirstTurn<'k>>>,
 }
 
-/// Emits what is done for the first row.
+/// A function that emits operations for the first row.
 type FirstTurn<'k> = Box<dyn Fn(&Row<'k>) + 'k>;
 
 impl RowTiling {
-    /// Declares the block and the grid of a kernel on `m` rows of `n` elements. Groups of adjacent elements
-    /// are aligned in matrices whose rows are `pitch` elements apart.
+    /// Declares the block and the grid of a kernel on `m` rows of `n` elements. Groups of adjacent elements are aligned in matrices whose
+    /// rows are `pitch` elements apart.
     #[track_caller]
     pub(super) fn turns<'k>(self, k: Builder<'k>, [m, n, pitch]: [Val<'k, u32>; 3]) -> Turns<'k> {
         let blocks = self.blocks(m);
@@ -80,12 +82,12 @@ impl RowTiling {
             k.grid([blocks]);
             return self.turns_from(self.row(k, [m, n, pitch]), None);
         }
-        // Fewer rows for each team if there would be multiprocessors without blocks.
+        // Each team processes fewer rows if some multiprocessors would otherwise have no blocks.
         let enough = Dim::Multiprocessors.round_down(self.cluster) * self.resident.max(1);
         let of_turns = |together: u32| blocks.clone().ceil_div(self.turns.max(1) * together) * together;
         k.grid([match self.unaligned && self.turns > 1 {
             false => of_turns(self.cluster).max(blocks.min(enough)),
-            // All rows of a block begin equally far from an aligned element, so that it arranges weights only once.
+            // All rows of a block begin at the same distance from an aligned element, so the block arranges weights only once.
             true => {
                 let together = self.adjacent;
                 let least = blocks.clone().min(enough.round_down(together)).ceil_div(together) * together;
@@ -97,9 +99,9 @@ impl RowTiling {
         self.turns_from(first, Some(step))
     }
 
-    /// Declares the block and the grid of a kernel whose teams, `parts` of them, process every `parts`-th of `m` rows of `n` elements. Threads
-    /// have the same columns of all rows: those with which groups are aligned in the first row of matrices whose rows are `pitch` elements
-    /// apart.
+    /// Declares the block and the grid of a kernel with `parts` teams, each of which processes every `parts`-th of `m` rows of `n`
+    /// elements. A thread processes the same columns of all rows: those of groups that are aligned in the first row of matrices whose rows
+    /// are `pitch` elements apart.
     #[track_caller]
     pub(super) fn turns_in_parts<'k>(
         self,
@@ -108,7 +110,7 @@ impl RowTiling {
         [m, n, pitch]: [Val<'k, u32>; 3],
     ) -> Turns<'k> {
         k.grid([self.blocks(parts)]);
-        // As many rows for a team as there are, which have the weights in common.
+        // A team may have any number of rows, which share the weights.
         let summed = Self { turns: u32::MAX, ..self };
         let first = summed.row(k, [parts, n, pitch]).of_rows(m).in_columns();
         summed.turns_from(first, Some(parts))
@@ -130,15 +132,15 @@ impl<'k> Turns<'k> {
         let RowTiling { rows, adjacent, ahead, .. } = self.tiling;
         let pitch = if self.tiling.unaligned { pitch } else { pitch.multiple_of(adjacent) };
         let slots = (ahead > 0).then(|| {
-            // The extents of the matrix, for the launch to check.
+            // Declares the extents of the matrix, so that the launch checks them.
             let _ = self.first.k.global(matrix, row_major(self.first.m, self.first.n).with_row_stride(pitch));
             self.first.k.shared_aligned::<T>(ahead * rows * self.tiling.own_slots(), ALIGN)
         });
         Input { matrix, pitch, slots }
     }
 
-    /// Returns a vector of as many elements as a row has, which all rows have in common: with
-    /// a single row in shared memory, too, otherwise in registers, unless it would be many of them.
+    /// Returns a vector of the length of a row, which all rows share. Depending on the tiling, the vector is copied to shared memory with
+    /// the first row, kept in registers, or loaded again for each row.
     #[track_caller]
     pub(super) fn weights<T: TensorElement, A: Readable>(
         &self,
@@ -179,7 +181,7 @@ impl<'k> Turns<'k> {
         }
     }
 
-    /// Emits `work` for each row as [`each`](Self::each) does, but with a state that it passes on from row to row.
+    /// Emits `work` for each row, as [`each`](Self::each) does, and passes a state from row to row.
     #[track_caller]
     pub(super) fn fold<S: State<'k>>(
         &self,
@@ -225,18 +227,18 @@ impl<'k> Turns<'k> {
     }
 }
 
-/// A matrix of which a block reads rows.
+/// A matrix whose rows a block reads.
 #[derive(Clone, Copy)]
 pub(super) struct Input<'k, T, A> {
     matrix: Ptr<'k, T, Global, A>,
     pitch: Val<'k, u32>,
-    /// Where rows are copied to: those of the block's teams, for each row that is read ahead.
+    /// The shared memory to which rows are copied: one slot for each team of the block and each row that is read ahead.
     slots: Option<Ptr<'k, T, Shared>>,
 }
 
-/// A vector that all rows of a block have in common.
+/// A vector that all rows of a block share.
 pub(super) enum Weights<'k, T: TensorElement, A> {
-    /// Those of each part of a row.
+    /// The elements for each part of a row.
     InRegisters(Vec<Striped<'k, T>>),
     Copied(Input<'k, T, A>),
     Line(Box<Line<'k, T, A>>),
@@ -244,7 +246,7 @@ pub(super) enum Weights<'k, T: TensorElement, A> {
 
 /// A matrix whose rows can be copied to shared memory.
 pub(super) trait ReadAhead<'k> {
-    /// Starts to copy this thread's part of a row, if there is one.
+    /// Starts copying this thread's part of a row, if there is one.
     fn read_ahead(&self, row: &Row<'k>);
 }
 
@@ -269,7 +271,7 @@ impl<'k> Row<'k> {
         Line::Staged(StagedRow::new(slots.at(self.own_slot()), ahead, self.tiling.adjacent))
     }
 
-    /// Loads this thread's elements of a vector in shared memory, which it has copied or arranged.
+    /// Loads this thread's elements of a vector in shared memory, which the thread has copied or arranged.
     #[track_caller]
     fn load_own<T: Convert<f32>, A: Readable>(
         &self,
@@ -282,7 +284,7 @@ impl<'k> Row<'k> {
         }
     }
 
-    /// Moves the elements of a vector in shared memory to the threads that use them.
+    /// Moves the elements of a vector within shared memory to the slots of the threads that use them.
     #[track_caller]
     fn arrange<T: TensorElement, A: Readable>(&self, copied: &Input<'k, T, A>) {
         if let Line::Staged(line) = self.of_input(copied) {
@@ -290,7 +292,7 @@ impl<'k> Row<'k> {
         }
     }
 
-    /// Returns the common elements of rows.
+    /// Returns this thread's weights for part `part` of a row.
     #[track_caller]
     pub(super) fn of_weights<T: Convert<f32>, A: Readable>(
         &self,

@@ -6,8 +6,8 @@ use crate::{
     tiles::{Convert, Striped},
 };
 
-/// The position of an element in the order of a selection: keys of greater elements are greater, and among equal ones, those of lower
-/// columns. NaN is greater than all numbers, and −0 equals 0. No element has key 0.
+/// The rank of an element in a selection: greater elements have greater keys, and among equal elements, those in lower columns have greater
+/// keys. NaN is greater than all numbers, and −0 equals 0. No element has key 0.
 #[derive(Clone, Copy)]
 pub(super) struct Key<'k>(pub(super) Val<'k, u64>);
 
@@ -15,7 +15,7 @@ impl<'k> Key<'k> {
     /// Returns the key of element `x` of column `col`.
     #[track_caller]
     pub(super) fn new(x: Val<'k, f32>, col: Val<'k, u32>) -> Self {
-        // The sum makes −0 positive, and every NaN the canonical one, which is positive.
+        // The addition turns −0 into +0, and every NaN into the canonical one, which is positive.
         let bits = (x + 0.0).bits::<u32>();
         // The sign bit of positive numbers and all bits of negative ones are inverted.
         let mask = (bits.bits::<i32>() >> 31).bits::<u32>() | SIGN;
@@ -39,11 +39,12 @@ impl<'k> Key<'k> {
 }
 
 const SIGN: u32 = 1 << 31;
-/// The elements of a thread that are collected together; the keys of more take too many registers.
+/// The number of elements of a thread that are collected together; the keys of more elements would take too many registers.
 const TOGETHER: usize = 4;
 
-/// The candidates of a row, which a warp or a block of a power of two of threads collects: two slots per thread. When the slots are full,
-/// they are sorted, and all but the `count` largest are discarded; from then on, only greater elements are collected.
+/// The candidates of a row, which are collected in two slots per thread by a warp, or by a block whose number of threads is a power of two.
+/// When the slots are full, the candidates are sorted, and all but the `count` largest are discarded; from then on, only greater elements
+/// are collected.
 pub(super) struct Candidates<'a, 'k> {
     row: &'a Row<'k>,
     /// The keys of this row.
@@ -54,7 +55,7 @@ pub(super) struct Candidates<'a, 'k> {
 }
 
 impl<'a, 'k> Candidates<'a, 'k> {
-    /// Returns no candidates; `count` is at most the number of threads.
+    /// Returns an empty set of candidates; `count` is at most the number of threads.
     #[track_caller]
     pub(super) fn new(row: &'a Row<'k>, count: Val<'k, u32>) -> Self {
         let (k, rows) = (row.k, row.tiling.rows);
@@ -123,7 +124,7 @@ impl<'a, 'k> Candidates<'a, 'k> {
             x.truncate(offsets.len());
             let all = u32::MAX >> (u32::BITS - x.len() as u32) << first;
             let largest = x.iter().copied().reduce(max_or_nan).expect("a group has elements");
-            // Also if one of them is NaN.
+            // If an element is NaN, the comparison is false, so the elements are collected.
             let bits = largest.lt(floor).select(0, pending & all);
             k.if_(k.warp().any(bits.ne(0)), || {
                 let elements: Vec<_> = (first..)
@@ -142,14 +143,14 @@ impl<'a, 'k> Candidates<'a, 'k> {
         (left.get(), overflows.get().ne(0))
     }
 
-    /// Returns the candidate whose place in the order is this thread's number, after the last part.
+    /// Returns the candidate whose rank equals the index of this thread, after the last part.
     #[track_caller]
     pub(super) fn sorted(&self) -> Key<'k> {
         Key(self.keys.at(self.row.thread).load())
     }
 
-    /// Appends the elements for which the condition holds, of all lanes; each has the number of its bit. Returns a bit for each element of
-    /// this lane for which no slot was left, and not 0 if the warp had such elements.
+    /// Appends those elements of all lanes for which the condition holds; each element is given with the index of its bit. Returns a bit
+    /// for each element of this lane for which no slot was left, and a value that is nonzero if the warp had such elements.
     #[track_caller]
     fn append(&self, elements: &[(u32, Key<'k>, Val<'k, bool>)]) -> (Val<'k, u32>, Val<'k, u32>) {
         let (k, warp) = (self.row.k, self.row.k.warp());
@@ -171,7 +172,8 @@ impl<'a, 'k> Candidates<'a, 'k> {
         (left, (first + total).gt(slots).select(1, 0))
     }
 
-    /// Sorts the candidates in descending order, and discards all but the first ones. Returns the key of the last that remains; 0 if there are fewer.
+    /// Sorts the candidates in descending order, and discards all but the first `count`. Returns the key of the last remaining candidate,
+    /// or 0 if there are fewer.
     #[track_caller]
     fn sort(&self) -> Val<'k, u64> {
         let (k, slots, threads, thread) =
@@ -182,8 +184,8 @@ impl<'a, 'k> Candidates<'a, 'k> {
             k.when(slot.ge(found), || self.keys.at(slot).store(0u64));
         }
         self.row.team.sync();
-        // Bitonic: runs of `size` sorted keys, in alternating directions, whose halves are merged. Loops, because ptxas keeps the addresses
-        // of unrolled steps in registers.
+        // A bitonic sort: runs of `size` sorted keys, in alternating directions, whose halves are merged. The steps are loops, because
+        // ptxas keeps the addresses of unrolled steps in registers.
         k.for_(1..slots.ilog2() + 1, |exponent| {
             let size = Val::from(1u32) << exponent;
             k.for_(exponent, |step| {

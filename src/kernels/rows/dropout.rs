@@ -77,7 +77,7 @@ impl<'k> Mask<'k> {
         Self { rule: DropoutRule::new(p), key: halves(seed.unpack()), offset: halves(offset.unpack()) }
     }
 
-    /// Returns part `part` of a row with dropout.
+    /// Returns part `part` of a row after dropout.
     #[track_caller]
     pub(super) fn applied(
         &self,
@@ -102,7 +102,7 @@ impl<'k> Mask<'k> {
         let mut words = Vec::with_capacity(offsets.len());
         for run in runs {
             let (col, count) = (start + run[0], run.len() as u32);
-            // A counter for each of the groups that the run may touch. Before the row, columns wrap around.
+            // One counter for each of the groups that the run may touch. Before the row, columns wrap around.
             let groups = if is_aligned { count.div_ceil(WORDS) } else { (count + WORDS - 1).div_ceil(WORDS) };
             let of_groups: Vec<_> = (0..groups)
                 .flat_map(|group| {

@@ -5,14 +5,14 @@ use std::{array, cell::Cell};
 use super::tiling::RowTiling;
 use crate::ptx::{Builder, Mbarrier, MemoryScope, Ptr, Shared, SharedCluster, Val, Var};
 
-/// The index of the barrier for read results, after those for received ones.
+/// The index of the barrier for results that have been read, after the barriers for received results.
 const EMPTY: u32 = 2;
 
 /// Shared memory to which the warps of a cluster send their partial results.
 ///
 /// Results are sent by `st.async`, which signals their arrival at an `mbarrier` of the receiving block. The fences of an exchange are
-/// restricted to shared memory. A barrier of the cluster would also wait until the stores of the preceding row and the copies of the next row,
-/// in global memory, are complete.
+/// restricted to shared memory. A cluster barrier would also wait for accesses to global memory: the stores of the preceding row and the
+/// copies of the next row.
 pub(super) struct Exchange<'k> {
     k: Builder<'k>,
     tiling: RowTiling,
@@ -30,7 +30,7 @@ pub(super) struct Exchange<'k> {
 #[derive(Clone, Copy)]
 enum Past<'k> {
     Known(u32),
-    /// Its lowest bit, in a loop.
+    /// In a loop, the lowest bit of the number of exchanges.
     Parity(Var<'k, u32>),
     /// A loop has ended, and blocks may have exited.
     Ended,
@@ -60,7 +60,7 @@ impl<'k> Exchange<'k> {
         }
     }
 
-    /// Begins a loop of exchanges; there must be none before it.
+    /// Begins a loop of exchanges; no exchange may precede it.
     #[track_caller]
     pub(super) fn begin_rounds(&self) {
         self.wait_until_ready();
@@ -82,8 +82,8 @@ impl<'k> Exchange<'k> {
         self.k.refuse("expected all reductions of a row in one loop, or none in a loop".into());
     }
 
-    /// Returns the results of all warps of the cluster, in the order of the blocks; `own` are those of this warp, and the same in all lanes.
-    /// `of` loads the results, given a pointer to those of the first warp. All threads of the cluster must take part.
+    /// Returns the results of all warps of the cluster, in the order of the blocks; `own` contains those of this warp and is the same in
+    /// all lanes. `of` loads the results, given a pointer to those of the first warp. All threads of the cluster must take part.
     #[track_caller]
     pub(super) fn results_of_warps<const N: usize, R>(
         &self,
@@ -93,8 +93,8 @@ impl<'k> Exchange<'k> {
         let (k, empty) = (self.k, self.empty);
         let received = k.shared_aligned::<f32>(self.results() * N as u32, 16);
         match self.past.get() {
-            // The next exchange has other memory and the other barrier. A warp sends for it only after it has waited for this one; when the next
-            // exchange is complete, this barrier is therefore free.
+            // The next exchange uses other memory and the other barrier. A warp sends results for the next exchange only after it has
+            // waited for this one, so when the next exchange is complete, this barrier is free.
             Past::Known(past) => {
                 self.past.set(Past::Known(past + 1));
                 self.wait_until_ready();
@@ -125,18 +125,19 @@ impl<'k> Exchange<'k> {
         }
     }
 
-    /// Returns the number of results of an exchange.
+    /// Returns the number of results of an exchange, one for each warp.
     fn results(&self) -> u32 {
         self.tiling.threads / 32 * self.tiling.cluster
     }
 
-    /// Returns whether this lane sends results: one for each block of the cluster does.
+    /// Returns whether this lane sends results; one lane for each block of the cluster does.
     #[track_caller]
     fn is_sender(&self) -> Val<'k, bool> {
         self.k.lane().rank().lt(self.tiling.cluster)
     }
 
-    /// Returns where this lane sends the `count` results of its warp, and the barrier there that corresponds to `full`.
+    /// Returns the address to which this lane sends the `count` results of its warp, and the barrier in the same block that corresponds to
+    /// `full`.
     #[track_caller]
     fn to_each_block(
         &self,
@@ -150,7 +151,7 @@ impl<'k> Exchange<'k> {
         (received.at(warp * count as u32).in_block(rank), full.in_block(rank))
     }
 
-    /// Sends `own` to `there` in each block, with the barrier `full_there`; `full` is that of this block.
+    /// Sends `own` to `there` in each block, with the barrier `full_there`; `full` is the corresponding barrier of this block.
     #[track_caller]
     fn send<const N: usize>(
         &self,
@@ -167,7 +168,7 @@ impl<'k> Exchange<'k> {
     }
 }
 
-/// Waits until a phase is complete; what precedes it in the cluster's shared memory is then visible.
+/// Waits until a phase is complete; the preceding writes to the cluster's shared memory are then visible.
 #[track_caller]
 fn wait<'k>(barrier: Mbarrier<'k>, parity: Val<'k, u32>) {
     barrier.wait(parity);

@@ -11,7 +11,7 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(super) struct Exponent<'k> {
     pub(super) k: Builder<'k>,
-    /// The factor of x in powers of 2.
+    /// The factor by which x is multiplied in base-2 exponents.
     pub(super) scale: Val<'k, f32>,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Total<'k> {
 }
 
 impl<'k> Total<'k> {
-    /// The maximum and the sum of no elements.
+    /// The maximum and the sum for no elements.
     const NOTHING: [f32; 2] = [f32::NEG_INFINITY, 0.0];
 
     fn of([max, sum]: [Val<'k, f32>; 2]) -> Self {

@@ -34,7 +34,7 @@ pub type ResidualNormArgs<X, W, Y> = (In<X>, u32, In<X>, u32, In<W>, Out<X>, u32
 pub type ResidualBiasedNormArgs<X, W, Y> =
     (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32);
 
-/// The most registers of a thread with which two vectors of weights are not kept at the same time.
+/// The maximum number of registers per thread with which only one of two vectors of weights is kept at a time.
 const FEW_REGISTERS: u32 = 64;
 
 /// The function by which a row is normalized.
@@ -298,7 +298,7 @@ impl<'k> Statistics<'k> {
         x: &Striped<'k, f32>,
     ) -> Striped<'k, f32> {
         match self.function {
-            // Elements outside the row take instructions, or a branch, unless the deviations are still in registers.
+            // Clearing elements outside the row takes instructions, or a branch, unless the deviations are still in registers.
             NormFunction::Layer if row.tiling.unaligned || row.is_reloaded() => {
                 x.map(|x| (x - self.mean) * self.scale)
             }
@@ -307,12 +307,12 @@ impl<'k> Statistics<'k> {
     }
 }
 
-/// What rows are computed from.
+/// The matrices and vectors from which rows are computed.
 struct Inputs<'k, X: TensorElement, W: TensorElement> {
     x: Input<'k, X, Read>,
-    /// What is added to x, and the sum.
+    /// The matrix that is added to x, and the matrix of the sums.
     residual: Option<(Input<'k, X, Read>, Output<'k, X>)>,
-    /// Which elements of x are kept; all without a mask.
+    /// The mask of the elements of x that are kept; `None` if all are kept.
     mask: Option<Mask<'k>>,
     w: Weights<'k, W, Read>,
     b: Option<Weights<'k, W, Read>>,
@@ -350,7 +350,7 @@ impl<'k, X: TensorElement, W: TensorElement> Inputs<'k, X, W> {
         Self { mask: Some(mask), ..self }
     }
 
-    /// Returns what is read ahead.
+    /// Returns the inputs that are read ahead.
     fn read_ahead(&self) -> Vec<&dyn ReadAhead<'k>> {
         let r: Option<&dyn ReadAhead<'k>> = self.residual.as_ref().map(|(r, _)| r as _);
         std::iter::once(&self.x as _).chain(r).collect()
@@ -363,7 +363,7 @@ impl<'k, X: TensorElement, W: TensorElement> Inputs<'k, X, W> {
     }
 }
 
-/// What a row is computed from.
+/// The inputs from which a row is computed.
 struct RowInputs<'i, 'k, X: TensorElement, W: TensorElement> {
     x: Line<'k, X, Read>,
     residual: Option<(Line<'k, X, Read>, Line<'k, X, Write>)>,

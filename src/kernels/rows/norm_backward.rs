@@ -14,7 +14,8 @@ use crate::{
 pub type NormBackwardArgs<X, W> =
     (In<X>, u32, In<W>, In<X>, u32, Out<X>, u32, Out<f32>, Out<f32>, u32, u32, u32, f32);
 
-/// The least number of blocks of a multiprocessor if rows are not read ahead; a multiple of the resident ones, so that the last round is full.
+/// The minimum number of blocks per multiprocessor if rows are not read ahead: a multiple of the number of resident blocks, so that the
+/// last round is full.
 const BLOCKS: u32 = 4;
 
 /// A kernel that computes the gradients of y = norm(x) · w + b: dx, and partial sums of dw and db.
@@ -44,14 +45,14 @@ impl NormBackward {
 
     /// Returns a good argument `parts` for a device that runs `clusters` clusters of the tiling's size at the same time, with one block per
     /// multiprocessor ([`KernelCache::resident_clusters`](crate::run::KernelCache::resident_clusters)); without clusters in the tiling,
-    /// `clusters` is the number of multiprocessors. With one part more, the last cluster would begin when the others have finished.
+    /// `clusters` is the number of multiprocessors. With one more part, the last cluster would begin only after the others have finished.
     #[must_use]
     pub fn parts(&self, clusters: u32) -> u32 {
         let RowTiling { rows, adjacent, unaligned, resident, ahead, .. } = self.tiling;
         let resident = resident.max(1);
         let resident = if ahead > 0 { resident } else { BLOCKS.next_multiple_of(resident) };
         let teams = clusters.max(1) * resident;
-        // The rows of a team then begin equally far from an aligned element.
+        // The rows of a team then begin at the same distance from an aligned element.
         let together = if unaligned && teams >= adjacent { adjacent } else { 1 };
         teams / together * together * rows
     }
@@ -82,7 +83,7 @@ impl NormBackward {
                         "expected a tiling of rows in registers, found one that reads them in parts".into(),
                     );
                 }
-                // The elements of a thread are the same in all rows.
+                // Each thread processes the same columns of all rows.
                 let parts = parts.multiple_of(self.tiling.rows);
                 let turns = self.tiling.turns_in_parts(k, parts, [m, n, lddx]);
                 let (x, dy, w) = (turns.input(x, ldx), turns.input(dy, lddy), turns.weights(w));
@@ -147,7 +148,7 @@ impl NormBackward {
     }
 }
 
-/// Returns the tiling with which the gradients of rows that begin at any element are fastest on an H200, given the one of
+/// Returns the tiling with which the gradients of rows that begin at any element are fastest on an H200, given that of
 /// [`RowTiling::for_summed_rows`].
 fn fastest(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let groups = tiling.groups(sizes);
@@ -179,13 +180,14 @@ fn fastest(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32])
     }
 }
 
-/// Returns the tiling with which the gradients of rows that begin at any element and do not fit a block are fastest: the one with the fewest
-/// empty groups.
+/// Returns the tiling with which the gradients of rows that begin at any element and do not fit in a block are fastest: the one with the
+/// fewest empty groups.
 fn in_cluster(bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let adjacent = aligned_elements(sizes).min(tiling.adjacent);
     let is_even = adjacent > 1;
     let narrow = RowTiling { adjacent, unaligned: false, ..tiling };
-    // The tiling, the blocks of a cluster, the elements of a thread, and the most threads of a block and of a multiprocessor.
+    // The tiling, the number of blocks per cluster, the number of elements per thread, and the maximum numbers of threads per block and per
+    // multiprocessor.
     let ways: &[_] = match (bytes, is_even) {
         (4, _) => &[(narrow, 8, 16, [512, 512]), (narrow, 8, 24, [512, 512])],
         (_, true) => &[(narrow, 8, 16, [512, 512])],

@@ -50,7 +50,7 @@ impl PointwiseFunction {
         }
     }
 
-    /// Returns the function of `x`.
+    /// Returns f(`x`).
     #[track_caller]
     pub(super) fn of<'k>(self, k: Builder<'k>, x: Val<'k, f32>) -> Val<'k, f32> {
         match self {
@@ -62,7 +62,7 @@ impl PointwiseFunction {
         }
     }
 
-    /// Returns the function of `x` and its derivative.
+    /// Returns f(`x`) and the derivative f′(`x`).
     #[track_caller]
     fn with_derivative<'k>(self, k: Builder<'k>, x: Val<'k, f32>) -> [Val<'k, f32>; 2] {
         let value = self.of(k, x);
@@ -74,7 +74,7 @@ impl PointwiseFunction {
                 value.mad(Val::from(1.0) - s, s)
             }
             Self::Gelu => {
-                // Φ + x·φ; Φ is computed again, because the value has lost it for x = 0.
+                // Φ + x·φ; Φ is recomputed, because it cannot be recovered from the value if x = 0.
                 let density = k.exp(x * x * -0.5) * (FRAC_2_SQRT_PI / SQRT_2 / 2.0);
                 let distribution = k.gelu(x.abs()) / x.abs();
                 let distribution = x.lt(0.0).select(Val::from(1.0) - distribution, distribution);
@@ -208,8 +208,8 @@ impl Pointwise {
         )
     }
 
-    /// Builds the kernel that applies `of` to the elements of two matrices, with the suffix `form` of the function's name, these parameters
-    /// and this formula.
+    /// Builds the kernel that applies `of` to the elements of two matrices, given the suffix `form` of the function's name, the parameters
+    /// and the formula.
     #[track_caller]
     fn of_two<X, Y>(
         &self,

@@ -26,7 +26,7 @@ pub type GatedQuantizeArgs<X, Q> = (In<X>, u32, In<X>, u32, Out<Q>, u32, Out<f32
 
 /// An element type to which numbers are quantized.
 pub trait Quantized: TensorElement {
-    /// The magnitude of the element with the largest magnitude in a group, after quantization.
+    /// The largest magnitude in a group after quantization.
     const LARGEST: f32;
 }
 
@@ -99,7 +99,7 @@ impl Quantize {
         Self::with_tiling(group, RowTiling::for_copied_rows(target, bytes, sizes))
     }
 
-    /// Returns the kernels for rows that are divided in this way, if groups allow it.
+    /// Returns the kernels with this tiling or, if it does not allow the groups, with one that does.
     fn with_tiling(group: ScaleGroup, of_rows: RowTiling) -> Self {
         let rows = Self { tiling: of_rows, group };
         if group == ScaleGroup::Row {
@@ -129,7 +129,7 @@ impl Quantize {
         Self { tiling, group }
     }
 
-    /// Returns the number of threads that process a group of [`BLOCK`] elements; `None` if the tiling has none.
+    /// Returns the number of threads that process a group of [`BLOCK`] elements; `None` if the tiling does not allow such groups.
     fn lanes(&self) -> Option<u32> {
         let RowTiling { threads, cluster, adjacent, unaligned, stripes, .. } = self.tiling;
         let is_row = cluster == 1 && threads <= 32 && threads * adjacent * stripes == BLOCK;
@@ -184,7 +184,7 @@ impl Quantize {
             target,
             |k, (x, ldx, w, q, ldq, scales, lds, m, n, epsilon)| {
                 self.describe::<Q>(k, &format!("{name}(x)·w"));
-                // The statistics are those of a row.
+                // Statistics are computed over the whole row.
                 let turns = self.tiling.turns(k, [m, n, ldq]);
                 let (x, w) = (turns.input(x, ldx), turns.weights(w));
                 turns.each(&[&x], &|row| {
@@ -260,7 +260,7 @@ impl Quantize {
         }
     }
 
-    /// Returns this thread's row, and for blocks the part that it processes.
+    /// Returns this thread's row and, for [`ScaleGroup::Block`], the part that it processes.
     #[track_caller]
     fn row<'k>(&self, k: Builder<'k>, sizes: [Val<'k, u32>; 3]) -> (Row<'k>, Val<'k, u32>) {
         match self.group {
@@ -309,7 +309,7 @@ impl Quantize {
     }
 }
 
-/// What is written.
+/// The results of a row.
 struct Results<'k, Q: TensorElement> {
     q: Line<'k, Q, Write>,
     scales: Ptr<'k, f32, Global, Write>,
@@ -334,7 +334,7 @@ where
 /// Divides numbers by the scale of a group with this maximum.
 #[track_caller]
 fn scaled<'k, Q: Quantized>(x: &Striped<'k, f32>, most: Val<'k, f32>) -> Striped<'k, f32> {
-    // The reciprocal of a scale that is 0, or almost, is not infinite.
+    // The minimum keeps the reciprocal of a scale that is 0, or almost 0, finite.
     let per_scale = min_or_nan(Val::from(Q::LARGEST) / most, f32::MAX.into());
     x.map(|x| x * per_scale)
 }

@@ -49,7 +49,7 @@ impl Reduction {
         }
     }
 
-    /// Returns the term of an element that is combined.
+    /// Returns the term that an element contributes before terms are combined.
     #[track_caller]
     pub(super) fn term(self, x: Val<'_, f32>) -> Val<'_, f32> {
         if self == Self::Norm { x * x } else { x }

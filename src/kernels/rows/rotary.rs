@@ -27,8 +27,8 @@ pub enum RotaryPairs {
 /// A kernel that rotates `half` pairs (a, b) of each row by the angles for the row's position: (a · cos − b · sin, b · cos + a · sin). The
 /// elements after the first 2 · `half` are copied.
 ///
-/// The position of row i is `positions[i / heads]`; its cosines and sines are a row of the tables. In rows after those of the last token, and
-/// in rows whose position is not in the tables, the pairs become zero. Arithmetic is f32, and results are rounded once.
+/// The position of row i is `positions[i / heads]`; its cosines and sines are a row of the tables. In rows after those of the last token,
+/// and in rows whose position is not in the tables, the pairs become zeros. Arithmetic is f32, and results are rounded once.
 #[doc(alias = "RoPE")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rotary {
@@ -89,7 +89,7 @@ impl Rotary {
                 let thread = k.block([THREADS]).thread();
                 // Without a minimum, ptxas limits registers to 128 for rows of f32, and spills.
                 k.min_blocks(1);
-                // There is a thread for each pair of groups.
+                // One thread for each pair of groups.
                 let of_row = (n.into_dim()).ceil_div(2 * threads * self.adjacent);
                 let teams = THREADS / threads;
                 k.grid([m.into_dim().ceil_div(teams * ROWS), of_row]);

@@ -35,7 +35,7 @@ pub type SampleArgs<X> = (In<X>, u32, Out<i32>, u32, u32, f32, u32, f32, u64, u6
 /// If all columns may be drawn, rows of any length are read once, in parts. The elements of a part that a thread reads form a group. Each
 /// group draws an exponentially distributed number E; the group with the smallest E / S, where S is the sum of the group's exponentials,
 /// wins, and one of its elements is drawn. If columns are restricted, the row is read again to count the columns that precede the drawn
-/// column; if it must not be drawn, the next round draws only from these preceding columns.
+/// column; if that column may not be drawn, the next round draws only from these preceding columns.
 #[doc(alias = "multinomial")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sample {
@@ -43,11 +43,11 @@ pub struct Sample {
     pub tiling: RowTiling,
 }
 
-/// Scales have limits, because the products of 0 and ∞ would be NaN.
+/// The smallest scale. Scales are limited, because the products of 0 and ∞ would be NaN.
 const LEAST_SCALE: f32 = 1e-30;
-/// The longest row of a warp, in groups of adjacent elements.
+/// The length of the longest row that a warp processes, in groups of adjacent elements.
 const MOST_OF_WARP: u32 = 128;
-/// The groups of adjacent elements that a thread loads at a time.
+/// The number of groups of adjacent elements that a thread loads at a time.
 const GROUPS: u32 = 2;
 
 impl Sample {
@@ -131,7 +131,7 @@ fn largest<'k, X: Convert<f32>>(row: &Row<'k>, line: &Line<'k, X, Read>) -> Val<
             .zip(x.registers())
             .fold(largest, |largest, (col, &x)| largest.max(col.lt(row.n).select(Key::new(x, col).0, 0)))
     });
-    // The halves of a key are exchanged as if they were numbers.
+    // The halves of a key are exchanged as if they were floats.
     let (low, high) = own.unpack();
     let key = |[low, high]: [Val<'k, f32>; 2]| Val::<u64>::pack(low.bits::<u32>(), high.bits::<u32>());
     let larger = |a: [Val<'k, f32>; 2], b: [Val<'k, f32>; 2]| {
@@ -154,7 +154,7 @@ struct Race<'a, 'k, X: Convert<f32>> {
     k: Builder<'k>,
     row: &'a Row<'k>,
     line: &'a Line<'k, X, Read>,
-    /// The factor of elements in powers of 2.
+    /// The factor by which elements are multiplied in base-2 exponents.
     scale: Val<'k, f32>,
     seed: [Val<'k, u32>; 2],
     offset: [Val<'k, u32>; 2],
@@ -178,14 +178,14 @@ impl<'k> Place<'k> {
 /// The result of the last round.
 struct Drawn<'k> {
     col: Val<'k, i32>,
-    /// Whether the row has a softmax.
+    /// Whether the softmax of the row is defined.
     exists: Val<'k, bool>,
 }
 
 /// The winner of a race so far, and the maximum of all elements, which is NaN if any element is NaN.
 #[derive(Clone, Copy)]
 struct Winner<'k> {
-    /// The largest element of the group; the smallest number if all are −∞.
+    /// The largest element of the group; `f32::MIN` if all are −∞.
     base: Val<'k, f32>,
     /// The base-2 logarithm of S / E, where S is the sum of exponentials relative to `base`, and E the random number of the group.
     score: Val<'k, f32>,
@@ -193,7 +193,7 @@ struct Winner<'k> {
     maximum: Val<'k, f32>,
 }
 
-/// The score of groups without probability.
+/// The score of groups whose probability is 0.
 const WITHOUT: f32 = -1e30;
 
 impl<'k> Winner<'k> {
@@ -290,7 +290,7 @@ impl<'k, X: Convert<f32>> Race<'_, 'k, X> {
         x.map(|x| self.k.exp2((x - base) * self.scale))
     }
 
-    /// Returns the number of this thread's group of part `part`.
+    /// Returns the index of this thread's group in part `part`.
     #[track_caller]
     fn group(&self, part: Val<'k, u32>) -> Val<'k, u32> {
         part * self.row.tiling.threads + self.row.thread
@@ -358,10 +358,10 @@ const TWO_32: f32 = (1u64 << 32) as f32;
 /// Below this u, logarithms of 1 − u are computed as a series.
 const SMALL: f32 = 1.0 / 64.0;
 
-/// Returns a random number of the exponential distribution with mean 1, −ln(1 − u), whose relative error is small for small numbers, too.
+/// Returns a random number of the exponential distribution with mean 1, −ln(1 − u), with a small relative error even for small numbers.
 #[track_caller]
 fn exponential<'k>(k: Builder<'k>, random: Val<'k, u32>) -> Val<'k, f32> {
-    // In the middle of 2³² intervals, so that neither is 0.
+    // The middle of one of 2³² intervals, so that neither number is 0.
     let uniform = |word: Val<'k, u32>| word.cast::<f32>().mad(1.0 / TWO_32, 0.5 / TWO_32);
     let (u, rest) = (uniform(random), uniform(!random));
     let series = u * u.mad(u.mad(u.mad(0.25, 1.0 / 3.0), 0.5), 1.0);

@@ -195,7 +195,7 @@ impl Softmax {
     }
 }
 
-/// Returns the tiling with which softmax is fastest on an H200 or, for long rows, an H100, given the one of [`RowTiling::for_copied_rows`].
+/// Returns the tiling with which softmax is fastest on an H200 or, for long rows, an H100, given that of [`RowTiling::for_copied_rows`].
 fn fastest(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let (groups, clusters) = (tiling.groups(sizes), target.features().contains(Features::HOPPER));
     let is_even = tiling.has_even_halves(sizes);

@@ -58,18 +58,19 @@ impl<'k> Row<'k> {
         let load = || from.load_own(own, inside, fill);
         let words = match self.tiling.parts_at_a_time() {
             1 => load(),
-            // Nearly all parts are whole, and need no predicates then.
+            // Nearly all parts are whole, and therefore need no predicates.
             _ => {
                 let are_inside = (0..own.count).map(inside).reduce(|a, b| a & b).unwrap_or(exists);
                 self.k.if_else_with(are_inside, || from.load_own(own, |_| true.into(), fill), load)
             }
         };
         let loaded = self.stripes.with(&T::convert_words(&words));
-        // An integer, or a float without infinities, may not represent it.
+        // An integer, or a float without infinities, may not be able to represent `outside`.
         if exact.is_some() { loaded } else { loaded.fill_outside(part, self.n, outside) }
     }
 
-    /// Stores each thread's groups of a vector, which has been copied in aligned groups, where the thread itself reads them.
+    /// Stores each thread's groups of a vector that has been copied in aligned groups to the addresses at which the thread itself reads
+    /// them.
     #[track_caller]
     pub(super) fn arrange_staged<T: TensorElement>(&self, line: &StagedRow<'k, T>) {
         let words = line.load_anywhere(self.groups_in(self.stripes), self.n);
@@ -88,7 +89,7 @@ impl<'k> Row<'k> {
         self.stripes.with(&T::convert_words(&words))
     }
 
-    /// Returns where a row is stored whose threads have the same columns of all rows.
+    /// Returns the destination of a row whose threads process the same columns of all rows.
     #[track_caller]
     pub(super) fn moved_to<T: TensorElement, A: Writable>(&self, to: Line<'k, T, A>) -> MovedLine<'k, T, A> {
         let RowTiling { rows, adjacent, ahead, .. } = self.tiling;
@@ -97,7 +98,7 @@ impl<'k> Row<'k> {
                 let room = self.tiling.own_slots();
                 let slots = self.k.shared_aligned::<T>(rows * room, ALIGN).at(self.in_block * room);
                 let exchange = StagedRow::new(slots, self.stripes.ahead(), adjacent);
-                // The rows of a warp may differ.
+                // The rows of a warp may differ in their distance from an aligned element.
                 let is_in_place = if rows > 1 { false.into() } else { to.ahead().eq(self.stripes.ahead()) };
                 MovedLine::Exchanged { to, is_in_place, exchange }
             }
@@ -154,11 +155,11 @@ impl<'k> Row<'k> {
     }
 }
 
-/// Where a row is stored whose threads have the same columns of all rows.
+/// The destination of a row whose threads process the same columns of all rows.
 #[allow(clippy::large_enum_variant, reason = "there are a few for each kernel that is built")]
 pub(super) enum MovedLine<'k, T: TensorElement, A> {
     InPlace(Line<'k, T, A>),
-    /// Unless groups are those of the row in memory, they are exchanged through shared memory.
+    /// Groups are exchanged through shared memory, unless they are those of the row in memory.
     Exchanged {
         to: UnalignedRow<'k, T, A>,
         is_in_place: Val<'k, bool>,

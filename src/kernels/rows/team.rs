@@ -10,7 +10,7 @@ use crate::ptx::{Builder, Ptr, Shared, Val};
 pub(super) struct Team<'k> {
     k: Builder<'k>,
     tiling: RowTiling,
-    /// If the threads belong to several blocks.
+    /// The exchange between blocks, if the threads belong to several blocks.
     exchange: Option<Rc<Exchange<'k>>>,
 }
 
@@ -72,9 +72,9 @@ impl<'k> Team<'k> {
         }
     }
 
-    /// Combines the partial results of all threads. Every thread has the same result.
+    /// Combines the partial results of all threads. Every thread receives the same result.
     ///
-    /// Lanes exchange by butterfly shuffles, warps through shared memory.
+    /// Lanes exchange results by butterfly shuffles, and warps exchange them through shared memory.
     #[track_caller]
     pub(super) fn reduce<const N: usize>(
         &self,
@@ -88,7 +88,7 @@ impl<'k> Team<'k> {
         if slots <= 1 {
             return of_warp;
         }
-        // Every group of lanes reads all results.
+        // Each group of lanes reads all results.
         let lanes = slots.next_power_of_two().min(32);
         let read = |partials: Ptr<'k, f32, Shared>| {
             let lane = self.k.lane().rank();
@@ -107,7 +107,7 @@ impl<'k> Team<'k> {
         self.butterfly(of_lane, lanes, combine)
     }
 
-    /// Returns the results of all warps of the block, in order; `own` is that of this warp, and the same in all lanes.
+    /// Returns the results of all warps of the block, in order; `own` is the result of this warp and is the same in all lanes.
     #[track_caller]
     fn results_of_warps<const N: usize>(&self, own: [Val<'k, f32>; N]) -> Ptr<'k, f32, Shared> {
         let (k, block) = (self.k, self.k.this_block());

@@ -42,48 +42,48 @@ pub struct RowTiling {
     pub turns: u32,
 }
 
-/// The groups of 16 bytes of a thread, if there are enough threads.
+/// The number of groups of 16 bytes per thread, if there are enough threads.
 const GROUPS: u32 = 2;
-/// The groups of a warp's thread.
+/// The number of groups per thread if a warp processes a row.
 const GROUPS_IN_WARP: u32 = 4;
-/// The most blocks of a cluster that every device with clusters supports.
+/// The maximum number of blocks of a cluster that every device with clusters supports.
 const MOST_BLOCKS: u32 = 8;
-/// The most groups of a thread in blocks of 1024, whose threads have 64 registers each.
+/// The maximum number of groups per thread in blocks of 1024 threads, which have 64 registers each.
 const MOST_GROUPS: u32 = 8;
-/// The threads of a block whose rows have at most a warp each.
+/// The number of threads of a block in which each row has at most a warp.
 const SHORT: u32 = 64;
-/// The most groups of rows that begin at any element and are processed by a part of a warp, by kernels that process matrices without gaps as
-/// one row.
+/// The maximum number of groups of a row that begins at any element and is processed by a part of a warp, in kernels that process matrices
+/// without gaps as one row.
 const LONG: u32 = 64;
-/// The most elements that a thread keeps in registers if they are also in shared memory.
+/// The maximum number of elements that a thread keeps in registers if they are also in shared memory.
 const MOST_HELD: u32 = 32;
 
-/// The most threads of a block whose registers can contain unaligned rows and their weights.
+/// The maximum number of threads of a block whose registers can contain unaligned rows and their weights.
 const MOST_HOLDING: u32 = 512;
-/// The elements of a row in shared memory that a thread loads at a time, if it does not keep them.
+/// The maximum number of elements of a row in shared memory that a thread loads at a time if it does not keep them.
 const MOST_AT_A_TIME: u32 = 16;
 
 /// The same if few registers are left, or if they contain sums.
 const MOST_IN_FEW: u32 = 4;
-/// The most registers of a thread of which few are left.
+/// The maximum number of registers per thread with which few are left.
 const FEW_REGISTERS: u32 = 80;
 
-/// The registers of a multiprocessor, which its schedulers share equally.
+/// The number of registers of a multiprocessor, which are divided equally among its schedulers.
 const REGISTERS: u32 = 1 << 16;
-/// The schedulers of a multiprocessor.
+/// The number of schedulers of a multiprocessor.
 const SCHEDULERS: u32 = 4;
-/// The most registers of a thread.
+/// The maximum number of registers of a thread.
 const MOST_REGISTERS: u32 = 248;
-/// The registers of a thread that contain no elements.
+/// The number of registers of a thread that contain no elements.
 const OTHER_REGISTERS: u32 = 48;
 
-/// The shared memory of a block for reductions, ahead of its rows.
+/// The number of bytes of a block's shared memory that reductions may occupy, ahead of the rows.
 const FOR_REDUCTIONS: u32 = 7 << 10;
 
-/// The bytes of the widest weights.
+/// The number of bytes of an element of the widest weights.
 const MOST_BYTES_OF_WEIGHTS: u32 = 4;
 
-/// The longest unaligned row.
+/// The maximum length of an unaligned row.
 const MOST_UNALIGNED: u32 = 1 << 30;
 
 impl RowTiling {
@@ -118,14 +118,14 @@ impl RowTiling {
             }
         };
         let clusters = target.features().contains(Features::HOPPER);
-        // Two groups are loaded for each that is not aligned.
+        // Two aligned groups are loaded for each unaligned group.
         let held = 1024 * if unaligned { MOST_GROUPS / 2 } else { MOST_GROUPS };
         let in_cluster = || {
             let cluster = groups.div_ceil(held).next_power_of_two();
             (clusters && cluster <= MOST_BLOCKS).then(|| tiling(1024, 1, cluster, 0))
         };
         let in_parts = |stripes, resident| {
-            // More elements of a thread leave too few registers for two blocks.
+            // More elements per thread would leave too few registers for two blocks.
             let (stripes, resident) = match unaligned {
                 true => (1, if adjacent > 8 { 1 } else { 2 }),
                 false => (stripes, resident),
@@ -165,11 +165,11 @@ impl RowTiling {
         let is_wide = direct.adjacent <= 4;
         let copied = match (direct.unaligned, groups) {
             (true, 33..=128) => Self { resident: 8, ahead: 2, turns: 4, ..direct },
-            // Elements that are whole words are reordered in registers as fast.
+            // Elements that are whole words are reordered in registers just as fast.
             (true, 129..=512) if is_wide => direct,
             (true, 129..=1152) => direct.copied(groups, 4, 2, 4),
             (true, 1153..=2560) => direct.copied(groups, 8, 2, 4),
-            // Blocks that are alone on a multiprocessor leave it idle at first.
+            // A block that is alone on a multiprocessor leaves it idle at first.
             (true, 2561..=4096) => direct.copied(groups, 8, 2, 8),
             (true, 4097..=8192) if is_wide => match direct.copied(groups, 8, 2, 8) {
                 two if two.fits(target, bytes, 1) => two,
@@ -183,8 +183,8 @@ impl RowTiling {
         if copied.fits(target, bytes, 1) { copied } else { direct }
     }
 
-    /// Returns whether the shared memory of a block can contain the rows of `inputs` inputs and as many results, of elements of `bytes`
-    /// bytes, and two vectors of weights.
+    /// Returns whether the shared memory of a block can contain the rows of `inputs` inputs, as many rows of results, and two vectors of
+    /// weights, all with elements of `bytes` bytes.
     pub(super) fn fits(self, target: Target, bytes: u32, inputs: u32) -> bool {
         self.fits_with(target, bytes, inputs, 2)
     }
@@ -194,9 +194,10 @@ impl RowTiling {
         self.ahead == 0 || self.shared_bytes(target, bytes, inputs, vectors) <= shared_for_rows(target)
     }
 
-    /// Returns the shared memory of a block for rows of `inputs` inputs and `vectors` vectors of weights, of elements of `bytes` bytes.
+    /// Returns the number of bytes of shared memory that a block requires for rows of `inputs` inputs and `vectors` vectors of weights,
+    /// with elements of `bytes` bytes.
     fn shared_bytes(self, target: Target, bytes: u32, inputs: u32, vectors: u32) -> u32 {
-        // Narrower weights are copied for more elements of a thread.
+        // Narrower weights are copied to shared memory for more elements per thread.
         let sizes = [1, 2, 4, 8].into_iter().filter(|&size| size <= bytes);
         let of_weights = sizes.filter(|&size| keeps_weights_in_shared_memory(self, size, target)).max();
         self.rows * self.own_slots() * (self.ahead * inputs * bytes + vectors * of_weights.unwrap_or(0))
@@ -211,7 +212,7 @@ impl RowTiling {
         if is_full { Self { ahead: 1, ..self } } else { self }
     }
 
-    /// Returns the groups of adjacent elements in the rows of a kernel for these sizes.
+    /// Returns the number of groups of adjacent elements in the rows of a kernel for these sizes.
     pub(super) fn groups(self, sizes: &[u32]) -> u32 {
         sizes.first().map_or(1, |&n| n.max(1)).saturating_add(self.slack()).div_ceil(self.adjacent)
     }
@@ -229,15 +230,16 @@ impl RowTiling {
             _ if threads <= 512 => 2,
             _ => 1,
         };
-        // Threads fill whole warps, which may leave them fewer groups. More groups are loaded in equal parts, which odd numbers do not have.
+        // Threads fill whole warps, which may leave fewer groups per thread. More than four groups are loaded in equal parts, which an odd
+        // number of groups does not have.
         let stripes = if stripes <= 4 { groups.div_ceil(threads) } else { stripes };
         Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead, turns, ..self }
     }
 
-    /// Returns the tiling for kernels that keep several rows in registers; [`for_rows`](Self::for_rows) describes the parameters and divides
-    /// short rows among at most a warp in the same way. Of longer rows, a thread has at most 16 elements each, and rows of more than 8192
-    /// elements are divided among the blocks of a cluster. On targets without clusters, blocks of 1024 threads process such rows, with more
-    /// elements per thread.
+    /// Returns the tiling for kernels that keep several rows in registers; [`for_rows`](Self::for_rows) describes the parameters and
+    /// divides short rows among at most a warp in the same way. Of longer rows, a thread keeps at most 16 elements each, and rows of more
+    /// than 8192 elements are divided among the blocks of a cluster. On targets without clusters, blocks of 1024 threads process such rows,
+    /// with more elements per thread.
     #[must_use]
     pub fn for_held_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
@@ -271,7 +273,7 @@ impl RowTiling {
             let one_block = Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ..held };
             (threads <= most).then_some(Self { ahead: 2, ..one_block })
         };
-        // Where there would be few warps or many empty groups, more elements for each thread, which has more registers.
+        // If there would be few warps or many empty groups, each thread has more elements, and more registers for them.
         let least = if bytes < 4 { 160 } else { 320 };
         let is_full = |tiling: &Self| copied(16, 1, 640).is_none_or(|other| tiling.slots() <= other.slots());
         let few = || {
@@ -282,7 +284,7 @@ impl RowTiling {
         let most = || copied(32, 512, 512).filter(|_| bytes < 4 && !held.unaligned);
         // Many blocks are resident, because they wait for each other.
         let in_cluster = || {
-            // The elements of a thread, and the threads of a multiprocessor.
+            // The number of elements per thread, and the number of threads per multiprocessor.
             let ways: &[_] = if bytes < 4 { &[(24, 640), (32, 512)] } else { &[(16, 640)] };
             let ways = ways.iter().filter_map(|&(elements, together)| {
                 let stripes = elements / held.adjacent;
@@ -299,8 +301,8 @@ impl RowTiling {
         chosen.filter(|tiling| tiling.fits_sums(target, bytes)).unwrap_or(held)
     }
 
-    /// Returns whether the shared memory of a block of a kernel that keeps sums can contain two rows of both inputs, of elements of `bytes`
-    /// bytes, and one of weights and one of results where it needs them.
+    /// Returns whether the shared memory of a block of a kernel that keeps sums can contain two rows of both inputs and, where the block
+    /// needs them there, one row of weights and one row of results, all with elements of `bytes` bytes.
     pub(super) fn fits_sums(self, target: Target, bytes: u32) -> bool {
         let is_reloaded = Self { turns: u32::MAX, ..self }.is_reloaded();
         let of_weights = if is_reloaded { MOST_BYTES_OF_WEIGHTS } else { 0 };
@@ -318,8 +320,8 @@ impl RowTiling {
         }
     }
 
-    /// Returns this tiling for kernels that process the blocks of a row independently: rows that would be read in parts are divided among more,
-    /// smaller blocks.
+    /// Returns this tiling for kernels whose blocks process parts of a row independently: rows that would be read in parts are divided
+    /// among more, smaller blocks.
     pub(super) fn in_parts_of_blocks(self) -> Self {
         match self.streamed && !self.unaligned {
             true => Self { threads: 512, stripes: GROUPS, resident: 2, ..self },
@@ -345,18 +347,18 @@ impl RowTiling {
         }
     }
 
-    /// Whether threads load rows from shared memory again for each use, because their registers are too few.
+    /// Returns whether threads load rows from shared memory again for each use, because they have too few registers.
     pub(super) const fn is_reloaded(self) -> bool {
         let elements = self.stripes * self.adjacent;
         let are_too_few = match self.turns {
-            // Two sums, two inputs and a product of each element.
+            // Two sums, two inputs and a product of each element take registers.
             u32::MAX => 5 * elements + OTHER_REGISTERS > self.registers(),
             _ => elements > MOST_HELD || self.unaligned && self.threads > MOST_HOLDING,
         };
         self.ahead > 0 && !self.streamed && are_too_few
     }
 
-    /// Returns the registers of a thread.
+    /// Returns the number of registers of a thread.
     pub(super) const fn registers(self) -> u32 {
         let blocks = if self.resident > 0 { self.resident } else { 1 };
         let warps = (self.threads * self.rows / 32 * blocks).div_ceil(SCHEDULERS);
@@ -379,7 +381,7 @@ impl RowTiling {
         stripes
     }
 
-    /// Returns the number of parts in which a thread loads a row that fits a block.
+    /// Returns the number of parts in which a thread loads a row that fits in a block.
     pub(super) const fn parts_at_a_time(self) -> u32 {
         self.stripes / self.at_a_time()
     }
@@ -390,22 +392,22 @@ impl RowTiling {
         self.slots() - self.slack()
     }
 
-    /// Returns the elements that the threads of a row have at a time.
+    /// Returns the number of elements that the threads of a row process at a time.
     const fn slots(self) -> u32 {
         self.threads * self.cluster * self.adjacent * self.stripes
     }
 
-    /// Returns the elements of a row that a block has at a time.
+    /// Returns the number of elements of a row that a block processes at a time.
     pub(super) const fn own_slots(self) -> u32 {
         self.threads * self.adjacent * self.stripes
     }
 
-    /// Returns the most elements ahead of a row in its first group.
+    /// Returns the maximum number of elements ahead of a row in its first group.
     const fn slack(self) -> u32 {
         if self.unaligned { self.adjacent - 1 } else { 0 }
     }
 
-    /// Rejects a tiling that does not exist.
+    /// Rejects an invalid tiling.
     #[track_caller]
     fn check(self, k: Builder<'_>) {
         let Self { threads, rows, cluster, adjacent, .. } = self;
@@ -439,7 +441,7 @@ impl RowTiling {
         self.row(k, [m, n, pitch])
     }
 
-    /// Rejects rows that are read ahead, by a kernel that does not.
+    /// Rejects a tiling that reads rows ahead, for a kernel that does not.
     #[track_caller]
     fn refuse_ahead(self, k: Builder<'_>) {
         if self.ahead > 0 {

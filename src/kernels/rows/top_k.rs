@@ -26,11 +26,11 @@ pub struct TopK {
     pub tiling: RowTiling,
 }
 
-/// The groups of 16 bytes that a thread loads at a time.
+/// The number of groups of 16 bytes that a thread loads at a time.
 const GROUPS: u32 = 3;
-/// The longest row of a warp, in groups.
+/// The length of the longest row that a warp processes, in groups.
 const MOST_OF_WARP: u32 = 128;
-/// The threads of the blocks that process longer rows.
+/// The number of threads in the blocks that process longer rows.
 const THREADS: u32 = 256;
 
 impl TopK {
@@ -46,10 +46,10 @@ impl TopK {
         let least = if groups <= MOST_OF_WARP { 32 } else { THREADS };
         let threads = count.clamp(1, Self::MOST).next_power_of_two().max(least);
         let rows = if threads == 32 { 4 } else { 1 };
-        // A thread's elements are the bits of a word.
+        // Each element of a thread is represented by a bit of a word.
         let most = if chosen.unaligned { 2 } else { GROUPS }.min(32 / chosen.adjacent.min(32));
         let stripes = groups.div_ceil(threads).clamp(1, most);
-        // Unaligned rows take more registers, and so do the instructions of earlier targets.
+        // Unaligned rows take more registers, as do the instructions for earlier targets.
         let is_narrow = !chosen.unaligned && target.features().contains(Features::HOPPER);
         let resident = if is_narrow { 768 } else { 512 } / (threads * rows);
         Self {

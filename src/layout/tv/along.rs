@@ -1,4 +1,4 @@
-//! Movement along an axis of a tile, to the other elements of a reduction, a broadcast or a mask.
+//! Steps along an axis of a tile, as reductions, broadcasts and masks require.
 
 use super::{TvError, TvLayout};
 use crate::layout::{
@@ -8,9 +8,9 @@ use crate::layout::{
 
 /// The bits of the thread index and the modes of the value index that vary along one axis of a tile.
 ///
-/// Starting from any value of any thread, all combinations of these bits and modes yield every element that has an owner on the same line
-/// along the axis. A reduction along the axis therefore first combines the [`values`](Self::values) of each thread, and then exchanges the
-/// results between threads whose indices differ in the [`thread_bits`](Self::thread_bits).
+/// Starting from any value of any thread, all combinations of these bits and modes yield every owned element on the same line along the
+/// axis. A reduction along the axis therefore first combines the [`values`](Self::values) of each thread, and then exchanges the results
+/// between threads whose indices differ in the [`thread_bits`](Self::thread_bits).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Along {
     /// The bits of the thread index, lowest first; bits 0 to 4 are those of the lane.
@@ -37,7 +37,7 @@ impl TvLayout {
     ///
     /// # Errors
     /// Returns [`TvError::Axis`] for an axis that the tile does not have, [`TvError::Diagonal`] or [`TvError::Wraps`] if a step moves along
-    /// several axes, and [`TvError::Bits`] if the threads along the axis are not bits of the thread index.
+    /// several axes, and [`TvError::Bits`] if the threads along the axis do not correspond to bits of the thread index.
     ///
     /// ```
     /// use warpwright::atoms::{ElementWidth, TileLayout, rt_base};
@@ -75,7 +75,8 @@ impl TvLayout {
         Err(TvError::Axis { name, shape, axis })
     }
 
-    /// Returns the layout (thread, value) → coordinate, with one dimension per mode of the tile: no step carries between modes.
+    /// Returns the layout that maps (thread, value) to a coordinate, with one dimension per mode of the tile. Steps that would carry from
+    /// one mode to the next are rejected.
     pub(super) fn coords(&self) -> Result<Layout<BasisVector>, TvError> {
         let identity = Layout::identity(self.shape.product_each())?;
         let composed = identity.compose_layout(&self.layout);
@@ -100,11 +101,11 @@ impl TvLayout {
     }
 }
 
-/// A digit of the thread or the value number.
+/// A digit of the thread index or of the value index.
 struct Digit {
     extent: i64,
-    /// One step of the digit, in the number.
+    /// The step of the digit in the index.
     step: i64,
-    /// One step of the digit, along the axis.
+    /// The step of the digit along the axis, in elements.
     offset: i64,
 }

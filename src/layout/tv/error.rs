@@ -10,7 +10,7 @@ use crate::layout::LayoutError;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TvError {
-    /// A layout that is not (thread, value).
+    /// A layout that is not a (thread, value) layout.
     #[error("{name}: expected a layout of rank 2, (thread, value), found {found}")]
     Rank {
         /// The name of the layout.
@@ -35,7 +35,7 @@ pub enum TvError {
         name: String,
         /// The maximum number of elements.
         max: i64,
-        /// The number of elements of the tile, or of the values of all threads.
+        /// The number of elements of the tile, or of values of all threads.
         found: i64,
     },
     /// A value outside the tile.

@@ -58,7 +58,7 @@ impl Element {
     }
 }
 
-/// The first owner of each element, by column-major index: `thread · values + value`.
+/// The first owner of each element, by column-major index; an owner is encoded as `thread · values + value`.
 pub(super) type OwnerTable = Vec<Option<u32>>;
 
 impl TvLayout {

@@ -5,18 +5,18 @@
 
 use super::{Body, RegId, condition::Condition};
 
-/// A step by a constant.
+/// An operation with a constant operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::ptx) enum Step {
-    /// `· factor`, modulo 2^width.
+    /// A multiplication by a constant, modulo 2^width.
     Times(u64),
-    /// `+ addend`, modulo 2^width.
+    /// An addition of a constant, modulo 2^width.
     Plus(u64),
-    /// `>> amount`, filled with zeros.
+    /// A right shift by a constant, filled with zeros.
     Right(u32),
 }
 
-/// The register from which another register is a step, with its version when the step was recorded.
+/// The register from which another register was computed by a step, and its version when the step was recorded.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ptx) struct Origin {
     base: RegId,
@@ -25,7 +25,7 @@ pub(in crate::ptx) struct Origin {
 }
 
 impl Body {
-    /// Records that `reg` is a step from `base`.
+    /// Records that `reg` was computed from `base` by `step`.
     pub(in crate::ptx) fn set_origin(&mut self, reg: RegId, base: RegId, step: Step) {
         let facts = self.facts(base);
         if !facts.variable {
@@ -34,7 +34,7 @@ impl Body {
         }
     }
 
-    /// Returns the register from which `reg` is a step, if it still has the same value.
+    /// Returns the register from which `reg` was computed by a step, if that register still has the same value, and the step.
     pub(in crate::ptx) fn origin(&self, reg: RegId) -> Option<(RegId, Step)> {
         let Origin { base, version, step } = self.value(reg)?.origin?;
         (self.facts(base).version == version && self.is_current(base)).then_some((base, step))
@@ -60,7 +60,7 @@ impl Body {
         operands
     }
 
-    /// Removes the lines of bypassed registers that nothing reads, and transitively of registers that only such lines read.
+    /// Removes the lines that define bypassed registers that nothing reads; a register that only removed lines read counts as unread.
     pub(in crate::ptx) fn leave_out_bypassed(&mut self) {
         let mut bypassed = std::mem::take(&mut self.bypassed);
         bypassed.sort_unstable_by_key(|&reg| std::cmp::Reverse(self.facts(reg).line));
@@ -68,7 +68,7 @@ impl Body {
         let mut left_out = Vec::new();
         for reg in bypassed {
             let facts = self.facts(reg);
-            // A released register is the result of another instruction.
+            // The number of a released register may belong to the result of another instruction.
             let is_unread = facts.uses == 0 && facts.writes == reg.writes;
             let Some(line) = facts.line.filter(|_| is_unread) else { continue };
             left_out.push(line as usize);

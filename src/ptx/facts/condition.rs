@@ -16,7 +16,7 @@ pub(in crate::ptx) enum Condition {
     Not(RegId),
 }
 
-/// A comparison of two operands of type `ptx`, with the versions of the registers.
+/// A comparison of two operands of type `ptx`, with the versions of those that are registers.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ptx) struct Compared {
     pub(in crate::ptx) comparison: Comparison,
@@ -109,7 +109,8 @@ impl Body {
         }
     }
 
-    /// Assumes `a < b`, or `a <= b`. For signed numbers, this is useful only if `a`, and therefore `b`, is not negative.
+    /// Assumes `a < b` if `strictly` is true, and `a <= b` otherwise. For signed numbers, nothing is recorded unless `a`, and therefore
+    /// `b`, is known not to be negative.
     fn assume_less(&mut self, a: Operand<'_>, b: Operand<'_>, strictly: bool, signed: bool) {
         let width = [a, b]
             .into_iter()

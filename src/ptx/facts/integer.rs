@@ -1,7 +1,7 @@
 //! Known facts about an integer: bits, divisors, and an upper bound.
 //!
 //! Each operation here is the transfer function of an instruction: it derives facts about the result from facts about the operands. Values
-//! are unsigned numbers of their width; an operation that may wrap around keeps the facts modulo 2^width.
+//! are unsigned numbers of their width. If an operation may wrap around, only facts that hold modulo 2^width are derived.
 
 use super::divisor::{gcd, lcm};
 
@@ -12,7 +12,7 @@ pub(crate) struct Known {
     /// Bits that are known to be 0, and bits that are known to be 1.
     zeros: u64,
     ones: u64,
-    /// An odd divisor of the value; the power of two is in `zeros`.
+    /// An odd divisor of the value; `zeros` determines the power of two that divides it.
     odd: u64,
     /// An upper bound of the value.
     most: u64,
@@ -98,7 +98,7 @@ impl Known {
         self.ones
     }
 
-    /// Returns whether the value is equal when interpreted as a signed number.
+    /// Returns whether the value is known to be the same when interpreted as a signed number.
     pub(crate) fn is_nonnegative(&self) -> bool {
         self.zeros >> (self.width - 1) & 1 == 1
     }
@@ -137,7 +137,7 @@ impl Known {
         .tightened()
     }
 
-    /// Adds further facts about the result, an upper bound and a divisor; `None` if it may have wrapped around.
+    /// Adds an upper bound and a divisor of the exact result; `exact` is `None` if the result may have wrapped around.
     fn unwrapped(self, exact: Option<(u64, u64)>) -> Self {
         match exact {
             Some((most, divisor)) => Self { most, odd: odd_part(divisor), ..self }.tightened(),
@@ -246,7 +246,7 @@ impl Known {
         Self { zeros: self.ones, ones: self.zeros, ..Self::nothing(self.width) }.tightened()
     }
 
-    /// Returns the facts about `self << amount`, for an amount below the width.
+    /// Returns the facts about `self << amount`, for an amount less than the width.
     fn shl(self, amount: u32) -> Self {
         let all = mask(self.width);
         let zeros = (self.zeros << amount | mask(amount)) & all;
@@ -265,7 +265,7 @@ impl Known {
         Self { zeros, ones: self.ones >> amount, odd, most: self.most >> amount, ..self }.tightened()
     }
 
-    /// Returns the facts about `self >> amount`, filled with copies of the sign.
+    /// Returns the facts about `self >> amount`, filled with copies of the sign bit.
     pub(crate) fn shr_signed(self, amount: u32) -> Self {
         if self.is_nonnegative() {
             return self.shr(amount);

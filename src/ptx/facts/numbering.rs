@@ -75,14 +75,15 @@ const PURE: &[&str] = &[
 /// Special registers that may change while a thread runs.
 const CHANGING: &[&str] = &["%clock", "%clock_hi", "%clock64", "%globaltimer", "%smid", "%warpid"];
 
-/// Returns whether an instruction's result depends only on its operands; extended arithmetic also accesses the carry.
+/// Returns whether an instruction's result depends only on its operands. Extended-precision arithmetic also accesses the carry flag.
 pub(in crate::ptx) fn is_pure(mnemonic: &str) -> bool {
     let root = mnemonic.split('.').next().unwrap_or_default();
     PURE.binary_search(&root).is_ok() && !mnemonic.split('.').any(|part| part == "cc")
         || root.starts_with('%') && !CHANGING.contains(&mnemonic)
 }
 
-/// Returns whether the first two operands commute. In f64 they do not, because a NaN result has the bits of a NaN operand.
+/// Returns whether the first two operands commute. In f64 they do not, because a NaN result has the bits of one of the NaN operands,
+/// selected by their order.
 pub(in crate::ptx) fn is_commutative(mnemonic: &str) -> bool {
     let mut parts = mnemonic.split('.');
     match parts.next() {
@@ -95,7 +96,7 @@ pub(in crate::ptx) fn is_commutative(mnemonic: &str) -> bool {
     }
 }
 
-/// The number of expressions that suffices for most kernels.
+/// The number of expressions for which capacity is reserved; it suffices for most kernels.
 const COMMON_EXPRESSIONS: usize = 512;
 
 /// The maximum number of operands of an expression.
@@ -114,7 +115,7 @@ struct Expression {
 const REGISTER: u32 = 1;
 const CONSTANT: u32 = 2;
 const NAME: u32 = 3;
-/// The operands are the halves of one operand.
+/// Marks an expression whose operands are the halves of one operand.
 const HALVES: u32 = 1 << 20;
 
 impl Expression {
@@ -129,7 +130,7 @@ impl Expression {
 /// The expressions emitted so far, and the registers that contain their values.
 #[derive(Debug)]
 pub(in crate::ptx) struct Numbering {
-    /// The latest register of each expression, and its version at that time.
+    /// The register to which each expression was last assigned, and its version at that time.
     values: FxHashMap<Expression, (RegId, u32)>,
 }
 
@@ -140,7 +141,7 @@ impl Default for Numbering {
 }
 
 impl Numbering {
-    /// Forgets all expressions.
+    /// Discards all expressions.
     pub(in crate::ptx) fn clear(&mut self) {
         self.values.clear();
     }
@@ -160,7 +161,7 @@ pub(in crate::ptx) enum Numbered {
 pub(in crate::ptx) struct Recorded(Expression);
 
 impl Body {
-    /// Returns the register of a pure instruction's expression, which is of class `class`; `None` if it is not numbered.
+    /// Returns the register, of class `class`, for the result of a pure instruction; `None` if the instruction is not numbered.
     pub(in crate::ptx) fn number(
         &mut self,
         mnemonic: Mnemonic,
@@ -204,7 +205,7 @@ impl Body {
         let mut count = 0;
         for operand in operands {
             match *operand {
-                // A copy within a class is intended.
+                // A copy to a register of the same class is intentional.
                 Operand::Reg(reg) if mnemonic.properties.moves && reg.class == class => return None,
                 Operand::Vector(halves) => {
                     expression.kinds |= HALVES;

@@ -27,9 +27,9 @@ enum Term {
     CeilDiv(TermId, u64),
     /// `⌊a / n⌋`.
     Quotient(TermId, u64),
-    /// `a · b`, ordered by term number.
+    /// `a · b`, with the factors in order of their term numbers.
     Product(TermId, TermId),
-    /// `a + b`, ordered by term number.
+    /// `a + b`, with the summands in order of their term numbers.
     Sum(TermId, TermId),
 }
 
@@ -114,7 +114,8 @@ impl Order {
         self.below.iter().filter(move |fact| fact.left == left).map(|fact| fact.right)
     }
 
-    /// Returns whether `left <= right` follows from the terms alone: division never increases a number.
+    /// Returns whether `left <= right` follows from the terms alone: division never increases a number, nor does a larger divisor increase
+    /// a quotient.
     fn is_at_most(&self, left: TermId, right: TermId) -> bool {
         left == right
             || match (self.term(left), self.term(right)) {
@@ -150,7 +151,7 @@ impl Body {
         self.order.number(term)
     }
 
-    /// Returns the term of an operand's value, unless it may change.
+    /// Returns the term of an operand's value, unless the value may change.
     pub(in crate::ptx) fn term_of(&mut self, operand: Operand<'_>) -> Option<TermId> {
         match operand {
             Operand::Reg(reg) => (self.has_facts(reg)).then(|| self.term(reg)),
@@ -166,7 +167,7 @@ impl Body {
         }
     }
 
-    /// Records that `reg` has the same value as `source`, in another width.
+    /// Records that `reg` has the same value as `source`, but a different width.
     pub(in crate::ptx) fn set_same(&mut self, reg: RegId, source: RegId) {
         if self.follows_here(reg, source) {
             self.set_term(reg, source, |_, term| term);
@@ -216,7 +217,7 @@ impl Body {
         }
     }
 
-    /// Records the facts about `⌊x / divisor⌋` and `x % divisor` that follow from `x` being less than a multiple of the divisor.
+    /// Records the facts about `⌊x / divisor⌋` and `x % divisor` that follow if `x` is known to be less than a multiple of the divisor.
     pub(in crate::ptx) fn assume_divided(
         &mut self,
         x: Operand<'_>,
@@ -249,7 +250,7 @@ impl Body {
         self.order.above(left).any(|above| self.order.is_at_most(above, right))
     }
 
-    /// Returns whether `index · by` is known to be less than a 32-bit number.
+    /// Returns whether `index · by` is known to be less than some 32-bit number, and thus to fit in 32 bits.
     pub(in crate::ptx) fn is_multiple_below_32_bits(&mut self, index: Operand<'_>, by: u64) -> bool {
         let Some(index) = self.term_of(index) else { return false };
         let order = &self.order;
@@ -267,7 +268,7 @@ impl Body {
         })
     }
 
-    /// Returns the part of `index·tile … index·tile + tile` that is known to be less than `extent`.
+    /// Returns which part of tile `index`, the elements from `index·tile` to `index·tile + tile − 1`, is known to be within `extent`.
     pub(in crate::ptx) fn inside(&mut self, index: Operand<'_>, tile: u64, extent: Operand<'_>) -> Inside {
         let (start, end) = (self.known_of(index, 64), self.known_of(extent, 64));
         let most = start.most().checked_mul(tile);
@@ -380,12 +381,12 @@ mod tests {
         });
     }
 
-    /// `(n + 63) / 64` may wrap around, so after the branch in which it equals `ceil_div` it no longer does.
+    /// `(n + 63) / 64` may wrap around, so it is known to equal `ceil_div` only in the branch, not after it.
     #[test]
     fn what_an_outer_register_is_in_a_branch_it_need_not_be_after_it() {
         build(|k, m, n| {
             let blocks = (n + 63) / 64;
-            // A register of the branch, which cannot be used after it.
+            // The register of this `ceil_div` is defined in the branch and cannot be used after it.
             k.if_(n.lt(1000), || assert!(!n.ceil_div(64).is_same(&blocks)));
             k.if_(m.lt(blocks), || assert_eq!(m.tile_is_inside(64, n), Inside::Unknown));
             let up = n.ceil_div(64);

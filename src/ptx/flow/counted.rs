@@ -59,14 +59,15 @@ impl<'k, T: Counter> Steps<'k, T> {
     }
 }
 
-/// Returns whether a counter below `end` is known not to overflow when it is incremented once more.
+/// Returns whether incrementing a counter that is below `end` is known not to overflow.
 fn steps_within<'k, T: Counter>(start: Val<'k, T>, end: Val<'k, T>, step: Val<'k, T>) -> bool {
     let Some(constant) = step.as_constant() else { return false };
     let unit = constant.to_bits();
     let past = end.known().most().checked_add(unit - 1);
     unit == 1
         || start.is_natural(end) && past.is_some_and(|past| past <= T::LARGEST.to_bits())
-        // Multiples of other numbers, counted from 2³², are not multiples of these numbers from a negative start.
+        // Known divisors are those of unsigned numbers: a divisor of `start` + 2³² (or 2⁶⁴) divides a negative `start` only if the divisor
+        // is a power of two.
         || (unit.is_power_of_two() || start.is_natural(end))
             && [start, end].iter().all(|x| x.known().divisor().is_multiple_of(unit))
 }
@@ -100,13 +101,13 @@ pub(super) struct Counted<'k, T: Counter> {
     k: Builder<'k>,
     steps: Steps<'k, T>,
     label: u32,
-    /// The last value of the counter that is followed by another iteration, if the counter may overflow past the end; the counter is then
-    /// compared before it is incremented.
+    /// The bound below which a value of the counter is followed by another iteration, if the counter may overflow past the end. The counter
+    /// is then compared before it is incremented.
     last: Option<Val<'k, T>>,
 }
 
 impl<'k, T: Counter> Counted<'k, T> {
-    /// Checks the steps. Returns `None` for a loop without iterations.
+    /// Creates a loop after checking its steps; returns `None` if it is known to have no iterations or its step is invalid.
     #[track_caller]
     pub(super) fn new(k: Builder<'k>, steps: Steps<'k, T>) -> Option<Self> {
         let Steps { start, end, step } = steps;
@@ -122,7 +123,7 @@ impl<'k, T: Counter> Counted<'k, T> {
         Some(Self { k, steps, label, last })
     }
 
-    /// Emits what precedes the body, and returns the counter.
+    /// Emits the instructions before the body, and returns the counter.
     #[track_caller]
     pub(super) fn open(&self, slots: &Slots) -> Val<'k, T> {
         let Self { k, steps: Steps { start, end, step }, label, .. } = *self;
@@ -141,7 +142,7 @@ impl<'k, T: Counter> Counted<'k, T> {
         let unit = gcd(start.known().divisor(), step.known().divisor());
         if start.is_natural(end) {
             i.learn(Known::multiple_of(unit, 8 * T::BYTES), false);
-            // The counter is invalid after the loop, so the bound holds wherever it can be read.
+            // The counter is invalid after the loop, so the bound holds wherever the counter can be read.
             i.learn(
                 Known::at_most(end.known().most().saturating_sub(1), 8 * T::BYTES),
                 start.is_local() || end.is_local(),
@@ -153,7 +154,7 @@ impl<'k, T: Counter> Counted<'k, T> {
         i
     }
 
-    /// Emits what follows the body.
+    /// Emits the instructions after the body.
     #[track_caller]
     pub(super) fn close(self, i: Val<'k, T>, slots: &Slots) {
         let Self { k, steps: Steps { end, step, .. }, label, last } = self;

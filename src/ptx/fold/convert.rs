@@ -3,7 +3,8 @@
 use super::format::{Exact, Format, Rounding, scale};
 use crate::ptx::types::tf32;
 
-/// Returns the integer that NaN converts to: 0, but 2^(width − 1) if either side has 64 bits (PTX ISA, "cvt").
+/// Returns the integer to which NaN is converted: 2^(width − 1) if the source or destination type has 64 bits, and 0 otherwise (PTX ISA,
+/// "cvt").
 fn nan_as_integer(from: Format, to: Format) -> Option<u64> {
     match (from, to) {
         (Format::Float { significand, .. }, Format::Integer { bits, .. }) => {
@@ -40,8 +41,8 @@ numerics! {
     f64,          Format::Float { exponent: 11, significand: 52 };
 }
 
-/// Converts a constant to another format: integers wrap into integers, floating-point numbers saturate into integers, and all
-/// numbers are rounded into floating-point formats.
+/// Converts a constant to another format. Conversions between integers wrap around, conversions from floating-point numbers to integers
+/// saturate, and conversions to floating-point formats round.
 pub(crate) fn convert<T: Numeric, U: Numeric>(value: T, rounding: Rounding) -> U {
     let number = T::FORMAT.read(value.to_bits());
     let bits = match (T::FORMAT, U::FORMAT, number) {
@@ -56,8 +57,9 @@ pub(crate) fn convert<T: Numeric, U: Numeric>(value: T, rounding: Rounding) -> U
     U::from_bits(bits)
 }
 
-/// Converts NaN to another floating-point format. A bf16 is the upper half of its f32; sign and payload are preserved from and to
-/// f64; all others give the canonical NaN. (The manual leaves the payload unspecified; this is the behavior of an H200.)
+/// Converts NaN to another floating-point format. From bf16 to f32, the bits become the upper half of the result. To and from f64, sign and
+/// payload are preserved. All other conversions give the canonical NaN. (The manual leaves the payload unspecified; this is the behavior of
+/// an H200.)
 fn nan(from: Format, to: Format, value: u64, number: Exact) -> u64 {
     let digits = |f| if let Format::Float { significand, .. } = f { significand } else { 0 };
     let canonical = |digits: u32| Exact::Nan { negative: false, payload: u64::MAX << (64 - digits) };
@@ -68,7 +70,7 @@ fn nan(from: Format, to: Format, value: u64, number: Exact) -> u64 {
     }
 }
 
-/// Rounds a constant to tf32; NaN becomes the canonical one.
+/// Rounds a constant to tf32; NaN becomes the canonical NaN.
 pub(crate) fn to_tf32(value: f32, rounding: Rounding) -> tf32 {
     const DIGITS: u32 = 10;
     let format = Format::Float { exponent: 8, significand: DIGITS };
@@ -78,8 +80,8 @@ pub(crate) fn to_tf32(value: f32, rounding: Rounding) -> tf32 {
     }
 }
 
-/// Clamps an integer to the range of another integer type, or a number to 0 … 1 in a floating-point format, where NaN
-/// gives 0: `.sat`.
+/// Converts a constant with saturation, `.sat`: clamps it to the range of an integer type, or to the range from 0 to 1 in a floating-point
+/// format, where NaN becomes 0.
 pub(crate) fn saturate<T: Numeric, U: Numeric>(value: T, rounding: Rounding) -> U {
     let number = T::FORMAT.read(value.to_bits());
     let bits = match (U::FORMAT, number) {

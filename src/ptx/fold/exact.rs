@@ -1,7 +1,7 @@
 //! Floating-point arithmetic on constants with any rounding: exact, or with a sticky bit for the discarded part.
 //!
-//! A result has 127 bits. If a discarded bit is 1, the last bit of the result is set. That bit is far below the position at which any format
-//! rounds, so rounding is correct.
+//! The significand of a result has at most 127 bits. If any discarded bit is 1, the least significant bit is set. That bit is far below the
+//! position at which any format rounds, so rounding is correct.
 
 use std::cmp::Ordering;
 
@@ -51,27 +51,27 @@ impl From<Rounding> for Mode {
     }
 }
 
-/// The NaN that an operation on numbers generates.
+/// The NaN that an invalid operation on numbers generates, such as ∞ − ∞.
 const INVALID: Exact = Exact::Nan { negative: true, payload: 1 << 63 };
 
-/// Returns the operand, with subnormals flushed to zero if the mode requires it.
+/// Returns the exact value of an operand; subnormals are flushed to zero if the mode requires it.
 fn operand<T: Numeric>(value: T, mode: Mode) -> Exact {
     T::FORMAT.read(if mode.ftz { flush::<T>(value.to_bits()) } else { value.to_bits() })
 }
 
-/// Returns a subnormal as a zero of its sign.
+/// Replaces a subnormal with a zero of the same sign.
 fn flush<T: Numeric>(bits: u64) -> u64 {
     let Format::Float { exponent, significand } = T::FORMAT else { return bits };
     let sign = 1 << (exponent + significand);
     if (bits & !sign) >> significand == 0 { bits & sign } else { bits }
 }
 
-/// Converts the result to its format: rounded, subnormals flushed, clamped.
+/// Converts a result to its format: rounds it, flushes subnormals to zero, and clamps it.
 fn result<T: Numeric>(number: Exact, mode: Mode) -> T {
     if let Exact::Nan { .. } = number {
         return if mode.sat { T::ZERO } else { nan(number) };
     }
-    // Whether a result is subnormal is determined after rounding, on an H200.
+    // An H200 determines after rounding whether a result is subnormal.
     let flushed = mode.ftz && T::FORMAT.is_subnormal(number, mode.rounding);
     let number = if flushed { zero(is_negative(number)) } else { number };
     let bits = T::FORMAT.write(number, mode.rounding);
@@ -83,8 +83,8 @@ fn result<T: Numeric>(number: Exact, mode: Mode) -> T {
     }
 }
 
-/// Returns a NaN result: in f64 an operand's NaN, quieted; in other formats the only NaN, all ones except the sign.
-/// (PTX ISA, "Floating Point Instructions", leaves the payload unspecified; this is the behavior of an H200.)
+/// Returns a NaN result: in f64, an operand's NaN, quieted; in other formats, the canonical NaN, in which all bits except the sign bit are
+/// ones. (PTX ISA, "Floating Point Instructions", leaves the payload unspecified; this is the behavior of an H200.)
 fn nan<T: Numeric>(number: Exact) -> T {
     let canonical = Exact::Nan { negative: false, payload: u64::MAX };
     T::from_bits(T::FORMAT.write(if T::BYTES == 8 { number } else { canonical }, Rounding::Rz))
@@ -116,7 +116,7 @@ pub(crate) fn mul<T: Numeric>(a: T, b: T, mode: Mode) -> T {
 /// Returns `a · b + c`.
 pub(crate) fn fma<T: Numeric>(a: T, b: T, c: T, mode: Mode) -> T {
     let (a, b, c) = (operand(a, mode), operand(b, mode), operand(c, mode));
-    // Of several NaNs, b's is propagated, then c's.
+    // If several operands are NaN, the NaN of `b` is propagated or, if `b` is a number, that of `c`.
     let exact = match (is_nan(b), is_nan(c)) {
         (true, _) => b,
         (false, true) => c,
@@ -135,12 +135,12 @@ pub(crate) fn sqrt<T: Numeric>(a: T, mode: Mode) -> T {
     result(root(operand(a, mode)), mode)
 }
 
-/// Returns `−a`; NaN is unchanged.
+/// Returns `−a`; NaN gives the NaN that arithmetic instructions return for it.
 pub(crate) fn neg<T: Numeric>(a: T) -> T {
     result(negated(T::FORMAT.read(a.to_bits())), Mode::RN)
 }
 
-/// Returns `|a|`; NaN is unchanged.
+/// Returns `|a|`; NaN gives the NaN that arithmetic instructions return for it.
 pub(crate) fn abs<T: Numeric>(a: T) -> T {
     match T::FORMAT.read(a.to_bits()) {
         number @ Exact::Nan { .. } => nan(number),
@@ -148,11 +148,11 @@ pub(crate) fn abs<T: Numeric>(a: T) -> T {
     }
 }
 
-/// Returns the minimum (`Less`) or maximum, as computed by the hardware: −0 is less than +0, and numbers are preferred to NaN.
+/// Returns the minimum (`Less`) or maximum (`Greater`), as computed by the hardware: −0 is less than +0, and numbers are preferred to NaN.
 pub(crate) fn extremum<T: Numeric + PartialOrd>(a: T, b: T, wanted: Ordering) -> T {
     let (x, y) = (T::FORMAT.read(a.to_bits()), T::FORMAT.read(b.to_bits()));
     match (is_nan(x), is_nan(y)) {
-        // In f64, the second NaN is propagated, as on an H200; narrower types have one NaN.
+        // In f64, the second NaN is propagated, as on an H200; in narrower types, all NaN results are equal.
         (true, true) => nan(y),
         (true, false) => b,
         (false, true) => a,
@@ -216,7 +216,7 @@ fn normalized(significand: u128, exponent: i32) -> (u128, i32) {
     (if shift >= 0 { significand << shift } else { drop_bits(significand, -shift) }, exponent - shift)
 }
 
-/// Returns `significand >> bits`, with the last bit set if a one was discarded.
+/// Returns `significand >> bits`, with the least significant bit set if a one was discarded.
 fn drop_bits(significand: u128, bits: i32) -> u128 {
     let bits = bits.min(127);
     let kept = significand >> bits;

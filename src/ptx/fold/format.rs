@@ -42,7 +42,7 @@ impl Rounding {
         }
     }
 
-    /// Returns whether `quotient`, with a remainder of `remainder` of `unit`, is rounded up.
+    /// Returns whether the magnitude `quotient` is rounded up, where the discarded part is `remainder` / `unit`.
     fn up(self, negative: bool, quotient: u128, remainder: u128, unit: u128) -> bool {
         match self {
             Self::Rn => remainder > unit / 2 || remainder == unit / 2 && quotient & 1 == 1,
@@ -82,7 +82,7 @@ pub enum Format {
     },
 }
 
-/// A number independent of a format.
+/// A number, independent of any format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exact {
     /// ± significand · 2^exponent; the significand is below 2^127.
@@ -133,8 +133,8 @@ impl Format {
         }
     }
 
-    /// Returns whether a nonzero number is below the smallest normal number once it is rounded to as many digits as a normal
-    /// number has, with an unbounded exponent.
+    /// Returns whether the magnitude of a nonzero number, rounded to the precision of a normal number as if exponents were unbounded, is
+    /// less than the smallest normal number.
     pub(super) fn is_subnormal(self, number: Exact, rounding: Rounding) -> bool {
         let (Self::Float { significand: digits, .. }, Exact::Finite { negative, significand, exponent }) =
             (self, number)
@@ -189,7 +189,7 @@ fn leading(significand: u128, exponent: i32) -> i32 {
     exponent + 127 - significand.leading_zeros() as i32
 }
 
-/// Returns `significand · 2^exponent` rounded to an integer, or a number above 2^64 if it exceeds 127 bits.
+/// Returns `significand · 2^exponent` rounded to an integer, or a number above 2^64 if the result would exceed 127 bits.
 pub(super) fn scale(negative: bool, significand: u128, exponent: i32, rounding: Rounding) -> u128 {
     if exponent >= 0 {
         return significand << exponent.min(significand.leading_zeros() as i32 - 1);
@@ -201,7 +201,7 @@ pub(super) fn scale(negative: bool, significand: u128, exponent: i32, rounding: 
     quotient + u128::from(rounding.up(negative, quotient, remainder, unit))
 }
 
-/// Returns the nearest integer of the type; for NaN, see [`nan_as_integer`].
+/// Rounds a number to an integer and clamps it to the range of the type; NaN gives 0 here, and `convert` handles it separately.
 fn integer(number: Exact, rounding: Rounding, signed: bool, bits: u32) -> u64 {
     let (least, most) = match signed {
         true => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),

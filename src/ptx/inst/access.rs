@@ -1,4 +1,5 @@
-//! Accesses through plain pointers: safe in spaces in which an address cannot leave the block, `unsafe` elsewhere.
+//! Accesses through plain pointers: safe in shared and local memory, where no access can reach memory outside the cluster, `unsafe`
+//! elsewhere.
 #![allow(unsafe_code, reason = "declares the unsafe accesses; nothing unsafe is done here")]
 
 use super::{
@@ -21,7 +22,7 @@ macro_rules! safety {
     };
 }
 
-/// Defines the accesses of a pointer: `unsafe` with the end of their documentation, or safe.
+/// Defines the accesses through a pointer: `unsafe` if the last section of their documentation is given, and safe otherwise.
 macro_rules! accesses {
     ($space:ident $(: $unsafe:tt $safety:expr)?) => {
         /// Returns the pointer with a condition: accesses are performed only if the condition holds; otherwise, loads return 0.
@@ -119,7 +120,7 @@ macro_rules! accesses {
     };
 }
 
-/// Defines the atomic operations of a pointer in the same way.
+/// Defines the atomic operations through a pointer in the same way.
 macro_rules! atomics {
     ($space:ident $(: $unsafe:tt $safety:expr)?) => {
         /// Returns the atomic operations on the element. By default, they are relaxed, with block scope in shared memory of the block,
@@ -145,7 +146,8 @@ macro_rules! atomics {
 }
 
 impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
-    /// Returns the pointer for accesses that are safe in its space, or that are made by an `unsafe` call, which is counted.
+    /// Returns the pointer for an access that is safe in its space or that an `unsafe` method performs; calls of `unsafe` methods are
+    /// counted.
     #[track_caller]
     pub(super) fn accessed(self) -> CheckedPtr<'k, T, S, A> {
         if !S::CONFINED {

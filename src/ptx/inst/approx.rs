@@ -27,7 +27,7 @@ macro_rules! unary {
 }
 
 unary! {
-    /// Approximates 1 / x to 1 ulp.
+    /// Approximates 1 / x with an error of at most 1 ulp.
     rcp_approx: f32 = "rcp.approx.f32";
     /// Approximates 1 / x, with subnormals flushed to zero.
     rcp_approx_ftz: f32 = "rcp.approx.ftz.f32";
@@ -99,12 +99,13 @@ macro_rules! quotients {
 }
 
 quotients! {
-    /// Approximates x / y to 2 ulp for |y| between 2^−126 and 2^126; for larger finite |y|, the result is 0 (NaN if x is infinite).
+    /// Approximates x / y with an error of at most 2 ulp for |y| between 2^−126 and 2^126; for larger finite |y|, the result is 0 (NaN if x
+    /// is infinite).
     div_approx = "div.approx.f32";
     /// Approximates x / y as [`div_approx`](Self::div_approx) does, but with subnormals flushed to zero.
     div_approx_ftz = "div.approx.ftz.f32";
-    /// Approximates x / y to 2 ulp for all y.
+    /// Approximates x / y with an error of at most 2 ulp for all y.
     div_full = "div.full.f32";
-    /// Approximates x / y to 2 ulp for all y, with subnormals flushed to zero.
+    /// Approximates x / y with an error of at most 2 ulp for all y, with subnormals flushed to zero.
     div_full_ftz = "div.full.ftz.f32";
 }

@@ -1,7 +1,7 @@
 //! Arithmetic with operators: `add`, `sub`, `mul`, `mad`/`fma`, `div`, `rem`; also `min`, `max` and full-width products.
 //!
 //! The operators `+ - * / %` emit instructions, as do the methods. Floating-point instructions have an explicit rounding modifier
-//! (`add.rn.f32`); without it, ptxas may contract a product and a sum, which changes the result.
+//! (`add.rn.f32`); without it, ptxas may contract a multiplication and an addition to an `fma`, which changes the result.
 
 use std::ops::{Add, Div, Mul, Rem, Sub};
 
@@ -20,7 +20,8 @@ use crate::ptx::{
     val::Val,
 };
 
-/// Returns whether bf16 `add`, `sub`, `mul` and `setp` are missing: they require sm_90 or later; on sm_80, `fma` gives the same results.
+/// Returns whether `T` is `bf16` or `bf16x2` and the target lacks `add`, `sub`, `mul` and `setp` for it. These require sm_90 or later; on
+/// sm_80, `fma` and comparisons in f32 give the same results.
 pub(super) fn lacks_bf16_arithmetic<T: Scalar>(k: Builder<'_>) -> bool {
     T::PTX.starts_with("bf16") && !k.target().features().contains(Features::HOPPER)
 }
@@ -30,12 +31,12 @@ impl<'k, T: Number> Val<'k, T> {
         self.as_constant().is_some_and(|c| c.to_bits() == value.to_bits())
     }
 
-    /// Returns whether both are unsigned, or known not to be negative.
+    /// Returns whether both values are unsigned, or known not to be negative.
     pub(in crate::ptx) fn is_natural(self, other: Self) -> bool {
         T::PTX.starts_with('u') || T::EXACT && self.known().is_nonnegative() && other.known().is_nonnegative()
     }
 
-    /// Returns whether both are unsigned, or known not to be negative wherever they are defined, as folding requires.
+    /// Returns whether both values are unsigned, or known not to be negative wherever they are defined, as folding requires.
     pub(super) fn is_natural_everywhere(self, other: Self) -> bool {
         let is_nonnegative = |value: Self| value.settled().is_nonnegative();
         T::PTX.starts_with('u') || T::EXACT && is_nonnegative(self) && is_nonnegative(other)
@@ -148,8 +149,8 @@ impl<'k, T: Number> Val<'k, T> {
             .with_dim(|| Some(value.dim()? * factor.dim()? + addend.dim()?))
     }
 
-    /// Returns the minimum; for floating-point types, −0 is less than +0, and numbers are preferred to NaN. 16-bit floating-point types and
-    /// pairs require sm_80 or later.
+    /// Returns the minimum. For floating-point types, −0 is less than +0, and the result is NaN only if both operands are NaN. 16-bit
+    /// floating-point types and pairs require sm_80 or later.
     #[track_caller]
     pub fn min(self, other: impl Into<Self>) -> Self {
         let other = other.into();
@@ -175,8 +176,8 @@ impl<'k, T: Number> Val<'k, T> {
         }
     }
 
-    /// Returns the maximum; for floating-point types, +0 is greater than −0, and numbers are preferred to NaN. 16-bit floating-point types
-    /// and pairs require sm_80 or later.
+    /// Returns the maximum. For floating-point types, +0 is greater than −0, and the result is NaN only if both operands are NaN. 16-bit
+    /// floating-point types and pairs require sm_80 or later.
     #[track_caller]
     pub fn max(self, other: impl Into<Self>) -> Self {
         let other = other.into();
@@ -204,8 +205,8 @@ impl<'k, T: Number> Val<'k, T> {
 }
 
 impl<'k, T: Number> Val<'k, T> {
-    /// Clamps to the range from `low` to `high`. The result is `low` for NaN, and `high` if `low` is greater than `high`. 16-bit
-    /// floating-point types and pairs require sm_80 or later.
+    /// Clamps this number to the range from `low` to `high`. The result is `low` for NaN, and `high` if `low` is greater than `high`.
+    /// 16-bit floating-point types and pairs require sm_80 or later.
     #[track_caller]
     pub fn clamp(self, low: impl Into<Self>, high: impl Into<Self>) -> Self {
         self.max(low).min(high)
@@ -252,8 +253,8 @@ quotients! {
     f64, |a, b| exact::div(a, b, Mode::RN);
 }
 
-/// Divides 16-bit numbers in f32, because PTX has no `div` for them. Rounding twice gives the same result as rounding once, because f32 has
-/// more than twice as many digits.
+/// Divides 16-bit floating-point numbers in f32, because PTX has no `div` for them. Rounding twice gives the same result as rounding once,
+/// because the significand of f32 has more than twice as many bits.
 macro_rules! halves {
     ($($t:ident, $pair:ident;)*) => {$(
         impl Divide for $t {
@@ -295,7 +296,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
             body.learn(result, facts::Known::at_most(most, 8 * T::BYTES), local);
             body.set_ceil_div(result, source, by);
             drop(body);
-            // What holds only in a branch must not be recorded for a register that is also used outside it.
+            // Facts that hold only in a branch must not be recorded for a register that is also used outside it.
             if let (false, Ok(by)) = (local, u32::try_from(by)) {
                 return Val::from_reg(result, k).with_dim(|| Some(self.dim()?.ceil_div(by)));
             }
@@ -303,7 +304,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
         result
     }
 
-    /// Emits [`ceil_div`](Self::ceil_div) in the fewest instructions that do not wrap around.
+    /// Emits [`ceil_div`](Self::ceil_div) with the fewest instructions whose results do not wrap around.
     #[track_caller]
     fn rounded_up_quotient(self, divisor: Self) -> Self {
         let width = 8 * T::BYTES;
@@ -324,7 +325,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
             {
                 T::quotient(self.sum(divisor.difference(T::ONE.into())), divisor)
             }
-            // The sum is shifted to the upper half of twice the width, so that no bit is lost.
+            // The sum is computed in twice the width, shifted so that its upper half is the quotient; thus no bit is lost.
             Some(by) if T::PTX == "u32" && by.is_power_of_two() => {
                 let up = 32 - by.trailing_zeros();
                 let wide = self.cast::<u32>();
@@ -375,7 +376,7 @@ impl<'k, T: WideProduct> Val<'k, T> {
     }
 }
 
-/// An integer type of 16 or 32 bits, whose full products are of a type twice as wide.
+/// An integer type of 16 or 32 bits, whose full products have a type twice as wide.
 pub trait Widen: Integer + Numeric {
     /// The type twice as wide.
     type Wide: Integer + Numeric + From<Self>;
@@ -450,7 +451,7 @@ impl<'k, T: Divide + Numeric> Val<'k, T> {
                 let result: Self = k.integer(known, ["div.", T::PTX], &operands);
                 if let Some((reg, _)) = result.reg() {
                     let mut body = k.body();
-                    // A quotient by 0 is larger than the dividend.
+                    // Division by 0 gives a quotient that is larger than the dividend.
                     let by = other.as_constant().filter(|&by| by != T::ZERO);
                     if let (Some((source, _)), Some(by)) = (self.reg(), by) {
                         body.set_quotient(reg, source, by.to_bits());

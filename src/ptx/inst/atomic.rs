@@ -138,7 +138,7 @@ macro_rules! ordering {
                 self
             }
 
-            /// Sets the memory scope, the threads with respect to which the operation is atomic.
+            /// Sets the memory scope: the threads with respect to which the operation is atomic.
             pub fn scope(mut self, scope: MemoryScope) -> Self {
                 self.ordering.scope = Some(scope);
                 self
@@ -219,8 +219,8 @@ impl<'k, T: Element, S: AtomicSpace> Reduction<'k, T, S> {
 macro_rules! operations {
     ($name:ident $(-> $result:ty, $word:ty)?) => {
         impl<'k, T: AtomicAdd, S: AtomicSpace> $name<'k, T, S> {
-            /// Adds `value`. bf16 requires sm_90 or later. Floating-point sums are rounded to nearest even; f32 sums in global memory also
-            /// flush subnormals to zero.
+            /// Adds `value`. bf16 requires sm_90 or later. Floating-point sums are rounded to nearest even; additions of f32 in global
+            /// memory also flush subnormals to zero.
             #[allow(clippy::should_implement_trait, reason = "it adds to memory")]
             #[track_caller]
             pub fn add(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {

@@ -25,10 +25,10 @@ impl WideBits for B64 {}
 /// The treatment of shift amounts, bit positions and bit counts that exceed the width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ShiftMode {
-    /// The number is clamped to the width.
+    /// The amount, position or count is clamped to the width.
     #[doc(alias = ".clamp")]
     Clamp,
-    /// Only the low 5 bits of the number are used.
+    /// Only the low 5 bits of the amount, position or count are used.
     #[doc(alias = ".wrap")]
     Wrap,
 }
@@ -41,7 +41,7 @@ impl ShiftMode {
         }
     }
 
-    /// Returns the effective amount for 32 bits.
+    /// Returns the effective amount for a width of 32 bits.
     pub(super) fn of(self, amount: u32) -> u32 {
         match self {
             Self::Clamp => amount.min(32),
@@ -113,8 +113,8 @@ impl<'k, T: WideBits> Val<'k, T> {
     }
 }
 
-/// Clamps a constant position or length to 0 to 255, as ptxas requires: for a 64-bit instruction, larger values are beyond the
-/// width as well.
+/// Reduces a constant position or length to the range 0 to 255, as ptxas requires. This preserves the result: 32-bit instructions use only
+/// the low 8 bits, and for 64-bit instructions, 255 is beyond the width, just as larger values are.
 fn immediate<T: Scalar>(amount: Val<'_, u32>) -> Val<'_, u32> {
     amount.as_constant().map_or(amount, |amount| in_field::<T>(amount).min(255).into())
 }
@@ -143,7 +143,7 @@ impl<'k, T: WideBits + Integer> Val<'k, T> {
         self.find("", |bit, _| bit)
     }
 
-    /// Returns the left shift that moves the [`highest_bit`](Self::highest_bit) to the top; `u32::MAX` if there is no such bit.
+    /// Returns the left-shift amount that moves the [`highest_bit`](Self::highest_bit) to the top; `u32::MAX` if there is no such bit.
     #[doc(alias = "bfind.shiftamt")]
     #[track_caller]
     pub fn normalizing_shift(self) -> Val<'k, u32> {
@@ -163,7 +163,7 @@ impl<'k, T: WideBits + Integer> Val<'k, T> {
     }
 
     /// Returns the `length` bits starting at `position` as a number, sign-extended for signed types. Position and length must be between 0
-    /// and 255; bits beyond the width are 0 or, for signed types, copies of the sign.
+    /// and 255; bits beyond the width are 0 or, for signed types, copies of the sign bit.
     #[doc(alias = "bfe")]
     #[track_caller]
     pub fn extract_bits(self, position: impl Into<Val<'k, u32>>, length: impl Into<Val<'k, u32>>) -> Self {
@@ -219,7 +219,8 @@ impl Extend for u32 {}
 impl Extend for i32 {}
 
 impl<'k, T: Extend> Val<'k, T> {
-    /// Sign-extends (`i32`) or zero-extends (`u32`) the low `bits` bits; `mode` determines how values of `bits` of 32 or more are treated.
+    /// Sign-extends (`i32`) or zero-extends (`u32`) the low `bits` bits; `mode` determines the treatment of values of `bits` that are 32 or
+    /// more.
     #[doc(alias = "szext")]
     #[track_caller]
     pub fn extend_from(self, bits: impl Into<Val<'k, u32>>, mode: ShiftMode) -> Self {
@@ -235,7 +236,8 @@ impl<'k, T: Extend> Val<'k, T> {
 }
 
 impl<'k> Val<'k, u32> {
-    /// Returns a mask of `length` ones, starting at bit `position`; `mode` determines how positions and lengths of 32 or more are treated.
+    /// Returns a mask of `length` ones, starting at bit `position`; `mode` determines the treatment of positions and lengths that are 32 or
+    /// more.
     #[doc(alias = "bmsk")]
     #[track_caller]
     pub fn bit_mask(position: impl Into<Self>, length: impl Into<Self>, mode: ShiftMode) -> Self {
@@ -247,7 +249,7 @@ impl<'k> Val<'k, u32> {
     }
 
     /// Returns the position of the `offset`-th one bit at or above bit `base`; for a negative offset, that of the `−offset`-th one bit at
-    /// or below bit `base`; for an offset of 0, `base` if bit `base` is one. Returns `u32::MAX` if there is no such bit. `base` must be
+    /// or below bit `base`; for an offset of 0, `base` if bit `base` is 1. Returns `u32::MAX` if there is no such bit. `base` must be
     /// between 0 and 31.
     #[doc(alias = "fns")]
     #[track_caller]

@@ -47,7 +47,7 @@ impl<'k> Hints<'k> {
         Self { policy: Some(policy), ..self }
     }
 
-    /// Returns the suffixes of the mnemonic.
+    /// Returns the suffixes of the mnemonic for the hints that are set.
     fn suffixes(&self) -> (&'static str, &'static str) {
         let multicast = if self.multicast.is_some() { ".multicast::cluster" } else { "" };
         (multicast, if self.policy.is_some() { ".L2::cache_hint" } else { "" })

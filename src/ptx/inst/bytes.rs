@@ -65,7 +65,7 @@ impl<'k> Val<'k, u32> {
             });
             return u32::from_le_bytes(bytes).into();
         };
-        // The second source is the low byte; the third source moves up by both (PTX ISA, "cvt.pack").
+        // The second source is the low byte; the third source is shifted left by 16 bits (PTX ISA, "cvt.pack").
         let pack = |low: Val<'k, i32>, high: Val<'k, i32>, above: Val<'k, u32>| {
             let operands = [high.operand(k), low.operand(k), above.operand(k)];
             k.result::<u32>(["cvt.pack.sat.", B::MEM, ".s32.b32"], &operands)

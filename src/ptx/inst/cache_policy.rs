@@ -118,7 +118,7 @@ impl<'k> Builder<'k> {
     }
 }
 
-/// The bytes that `discard` and `applypriority` work on.
+/// The number of bytes on which `discard` and `applypriority` operate.
 const LINE: u32 = 128;
 
 impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {

@@ -8,17 +8,17 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The instruction for a product by a constant.
+/// The instruction that multiplies by a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Product {
     /// `mul.lo`.
     Multiplied,
-    /// `shl`, if the factor is a power of two.
+    /// `shl` if the factor is a power of two, and `mul.lo` otherwise.
     Shifted,
 }
 
 impl<'k, T: Scalar> Val<'k, T> {
-    /// Returns the value that this one is a constant step from.
+    /// Returns the value from which this one was computed by a constant step, and the step.
     fn origin(self) -> Option<(Self, Step)> {
         let (reg, k) = self.reg()?;
         let (base, step) = k.body().origin(reg)?;
@@ -111,7 +111,7 @@ impl<'k, T: Scalar> Val<'k, T> {
                 self.bypassed();
                 return base.right(k, before + amount);
             }
-            // A product that did not wrap around loses as many factors of 2 as it is shifted by.
+            // Shifting right removes `amount` factors of 2 from a product that did not wrap around.
             Some((base, Step::Times(factor)))
                 if factor.trailing_zeros() >= amount
                     && base

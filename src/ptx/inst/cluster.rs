@@ -1,5 +1,5 @@
-//! Shared memory of other blocks of the cluster: `mapa`, `getctarank`, `st.async`, `red.async`, and barriers of the cluster
-//! whose threads arrive separately.
+//! Shared memory of other blocks of the cluster: `mapa`, `getctarank`, `st.async`, `red.async`, and cluster barriers at which threads
+//! arrive individually.
 
 use super::{
     mbarrier::Mbarrier,
@@ -103,9 +103,9 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         k.emit(mnemonic, &[self.operand(), one_or_vector(&registers), barrier.pointer().operand()]);
     }
 
-    /// Combines the element asynchronously with `value` by the operation `op`; completion is signaled at `barrier`, which must be in the
-    /// same block as the element. Supports all operations on `u32`, all except [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec) on `i32`,
-    /// bitwise operations on other types of 32 bits, and addition of `u64` and `i64`. Requires sm_90 or later.
+    /// Combines the element asynchronously with `value`, using the operation `op`; completion is signaled at `barrier`, which must be in
+    /// the same block as the element. Supports all operations on `u32`, all except [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec) on
+    /// `i32`, bitwise operations on other types of 32 bits, and addition of `u64` and `i64`. Requires sm_90 or later.
     #[doc(alias = "red.async")]
     #[track_caller]
     pub fn reduce_async(

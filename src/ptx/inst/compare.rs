@@ -69,7 +69,7 @@ impl Comparison {
         }
     }
 
-    /// Returns the comparison of `b` with `a` that is equivalent to this one of `a` with `b`.
+    /// Returns the comparison of `b` with `a` that is equivalent to this comparison of `a` with `b`.
     const fn mirrored(self) -> Self {
         match self {
             Self::Lt => Self::Gt,
@@ -84,7 +84,7 @@ impl Comparison {
         }
     }
 
-    /// Returns the comparison that holds exactly if this one does not.
+    /// Returns the comparison that is true if and only if this one is false.
     pub(in crate::ptx) const fn opposite(self) -> Self {
         match self {
             Self::Eq => Self::Neu,
@@ -117,7 +117,7 @@ impl Comparison {
         }
     }
 
-    /// Returns the result, if the known facts about two natural numbers determine it.
+    /// Returns the result if the known facts about two natural numbers determine it.
     fn known(self, a: facts::Known, b: facts::Known) -> Option<bool> {
         let less = a.most() < b.least();
         let greater = b.most() < a.least();
@@ -129,7 +129,7 @@ impl Comparison {
         }
     }
 
-    /// Returns whether it holds for numbers in `order`, `None` if either is NaN.
+    /// Returns whether the comparison is true for two numbers with this ordering; `order` is `None` if either number is NaN.
     fn holds(self, order: Option<Ordering>) -> bool {
         let Some(order) = order else {
             return matches!(

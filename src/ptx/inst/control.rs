@@ -1,4 +1,4 @@
-//! Ending, stopping and pausing a thread: `exit`, `trap`, `brkpt`, `nanosleep`; registers and dependent launches: `setmaxnreg`,
+//! Ending, stopping and pausing a thread: `exit`, `trap`, `brkpt`, `nanosleep`; register counts and dependent launches: `setmaxnreg`,
 //! `griddepcontrol`.
 
 use crate::ptx::{

@@ -14,7 +14,7 @@ fn is_bf16<T: Scalar>() -> bool {
     T::PTX == bf16::PTX
 }
 
-/// Returns whether the target converts bf16 only from and to f32.
+/// Returns whether the target supports only conversions between bf16 and f32, and none between bf16 and other types.
 fn lacks_bf16(k: Builder<'_>) -> bool {
     !k.target().features().contains(Features::HOPPER)
 }
@@ -48,9 +48,9 @@ impl<'k, T: Numeric> Val<'k, T> {
     /// type has 64 bits, NaN becomes the integer in which only the highest bit is 1; otherwise, NaN becomes 0, as with `as`.
     ///
     /// Conversions between integers of the same width emit no instruction. Conversions to bf16 require sm_80 or later. Conversions between
-    /// bf16 and types other than f32 take one instruction on sm_90 and later; on earlier targets, conversions for which this gives
-    /// the same result use f32 as an intermediate type. The others, from f64 and from integers of 32 or 64 bits to bf16, would round twice
-    /// and are rejected there; convert via f32 explicitly if double rounding is acceptable.
+    /// bf16 and types other than f32 take one instruction on sm_90 and later. On earlier targets, they use f32 as an intermediate type if
+    /// this gives the same result. The other conversions, from f64 and from integers of 32 or 64 bits to bf16, would round twice and are
+    /// rejected there; convert via f32 explicitly if double rounding is acceptable.
     #[doc(alias = "cvt")]
     #[track_caller]
     pub fn cast<U: Numeric>(self) -> Val<'k, U> {
@@ -58,8 +58,8 @@ impl<'k, T: Numeric> Val<'k, T> {
         self.convert(rounding)
     }
 
-    /// Converts the number to another type with an explicit rounding, which matters if the result may be inexact:
-    /// `x.convert::<f16>(Rounding::Rz)`, `x.convert::<i32>(Rounding::Rm)`. In other respects, this method is like [`cast`](Self::cast).
+    /// Converts the number to another type with an explicit rounding mode, which matters if the result may be inexact:
+    /// `x.convert::<f16>(Rounding::Rz)`, `x.convert::<i32>(Rounding::Rm)`. In all other respects, this method is like [`cast`](Self::cast).
     #[doc(alias = "cvt")]
     #[track_caller]
     pub fn convert<U: Numeric>(self, rounding: Rounding) -> Val<'k, U> {
@@ -127,7 +127,7 @@ impl<'k, T: Numeric> Val<'k, T> {
     }
 }
 
-/// Returns an integer of at most 32 bits, or a signed one, as an `i64`.
+/// Returns an integer of at most 32 bits, or a signed integer, as an `i64`.
 fn as_i64<T: Integer>(value: T) -> i64 {
     let unused = 64 - 8 * T::BYTES;
     let bits = value.to_bits() << unused;
@@ -237,7 +237,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// Returns the register as another type of its size, through a `mov` if the classes differ.
+    /// Returns the register as another type of the same size; emits a `mov` if the register classes differ.
     #[track_caller]
     fn renamed<U: Scalar>(self, k: Builder<'k>) -> Val<'k, U> {
         let reg = self.in_register(k);

@@ -96,16 +96,17 @@ impl CopyHints<'_> {
 /// The caches that `cp.async` uses (PTX ISA, "cp.async").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CpAsyncCache {
-    /// Only L2 for 16 bytes, L1 as well for fewer.
+    /// Only L2 for copies of 16 bytes; L1 as well for smaller copies.
     Best,
     /// All levels: `.ca`.
     All,
-    /// Only L2, for 16 bytes: `.cg`.
+    /// Only L2, for copies of 16 bytes: `.cg`.
     L2,
 }
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
-    /// Starts copying the first `valid` of 4, 8 or 16 bytes from global memory to here, if these are in bounds; the rest become zero.
+    /// Starts copying the first `valid` of `bytes` bytes (4, 8 or 16) from global memory to this address; the remaining bytes become zero.
+    /// If `from` is out of bounds, all bytes become zero.
     #[track_caller]
     pub(crate) fn copy_async_bytes<R: Readable>(
         self,
@@ -123,7 +124,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
         let level = if l2_alone { "cg" } else { "ca" };
         let mut operands = arrayvec::ArrayVec::<Operand<'_>, 5>::new();
         operands.extend([self.operand(), from.operand(), Operand::Imm(Immediate::new(bytes))]);
-        // A policy follows the number of bytes.
+        // A policy must follow the number of valid bytes.
         if valid.as_constant() != Some(bytes) || hints.policy.is_some() {
             operands.push(valid.operand(k));
         }

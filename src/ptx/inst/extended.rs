@@ -41,7 +41,7 @@ impl<'k> Builder<'k> {
         a: [Val<'k, T>; N],
         b: [Val<'k, T>; N],
     ) -> [Val<'k, T>; N] {
-        // Constants are moved to registers first: no instruction may separate the links of the carry chain.
+        // Constants are moved to registers first: no other instruction may come between the instructions of the carry chain.
         let operands: [_; N] = std::array::from_fn(|i| [a[i].operand(self), b[i].operand(self)]);
         std::array::from_fn(|i| {
             let takes = if i > 0 { "c" } else { "" };

@@ -40,10 +40,10 @@ pub trait Elementary: Root {
     /// Applies a function of f32 to each number, and rounds the results to nearest even.
     #[doc(hidden)]
     fn in_f32<'k>(x: Val<'k, Self>, f: impl Fn(Val<'k, f32>) -> Val<'k, f32>) -> Val<'k, Self>;
-    /// Returns the instruction for 2^x, if the target has it.
+    /// Returns the instruction for 2^x if the target supports it.
     #[doc(hidden)]
     fn ex2(k: Builder<'_>) -> Option<&'static str>;
-    /// Returns the instruction for the hyperbolic tangent, if the target has it.
+    /// Returns the instruction for the hyperbolic tangent if the target supports it.
     #[doc(hidden)]
     fn tanh(k: Builder<'_>) -> Option<&'static str>;
 }
@@ -87,7 +87,8 @@ impl Elementary for f32 {
 
 macro_rules! halves {
     ($($t:ident, $in_f32:ident, $ex2:expr, $tanh:expr;)*) => {$(
-        // Rounding a root or quotient to f32 and then to 16 bits equals rounding once: f32 has more than twice the digits.
+        // Rounding a root or quotient to f32 and then to 16 bits gives the same result as rounding once, because the significand of f32 has
+        // more than twice as many bits.
         impl Root for $t {
             #[track_caller]
             fn emit_sqrt<'k>(k: Builder<'k>, x: Val<'k, Self>) -> Val<'k, Self> {
@@ -155,13 +156,13 @@ macro_rules! functions {
 }
 
 functions! { Root:
-    /// Returns √x, correctly rounded. Emits `sqrt.rn` unless `x` is a constant. For 16-bit types, the result is that of f32, rounded again;
-    /// it is still correctly rounded.
+    /// Returns √x, correctly rounded. Emits `sqrt.rn` unless `x` is a constant. For 16-bit types, the f32 result is rounded again; the
+    /// final result is still correctly rounded.
     #[doc(alias = "sqrt.rn")]
     sqrt = |k, x| T::emit_sqrt(k, x);
 
-    /// Returns 1 / x, correctly rounded. Emits `rcp.rn` unless `x` is a constant. For 16-bit types, the result is that of f32, rounded
-    /// again; it is still correctly rounded.
+    /// Returns 1 / x, correctly rounded. Emits `rcp.rn` unless `x` is a constant. For 16-bit types, the f32 result is rounded again; the
+    /// final result is still correctly rounded.
     #[doc(alias = "rcp.rn")]
     recip = |k, x| T::emit_recip(k, x);
 
@@ -230,7 +231,7 @@ functions! { Elementary:
 }
 
 impl<'k> Builder<'k> {
-    /// Emits an instruction, or the function in f32 if the target lacks the instruction.
+    /// Emits an instruction, or computes the function in f32 if the target lacks the instruction.
     #[track_caller]
     fn native<T: Elementary>(
         self,

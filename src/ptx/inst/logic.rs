@@ -58,7 +58,7 @@ impl<'k, T: Bits> Val<'k, T> {
             In(k) => k
                 .integer::<T>(a.and(b), ["and.", T::UNTYPED], &[self.operand(k), other.operand(k)])
                 .with_dim(|| {
-                    // Clearing the low bits rounds down.
+                    // Clearing the low bits rounds down to a multiple.
                     let (value, mask) = match other.as_constant() {
                         Some(mask) => (self, mask),
                         None => (other, self.as_constant()?),
@@ -92,7 +92,7 @@ impl<'k, T: Bits> Val<'k, T> {
         }
     }
 
-    /// Shifts left; amounts of the width or more give 0.
+    /// Shifts left; the result is 0 if the amount is at least the width.
     #[track_caller]
     fn shift_left(self, amount: Val<'k, u32>) -> Self {
         let width = 8 * T::BYTES;
@@ -109,7 +109,7 @@ impl<'k, T: Bits> Val<'k, T> {
         }
     }
 
-    /// Shifts right; amounts of the width or more give 0, or copies of the sign for signed types.
+    /// Shifts right; if the amount is at least the width, the result is 0 or, for signed types, copies of the sign bit.
     #[track_caller]
     fn shift_right(self, amount: Val<'k, u32>) -> Self {
         match (operands(self, amount), amount.as_constant()) {

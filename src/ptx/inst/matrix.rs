@@ -39,7 +39,7 @@ impl Accumulator<f16x2> for f16x2 {
     const REGISTERS: usize = 2;
 }
 
-/// The `mma` mnemonic of a shape on pairs of halves.
+/// The `mma` mnemonic of a shape for pairs of 16-bit numbers.
 macro_rules! mnemonic {
     ($shape:expr, $pair:ident, $sum:ident) => {
         format_args!(
@@ -53,8 +53,8 @@ macro_rules! mnemonic {
 
 impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
     /// Loads `N` (1, 2 or 4) matrices of 8×8 16-bit elements. Lane `8i + r` provides the address of row `r` of matrix `i`, which must be
-    /// known to be aligned to 16 bytes; every lane receives element `(lane / 4, 2 (lane % 4))` of each matrix and the element to the right
-    /// of it. All 32 lanes must execute the instruction.
+    /// known to be aligned to 16 bytes; every lane receives element `(lane / 4, 2 (lane % 4))` of each matrix and the element to its right.
+    /// All 32 lanes must execute the instruction.
     #[track_caller]
     pub fn ldmatrix<const N: usize, P: Scalar>(self) -> [Val<'k, P>; N] {
         self.load_matrices("")
@@ -118,14 +118,14 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the transpose of an 8×8 matrix of 16-bit elements, whose elements are assigned to lanes as in [`ldmatrix`](Ptr::ldmatrix).
-    /// All 32 lanes must execute the instruction.
+    /// Returns the transpose of an 8×8 matrix of 16-bit elements, which are assigned to lanes as in [`ldmatrix`](Ptr::ldmatrix). All 32
+    /// lanes must execute the instruction.
     #[track_caller]
     pub fn movmatrix<P: HalfPair>(self, matrix: Val<'k, P>) -> Val<'k, P> {
         self.transpose_matrix(matrix)
     }
 
-    /// [`movmatrix`](Self::movmatrix) of any words of two elements.
+    /// Returns the transpose as [`movmatrix`](Self::movmatrix) does, for words of any type that contain two elements.
     #[track_caller]
     pub(crate) fn transpose_matrix<W: Scalar>(self, matrix: Val<'k, W>) -> Val<'k, W> {
         self.result(format_args!("movmatrix.sync.aligned.m8n8.trans.b16"), &[matrix.operand(self)])

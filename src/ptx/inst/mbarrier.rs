@@ -70,10 +70,10 @@ impl<S: Space> fmt::Debug for Mbarrier<'_, S> {
     }
 }
 
-/// The most arrivals of a phase (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier").
+/// The maximum number of arrivals per phase (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier").
 const MOST_ARRIVALS: u32 = (1 << 20) - 1;
 
-/// Returns a number of arrivals; rejects a constant that no barrier can have.
+/// Returns the number of arrivals, and rejects a constant that is out of range.
 #[track_caller]
 fn counted<'k>(k: Builder<'k>, arrivals: Val<'k, u32>) -> Val<'k, u32> {
     if let Some(found) = arrivals.as_constant().filter(|found| !(1..=MOST_ARRIVALS).contains(found)) {
@@ -121,8 +121,8 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         Self { relaxed: true, ..self }
     }
 
-    /// Returns a handle to the same barrier whose operations order accesses for the threads of `scope`, the block or the cluster. Any other
-    /// scope is rejected. The cluster requires sm_90 or later.
+    /// Returns a handle to the same barrier whose operations order accesses for the threads of `scope`, which must be the block or the
+    /// cluster. Cluster scope requires sm_90 or later.
     #[must_use]
     #[track_caller]
     pub fn scope(self, scope: MemoryScope) -> Self {
@@ -235,7 +235,7 @@ impl<'k> Mbarrier<'k> {
         k.result(format_args!("mbarrier.{operation}{order}{scope}.shared.b64"), &operands)
     }
 
-    /// Polls a phase by its parity; rejects a constant that is none.
+    /// Polls a phase by its parity; rejects a constant that is neither 0 nor 1.
     #[track_caller]
     fn poll_parity(
         self,
@@ -307,7 +307,8 @@ impl<'k> Mbarrier<'k> {
     }
 }
 
-/// Defines the arrivals at a barrier: at one of this block, with the state as result, or at one of another block, without a result.
+/// Defines the methods that arrive at a barrier. At a barrier of this block, they return the state; at a barrier of another block, they
+/// return nothing.
 macro_rules! arrivals {
     ($space:ident, $counted:literal $(, $state:ty)?) => {
         impl<'k> Mbarrier<'k, $space> {
@@ -333,21 +334,22 @@ macro_rules! arrivals {
                 self.arrival("arrive.expect_tx", $space::PTX, Some(bytes.into()))
             }
 
-            /// Arrives for the last time: all later phases expect one arrival fewer.
+            /// Arrives for the last time: all later phases expect one fewer arrival.
             #[doc(alias = "mbarrier.arrive_drop")]
             #[track_caller]
             pub fn arrive_drop(self) $(-> $state)? {
                 self.arrival("arrive_drop", $space::PTX, None)
             }
 
-            /// Arrives `count` times, and all later phases expect `count` arrivals fewer. Requires sm_90 or later.
+            /// Arrives `count` times, and all later phases expect `count` fewer arrivals. Requires sm_90 or later.
             #[doc(alias = "mbarrier.arrive_drop")]
             #[track_caller]
             pub fn arrive_drop_count(self, count: impl Into<Val<'k, u32>>) $(-> $state)? {
                 self.arrival("arrive_drop", $counted, Some(counted(self.at.kernel(), count.into())))
             }
 
-            /// Adds `bytes` to the number of expected bytes, and arrives for the last time. Requires sm_90 or later.
+            /// Adds `bytes` to the number of expected bytes, and arrives for the last time, as [`arrive_drop`](Self::arrive_drop) does.
+            /// Requires sm_90 or later.
             #[doc(alias = "mbarrier.arrive_drop.expect_tx")]
             #[track_caller]
             pub fn arrive_drop_expect_tx(self, bytes: impl Into<Val<'k, u32>>) $(-> $state)? {

@@ -30,7 +30,7 @@ pub enum Load {
     Cv,
     /// Cached in the read-only data cache. No thread may write the memory while the kernel runs. Global memory only.
     Nc,
-    /// Neither removed, duplicated nor merged by the compiler, because other threads may write at any time.
+    /// Never removed, duplicated or merged by the compiler, because other threads may write at any time.
     Volatile,
     /// Coherent with accesses by other threads of the scope, but not ordered.
     Relaxed(MemoryScope),
@@ -40,7 +40,8 @@ pub enum Load {
 }
 
 impl Load {
-    /// Returns the suffixes before and after the state space.
+    /// Returns the suffixes of the ordering and of its scope, which precede the state space, and that of the cache operator, which follows
+    /// it.
     const fn suffixes(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Default => ("", "", ""),
@@ -71,7 +72,7 @@ pub enum Store {
     Cs,
     /// Write-through from L2 to system memory.
     Wt,
-    /// Not reordered or merged, because other threads may read at any time.
+    /// Never reordered or merged, because other threads may read at any time.
     Volatile,
     /// Coherent with accesses by other threads of the scope, but not ordered.
     Relaxed(MemoryScope),
@@ -80,7 +81,8 @@ pub enum Store {
 }
 
 impl Store {
-    /// Returns the suffixes before and after the state space.
+    /// Returns the suffixes of the ordering and of its scope, which precede the state space, and that of the cache operator, which follows
+    /// it.
     const fn suffixes(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Default => ("", "", ""),
@@ -249,7 +251,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
     }
 }
 
-/// Returns `.v2`, `.v4`, or nothing for one element.
+/// Returns `.v2`, `.v4`, or an empty string for one element.
 pub(super) fn vector(count: usize) -> &'static str {
     match count {
         1 => "",

@@ -1,4 +1,4 @@
-//! Conversion of minifloats: `cvt` of `.e4m3x2` and the like. The documentation of each type states the targets that have it.
+//! Conversion of minifloats: `cvt` of `.e4m3x2` and the like. The documentation of each type states which targets support its conversions.
 
 use super::{
     Half,
@@ -11,7 +11,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// What happens to negative numbers.
+/// The treatment of negative numbers.
 #[derive(Clone, Copy, PartialEq)]
 enum Negative {
     Kept,
@@ -46,7 +46,7 @@ impl Negative {
 impl<'k> Val<'k, u16> {
     /// Converts two numbers to a [`Minifloat`] type and packs them, the first in the low byte: `Val::pack_minifloats::<e4m3>(x, y)`. Rounds
     /// to nearest even; numbers out of range and infinities become the largest finite number of the same sign, and NaN becomes the positive
-    /// NaN, or the largest number if the format has no NaN. Requires a target with conversions of the type.
+    /// NaN, or the largest number if the format has no NaN. Requires a target that supports conversions of the type.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f32")]
     #[doc(alias = "cvt.rn.satfinite.e5m2x2.f32")]
     #[track_caller]
@@ -79,7 +79,7 @@ impl<'k> Val<'k, u16> {
         }
     }
 
-    /// Converts both numbers of a packed pair to f16 without rounding: `pair.unpack_minifloats::<e4m3>()`. Requires a target with
+    /// Converts both numbers of a packed pair to f16 without rounding: `pair.unpack_minifloats::<e4m3>()`. Requires a target that supports
     /// conversions of the type.
     #[doc(alias = "cvt.rn.f16x2.e4m3x2")]
     #[doc(alias = "cvt.rn.f16x2.e5m2x2")]
@@ -111,8 +111,8 @@ impl<'k> Val<'k, u16> {
 }
 
 impl<'k> Val<'k, f16x2> {
-    /// Rounds both halves as [`Val::pack_minifloats`] does: `pair.to_minifloats::<e4m3>()`. If PTX does not convert f16x2 to the type, emits
-    /// conversions to f32, which are exact, and from f32. Requires a target with conversions of the type.
+    /// Rounds both halves as [`Val::pack_minifloats`] does: `pair.to_minifloats::<e4m3>()`. If PTX does not convert f16x2 to the type,
+    /// emits conversions to f32, which are exact, and from f32. Requires a target that supports conversions of the type.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f16x2")]
     #[doc(alias = "cvt.rn.satfinite.e5m2x2.f16x2")]
     #[track_caller]
@@ -147,7 +147,7 @@ impl<'k> Val<'k, f16x2> {
 
 impl<'k> Val<'k, f32> {
     /// Rounds to a [`Minifloat`] type, for example `x.to_minifloat::<e4m3>()`. To convert two numbers, use [`Val::pack_minifloats`], which
-    /// costs no more than one conversion and rounds in the same way. Requires a target with conversions of the type.
+    /// costs no more than a single conversion and rounds in the same way. Requires a target that supports conversions of the type.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f32")]
     #[track_caller]
     pub fn to_minifloat<T: Minifloat>(self) -> Val<'k, T> {
@@ -157,7 +157,7 @@ impl<'k> Val<'k, f32> {
 }
 
 impl<'k, T: Minifloat> Val<'k, T> {
-    /// Returns the same number in f32; NaN becomes 0x7fff_ffff. Requires a target with conversions of the type.
+    /// Returns the same number in f32; NaN becomes 0x7fff_ffff. Requires a target that supports conversions of the type.
     #[doc(alias = "cvt.rn.f16x2.e4m3x2")]
     #[track_caller]
     pub fn to_f32(self) -> Val<'k, f32> {

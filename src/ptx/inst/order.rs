@@ -62,7 +62,7 @@ impl Builder<'_> {
         self.emit(["fence.acq_rel", scope.suffix()], &[]);
     }
 
-    /// Emits a [`fence`](Self::fence) that is also in a total order with all other sequentially consistent fences.
+    /// Emits a [`fence`](Self::fence) that, in addition, is totally ordered with all other sequentially consistent fences.
     #[doc(alias = "fence.sc")]
     #[track_caller]
     pub fn fence_sc(self, scope: MemoryScope) {

@@ -36,7 +36,7 @@ impl Permute {
         }
     }
 
-    /// Returns the source byte, of eight, of byte `i` of the result.
+    /// Returns the index, 0 to 7, of the source byte of byte `i` of the result.
     fn source(self, selector: u32, i: u32) -> u32 {
         let at = selector & 3;
         match self {
@@ -67,7 +67,8 @@ fn byte_of(low: u32, high: u32, i: u32) -> u32 {
     (u64::from(high) << 32 | u64::from(low)).to_le_bytes()[(i & 7) as usize].into()
 }
 
-/// Permutes bytes: four bits of the selector per byte choose the source byte, and whether its sign is replicated instead.
+/// Permutes bytes: for each byte of the result, four bits of the selector specify the source byte and whether its sign bit is replicated
+/// instead.
 fn fold_permute(low: u32, high: u32, selector: u32) -> u32 {
     let byte = |i: u32| {
         let select = selector >> (4 * i) & 15;
@@ -201,7 +202,7 @@ impl<'k> Val<'k, u32> {
     }
 
     /// Selects four of the eight bytes of `high:self`: for each byte of the result, lowest first, four bits of `selector` are the index n
-    /// of the source byte; if n is 8 or more, the sign of byte n − 8 is replicated in the result byte.
+    /// of the source byte; if n is 8 or more, the sign bit of byte n − 8 is replicated in the result byte.
     #[doc(alias = "prmt")]
     #[track_caller]
     pub fn permute(self, high: impl Into<Self>, selector: impl Into<Self>) -> Self {

@@ -1,4 +1,5 @@
-//! Any `mma`, given by its mnemonic and registers; used by [`crate::atoms`], which checks the operands, and by the typed methods.
+//! Emission of any `mma`, given its mnemonic and registers. It is used by [`crate::atoms`], which checks the operands, and by the typed
+//! methods.
 
 use std::fmt;
 
@@ -26,7 +27,8 @@ pub(crate) struct Addition<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Emits `mnemonic d, a, b, c` with every operand in braces, followed by the additional operands.
+    /// Emits `mnemonic d, a, b, c` with every operand in braces, or without braces if `addition.bare` is true, followed by the additional
+    /// operands.
     #[track_caller]
     pub(crate) fn product<D: Scalar, A: Scalar, B: Scalar, C: Scalar>(
         self,
@@ -57,7 +59,7 @@ impl<'k> Builder<'k> {
         self.emit(mnemonic, &operands);
     }
 
-    /// Emits the `mma` in the registers of C, which the innermost loop must carry.
+    /// Emits the `mma` with the registers of C as both C and D; the innermost loop must carry these registers.
     #[track_caller]
     pub(crate) fn product_in_place<A: Scalar, B: Scalar, C: Scalar>(
         self,

@@ -23,7 +23,7 @@ pub enum ReduceOp {
     Xor,
 }
 
-/// The bulk reduction of an array.
+/// The mnemonic of a bulk reduction in global memory, without the operation and the type.
 pub(super) const BULK_REDUCTION: &str = "cp.reduce.async.bulk.global.shared::cta.bulk_group";
 
 impl ReduceOp {
@@ -70,7 +70,7 @@ impl ReduceOp {
     }
 
     /// Returns whether `instruction`, a reduction through a tensor map, combines elements of type `T`; if not, records an error. These
-    /// instructions do not name the type. They have the operations of bulk reductions, except for the sums of two types.
+    /// instructions do not name the type. They support the operations of bulk reductions, except for addition of `i64` and f64.
     #[track_caller]
     pub(super) fn check_tensor<T: Element>(self, k: Builder<'_>, instruction: &str) -> bool {
         let exists = match (self, T::NAME) {

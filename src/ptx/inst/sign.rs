@@ -49,7 +49,7 @@ signed! {
 }
 
 impl<'k, T: Signed> Val<'k, T> {
-    /// Returns the absolute value; the smallest number of an integer type is unchanged. bf16 requires sm_80 or later.
+    /// Returns the absolute value; the minimum value of an integer type is unchanged. bf16 requires sm_80 or later.
     #[track_caller]
     pub fn abs(self) -> Self {
         match self.reg() {
@@ -106,7 +106,7 @@ impl Class {
         }
     }
 
-    /// Returns whether an f32 or f64 of `bytes` bytes is in this class.
+    /// Returns whether an f32 or f64, of `bytes` bytes, is in this class.
     fn holds(self, bits: u64, bytes: u32) -> bool {
         let digits = if bytes == 4 { 23 } else { 52 };
         let most = (1 << (8 * bytes - 1 - digits)) - 1;

@@ -26,7 +26,7 @@ macro_rules! special_registers {
 }
 
 impl Builder<'_> {
-    /// Returns the known facts about a special register, from the shapes of block and grid and the limits of launches.
+    /// Returns the known facts about a special register, derived from the shapes of the block and the grid and from launch limits.
     fn known_of_special(self, name: &str, width: u32) -> Known {
         let body = self.body();
         let (name, axis) = match name.as_bytes() {

@@ -14,8 +14,8 @@ impl<'k> Builder<'k> {
     /// Waits at barrier `barrier` (0 to 15) until `threads` threads have arrived; their earlier writes are then visible to the threads that
     /// have waited. `threads` must be a multiple of 32, and the lanes of a warp must execute the instruction together.
     ///
-    /// [`Warps`](crate::ptx::Warps) and tiles use barriers that the kernel does not, from 1 on. A constant barrier that they already use is
-    /// rejected; one in a register is not checked.
+    /// [`Warps`](crate::ptx::Warps) and tiles use barriers, numbered from 1, that the kernel does not use itself. The builder rejects a
+    /// constant `barrier` that they already use; it does not check a `barrier` in a register.
     #[doc(alias = "bar.sync")]
     #[track_caller]
     pub fn bar_sync(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
@@ -23,14 +23,14 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("bar.sync"), &operands);
     }
 
-    /// Waits at a barrier that [`named_barriers`](Self::named_barriers) has given.
+    /// Waits at a barrier that [`named_barriers`](Self::named_barriers) has allocated.
     #[track_caller]
     pub(crate) fn sync_at(self, barrier: impl Into<Val<'k, u32>>, threads: u32) {
         let operands = [barrier.into().operand(self), Val::from(threads).operand(self)];
         self.emit(format_args!("bar.sync"), &operands);
     }
 
-    /// Checks the operands of an instruction for a barrier that the kernel has chosen, and returns them.
+    /// Checks and returns the operands of an instruction at a barrier whose number the kernel specifies.
     #[track_caller]
     fn own_barrier(self, barrier: Val<'k, u32>, threads: Val<'k, u32>) -> [Operand<'k>; 2] {
         if let Some(barrier) = barrier.as_constant() {
@@ -117,7 +117,7 @@ impl<'k> Builder<'k> {
         self.bar_red("or.pred", &at, predicate.into())
     }
 
-    /// Returns whether `predicate` holds in any thread that waits at a barrier that [`named_barriers`](Self::named_barriers) has given.
+    /// Returns whether `predicate` holds in any thread that waits at a barrier allocated by [`named_barriers`](Self::named_barriers).
     #[track_caller]
     pub(crate) fn any_at(
         self,
@@ -129,7 +129,7 @@ impl<'k> Builder<'k> {
         self.bar_red("or.pred", &at, predicate)
     }
 
-    /// Emits `bar.red` at a barrier, for a number of threads unless it is the whole block.
+    /// Emits `bar.red`; `at` contains the barrier and, unless the whole block participates, the number of threads.
     #[track_caller]
     fn bar_red<T: Scalar>(self, operation: &str, at: &[Operand<'_>], predicate: Val<'k, bool>) -> Val<'k, T> {
         let mut operands: arrayvec::ArrayVec<_, 3> = at.iter().copied().collect();

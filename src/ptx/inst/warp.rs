@@ -38,7 +38,7 @@ impl Shuffle {
         }
     }
 
-    /// Returns the clamp operand for the whole warp: a lane whose source is out of range keeps its own value.
+    /// Returns the clamp operand for the whole warp, with which a lane whose source is out of range keeps its own value.
     const fn clamp(self) -> u32 {
         match self {
             Self::Up => 0,
@@ -48,16 +48,16 @@ impl Shuffle {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the 32-bit value of the lane whose index is lower by `delta` modulo 32. The whole warp takes part; lanes without a source
-    /// keep their own value.
+    /// Returns the 32-bit value of the lane whose index is lower by `delta % 32`; lanes without a source keep their own value. All lanes of
+    /// the warp must take part.
     #[doc(alias = "shfl.sync.up")]
     #[track_caller]
     pub fn shfl_up<T: Scalar>(self, value: Val<'k, T>, delta: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl(Shuffle::Up, value, delta.into())
     }
 
-    /// Returns the 32-bit value of the lane whose index is higher by `delta` modulo 32. The whole warp takes part; lanes without a source
-    /// keep their own value.
+    /// Returns the 32-bit value of the lane whose index is higher by `delta % 32`; lanes without a source keep their own value. All lanes
+    /// of the warp must take part.
     #[doc(alias = "shfl.sync.down")]
     #[track_caller]
     pub fn shfl_down<T: Scalar>(self, value: Val<'k, T>, delta: impl Into<Val<'k, u32>>) -> Val<'k, T> {

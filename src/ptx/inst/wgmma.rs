@@ -62,7 +62,7 @@ pub struct MatrixLayout {
 }
 
 impl MatrixLayout {
-    /// Returns the words of a descriptor of address 0, or the reason why no descriptor exists.
+    /// Returns the words of a descriptor for address 0, or the reason why no descriptor exists.
     fn words(self) -> Result<[u32; 2], String> {
         for (name, bytes) in [("leading", self.leading_bytes), ("stride", self.stride_bytes)] {
             if !bytes.is_multiple_of(16) || bytes >= 1 << 18 {
@@ -159,13 +159,13 @@ impl<'v, 'k, T: Scalar> From<&'v [Val<'k, T>]> for WgmmaA<'v, 'k, T> {
 pub(crate) struct WgmmaTail<'k> {
     /// The metadata of a sparse A, and the selector.
     pub(crate) sparse: Option<(Val<'k, u32>, u32)>,
-    /// Whether D is added to.
+    /// Whether the product is added to D; otherwise, it replaces D.
     pub(crate) accumulate: Val<'k, bool>,
-    /// The scales of floating-point A and B, 1 or −1, and the transposes, 0 or 1.
+    /// The scales of floating-point A and B, 1 or −1, and the transposition flags, 0 or 1.
     pub(crate) immediates: ArrayVec<i32, 4>,
 }
 
-/// The maximum number of accumulators: f32 and N = 256.
+/// The maximum number of accumulator registers per thread: f32 with N = 256.
 const MOST: usize = 128;
 
 impl<'k> Builder<'k> {
@@ -189,7 +189,7 @@ impl<'k> Builder<'k> {
         self.body().wgmma_groups += 1;
     }
 
-    /// Returns the number of instructions emitted so far by which threads may load from shared memory.
+    /// Returns the number of instructions emitted so far with which threads may load from shared memory.
     pub(crate) fn shared_loads(self) -> u32 {
         self.body().shared_loads
     }
@@ -217,18 +217,18 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Waits until the group with this number is complete, if that is not known.
+    /// Waits until the group with this number is complete, unless it is known to be complete.
     #[track_caller]
     pub(crate) fn wgmma_wait_for(self, group: u32) {
         // After a wait for fewer groups, ptxas considers the others to be in flight again (C7517).
         if self.body().wgmma_complete.is_some_and(|complete| group <= complete) {
             return;
         }
-        // At most 7 groups can be excepted.
+        // The instruction can leave at most 7 groups in flight.
         self.wgmma_wait_group(self.wgmma_groups().saturating_sub(group).min(7));
     }
 
-    /// Returns the emitted loops whose next iterations overwrite these values, each once.
+    /// Returns the emitted loops whose next iterations overwrite these values; each loop is listed once.
     pub(crate) fn loops_of<A: Scalar>(self, values: &[Val<'k, A>]) -> Vec<u32> {
         let body = self.body();
         let mut loops: Vec<_> = values.iter().filter_map(|value| body.loop_of(value.reg()?.0)).collect();
@@ -237,7 +237,7 @@ impl<'k> Builder<'k> {
         loops
     }
 
-    /// Emits `mnemonic d, a, b, …` in place of D, whose registers the innermost loop must carry.
+    /// Emits `mnemonic d, a, b, …` and updates D in place; the innermost loop must carry the registers of D.
     #[track_caller]
     pub(crate) fn wgmma_in_place<D: Scalar, A: Scalar>(
         self,

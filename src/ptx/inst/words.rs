@@ -17,7 +17,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The maximum number of words per operand: an accumulator of four f64 registers, twice.
+/// The words of an operand: at most 8, for A of `mma.m16n8k16` on f64.
 type Words = ArrayVec<Operand<'static>, 8>;
 
 impl<'k> Builder<'k> {
@@ -26,7 +26,7 @@ impl<'k> Builder<'k> {
         self.body().current(register)
     }
 
-    /// Rejects registers that the innermost emitted loop does not carry: accumulating into them would add up over its iterations.
+    /// Rejects registers that the innermost emitted loop does not carry: accumulating into them would add up the results of all iterations.
     #[track_caller]
     pub(crate) fn check_carried(self, registers: &[RegId]) {
         for &register in registers {
@@ -44,7 +44,8 @@ impl<'k> Builder<'k> {
         self.own(compute(), before)
     }
 
-    /// Returns the registers of values that are not older than register `before`, each once, and copies of the others.
+    /// Returns a register for each value: the value's own register if its index is at least `before` and it occurs for the first time, and
+    /// a copy otherwise.
     #[track_caller]
     fn own<T: Scalar>(self, values: Vec<Val<'k, T>>, before: u32) -> Vec<RegId> {
         let mut own: Vec<RegId> = Vec::with_capacity(values.len());
@@ -61,7 +62,7 @@ impl<'k> Builder<'k> {
         own
     }
 
-    /// Returns one register like [`all_owned`](Self::all_owned).
+    /// Returns a register for one result, as [`all_owned`](Self::all_owned) does for several.
     #[track_caller]
     pub(crate) fn owned<T: Scalar>(self, compute: impl FnOnce() -> Val<'k, T>) -> RegId {
         let before = self.body().registers_of(T::CLASS);
@@ -102,7 +103,7 @@ impl<'k> Builder<'k> {
         self.emit(mnemonic, &[to, yes, no, condition.operand(self)]);
     }
 
-    /// Returns a copy of the element in slot `slot` of a word.
+    /// Returns a copy of the element in slot `slot` of `word`.
     #[track_caller]
     pub(crate) fn extract<T: Element>(self, word: RegId, slot: usize) -> Val<'k, T::Reg> {
         let word = Operand::Reg(word.in_place());
@@ -121,7 +122,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Writes an element to slot `slot` of a word; the other slots are unchanged.
+    /// Writes an element to slot `slot` of `word`; the other slots are unchanged.
     #[track_caller]
     pub(crate) fn insert<T: Element>(self, word: RegId, slot: usize, value: Val<'k, T::Reg>) {
         let constant = |value: u32| Val::<u32>::from(value).operand(self);
@@ -167,7 +168,7 @@ impl<'k> Builder<'k> {
         word.in_register(self)
     }
 
-    /// Returns a word whose slots all contain the element of 8 or 16 bits in slot `slot` of a word.
+    /// Returns a word whose slots all contain the element of 8 or 16 bits in slot `slot` of `word`.
     #[track_caller]
     pub(crate) fn repeated<T: Element, W: Scalar>(self, word: RegId, slot: usize) -> Val<'k, W> {
         let word = Operand::Reg(word.in_place());
@@ -176,7 +177,8 @@ impl<'k> Builder<'k> {
         self.result(format_args!("prmt.b32"), &[word, word, selected])
     }
 
-    /// Emits `d = a · b + c` on words, with each operand in braces, or without braces for an instruction of a single thread.
+    /// Emits `d = a · b + c` on words, with each operand in braces, or without braces if `bare` is true, for an instruction of a single
+    /// thread.
     #[track_caller]
     pub(crate) fn product_of_words(self, mnemonic: &str, bare: bool, [d, a, b, c]: [&[RegId]; 4]) {
         let (d, a, b, c) = (self.words(d), self.words(a), self.words(b), self.words(c));
@@ -201,8 +203,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
-    /// Loads adjacent words with one instruction if they are in bounds, together; otherwise, nothing is read and the registers are
-    /// unchanged. The address must be known to be aligned to the vector.
+    /// Loads adjacent words with one instruction if they are in bounds; otherwise, nothing is read and the registers are unchanged. The
+    /// words must be entirely in bounds or entirely out of bounds, and the address must be known to be aligned to the size of the vector.
     #[track_caller]
     pub(crate) fn load_words(self, words: &[RegId]) {
         let (k, pointer, condition) = (self.kernel(), self.pointer(), self.condition());
@@ -215,7 +217,8 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         k.emit_when(condition, mnemonic, &[one_or_vector(&registers), address]);
     }
 
-    /// Stores adjacent words with one instruction if they are in bounds, together. The address must be known to be aligned to the vector.
+    /// Stores adjacent words with one instruction if they are in bounds. The words must be entirely in bounds or entirely out of bounds,
+    /// and the address must be known to be aligned to the size of the vector.
     #[track_caller]
     pub(crate) fn store_words(self, words: &[RegId]) {
         let (k, pointer, condition) = (self.kernel(), self.pointer(), self.condition());

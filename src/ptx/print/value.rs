@@ -46,7 +46,7 @@ pub enum PrintValue<'k> {
 }
 
 enum Class {
-    /// The `printf` conversion for decimal, and whether it has 64 bits.
+    /// An integer: its decimal `printf` conversion, and whether it has 64 bits.
     Integer {
         decimal: char,
         long: bool,
@@ -74,7 +74,7 @@ impl<'k> PrintValue<'k> {
         }
     }
 
-    /// Returns the size as an argument.
+    /// Returns the size of the value as a variable argument, in bytes.
     pub(super) const fn bytes(&self) -> u32 {
         match self.class() {
             Class::Float | Class::Integer { long: true, .. } | Class::Bits { long: true, .. } => 8,
@@ -91,7 +91,7 @@ impl<'k> PrintValue<'k> {
         }
     }
 
-    /// Returns the `printf` conversion, `None` if the type does not support the placeholder's options.
+    /// Returns the `printf` conversion, or `None` if the type does not support the placeholder's options.
     pub(super) fn conversion(&self, spec: &Spec) -> Option<String> {
         let Spec { flags, precision, conversion } = spec;
         let size = |long: bool| if long { "ll" } else { "" };
@@ -114,7 +114,7 @@ impl<'k> PrintValue<'k> {
         }
     }
 
-    /// Returns the value so that it is promoted without its sign: the hexadecimal digits of a number are those of its own width.
+    /// Returns the value as one that is promoted without sign extension, so that its hexadecimal digits are those of its own width.
     #[track_caller]
     pub(super) fn in_own_width(self) -> Self {
         if let Self::I16(v) = self { Self::U16(v.bits()) } else { self }
@@ -142,8 +142,8 @@ impl<'k> PrintValue<'k> {
     }
 }
 
-/// A value that [`Builder::print`](crate::ptx::Builder::print) accepts: a number, bits or a predicate, as a [`Val`] or as a constant of the
-/// host, or a pointer.
+/// A value that [`Builder::print`](crate::ptx::Builder::print) accepts: a number, bits or a predicate, each as a [`Val`] or a host
+/// constant, or a pointer.
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be printed from a kernel")]
 pub trait Print<'k>: Sized {
     /// Returns the value as the variant for its type.

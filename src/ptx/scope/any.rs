@@ -5,7 +5,7 @@ use std::{fmt, panic::Location};
 use super::{Block, Scope};
 use crate::ptx::{kernel::Builder, uniform::Uniformity, val::Val};
 
-/// A scope of any kind: the threads that own memory together.
+/// A scope of any kind, such as the threads that own memory together.
 ///
 /// The scope is created when it is used, so that memory of the block can be allocated before the block's shape is declared.
 #[derive(Clone, Copy)]
@@ -39,7 +39,7 @@ impl<'k> AnyScope<'k> {
         Self { is_block: true, rank, ..Self::of::<Block<'k>>(k) }
     }
 
-    /// Returns the scope of one kind that contains this thread. Its rank is that in the block.
+    /// Returns the scope of kind `S` that contains this thread, with the rank that [`Scope::rank`] returns.
     pub(crate) fn of<S: Scope<'k>>(k: Builder<'k>) -> Self {
         Self {
             k,
@@ -74,7 +74,7 @@ impl<'k> AnyScope<'k> {
         (self.size)(self.k)
     }
 
-    /// Returns the index of the scope among those of its kind in the block.
+    /// Returns the rank of the scope; 0 for [`block`](Self::block).
     #[track_caller]
     pub(crate) fn rank(self) -> Val<'k, u32> {
         let _located = self.k.locate(Location::caller());

@@ -99,8 +99,8 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Idx, value, lane.into())
     }
 
-    /// Returns the value of lane `lane` in all lanes; `lane` itself must be the same in all lanes, and the result is known to be if `lane` is.
-    /// Supports values of up to 64 bits.
+    /// Returns the value of lane `lane` to all lanes; `lane` must be the same in all lanes. If `lane` is known to be uniform, so is the
+    /// result. Supports values of up to 64 bits.
     #[track_caller]
     pub fn broadcast<T: Scalar>(self, value: Val<'k, T>, lane: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl_idx(value, lane)
@@ -160,7 +160,7 @@ impl<'k> Block<'k> {
         self.k.sync_threads_count(predicate)
     }
 
-    /// Returns the value of thread `thread` in all threads, through shared memory; `thread` itself must be the same in all threads.
+    /// Returns the value of thread `thread` to all threads, through shared memory; `thread` must be the same in all threads.
     #[track_caller]
     pub fn broadcast<T: Element<Reg = T> + Scalar>(
         self,
@@ -180,7 +180,7 @@ impl<'k> Block<'k> {
 }
 
 impl<'k, T: Scalar> Val<'k, T> {
-    /// Returns the value, which is uniform at this level by construction.
+    /// Returns this value, recorded as uniform at `level`; the caller guarantees that it is.
     pub(crate) fn known_uniform(self, level: Uniformity) -> Self {
         if let Some((reg, k)) = self.reg() {
             k.body().uniform.set_level(reg, level);

@@ -19,8 +19,8 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A type that a scope can reduce: integers of 32 or 64 bits, `f32`, `f64`, and `f16` and `bf16`,
-/// which are accumulated in f32 and rounded once.
+/// A type that a scope can reduce: integers of 32 or 64 bits, `f32`, `f64`, and also `f16` and `bf16`, which are accumulated in f32 and
+/// rounded once.
 #[diagnostic::on_unimplemented(
     message = "the threads of a scope cannot reduce values of type `{Self}`",
     note = "reductions and scans take `u32`, `i32`, `u64`, `i64`, `f16`, `bf16`, `f32` and `f64`"
@@ -32,10 +32,10 @@ pub trait Reducible: Numeric + super::sealed::Sealed {
     /// The neutral element of addition; −0 for floating-point types, which preserves every sum.
     #[doc(hidden)]
     const NOTHING: Self::In;
-    /// The neutral element of the maximum.
+    /// The smallest value: the neutral element of the maximum of integers, and of floating-point numbers other than NaN.
     #[doc(hidden)]
     const LOWEST: Self::In;
-    /// The neutral element of the minimum.
+    /// The largest value: the neutral element of the minimum of integers, and of floating-point numbers other than NaN.
     #[doc(hidden)]
     const HIGHEST: Self::In;
     /// Whether `redux.sync` supports the type.
@@ -79,7 +79,7 @@ pub(crate) enum Combine {
 }
 
 impl Combine {
-    /// Returns the operation of `redux.sync`, if it exists.
+    /// Returns the corresponding operation of `redux.sync`, if any.
     const fn redux(self) -> Option<&'static str> {
         match self {
             Self::Sum => Some("add"),
@@ -89,7 +89,8 @@ impl Combine {
         }
     }
 
-    /// Returns the neutral element; `None` for maxima and minima, which have none, because those of NaN are NaN.
+    /// Returns the neutral element; `None` for maxima and minima, because no number is neutral when all values are NaN: the result is then
+    /// NaN.
     const fn neutral<T: Reducible>(self) -> Option<T::In> {
         match self {
             Self::Sum => Some(T::NOTHING),
@@ -109,7 +110,7 @@ impl Combine {
     }
 }
 
-/// Returns the result in every lane of the warp.
+/// Combines the values of all lanes of the warp, and returns the result in every lane.
 fn in_warp<'k, T: Reducible>(k: Builder<'k>, value: Val<'k, T::In>, how: Combine) -> Val<'k, T::In> {
     let has_redux = T::REDUX && k.target().features().contains(Features::AMPERE);
     let result = match how.redux().filter(|_| has_redux) {
@@ -122,7 +123,7 @@ fn in_warp<'k, T: Reducible>(k: Builder<'k>, value: Val<'k, T::In>, how: Combine
     result.known_uniform(Uniformity::WARP)
 }
 
-/// Returns the result over groups of `lanes` lanes, a power of two.
+/// Combines the values within each group of `lanes` consecutive lanes, where `lanes` is a power of two.
 fn butterfly<'k, W: Numeric>(k: Builder<'k>, mut value: Val<'k, W>, how: Combine, lanes: u32) -> Val<'k, W> {
     let mut distance = lanes / 2;
     while distance > 0 {
@@ -132,7 +133,7 @@ fn butterfly<'k, W: Numeric>(k: Builder<'k>, mut value: Val<'k, W>, how: Combine
     value
 }
 
-/// Returns the inclusive prefix sum.
+/// Returns the inclusive prefix sum over the first `lanes` lanes, a power of two.
 fn scan_in_warp<'k, W: Numeric>(k: Builder<'k>, mut value: Val<'k, W>, lanes: u32) -> Val<'k, W> {
     let lane = k.lane().rank();
     let mut distance = 1;
@@ -180,7 +181,7 @@ impl<'k, W: Numeric + Element<Reg = W>> Partials<'k, W> {
         k.when(k.lane().rank().eq(from_lane), || self.values.at(self.warp).store(value));
     }
 
-    /// Returns the scope's values, one per lane; `otherwise` in the remaining lanes.
+    /// Returns the scope's values, one per lane, and `otherwise` in the remaining lanes.
     fn load(&self, otherwise: W) -> Val<'k, W> {
         let lane = self.scope.kernel().lane().rank();
         self.values.at(lane).when(lane.lt(self.warps)).load_or(otherwise)
@@ -194,8 +195,8 @@ impl<'k, W: Numeric + Element<Reg = W>> Partials<'k, W> {
     }
 }
 
-/// Returns the pairs of all warps of a scope, one per lane, and the number of lanes after which they are repeated. All lanes of a warp
-/// must have the same pair. The last pair may be repeated more often than others.
+/// Returns the pairs of all warps of a scope, one per lane, and the number of lanes after which they are repeated. All lanes of a warp must
+/// have the same pair. If the number of warps is not a power of two, the last pair fills the remaining lanes of each repetition.
 #[track_caller]
 pub(crate) fn pairs_of_warps<'k, A, B>(
     scope: AnyScope<'k>,
@@ -244,7 +245,7 @@ pub(crate) fn reduce<'k, T: Reducible>(scope: AnyScope<'k>, value: Val<'k, T>, h
             None => butterfly(k, partials.load_repeated(), how, lanes),
             Some(neutral) => {
                 let result = butterfly(k, partials.load(neutral), how, lanes);
-                // Lanes past the first group have the neutral value.
+                // Lanes past the first group contain only the neutral element.
                 if lanes < 32 { shuffle(k, Shuffle::Idx, result, 0.into()) } else { result }
             }
         };

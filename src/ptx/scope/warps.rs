@@ -172,8 +172,7 @@ impl<'k> Builder<'k> {
         self.if_(selected.eq(rank), || work(warps));
     }
 
-    /// Returns the first of `count` barriers for groups of `threads` threads; the same barriers are reused for each size of
-    /// group.
+    /// Returns the first of `count` barriers for groups of `threads` threads; calls for groups of the same size return the same barriers.
     #[track_caller]
     pub(crate) fn named_barriers(self, threads: u32, count: u32) -> u32 {
         let first = self.body().named_barriers(threads, count);

@@ -52,7 +52,7 @@ const SM_100A: Features = Features::TCGEN05;
 const BLOCK_SCALE: Features = Features::MMA_BLOCK_SCALE;
 const MX: Features = Features::MX;
 
-/// Chapters of the manual's instruction set.
+/// The manual's chapters on instructions, each with its forms.
 pub(super) static CHAPTERS: &[(&str, &[Form])] = &[
     ("Integer Arithmetic", integer::FORMS),
     ("Extended-Precision Integer Arithmetic", extended::FORMS),

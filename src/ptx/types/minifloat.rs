@@ -31,7 +31,7 @@ struct Format {
     exponent: u32,
     /// The width of the significand field.
     digits: u32,
-    /// The largest finite number. A larger magnitude is NaN, or infinity if it is the first of several.
+    /// The largest finite number. Larger magnitudes are NaN, except that, if there are several, the first is infinity.
     max: u8,
 }
 
@@ -39,17 +39,17 @@ struct Format {
 const CANONICAL_NAN: f32 = f32::from_bits(0x7fff_ffff);
 
 impl Format {
-    /// The bit of the sign.
+    /// Returns the sign bit.
     const fn sign(&self) -> u8 {
         1 << (self.exponent + self.digits)
     }
 
-    /// The largest magnitude: NaN, if the format has it.
+    /// Returns the largest magnitude, which is NaN if the format has NaN.
     const fn top(&self) -> u8 {
         self.sign() - 1
     }
 
-    /// The exponent field of 1.
+    /// Returns the exponent field of the number 1.
     const fn bias(&self) -> u32 {
         (1 << (self.exponent - 1)) - 1
     }
@@ -62,7 +62,7 @@ impl Format {
         bits & self.top() <= self.max
     }
 
-    /// Rounds the magnitude of a number to nearest even, as if exponents were unbounded; `None` for NaN.
+    /// Rounds the magnitude of a number to nearest even, as if the format had no largest number; `None` for NaN.
     fn round(&self, x: f32) -> Option<u32> {
         if x.is_nan() {
             return None;
@@ -70,7 +70,7 @@ impl Format {
         let magnitude = x.abs();
         let lowest_exponent = 1 - self.bias() as i32;
         if magnitude < 2f32.powi(lowest_exponent) {
-            // A multiple of the smallest number; scaling by a power of two is exact.
+            // The result is a multiple of the smallest number; scaling by a power of two is exact.
             return Some(
                 (magnitude * 2f32.powi(self.digits as i32 - lowest_exponent)).round_ties_even() as u32
             );
@@ -87,7 +87,7 @@ impl Format {
         if x.is_sign_negative() { magnitude | self.sign() } else { magnitude }
     }
 
-    /// Widens a number.
+    /// Widens a number to f32.
     fn widen(&self, bits: u8) -> f32 {
         let (field, fraction) =
             (u32::from(bits & self.top()) >> self.digits, bits & ((1 << self.digits) - 1));
@@ -107,7 +107,7 @@ impl Format {
 macro_rules! formats {
     ($($(#[$doc:meta])* $t:ident: $exponent:literal, $digits:literal, $max:literal, $from_f16x2:literal;)*) => {$(
         $(#[$doc])*
-        /// PTX has no scalar arithmetic instructions for this type, but `mma` multiplies it, and
+        /// PTX has no scalar arithmetic instructions for this type, but `mma` multiplies matrices of it, and
         /// [`Val::to_f32`](crate::ptx::Val::to_f32) converts it to f32.
         #[allow(non_camel_case_types, reason = "named like the PTX type and like half's own types")]
         #[derive(Clone, Copy, Default)]
@@ -129,7 +129,7 @@ macro_rules! formats {
             /// The smallest positive number.
             pub const MIN_POSITIVE_SUBNORMAL: Self = Self(1);
 
-            /// Creates the number from its bits, and keeps those that the format does not use.
+            /// Creates the number from its bits, including those that the format does not use.
             pub const fn from_bits(bits: u8) -> Self {
                 Self(bits)
             }
@@ -232,7 +232,7 @@ macro_rules! formats {
     )*};
 }
 
-// Type: width of exponent and significand, largest finite number, whether `cvt` converts f16x2 to the type.
+// Type: widths of the exponent and the significand, largest finite number, whether `cvt` converts f16x2 to the type.
 formats! {
     /// An 8-bit floating-point number with 4 bits of exponent and 3 of significand: `.e4m3`.
     ///

@@ -1,8 +1,9 @@
 //! Assumptions about values carried by loops, and the values that depend on them.
 //!
-//! A loop body is emitted once. When its first line reads a register, the value that a later line writes to it is not known yet. A register
-//! that is live across iterations is therefore assumed to be as uniform in every iteration as before the first one. Values derived from it
-//! record the assumption in a [`Set`]; at the back edge, the assumption is checked against the values that the body wrote.
+//! A loop body is emitted once. When a line of the body reads a register that a later line writes, the value in the next iteration is not
+//! known yet. A register that is live across iterations is therefore assumed to be as uniform in every iteration as before the first one.
+//! Values derived from it record the assumption in a [`Set`]; at the back edge, the assumption is checked against the values that the body
+//! wrote.
 
 use std::collections::HashMap;
 
@@ -26,7 +27,7 @@ impl Set {
     }
 }
 
-/// The sets of several assumptions; number 0 is the empty set.
+/// The sets that contain several assumptions; number 0 is the empty set.
 #[derive(Debug)]
 pub(super) struct Sets {
     several: Vec<Box<[u32]>>,
@@ -40,7 +41,7 @@ impl Default for Sets {
 }
 
 impl Sets {
-    /// Returns the assumptions of a set, ascending.
+    /// Returns the assumptions of a set, in ascending order.
     pub(super) fn members(&self, set: Set) -> impl Iterator<Item = u32> + '_ {
         let one = (set.0 & Set::ONE != 0).then_some(set.0 & !Set::ONE);
         let several = if one.is_some() { &[][..] } else { &self.several[set.0 as usize] };

@@ -55,7 +55,7 @@ pub(super) struct Collective {
 }
 
 impl Collective {
-    /// Returns the error that some of the threads may not satisfy `condition`.
+    /// Returns the error for a `condition` that some of the threads may not satisfy.
     fn divergent(&self, condition: &Condition, varies_at: Option<&'static Location<'static>>) -> Divergence {
         let kind = BuildErrorKind::Divergent {
             collective: self.what.clone(),
@@ -84,7 +84,7 @@ pub(super) struct Reliance {
 }
 
 impl Reliance {
-    /// Returns the error if the condition turns out to be only this uniform.
+    /// Returns an error if the threads of the collective may not agree on the condition, whose uniformity turned out to be only `level`.
     pub(super) fn violated(
         &self,
         level: Uniformity,
@@ -136,12 +136,13 @@ impl Tracker {
         });
     }
 
-    /// Returns the number of open loops, which is the number of the next one.
+    /// Returns the number of open loops, which is the depth of the next loop.
     pub(crate) fn loop_depth(&self) -> usize {
         self.loops.len()
     }
 
-    /// Returns the conditions from number `first` on, and those under which threads have left an iteration of loop `depth` or of a loop in it.
+    /// Returns the conditions from number `first` on, and those under which threads have left an iteration of loop `depth` or of a loop
+    /// inside it.
     pub(super) fn open_conditions(&self, first: usize, depth: usize) -> Vec<Condition> {
         let left = self.loops.iter().skip(depth).flat_map(|open| &open.left);
         left.chain(self.conditions.iter().skip(first)).copied().collect()
@@ -186,7 +187,7 @@ impl Tracker {
         self.keep_from_loop(0, condition)
     }
 
-    /// Checks the collectives of a loop's body so far against threads that do not return to them.
+    /// Checks the collectives emitted so far in a loop's body against the condition under which threads do not return to them.
     fn keep_from_loop(&mut self, depth: usize, condition: Condition) -> Option<Divergence> {
         let collectives = self.loops.get(depth)?.collectives.clone();
         for collective in collectives {

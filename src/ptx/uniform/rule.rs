@@ -9,7 +9,7 @@ pub(crate) struct Rule {
     pub(super) together: Together,
 }
 
-/// The uniformity of the results, which are the first operand.
+/// The rule for the uniformity of the results, which are the first operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResultRule {
     /// The instruction has no result register.
@@ -20,11 +20,12 @@ pub(super) enum ResultRule {
     Grid,
     /// As uniform as the operands, or more for some operations on the thread index.
     Operands(Operation),
-    /// A value from another lane, whose number is an operand (`idx`) or relative.
+    /// A value from another lane. If `from_lane` is true, an operand is the index of that lane (`idx`); otherwise, the index is relative to
+    /// this lane.
     Shuffle { from_lane: bool },
     /// The same in all lanes of the mask.
     Warp,
-    /// An elected lane, the same for all, and whether it is this one.
+    /// The index of an elected lane, the same in all lanes of the mask, and whether this lane was elected.
     Elect,
     /// The same in all threads that participate in the barrier.
     Barrier,
@@ -35,12 +36,13 @@ pub(super) enum ResultRule {
 pub(super) enum Operation {
     Any,
     Copy,
-    /// A conversion, which may saturate or round. The bits of an integer from `signed` up, if given, become copies of the bit below.
+    /// A conversion, which may saturate or round. If `signed` is given, the bits of an integer from bit `signed` up become copies of the
+    /// bit below them.
     Convert {
         signed: Option<u32>,
     },
     ShiftRight,
-    /// Fills with copies of the sign.
+    /// A right shift that fills with copies of the sign bit.
     SignedShiftRight,
     ShiftLeft,
     And,
@@ -68,13 +70,13 @@ impl Operation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Together {
     Any,
-    /// The lanes of the mask, the last operand: the warp if it is a constant with all lanes.
+    /// The lanes of the mask, which is the last operand. Only a constant mask of all lanes is checked; it requires the whole warp.
     Mask,
     /// The warp.
     Warp,
     /// The warpgroup: `wgmma`, `setmaxnreg`.
     WarpGroup,
-    /// The block, or the warp if the number of threads is an operand.
+    /// The block, or only the warp if an operand specifies a number of threads that differs from the block's.
     Barrier,
     /// The cluster.
     Cluster,
@@ -116,9 +118,9 @@ fn result(root: &str, second: &str, mnemonic: &str) -> ResultRule {
             "global" if mnemonic.contains(".nc") => Operands(Any),
             _ => Varies,
         },
-        // The carry is not an operand.
+        // The carry flag is not an operand.
         "addc" | "subc" | "madc" => Varies,
-        // The rank of the block that owns an address of the block itself differs between blocks.
+        // For an address in the block's own shared memory, the rank differs between blocks.
         "getctarank" => Varies,
         "atom" | "ldmatrix" | "movmatrix" | "mma" | "activemask" | "mbarrier" => Varies,
         "shfl" => Shuffle { from_lane: mnemonic.contains(".idx") },
@@ -135,7 +137,7 @@ fn result(root: &str, second: &str, mnemonic: &str) -> ResultRule {
         "add" if !mnemonic.contains(".sat") && !mnemonic.contains(".cc") => Operands(Add),
         "sub" if !mnemonic.contains(".sat") && !mnemonic.contains(".cc") => Operands(Sub),
         "mul" if matches!(second, "lo" | "wide") => Operands(Multiply),
-        // Of signed numbers, the quotient is rounded toward zero, so it is not a shift.
+        // Signed quotients are rounded toward zero, so the division is not equivalent to a shift.
         "div" if !mnemonic.contains(".s") => Operands(Divide),
         "rem" if !mnemonic.contains(".s") => Operands(Remainder),
         "bfe" => Operands(ExtractBits),
@@ -145,7 +147,7 @@ fn result(root: &str, second: &str, mnemonic: &str) -> ResultRule {
     }
 }
 
-/// Returns the number of bits of the narrowest signed integer in a conversion: the higher bits of the result may be copies of its sign.
+/// Returns the number of bits of the narrowest signed integer in a conversion: the higher bits of the result may be copies of its sign bit.
 fn signed_bits(mnemonic: &str) -> Option<u32> {
     mnemonic.split('.').filter_map(|part| part.strip_prefix('s')?.parse().ok()).min()
 }
@@ -194,7 +196,7 @@ mod tests {
     use super::*;
     use crate::ptx::table;
 
-    /// Instructions without a result must be known as such, otherwise their first operand would be treated as a result.
+    /// Instructions without a result must be known as such; otherwise, their first operand would be treated as a result.
     #[test]
     fn rules_agree_with_the_table_on_what_has_a_result() {
         for form in table::forms() {

@@ -11,7 +11,7 @@ pub(super) struct ThreadIndex {
     pub(super) limit: i32,
     /// Whether it is the thread index itself.
     pub(super) whole: bool,
-    /// Whether its five lowest bits are the number of the lane.
+    /// Whether its five lowest bits are the lane index.
     pub(super) lane: bool,
 }
 
@@ -20,8 +20,8 @@ pub(super) const LANES: u64 = 32;
 const MOST_THREADS: u32 = 1024;
 
 impl ThreadIndex {
-    /// The index of the thread in the block, or in a part of the block that starts at a multiple of every power of two below
-    /// its length.
+    /// The index of the thread in the block, or in a part of the block whose first thread has an index that is a multiple of every power of
+    /// two less than the length of the part.
     pub(super) const WHOLE: Self = Self { scale: 0, limit: 32, whole: true, lane: true };
 
     /// Returns the uniformity of the bits from `bit` up.
@@ -35,7 +35,7 @@ impl ThreadIndex {
         Self { scale, limit, whole: self.whole && by == 0, lane: self.lane && by == 0 }
     }
 
-    /// Returns an integer whose bits from `bits` up are copies of the bit below.
+    /// Returns the integer after its bits from bit `bits` up have become copies of the bit below them.
     fn with_sign(self, bits: u32) -> Self {
         let whole = self.whole && bits > MOST_THREADS.ilog2();
         Self { whole, ..self.limited(bits.saturating_sub(1)) }
@@ -45,7 +45,8 @@ impl ThreadIndex {
         Self { limit: self.limit.min(limit as i32), whole: false, ..self }
     }
 
-    /// Returns the uniformity of the result of an operation on this integer and constants, and the integer that the result is.
+    /// Returns the uniformity of the result of an operation on this integer and constants, and the result as an integer derived from the
+    /// thread index, if it is one.
     pub(super) fn operated(
         self,
         operation: Operation,
@@ -65,7 +66,7 @@ impl ThreadIndex {
                 let converted = signed.map_or(self, |bits| self.with_sign(bits));
                 (Uniformity::NONE, Some(Self { lane: false, ..converted }))
             }
-            // The sign of 16 bits is the lowest one.
+            // Integers have at least 16 bits, so bit 15 is the lowest possible sign bit.
             Operation::SignedShiftRight => {
                 return self.with_sign(16).operated(Operation::ShiftRight, rest);
             }
@@ -111,7 +112,7 @@ impl ThreadIndex {
                 let has_lane = length >= LANES.trailing_zeros().into();
                 (self.above(from as i32), Some(Self { lane: extracted.lane && has_lane, ..extracted }))
             }
-            // The sign is a higher bit, too.
+            // The sign bit, bit 15 or higher, must also be among the bits that are the same.
             Operation::Less => (self.above(constant(0)?.trailing_zeros().min(15) as i32), None),
             Operation::LessOrEqual => {
                 (self.above(constant(0)?.wrapping_add(1).trailing_zeros().min(15) as i32), None)

@@ -20,18 +20,18 @@ use crate::ptx::{
 #[derive(Clone, Copy, Debug)]
 struct Fact {
     level: Uniformity,
-    /// The assumptions that this depends on.
+    /// The assumptions on which the level depends.
     set: Set,
     index: Option<ThreadIndex>,
     /// The number of conditions that enclose its definition.
     conditions: u32,
     /// The number of loops that enclose its definition.
     loops: u32,
-    /// Whether loops and branches may write it.
+    /// Whether loops and branches may write the register.
     changes: bool,
-    /// The newest loop for which an assumption about it was made.
+    /// The newest loop for which an assumption about the register was made.
     assumed_in: u32,
-    /// The line that last wrote it, and the innermost loop there.
+    /// The line that last wrote the register, and the innermost loop that contains this line.
     written_at: Option<&'static Location<'static>>,
     written_in: u32,
 }
@@ -67,7 +67,7 @@ pub(crate) struct Tracker {
     pub(super) sets: Sets,
     assumptions: Vec<Assumption>,
     pub(super) reliances: Vec<Reliance>,
-    /// The uniformity of registers before further assumptions in the innermost branches and loops, with the depth of these.
+    /// The uniformity of registers before it was raised by assumptions in open branches and loops, and the depth of each assumption.
     raised: Vec<(usize, RegId, Uniformity, Set)>,
 }
 
@@ -82,12 +82,12 @@ impl Facts {
 }
 
 impl Tracker {
-    /// Starts a kernel; `facts` are empty.
+    /// Returns the tracker of a new kernel; `facts` must be empty.
     pub(crate) fn new(facts: Facts) -> Self {
         Self { facts, ..Self::default() }
     }
 
-    /// Returns the memory for another kernel.
+    /// Returns the facts, so that another kernel can reuse their memory.
     pub(crate) fn into_facts(self) -> Facts {
         self.facts
     }
@@ -248,7 +248,7 @@ impl Tracker {
         }
     }
 
-    /// Assumes that iterations of open loops, of which one number is the innermost, preserve the uniformity of a register.
+    /// Assumes that iterations of open loops preserve the uniformity of a register; `innermost` is the innermost of these loops.
     fn assume_in_loops(&mut self, reg: RegId, innermost: u32) {
         let fact = *self.fact(reg);
         let (mut set, register) = (fact.set, (reg.class.index(), reg.index as usize));
@@ -266,7 +266,8 @@ impl Tracker {
         (fact.set, fact.assumed_in) = (set, innermost);
     }
 
-    /// Records that a register is written, under the conditions opened since its definition or since the innermost loop started.
+    /// Records that a register is written, under the conditions opened since its definition or the start of the innermost loop, whichever
+    /// is later.
     #[inline]
     fn write(&mut self, reg: RegId, known: Known, at: &'static Location<'static>) {
         let straight = self.loops.is_empty() && self.conditions.len() == self.fact(reg).conditions as usize;
@@ -280,8 +281,8 @@ impl Tracker {
         (fact.written_at, fact.written_in) = (Some(at), innermost);
     }
 
-    /// Returns the uniformity of a register after a write under the conditions opened since its definition or since the innermost loop
-    /// started.
+    /// Returns the uniformity of a register after a write under the conditions opened since its definition or the start of the innermost
+    /// loop, whichever is later.
     fn under_conditions(&mut self, reg: RegId, mut known: Known) -> Known {
         self.assume_carried(reg);
         let &Fact { level, set, conditions, loops, changes, .. } = self.fact(reg);
@@ -290,11 +291,11 @@ impl Tracker {
         if outlives {
             first = first.max(self.loops.last().map_or(0, |l| l.conditions));
             if !changes {
-                // The body may have read it before, so nothing is known about such a register.
+                // The body may already have read the register without an assumption, so its uniformity becomes unknown.
                 known = Known::VARIES;
             }
         }
-        // Threads that have left an iteration of a loop keep what was written before.
+        // Threads that have left an iteration of a loop keep the old value.
         let open = self.open_conditions(first, loops as usize);
         if !open.is_empty() {
             known = self.meet(known, Known { level, set, index: None });
@@ -319,7 +320,7 @@ impl Tracker {
         }
     }
 
-    /// Returns whether the five lowest bits of a register are known to be the number of the lane.
+    /// Returns whether the five lowest bits of a register are known to be the lane index.
     pub(crate) fn is_lane(&self, reg: RegId) -> bool {
         self.fact(reg).index.is_some_and(|index| index.lane)
     }
@@ -336,7 +337,7 @@ impl Tracker {
         let closed = self.loops.pop()?;
         let first_number = closed.assumptions.first().copied().unwrap_or(u32::MAX);
         let own = |number: u32| number >= first_number && closed.assumptions.contains(&number);
-        // The uniformity of each register at the end of the body, as far as it does not depend on the others.
+        // The uniformity of each register at the end of the body, apart from its dependence on the other registers.
         let facts: Vec<Fact> = closed
             .assumptions
             .iter()
@@ -458,7 +459,8 @@ impl Tracker {
         divergence
     }
 
-    /// Checks that all threads reach an instruction with unknown operands: at least the warp, if it waits for any.
+    /// Checks that the threads that must execute an instruction together reach it, if its operands are unknown; for a barrier, only the
+    /// threads of the warp are checked.
     pub(crate) fn require_raw(
         &mut self,
         rule: Rule,
@@ -473,10 +475,11 @@ impl Tracker {
         }
     }
 
-    /// Returns the threads that a barrier waits for: the block, unless another number of threads is given.
+    /// Returns the threads that must reach a barrier together: the block, or only the warp if the operands specify another number of
+    /// threads.
     fn barrier_group(&self, rule: Rule, sources: &[Operand<'_>]) -> Uniformity {
         let numbers = match (rule.result, sources) {
-            // The last one is the predicate.
+            // The last operand is the predicate.
             (ResultRule::Barrier, [numbers @ .., _]) => numbers,
             _ => sources,
         };
@@ -601,7 +604,7 @@ impl Tracker {
         match of_index {
             None => Known { index: None, ..all },
             Some((level, index)) => {
-                // Only the level of the index matters; the other operands of these operations are constants.
+                // The other operands of these operations are constants, so `all.level` is the level of the first operand.
                 let level = if all.level == Uniformity::NONE { level } else { all.level };
                 Known { level, set: all.set, index }
             }

@@ -8,13 +8,14 @@ use crate::{
     run::error::RunError,
 };
 
-/// The largest distance between coordinates of a map, in bytes (CUDA Driver API, `cuTensorMapEncodeTiled`).
+/// The largest stride of a map, in bytes (CUDA Driver API, `cuTensorMapEncodeTiled`).
 const MOST_STRIDE: u64 = (1 << 40) - 16;
 
 /// The maximum number of dimensions of a tensor map.
 const MOST_DIMS: usize = 5;
 
-/// The tensor of a map that the launch creates and the kernel's box. It determines the map: kernels with the same text share encoded maps.
+/// The tensor and the box of a map that the launch creates. They determine the map: launches of kernels with the same text share encoded
+/// maps.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::run) struct BufferBox {
     /// The index of the map among those of the kernel.
@@ -31,12 +32,12 @@ pub(in crate::run) struct BufferBox {
     box_dims: ArrayVec<u32, MOST_DIMS>,
     /// The swizzle in shared memory.
     swizzle: SwizzleMode,
-    /// Whether the tensor has no elements. It cannot have a map: the launch passes a map of a one-element tensor in memory that it
-    /// allocates, a zero or a scratch element.
+    /// Whether the tensor has no elements. Such a tensor cannot have a map; instead, the launch passes a map of a one-element tensor in
+    /// stand-in memory: a zero if the kernel reads the tensor, or a scratch element if it writes the tensor.
     pub(in crate::run) is_empty: bool,
 }
 
-/// The bytes of that memory: the zero in the first half, the written element in the second.
+/// The size in bytes of the memory for tensors without elements: a zero in the first half, a scratch element in the second.
 pub(in crate::run) const STAND_IN_BYTES: usize = 256;
 
 impl BufferBox {
@@ -65,7 +66,7 @@ impl BufferBox {
     }
 }
 
-/// The maximum number of coordinates along a dimension: those of tensor copies are signed.
+/// The maximum number of coordinates along a dimension: the coordinates of tensor copies are signed 32-bit integers.
 const MOST_COORDINATES: u64 = 1 << 31;
 
 /// Evaluates map `index` of the kernel for a buffer at `address`; `parameter(i)` is the value of integer parameter `i`.
@@ -96,7 +97,7 @@ pub(in crate::run) fn buffer_box(
         entry.params.get(map.parameter).map_or(("", 1), |param| (param.element, param.element_bytes.into()));
     for (stride, dim) in strides.iter_mut().zip(&dims[1..]) {
         if *dim == 1 {
-            // There is no second coordinate, so any stride that a map may have will do.
+            // There is no second coordinate, so any valid stride will do.
             *stride = stride.saturating_mul(size).min(MOST_STRIDE).next_multiple_of(16).max(16) / size;
         } else if !stride.wrapping_mul(size).is_multiple_of(16) {
             let bytes = u128::from(*stride) * u128::from(size);

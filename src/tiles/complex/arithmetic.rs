@@ -1,8 +1,8 @@
 //! Arithmetic on complex tiles and vectors.
 //!
-//! Products and quotients are computed in [`Accumulate::Sum`]: f32 for tf32 and floating-point elements of 8 and 16 bits, with results that
-//! are rounded once more, and `i32` for 8-bit integers. Because of fused multiply-adds, each part of a product is rounded twice: once for a
-//! product of real numbers, and once for the result:
+//! Products and quotients are computed in [`Accumulate::Sum`], which is f32 for tf32 and for floating-point elements of 8 and 16 bits, and
+//! `i32` for 8-bit integers. If this type differs from the element type, floating-point results are rounded once more. Because of fused
+//! multiply-adds, each part of a product is rounded twice: once for a product of real numbers, and once for the result:
 //!
 //! | | real part | imaginary part |
 //! | --- | --- | --- |
@@ -91,7 +91,7 @@ pub(super) fn words_of_parts<'k, P: Registers<'k>>(of: &Complex<P>) -> Words<'k,
     of.as_ref().map_parts(Registers::words)
 }
 
-/// Returns the words of an operand for the parts of `of`.
+/// Returns the words of an operand that are combined with the words of `of`, in the same order.
 #[track_caller]
 pub(super) fn words_for<'k, P: Registers<'k>>(
     of: &Complex<P>,
@@ -105,7 +105,7 @@ pub(super) fn words_for<'k, P: Registers<'k>>(
 /// The registers that an operation overwrites; `None` if it uses fresh ones.
 pub(super) type InPlace<'a> = Option<Complex<&'a [RegId]>>;
 
-/// Writes a word to a register; to a fresh one if `to` is `None`.
+/// Writes a word to register `to`, or to a fresh register if `to` is `None`.
 #[track_caller]
 fn write<'k, W: Scalar>(k: Builder<'k>, to: Option<RegId>, word: impl FnOnce() -> Val<'k, W>) -> RegId {
     match to {
@@ -153,7 +153,7 @@ pub(super) fn replace<'k, P: Registers<'k>>(
     *of = results.map_parts(|registers| P::of_registers(k, registers));
 }
 
-/// Combines the real parts of two operands and their imaginary parts.
+/// Combines the real parts of two operands with `f`, and likewise their imaginary parts.
 #[track_caller]
 fn by_parts<'k, T: Computed>(
     k: Builder<'k>,

@@ -183,7 +183,7 @@ functions! {
 /// The type in which products of the elements of `P` are computed.
 type SumOf<'k, P> = <<P as Distributed<'k>>::Element as Accumulate>::Sum;
 
-/// Returns the results of `f` for the squares of the magnitudes of all elements, in fresh registers.
+/// Applies `f` to the squared magnitude of each element and returns the results in fresh registers.
 #[track_caller]
 fn magnitudes<'k, P: Registers<'k, Element: Accumulate>>(
     of: &Complex<P>,
@@ -198,7 +198,7 @@ fn magnitudes<'k, P: Registers<'k, Element: Accumulate>>(
     })
 }
 
-/// Returns the results of `f` for the number of each register, in fresh registers.
+/// Applies `f` to the index of each register and returns the results in fresh registers.
 #[track_caller]
 fn mapped<'k, P: Registers<'k>>(
     like: &Complex<P>,

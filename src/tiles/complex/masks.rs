@@ -1,4 +1,4 @@
-//! Masks of complex tiles: elements on one side of a diagonal, a row or a column become one complex number.
+//! Masks of complex tiles, which replace the elements on one side of a diagonal, a row or a column with a complex number.
 
 use super::{Complex, Crt};
 use crate::{ptx::Val, tensor::TensorElement, tiles::element::RegisterLayout};

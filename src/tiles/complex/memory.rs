@@ -28,7 +28,7 @@ impl<'k, T: TensorElement, A> Cgl<'k, T, A> {
         skip "Returns the matrix without its first `rows` rows and its first `cols` columns" "Gl" (rows: impl Into<Val<'k, u32>> + Copy, cols: impl Into<Val<'k, u32>> + Copy) -> Self;
     }
 
-    /// Returns the matrix of `rows`×`cols` numbers that starts at (`row`, `col`), as [`Gl::sub_matrix`](crate::tiles::Gl::sub_matrix) does.
+    /// Returns the `rows`×`cols` submatrix that starts at element (`row`, `col`), as [`Gl::sub_matrix`](crate::tiles::Gl::sub_matrix) does.
     #[must_use]
     #[track_caller]
     pub fn sub_matrix(
@@ -135,8 +135,8 @@ impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A, 1> {
 }
 
 impl<'k, T: AtomicElement> CglTile<'k, T, ReadWrite> {
-    /// Atomically adds both parts of a register tile to the matrix, as [`GlTile::add`](crate::tiles::GlTile::add) does. The two parts of a
-    /// number are added by separate atomic operations.
+    /// Adds a register tile to this tile of the matrix, as [`GlTile::add`](crate::tiles::GlTile::add) does. Each real and each imaginary
+    /// part is added atomically, but the two parts of an element are added separately.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const H: usize, const W: usize, L: RegisterLayout>(self, tile: &Crt<'k, T, H, W, L>) {

@@ -18,7 +18,8 @@ use crate::{
     },
 };
 
-/// Defines methods that take `self` by reference: the name, what the method returns, the real type, parameters, and the result.
+/// Defines methods that take `self` by reference. Each entry consists of the method's name, what it returns, the real type, the parameters,
+/// and the type of the result.
 macro_rules! by_reference {
     ($($name:ident $what:literal $real:literal $([$($generics:tt)+])? ($($argument:ident: $type:ty),*) -> $result:ty $(where [$($bound:tt)+])?;)*) => {$(
         #[doc = concat!($what, ", as [`", $real, "::", stringify!($name), "`](crate::tiles::", $real, "::", stringify!($name), ") does.")]
@@ -74,7 +75,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Cr
         dropout "Sets both parts of random elements to 0 and scales the other elements" "Rt" (p: impl Into<Val<'k, f32>> + Copy, random: &RandomTile<'k>) -> Self where [T: Accumulate<Sum = f32> + ConvertibleElement];
     }
 
-    /// Returns, for each row, the sum of its elements and the corresponding element of `with`, as [`Rt::row_sum_with`] does.
+    /// Returns, for each row, the sum of its elements plus the corresponding element of `with`, as [`Rt::row_sum_with`] does.
     #[must_use]
     #[track_caller]
     pub fn row_sum_with(&self, with: RowSums<'k, T, H, L>) -> RowSums<'k, T, H, L>
@@ -84,7 +85,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Cr
         Complex { re: self.re.row_sum_with(with.re), im: self.im.row_sum_with(with.im) }
     }
 
-    /// Returns, for each column, the sum of its elements and the corresponding element of `with`, as [`Rt::col_sum_with`] does.
+    /// Returns, for each column, the sum of its elements plus the corresponding element of `with`, as [`Rt::col_sum_with`] does.
     #[must_use]
     #[track_caller]
     pub fn col_sum_with(&self, with: ColSums<'k, T, W, L>) -> ColSums<'k, T, W, L>
@@ -155,13 +156,13 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Cr
     }
 }
 
-/// Returns the pairs of two arrays.
+/// Converts a pair of arrays to an array of pairs.
 fn pairs<P, const N: usize>(parts: Complex<[P; N]>) -> [Complex<P>; N] {
     let mut im = parts.im.into_iter();
     parts.re.map(|re| Complex { re, im: im.next().expect("both arrays have the same length") })
 }
 
-/// Returns the two arrays of an array of pairs.
+/// Converts an array of pairs to a pair of arrays.
 fn parts<P, const N: usize>(pairs: [Complex<P>; N]) -> Complex<[P; N]> {
     let mut im = Vec::with_capacity(N);
     let re = pairs.map(|pair| {

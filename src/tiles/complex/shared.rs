@@ -34,7 +34,7 @@ impl<'k, P: Allocate<'k>> Allocate<'k> for Complex<P> {
 
     #[track_caller]
     fn at(pointer: Ptr<'k, u8, Shared>) -> Self {
-        // The size of a tile is a multiple of the period of its swizzle.
+        // The size of a tile is a multiple of the period of its swizzle, so the second tile is aligned if the first one is.
         Complex { re: P::at(pointer), im: P::at(pointer.byte_offset(P::BYTES.into())) }
     }
 
@@ -46,7 +46,7 @@ impl<'k, P: Allocate<'k>> Allocate<'k> for Complex<P> {
         self.map_parts(|part| part.owned_by(owner))
     }
 
-    /// Rejects parts that belong to different scopes, because no single barrier protects both.
+    /// Returns the scope that owns both parts; rejects parts that belong to different scopes, because no single barrier protects both.
     #[track_caller]
     fn owner(&self) -> Owner<'k> {
         let Complex { re, im } = self.as_ref().map_parts(Allocate::owner);
@@ -103,7 +103,7 @@ impl<'k, P: StageTile<'k>> Complex<P> {
         self.fill(from.or(re, im))
     }
 
-    /// Stores to both parts with the stores that a closure emits.
+    /// Calls a closure that emits stores to both parts, and returns the pending pair.
     #[track_caller]
     fn stored(self, store: impl FnOnce(&Self)) -> Pending<'k, Self> {
         let owner = self.owner();
@@ -115,7 +115,7 @@ impl<'k, P: StageTile<'k>> Complex<P> {
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst<'k, T, H, W, S> {
     /// Converts the elements of a register tile of the same size and stores them, as [`St::store`] does. Only one warp of the block, or of
-    /// the smaller scope that owns the vector, may execute the emitted code.
+    /// the smaller scope that owns the tile, may execute the emitted code.
     #[track_caller]
     pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Crt<'k, U, H, W, L>) -> Pending<'k, Self> {
         const { assert_whole::<T, U, L>() };
@@ -140,7 +140,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst
         self.store_with(|tile| owner.over_warps(H as u32, |row| tile.subtile(row, 0).store(&band)))
     }
 
-    /// Copies another complex shared tile to this one, converting its elements, using all warps of the block, as [`St::copy_from`] does.
+    /// Copies another complex shared tile to this one and converts its elements, using all warps of the block, as [`St::copy_from`] does.
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>, Z: SharedSwizzle>(
@@ -156,8 +156,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst
 }
 
 impl<'k, T: TensorElement, const N: usize> Csv<'k, T, N> {
-    /// Converts the elements of a register vector of the same length and stores them, as [`Sv::store`] does. Only one warp of the block may
-    /// execute the call.
+    /// Converts the elements of a register vector of the same length and stores them, as [`Sv::store`] does. Only one warp of the block, or
+    /// of the smaller scope that owns the vector, may execute the emitted code.
     #[track_caller]
     pub fn store<U: Convert<T>, V: VectorLayout>(self, vector: &Crv<'k, U, N, V>) -> Pending<'k, Self> {
         let _located = self.address().kernel().locate(Location::caller());
@@ -182,7 +182,8 @@ impl<'k, T: TensorElement, const N: usize> Csv<'k, T, N> {
         })
     }
 
-    /// Copies another complex shared vector and converts its elements, using the first warp of the block, as [`Sv::copy_from`] does.
+    /// Copies another complex shared vector to this one and converts its elements, using the first warp of the block, as [`Sv::copy_from`]
+    /// does.
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>>(self, from: &Complex<Filled<Sv<'k, U, N>>>) -> Pending<'k, Self> {
@@ -203,7 +204,8 @@ impl<'k, P: Allocate<'k>> Complex<P> {
 }
 
 impl<'k, P: Allocate<'k>> Complex<Filled<P>> {
-    /// Waits at one barrier until all threads have finished reading both parts, as [`Filled::release`] does; the tile can then be refilled.
+    /// Waits at one barrier until all threads have finished reading both parts, as [`Filled::release`] does. The tile or vector can then be
+    /// filled again.
     #[doc(alias = "sync")]
     #[track_caller]
     pub fn release(self) -> Complex<P> {
@@ -245,8 +247,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>
         tile.owner().pending(tile)
     }
 
-    /// Atomically adds register tiles, from any warps, to rectangles of the tile, as [`Filled::add_with`] does. The two parts of a number
-    /// are added by separate atomic operations.
+    /// Adds register tiles, from any warps, to rectangles of the tile, as [`Filled::add_with`] does. Each real and each imaginary part is
+    /// added atomically, but the two parts of an element are added separately.
     #[doc(alias = "add_into")]
     #[track_caller]
     pub fn add_with(
@@ -281,7 +283,8 @@ impl<'k, T: TensorElement, const N: usize> Complex<Filled<Sv<'k, T, N>>> {
         owner.pending(vector)
     }
 
-    /// Atomically adds register vectors, from any warps, to parts of the vector, as [`Filled::add_with`](Filled#method.add_with-1) does.
+    /// Adds register vectors, from any warps, to parts of the vector, as [`Filled::add_with`](Filled#method.add_with-1) does. Each real and
+    /// each imaginary part is added atomically, but the two parts of an element are added separately.
     #[doc(alias = "add_into")]
     #[track_caller]
     pub fn add_with(

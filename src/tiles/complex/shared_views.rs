@@ -168,7 +168,8 @@ impl<'k, T: TensorElement> Complex<SubtileUpdate<'_, 'k, T>> {
 }
 
 impl<'k, T: AtomicElement> Complex<Adding<Storing<'k, T>>> {
-    /// Atomically adds a register tile to the rectangle that starts at subtile (`row`, `col`). Several warps may add to the same rectangle.
+    /// Adds a register tile to the rectangle that starts at subtile (`row`, `col`). Each real and each imaginary part is added atomically,
+    /// but the two parts of an element are added separately. Several warps may add to the same rectangle.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const H: usize, const W: usize, L: RegisterLayout>(
@@ -184,8 +185,9 @@ impl<'k, T: AtomicElement> Complex<Adding<Storing<'k, T>>> {
 }
 
 impl<'k, T: AtomicElement> Complex<Adding<StoringVector<'k, T>>> {
-    /// Atomically adds a register vector to part `index` of the vector, where each part has the register vector's length. Each element is
-    /// added once.
+    /// Adds a register vector to part `index` of the vector, where each part has the register vector's length. Each element is added once,
+    /// even if several lanes own it. Each real and each imaginary part is added atomically, but the two parts of an element are added
+    /// separately.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const N: usize, V: VectorLayout>(

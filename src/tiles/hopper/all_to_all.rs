@@ -9,12 +9,13 @@ use crate::{
     tiles::{ColVec, Row, Rt, registers::Registers},
 };
 
-/// The number of registers per thread of a subtile, and of a vector with one element per row, which is sent twice to fill four.
+/// The numbers of registers per thread of a subtile and of a vector with one element per row. The vector is sent twice, to fill a unit of
+/// four registers.
 const SUBTILE: usize = 8;
 const ROWS: usize = 2;
 
-/// Shared memory for an all-to-all exchange among the blocks of a cluster that compute parts of the same tile of 64 rows. From every part,
-/// each block receives `P` columns of subtiles and one vector with one element per row.
+/// Shared memory for an all-to-all exchange among the blocks of a cluster that compute parts of the same tile of 64 rows. From the block of
+/// every part, each block receives `P` columns of subtiles and one vector with one element per row.
 pub struct AllToAll<'k, T, const P: usize> {
     exchange: PartExchange<'k, T>,
 }

@@ -12,8 +12,8 @@ use crate::{
     tiles::{Allocate, Convert, Filled, Row, Rt, St, Storing},
 };
 
-/// The number of tiles, so that one can be written while the other is read. Two suffice: a warpgroup contributes to the next tile only after
-/// it has read the previous one, and reuses a slot only after all warpgroups have contributed to the tile in the other slot.
+/// The number of tiles: one can be written while another is read. Two suffice: a warpgroup contributes to the next tile only after it has
+/// read the previous one, and reuses a slot only after all warpgroups have contributed to the tile in the other slot.
 const SLOTS: u32 = 2;
 
 /// A shared tile of `H`×`W` subtiles for an operand that `C` consumer warpgroups compute, and that each of them then reads in full. Each
@@ -66,7 +66,8 @@ impl<T: TensorElement, const H: usize, const W: usize, const C: usize> fmt::Debu
 
 impl<'k> Builder<'k> {
     /// Allocates an assembly of `H`×`W` subtiles that `C` consumer warpgroups write together: `k.assembly::<bf16, 8, 4, 2>()`. `H` must be
-    /// 4`C`, or 4 if `C` divides `W`. All threads of the block must execute the emitted code. The builder rejects an assembly that is created in an emitted loop.
+    /// 4`C`, or 4 if `C` divides `W`. All threads of the block must execute the emitted code. The builder rejects an assembly that is
+    /// created in an emitted loop.
     #[track_caller]
     pub fn assembly<T: TensorElement, const H: usize, const W: usize, const C: usize>(
         self,
@@ -104,9 +105,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, const C: usize> Assem
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Writes this warp's 16 of the warpgroup's 64 rows to the next tile: whole rows or, if all warpgroups have the same rows, part
-    /// `c.rank()` of the columns. This warpgroup must have finished reading the previous tile: its
-    /// `wgmma`s must be complete, because other warpgroups overwrite that tile after this contribution has arrived.
+    /// Writes this warp's 16 of the warpgroup's 64 rows to the next tile: whole rows or, if the tile has only 64 rows, part `c.rank()` of
+    /// the columns. This warpgroup must have finished reading the previous tile: its `wgmma`s must be complete, because other warpgroups
+    /// overwrite that tile after this contribution has arrived.
     #[track_caller]
     pub fn contribute<T, U, const H: usize, const W: usize, const P: usize>(
         self,
@@ -133,7 +134,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
             (self.warp(), self.rank() * P as u32)
         };
         Storing { tile: tensor, owner }.subtile(row, col).store(rows);
-        // Products read through the async proxy.
+        // `wgmma` reads shared memory through the async proxy.
         k.fence_proxy_async(ProxySpace::Shared);
         k.warp().sync();
         k.if_(k.lane().rank().eq(0), || {

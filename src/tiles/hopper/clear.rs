@@ -1,4 +1,4 @@
-//! Clearing the rows of a received stage that are past the edge of a matrix.
+//! Clearing of the rows of a received stage that are past the edge of a matrix.
 
 use std::panic::Location;
 
@@ -10,8 +10,8 @@ use crate::{
 };
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Writes zeros to the rows from `first` on of a tile of a received stage, before `wgmma`s read it. All threads of all consumers must
-    /// take part, because they share the stage.
+    /// Writes zeros to the rows of a tile of a received stage, starting at row `first`, before `wgmma`s read the tile. All threads of all
+    /// consumers must take part, because they share the stage.
     #[track_caller]
     pub(crate) fn clear_rows<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>(
         self,
@@ -28,7 +28,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
                 tile.tile.tensor.at_coord(&[row, lane + col]).store(zero::<T>());
             }
         });
-        // Products read through the async proxy.
+        // `wgmma` reads shared memory through the async proxy.
         k.fence_proxy_async(ProxySpace::Shared);
         if C == 1 {
             self.group().sync();

@@ -10,8 +10,8 @@ use crate::{
 };
 
 impl<'k> Consumer<'k, 1> {
-    /// Converts the elements of a tile with 8-bit elements to `T`, and writes them to a tile of the same size. Each thread converts a row. All
-    /// threads of the warpgroup must take part, and the caller separates the writes from products with `to`.
+    /// Converts the elements of a tile with 8-bit elements to `T`, and writes them to a tile of the same size. Each thread converts a row.
+    /// All threads of the warpgroup must take part. The caller must synchronize the writes with the `wgmma`s that read `to`.
     #[track_caller]
     pub(crate) fn convert_rows<F, T, const H: usize, const V: usize, const W: usize>(
         self,
@@ -42,7 +42,7 @@ impl<'k> Consumer<'k, 1> {
     }
 }
 
-/// Returns the addresses of the vectors of 16 bytes of a row. Eight lanes that access the same vector of consecutive rows use different banks.
+/// Returns the addresses of the 16-byte vectors of a row. Eight lanes that access the same vector of consecutive rows use different banks.
 #[track_caller]
 fn vectors<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>(
     tile: &St<'k, T, H, W, S>,
@@ -51,7 +51,7 @@ fn vectors<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzl
     let bytes = St::<T, H, W, S>::COLS * T::SIZE;
     let (_, swizzled) = S::of_row(bytes);
     let width = swizzled / 16;
-    // The swizzle XORs the number of a vector with the number of the 128 bytes that contain it.
+    // The swizzle XORs the index of a vector in its row with the index of the 128-byte unit that contains the vector.
     let flipped = row * width / 8 % width;
     let first = tile.address().cast::<u32>();
     let of_block: Vec<_> = (0..width).map(|at| first.at((row * width + (flipped ^ at)) * 4)).collect();

@@ -12,7 +12,7 @@ use crate::{
     tensor::{Arithmetic, TensorElement},
 };
 
-/// The number of threads in a warpgroup, and the number of registers that a thread stores at a time.
+/// The number of threads in a warpgroup, and the number of registers that a thread stores in one access.
 const THREADS: u32 = 128;
 const VECTOR: usize = 4;
 
@@ -22,7 +22,7 @@ pub(super) struct PartExchange<'k, T> {
     k: Builder<'k>,
     registers: usize,
     pub(super) blocks: Blocks<'k>,
-    /// The index of this block among these blocks.
+    /// The index of this block among the blocks that compute parts of the same tile.
     rank: Val<'k, u32>,
     /// The vectors of registers received from each block; vectors of adjacent threads are adjacent.
     received: Ptr<'k, T, Shared>,
@@ -40,8 +40,8 @@ impl<T: TensorElement> fmt::Debug for PartExchange<'_, T> {
 }
 
 impl<'k> Persistent<'k> {
-    /// Allocates the shared memory for exchanges of `registers` registers of each thread, a multiple of 4, among the blocks that compute
-    /// the [parts](Persistent::part) of a tile. All threads of the cluster must execute the emitted code.
+    /// Allocates the shared memory for exchanges of `registers` (a multiple of 4) registers per thread among the blocks that compute the
+    /// [parts](Persistent::part) of a tile. All threads of the cluster must execute the emitted code.
     #[track_caller]
     pub(super) fn exchange<T: Arithmetic + TensorElement<Word = T>>(
         self,
@@ -69,7 +69,7 @@ impl<'k> Persistent<'k> {
     }
 }
 
-/// Returns the size in bytes of `registers` registers of each thread.
+/// Returns the size in bytes of `registers` registers per thread of a warpgroup.
 const fn bytes(registers: usize) -> u32 {
     THREADS * registers as u32 * 4
 }
@@ -93,7 +93,8 @@ impl<'k> Consumer<'k, 1> {
         let (thread, parity) = (self.group().thread(), through.parity.get());
         let of_block = |block| received.at(block * (bytes(registers) / 4) + thread * VECTOR as u32);
         let vector = |number: usize| number as u32 * THREADS * VECTOR as u32;
-        // The first phase completes when the memory has been read once; until then, it is free.
+        // Initially, the memory is free, so the first wait returns immediately. The first phase completes when the memory has been read for
+        // the first time.
         empty.wait(parity ^ 1);
         k.if_(thread.eq(0), || {
             full.arrive_expect_tx(blocks.count * bytes(registers));

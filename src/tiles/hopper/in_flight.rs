@@ -61,7 +61,7 @@ impl<'k> WarpGroup<'k> {
     /// array of such tiles for consecutive blocks of 64 rows.
     ///
     /// Create the tiles while no other `wgmma`s are in flight; otherwise, ptxas inserts a wait for these `wgmma`s before the accumulator
-    /// registers are written (C7515).
+    /// registers are written (ptxas message C7515).
     pub fn accumulate<R: Accumulators<'k>>(self, tiles: R) -> InFlight<'k, R> {
         InFlight::complete(self.kernel(), tiles)
     }
@@ -305,7 +305,7 @@ where
     C: TensorElement,
 {
     let depth = 32 / A::SIZE;
-    // The types are those of D, A, B and C; omit C, which has the type of D.
+    // `TYPES` lists the types of D, A, B and C. Omit that of C, which is the same as that of D.
     let types = A::TYPES.rsplit_once('.').map_or("", |(types, _)| types);
     let mnemonic = matrix_mnemonic::wgmma("", (64, cols as u32, depth), "", types);
     let mut immediates = ArrayVec::new();

@@ -67,8 +67,9 @@ impl<'k, const C: usize> Consumer<'k, C> {
     /// Elements past the edges are not written. Threads store the elements, as with [`Outbox::by_threads`], if the first column of the
     /// destination is not known to be a multiple of 16 bytes.
     ///
-    /// All threads of the warpgroup must execute the emitted code. The copies complete before the kernel ends. The columns of a slot must
-    /// divide those of the tiles, and the number of slot-sized parts in `tiles` must be a multiple of `SLOTS`; other sizes do not compile.
+    /// All threads of the warpgroup must execute the emitted code. The copies complete before the kernel ends. The number of columns of a
+    /// slot must divide that of the tiles, and the number of slot-sized parts in `tiles` must be a multiple of `SLOTS`; other sizes do not
+    /// compile.
     #[track_caller]
     pub fn store<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(
         self,
@@ -116,8 +117,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
     }
 
     /// Converts the warpgroup's tiles as [`store`](Self::store) does, and adds them to global memory. Elements are added atomically, in
-    /// unspecified order. The builder rejects elements of type f64 and `i64`, which tensor copies cannot add, and the call unless the length
-    /// of the rows in global memory and the first column of the destination are known to be multiples of 16 bytes.
+    /// unspecified order. The builder rejects the call if the elements are of type f64 or `i64`, which tensor copies cannot add, or if the
+    /// length of the rows in global memory or the first column of the destination is not known to be a multiple of 16 bytes.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn add<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(
@@ -204,7 +205,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
             if by_threads || (op.is_none() && !view.starts_at_unit()) {
                 store_rows(self, &staged, &view, outbox.rows, col);
                 if SLOTS > 1 {
-                    // An empty group: the wait for the next slot counts one group per slot.
+                    // Commit an empty group, because the wait for the next slot counts one group per slot.
                     k.if_(issues, || k.cp_async_bulk_commit_group());
                 }
                 continue;
@@ -228,7 +229,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
     }
 }
 
-/// Stores the first `rows` rows of a tile of 64 rows and `W` columns of subtiles to `to`, from column `col` on, with one warp per row.
+/// Stores the first `rows` rows of a tile of 64 rows and `W` columns of subtiles to `to`, starting at column `col`; each warp stores one
+/// row at a time.
 #[track_caller]
 fn store_rows<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzle, const C: usize>(
     c: Consumer<'k, C>,
@@ -253,7 +255,8 @@ fn store_rows<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzl
     });
 }
 
-/// Stores the ends of the first `rows` rows of a tile of 64 rows and `W` columns of subtiles that starts at column `col` of `to`.
+/// Stores the ends of the first `rows` rows of `to`, as far as they are in a tile of 64 rows and `W` columns of subtiles that starts at
+/// column `col`.
 #[track_caller]
 fn store_ends<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzle>(
     group: WarpGroup<'k>,
@@ -271,7 +274,7 @@ fn store_ends<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzl
         // Two threads for each row.
         let (row, parity) = (group.thread() & 63, group.thread() >> 6);
         k.if_(row.lt(rows), || {
-            // Copies of the body take ptxas more time than a loop, and few tiles have ends.
+            // The loop is not unrolled, because copies of its body would take ptxas more time, and few tiles have ends.
             k.for_(unit / 2, |pair| {
                 k.no_unroll();
                 let at = within + pair * 2 + parity;

@@ -9,7 +9,7 @@ use crate::{
     tiles::{Row, Rt, registers::Registers},
 };
 
-/// The number of registers per thread of a subtile.
+/// The number of registers per thread and subtile.
 const REGISTERS: usize = 8;
 
 /// Shared memory through which the blocks of a cluster that compute parts of the same tile add their partial tiles of `H` · 64 rows and `N`
@@ -33,7 +33,7 @@ impl<'k> Persistent<'k> {
     /// [parts](Persistent::part) of a tile. Each block receives the totals of `P` columns of subtiles:
     /// `tiles.reduce_scatter::<f32, 1, 8, 4>()` for two parts. All threads of the cluster must execute the emitted code.
     ///
-    /// The builder rejects the call in an emitted loop, and unless `N` is `P` times the number of parts. The call does not compile unless
+    /// The builder rejects the call in an emitted loop, or if `N` is not `P` times the number of parts. The call does not compile unless
     /// elements have 32 bits.
     #[track_caller]
     pub fn reduce_scatter<

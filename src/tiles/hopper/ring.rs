@@ -33,7 +33,7 @@ pub struct Ring<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> {
     stage: Var<'k, u32>,
     /// The parity of the stage's phase, if the number of stages is not a power of two.
     parity: Var<'k, u32>,
-    /// The line that creates the ring.
+    /// The source line that creates the ring.
     created: &'static Location<'static>,
     /// The last call that reads stages.
     read: Cell<Option<Read>>,
@@ -53,7 +53,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> fmt::Debug for R
     }
 }
 
-/// Rejects barriers in an emitted loop: its next iteration would initialize them while threads and copies of the previous one use them.
+/// Rejects barriers that are created in an emitted loop: the next iteration would reinitialize them while threads and copies of the
+/// previous iteration still use them.
 #[track_caller]
 pub(super) fn initialized_once(k: Builder<'_>, what: &str) {
     if k.in_loop() {
@@ -185,7 +186,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
     #[track_caller]
     fn fill_next(&self, fill: impl FnOnce(EmptyStage<'k, Tiles>) -> FillingStage<'k, Tiles>) {
         let (stage, parity) = self.position();
-        // The first phase of an empty barrier completes when the stage has been read once; until then, the stage is free.
+        // Initially, the stage is free, so the first wait returns immediately. The first phase of an empty barrier completes when the stage
+        // has been read for the first time.
         self.empty(stage).wait(parity ^ 1);
         let (tiles, full) = (self.tiles(stage), self.barriers.at(stage));
         let FillingStage(_) = self.k.unlocated(|| fill(EmptyStage { tiles, full }));
@@ -206,8 +208,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         RingId { register: self.stage.register(), created: self.created }
     }
 
-    /// Records a call that reads stages. Rejects a second one if either of them reads in turns, because the number of a turn is also that of
-    /// its stages.
+    /// Records a call that reads stages. Rejects a second call if either of the two uses turns, because the number of a turn determines the
+    /// stages that it reads.
     #[track_caller]
     fn read(&self, in_turns: bool) {
         let read = Read { in_turns, at: self.k.here() };
@@ -244,8 +246,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
             let (tiles, stage) = self.receive_next();
             let (groups, loads) = (k.wgmma_groups(), k.shared_loads());
             let mut sum = k.unlocated(|| work(sum, &tiles));
-            // Without a group that is certain to have been committed in this iteration, the newest one may read the previous stage. The
-            // next iteration may overwrite registers that products read.
+            // The newest group may remain in flight if it is certain to have been committed in this iteration (otherwise, it may read the
+            // previous stage) and if the next iteration does not overwrite registers that its `wgmma`s read.
             let may_remain = N > 1 && k.wgmma_groups() > groups && !sum.reads_registers_of_loop();
             k.wgmma_wait_group(may_remain.into());
             if !may_remain {
@@ -257,7 +259,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
                 k.warp().sync();
             }
             if N == 1 {
-                // The next tiles arrive in the same stage.
+                // With a single stage, the next tiles arrive in this stage.
                 self.release_if(true.into(), stage);
             } else {
                 self.release_if(i.gt(0), previous);
@@ -327,7 +329,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
     /// Accumulates the MMAs of `count` stages of the ring and returns the sum. `work` is called once, or not at all if `count` is known to
     /// be 0; it borrows a stage and adds the stage's `wgmma`s to those in flight. If the ring has several stages, the `wgmma`s of one stage
     /// remain in flight while the consumer waits for the next stage, unless they read A from registers of the iteration, or `work` starts
-    /// them in a loop or a branch, which may start none.
+    /// them in a loop or a branch, which might not start any.
     ///
     /// `work` may also load elements of the stage to registers; a proxy fence then orders the loads before the next copies to the stage.
     #[track_caller]
@@ -348,7 +350,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
     /// be the same in every turn.
     ///
     /// The number of the turn determines the stages. The builder therefore rejects a second call with the same turns, other calls that read
-    /// stages of the ring, and emitted loops around or in the loop over the tiles.
+    /// stages of the ring, and emitted loops around or inside the loop over the tiles that contain the call.
     #[track_caller]
     pub fn run_in_turn<Tiles: StageTiles<'k>, R: Accumulators<'k>, const N: usize>(
         self,
@@ -362,8 +364,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
         let count = count.into();
         let _located = ring.k.locate(Location::caller());
         ring.read(true);
-        // The barrier of a stage distinguishes only two phases, so a warpgroup must not wait for a phase before the previous one has been
-        // awaited.
+        // The barrier of a stage distinguishes only two consecutive phases, so a warpgroup must not wait for a phase before another
+        // warpgroup has waited for the previous phase.
         turns.wait(self, turn);
         ring.move_to(turn.number * count);
         ring.accumulate(count, sum, work, || turns.pass_on(self))

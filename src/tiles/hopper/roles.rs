@@ -85,8 +85,8 @@ pub fn consumers<'k, const C: usize, F: FnOnce(Consumer<'k, C>)>(registers: u32,
 impl<'k> Builder<'k> {
     /// Divides the block of 128·(1 + C) threads into a producer warpgroup (the first) and `C` consumer warpgroups, and redistributes
     /// registers among them (`setmaxnreg`: multiples of 8 from 24 to 256). Requires sm_90a, sm_100a or sm_120a. The builder rejects blocks
-    /// of another size, block-wide barriers and returns in either role, roles that require more registers than the block has (fewer with
-    /// [`max_registers`](Self::max_registers)), and a producer with more registers per thread than threads have at launch.
+    /// of another size, block-wide barriers and returns in either role, roles that require more registers than the block has (a number that
+    /// [`max_registers`](Self::max_registers) reduces), and a producer with more registers per thread than threads have at launch.
     ///
     /// At the end, all blocks of a cluster wait for each other, because stages are filled and released across blocks.
     #[doc(alias = "setmaxnreg")]
@@ -125,7 +125,8 @@ impl<'k> Builder<'k> {
                     "expected roles of at most {launched} registers, those of one thread of each warpgroup when the block starts, found {found}"
                 ));
         }
-        // `setmaxnreg.dec` cannot increase the number. ptxas starts threads with the consumers' number of registers, within the limit.
+        // `setmaxnreg.dec` cannot increase the number of registers. ptxas starts threads with the consumers' number of registers, within
+        // the limit.
         let started = limit.min(consumers.registers);
         if producer.registers > started {
             k.refuse(format!(

@@ -2,15 +2,15 @@
 
 use super::schedule::Schedule;
 
-/// A number of tiles of a result that are computed simultaneously, and the numbers of distinct tiles of A and B that the computation reads
-/// in each step, which the L2 cache must therefore fetch from memory.
+/// The number of tiles of a result that are computed simultaneously, and the numbers of distinct tiles of A and B that the computation
+/// reads in each step and that the L2 cache must therefore fetch from memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Footprint {
     /// The number of tiles of the result that are computed simultaneously.
     pub tiles: u32,
-    /// The number of distinct tiles of A: one for each row that contains one of these tiles.
+    /// The number of distinct tiles of A: one for each row of the result that contains one of the computed tiles.
     pub of_a: u32,
-    /// The number of distinct tiles of B: one for each column that contains one of these tiles.
+    /// The number of distinct tiles of B: one for each column of the result that contains one of the computed tiles.
     pub of_b: u32,
 }
 
@@ -25,7 +25,7 @@ impl Schedule {
         rows.saturating_mul(cols).div_ceil(self.resident(blocks))
     }
 
-    /// Returns the row and column of each tile that `blocks` resident blocks compute in round `round`, provided that all tiles take the
+    /// Returns the row and column of each tile that `blocks` resident blocks compute in round `round`, assuming that all tiles take the
     /// same time. Tiles of a cluster are adjacent in the list; tiles past the last row and column are omitted.
     #[must_use]
     pub fn round(self, round: u32, blocks: u32, [rows, cols]: [u32; 2]) -> Vec<(u32, u32)> {
@@ -72,7 +72,7 @@ impl Schedule {
         [rows.div_ceil(of_rows), cols.div_ceil(of_cols)]
     }
 
-    /// Returns the number of clusters of this many blocks, at least 1.
+    /// Returns the number of clusters that `blocks` blocks form, at least 1.
     fn resident(self, blocks: u32) -> u32 {
         let (rows, cols) = self.rectangle();
         let per_cluster = rows.saturating_mul(cols).saturating_mul(self.parts());

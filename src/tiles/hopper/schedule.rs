@@ -113,7 +113,7 @@ impl Schedule {
         if self.back_and_forth && round % 2 == 1 { blocks - 1 - at } else { at }
     }
 
-    /// Emits [`tile`](Self::tile).
+    /// Emits instructions that compute [`tile`](Self::tile), and returns the row and column.
     #[track_caller]
     pub(crate) fn emit<'k>(
         self,
@@ -138,7 +138,7 @@ impl Schedule {
     }
 }
 
-/// Returns `first` shifted by a number of blocks.
+/// Returns the mask `first` shifted to the left by `by` bits, one per block.
 #[track_caller]
 fn mask<'k>(first: u16, by: Val<'k, u32>) -> Val<'k, u16> {
     match by.as_constant() {
@@ -172,11 +172,11 @@ impl<'k> Blocks<'k> {
 /// ([`GlTile::multicast`](crate::tiles::GlTile::multicast)).
 #[derive(Clone, Copy, Debug)]
 pub struct Sharing<'k> {
-    /// The index of this block among them.
+    /// The index of this block among these blocks.
     pub(super) rank: Val<'k, u32>,
     /// The number of blocks.
     pub(super) count: u32,
-    /// A mask of their ranks in the cluster.
+    /// A mask with a bit for the rank in the cluster of each of these blocks.
     pub(super) blocks: Val<'k, u16>,
 }
 
@@ -286,9 +286,9 @@ impl<'k> Persistent<'k> {
         self.every(C as u32, c.rank(), (), |number, row, col, ()| each(Turn { number }, row, col));
     }
 
-    /// Emits a loop like [`each_in_turn`](Self::each_in_turn), but only over tiles in rows for which `keep` returns true: the warpgroups take
-    /// turns at these. `row` is called once, with the number of the row, and `each` with its result; `keep` must return the same for all
-    /// threads of the block.
+    /// Emits a loop like [`each_in_turn`](Self::each_in_turn), but only over tiles in rows for which `keep` returns true; only these tiles
+    /// count as turns. `row` is called once, with the index of the row, and its result is passed to `keep` and `each`. `keep` must return
+    /// the same value for all threads of the block.
     #[track_caller]
     pub(crate) fn each_kept_in_turn<const C: usize, R>(
         self,
@@ -306,8 +306,8 @@ impl<'k> Persistent<'k> {
         });
     }
 
-    /// Emits a loop over tiles `first`, `first + turns`, … of the block that carries `state`; `each` also receives the tile's number in the
-    /// block.
+    /// Emits a loop that carries `state` over tiles `first`, `first + turns`, … of the block. `each` receives the tile's index in the
+    /// block, its row and column, and the state.
     #[track_caller]
     fn every<S: State<'k>>(
         self,
@@ -330,7 +330,7 @@ impl<'k> Persistent<'k> {
             k.unlocated(|| each(of_block, row, col, state))
         };
         if schedule.back_and_forth {
-            // In an even round, block b has tile b of the round; in an odd round, tile b counted from the end.
+            // In an even round, block b computes tile b of the round; in an odd round, tile b counted from the end.
             let number = |round: Val<'k, u32>| {
                 let in_round = (round & 1).eq(0).select(start, step - 1 - start);
                 round.mad(step, in_round)

@@ -54,7 +54,7 @@ impl<'k, Tiles: StageTiles<'k>> EmptyStage<'k, Tiles> {
 pub(super) struct RingId {
     /// The register of the ring's next stage, which no other ring has.
     pub(super) register: RegId,
-    /// The line that creates the ring.
+    /// The source line that creates the ring.
     pub(super) created: &'static Location<'static>,
 }
 
@@ -85,7 +85,7 @@ pub struct Received<'k, Tiles: StageTiles<'k>> {
     pub(super) tiles: Tiles::Filled,
     pub(super) stage: Val<'k, u32>,
     ring: RingId,
-    /// The line that receives the stage.
+    /// The source line that receives the stage.
     at: &'static Location<'static>,
     /// Whether the stage may be dropped: it has been released, or another value represents it.
     released: bool,
@@ -108,7 +108,7 @@ impl<'k, Tiles: StageTiles<'k>> Received<'k, Tiles> {
         &self.tiles
     }
 
-    /// Returns the number of the stage, which is released to this ring; rejects the release if it belongs to another ring.
+    /// Returns the number of the stage, which is released to this ring; rejects the release if the stage belongs to another ring.
     #[track_caller]
     pub(super) fn released_to(mut self, ring: RingId) -> Val<'k, u32> {
         self.released = true;

@@ -22,7 +22,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// Returns the boxes of `1 / shares` of the rows of a tile of type `St<T, H, W, S>`.
+    /// Returns the boxes that cover 1/`shares` of the rows of a tile of type `St<T, H, W, S>`.
     fn of<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>(
         shares: u32,
     ) -> Result<Self, String> {
@@ -118,7 +118,7 @@ impl<T: TensorElement, A> fmt::Debug for Multicast<'_, T, A> {
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
     /// Returns the tile as a source for several blocks of the cluster, each of which fills its own stage with the tile: every block loads
     /// an equal part of the rows and copies it to the stages of all these blocks. All of the blocks must pass the same tile, whose height
-    /// must be a multiple of 8 · the number of blocks.
+    /// must be a multiple of 8 times the number of blocks.
     #[doc(alias = ".multicast::cluster")]
     pub fn multicast(self, among: Sharing<'k>) -> Multicast<'k, T, A> {
         Multicast { tile: self, among }
@@ -131,7 +131,7 @@ impl<T: TensorElement, A> Sealed for Joined<'_, T, A> {}
 impl<T: TensorElement, A> Sealed for Source<'_, T, A> {}
 
 /// A tile in global memory that a tensor copy moves to a shared `Tile`: a [`GlTile`], [`Multicast`], [`FirstRows`] or [`Joined`]. A shared
-/// vector, of at most 256 elements, can be filled only from a `GlTile`, of which one row is copied.
+/// vector, which may have at most 256 elements, can be filled only from a `GlTile`, of which one row is copied.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not loaded into `{Tile}` by a tensor copy",
     note = "a tile of a matrix, `a.tile(i, j)`, fills an `St` of the same element type"
@@ -297,8 +297,8 @@ const fn whole<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzl
     [St::<'_, T, H, W, S>::ROWS, St::<'_, T, H, W, S>::COLS]
 }
 
-/// Returns the boxes of a tile of `size` elements in global memory that is copied to or from a tile of type `St<T, H, W, S>`; records
-/// an error if there are none.
+/// Returns the boxes of a tile of `size` elements in global memory that is copied to or from a tile of type `St<T, H, W, S>`; records an
+/// error and returns `None` if tensor copies do not support the tile.
 #[track_caller]
 fn planned<'k, T: TensorElement, A, const H: usize, const W: usize, S: SharedSwizzle>(
     tile: &GlTile<'k, T, A>,
@@ -332,9 +332,9 @@ fn load<'k, T: TensorElement, A: Readable>(
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
-    /// Starts copying the first `size[0]` rows of a shared tile to the columns of this tile from `col` on, or reducing them into these
-    /// columns. `size` contains the numbers of rows and columns of this tile. One thread executes the call; the copies are part of its next
-    /// bulk group.
+    /// Starts copying the first `size[0]` rows of a shared tile to this tile, starting at column `col`, or, if `op` is given, reducing them
+    /// into the elements there. `size` contains the numbers of rows and columns of this tile. One thread executes the emitted code; the
+    /// copies are part of its next bulk group.
     #[track_caller]
     pub(super) fn store_boxes<const H: usize, const W: usize, S: SharedSwizzle>(
         &self,

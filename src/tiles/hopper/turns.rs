@@ -15,7 +15,7 @@ pub struct Turns<'k, const C: usize> {
     k: Builder<'k>,
     /// One barrier per warpgroup; it completes a phase when the warpgroup's turn begins.
     barriers: Mbarrier<'k>,
-    /// The call that takes turns.
+    /// The call that uses these turns.
     taken: Cell<Option<&'static Location<'static>>>,
 }
 
@@ -49,8 +49,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, const C: usize> Turns<'k, C> {
-    /// Waits for a turn. The first turn requires no signal. Rejects a second call, and loops other than that over the tiles, in which the
-    /// number of the turn would not be the number of earlier turns.
+    /// Waits for a turn. The first turn requires no signal. Rejects a second call, and any loop other than the one over the tiles, because
+    /// the turn's number would then differ from the number of earlier turns.
     #[track_caller]
     pub(super) fn wait(&self, c: Consumer<'k, C>, turn: Turn<'k>) {
         let k = self.k;

@@ -14,7 +14,7 @@ use crate::{
 /// Types of A and B of `kind::f8f6f4`, in CuTe's order.
 const NARROW: [MmaType; 5] = [E2m1, E3m2, E2m3, E4m3, E5m2];
 
-/// Products of e2m1 in 4 bits: kind, scales, their type, and whether CuTe defines the atom.
+/// Products of packed 4-bit e2m1: kind, scales per row, type of the scales, and whether CuTe defines the atom.
 #[rustfmt::skip]
 const E2M1: &[(&str, ScaleVector, MmaType, bool)] = &[
     ("mxf4nvf4", ScaleVector::X4, Ue8m0, true),
@@ -44,7 +44,7 @@ pub(super) fn atoms() -> Vec<MmaAtom> {
 struct Product {
     sparse: bool,
     types: [MmaType; 4],
-    /// Kind, scales per row, their type, and whether CuTe defines the atom.
+    /// Kind, scales per row, type of the scales, and whether CuTe defines the atom.
     scale: Option<(&'static str, ScaleVector, MmaType, bool)>,
 }
 
@@ -92,7 +92,7 @@ impl Product {
         let sp = if self.sparse { ".sp::ordered_metadata" } else { "" };
         let manual = format!("mma{sp}.sync.aligned.{shape}.row.col.{}.{types}", self.kind(""));
         let cute = format!("mma.sync.aligned.{}.{shape}.row.col.{types}", self.kind(sp));
-        // CuTe spells the newest forms like the manual.
+        // CuTe spells the newest forms as the manual does.
         if self.is_young() { (manual.clone(), manual) } else { (manual, cute) }
     }
 

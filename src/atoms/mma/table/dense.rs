@@ -29,7 +29,7 @@ const FLOATS: &[(&str, Shape, [MmaType; 4])] = &[
     ("SM90", (16, 8, 16), [F64, F64,  F64,  F64]),
 ];
 
-/// Complex products that CuTe builds from four products of f64, or from three.
+/// Complex products that CuTe computes from three or four products of f64.
 #[rustfmt::skip]
 const COMPLEX: &[(&str, Shape, [MmaType; 4])] = &[
     ("SM80", (8, 8, 4),   [C64,  C64, C64, C64]),
@@ -39,7 +39,7 @@ const COMPLEX: &[(&str, Shape, [MmaType; 4])] = &[
     ("SM90", (16, 8, 16), [C64,  C64, C64, C64]),
 ];
 
-/// Integer forms of both signs, wrapping and saturating.
+/// Integer forms for every combination of signed and unsigned types, wrapping and saturating.
 #[rustfmt::skip]
 const INTEGERS: &[(Shape, [MmaType; 2])] = &[
     ((8, 8, 16),  [S8, U8]),
@@ -53,7 +53,7 @@ const INTEGERS: &[(Shape, [MmaType; 2])] = &[
 /// Shapes of single-bit products.
 const BITS: &[Shape] = &[(8, 8, 128), (16, 8, 128), (16, 8, 256)];
 
-/// Shapes of fp8 products, in every combination of types, with sums in f32 or f16.
+/// Shapes of fp8 products, in every combination of types, with f32 or f16 accumulators.
 const FP8: &[Shape] = &[(16, 8, 16), (16, 8, 32)];
 
 /// The types of C and D of the quad-pair form.
@@ -62,7 +62,7 @@ const QUAD_PAIR_SUMS: &[(MmaType, MmaType)] = &[(F16, F16), (F32, F32), (F32, F1
 pub(super) fn atoms() -> Vec<MmaAtom> {
     let mut atoms = quad_pairs();
     atoms.extend(FLOATS.iter().map(|&(since, shape, types)| row(since, shape, types, "").atom()));
-    // CuTe names one integer form after sm_75; all forms exist under sm_80's name.
+    // CuTe has one integer form named after sm_75; all integer forms, including this one, also have a name with SM80.
     atoms.push(row("SM75", (8, 8, 16), [S32, S8, S8, S32], "").atom());
     for &(shape, signs) in INTEGERS {
         atoms.extend(pairs(&signs).flat_map(|(a, b)| integers(shape, [S32, a, b, S32])));
@@ -84,7 +84,7 @@ pub(super) fn atoms() -> Vec<MmaAtom> {
     atoms
 }
 
-/// Returns an atom of a warp with A row-major and B column-major (`TN`); `ending` is appended to the name.
+/// Returns the row of a warp-level atom with A row-major and B column-major (`TN`); `ending` is appended to the name.
 fn row(since: &str, shape: Shape, types: [MmaType; 4], ending: &str) -> Row {
     let [d, a, b, c] = types.map(Registers::packed);
     Row {

@@ -1,4 +1,4 @@
-//! Multiply-adds of one thread: dot products of packed integers, and plain multiply-add.
+//! Single-thread multiply-adds: dot products of packed integers, and plain multiply-adds.
 
 use MmaType::{Bf16, F16, F32, F64, S8, S16, S32};
 
@@ -11,7 +11,7 @@ const DOTS: &[(&str, &str, &str, u32, MmaType, MmaType)] = &[
     ("SM61_DP2A", "dp2a.lo.s32.s32", "dp2a.s32.s32", 2, S16, S8),
 ];
 
-/// `d = a · b + c`, rounded once.
+/// `d = a · b + c`; floating-point results are rounded once.
 const UNIVERSAL: &[(MmaType, &str)] = &[
     (F32, "fma.rn.f32"),
     (F64, "fma.rn.f64"),

@@ -1,4 +1,4 @@
-//! `mma.sp::ordered_metadata`, sm_80 to sm_90. CuTe defines no such atoms; the names follow its atoms for sm_120.
+//! `mma.sp::ordered_metadata`, sm_80 to sm_90. CuTe defines no such atoms; the names follow those of its sm_120 atoms.
 //!
 //! `mma.sp` without ordered metadata is omitted because ptxas advises against it.
 
@@ -22,7 +22,7 @@ const FLOATS: &[(Shape, [MmaType; 4])] = &[
     ((16, 8, 16), [F32, Tf32, Tf32, F32]),
 ];
 
-/// Integer forms of both signs, wrapping and saturating.
+/// Integer forms for every combination of signed and unsigned types, wrapping and saturating.
 #[rustfmt::skip]
 const INTEGERS: &[(Shape, [MmaType; 2])] = &[
     ((16, 8, 32),  [S8, U8]),

@@ -1,19 +1,19 @@
-//! `wgmma.mma_async`: M is 64, N is any legal multiple of 8 up to 256, A in registers or in shared memory, B in shared memory
-//! (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions").
+//! `wgmma.mma_async`: M is 64, N is a legal multiple of 8 up to 256, A is in registers or in shared memory, and B is in shared memory (PTX
+//! ISA, "Asynchronous Warpgroup Level Matrix Instructions").
 
 use MmaType::{B1, Bf16, E4m3, E5m2, F16, F32, S8, S32, Tf32, U8};
 
 use super::{BitOp, Group, MmaAtom, MmaType, Registers, Row, Sparsity, by, dotted, letters, pairs};
 use crate::{atoms::mma::Major, ptx::matrix_mnemonic};
 
-/// A family: K, and types of D, A, B.
+/// A family: K, and the types of D, A and B.
 type Family = (u32, [MmaType; 3]);
 
 /// 16-bit elements in shared memory may be in either order; others are K-major.
 const EITHER: &[Major] = &[Major::K, Major::Mn];
 const K_MAJOR: &[Major] = &[Major::K];
 
-/// Returns the legal N: every multiple of 8 for floating-point types, a subset for integers.
+/// Returns the legal values of N: every multiple of 8 for floating-point types, and a subset for integers.
 fn legal_n(d: MmaType) -> impl Iterator<Item = u32> {
     (1..=32).map(|n| 8 * n).filter(move |&n| d != S32 || n % 16 == 0 || n < 32)
 }
@@ -29,7 +29,7 @@ pub(super) fn atoms() -> Vec<MmaAtom> {
         atoms.extend(each(family, plain).chain(each(family, saturating)));
     }
     atoms.extend(each((256, [S32, B1, B1]), bits));
-    // A sparse A has twice the K.
+    // With a sparse A, K is twice as large.
     let double = |(k, types): Family| (2 * k, types);
     atoms.extend(families.into_iter().flat_map(|family| each(double(family), sparse)));
     for family in signs.into_iter().map(double) {
@@ -44,7 +44,7 @@ fn each(family: Family, make: fn(Family, u32, bool) -> MmaAtom) -> impl Iterator
     legal_n(d).flat_map(move |n| [false, true].map(|registers| make(family, n, registers)))
 }
 
-/// A row of the family, named `PREFIX_…_ENDING`, with qualifiers before and after the shape.
+/// Returns a row of the family, named `PREFIX_…_ENDING`, with qualifiers before and after the shape.
 fn row(
     (k, types): Family,
     n: u32,
@@ -56,7 +56,7 @@ fn row(
     let shape = (64, n, k);
     let majors = if types[1].bits() == 16 { EITHER } else { K_MAJOR };
     let source = if registers { "RS" } else { "SS" };
-    // 16-bit atoms take their orders as parameters; the others have only one.
+    // The orders of 16-bit atoms are options and not part of the name; other atoms have only one order.
     let order = if types[1].bits() == 16 { "" } else { "_TN" };
     Row {
         name: format!("{prefix}_{}_{}_{source}{order}{ending}", by(shape), letters(&types)),
@@ -90,7 +90,7 @@ fn sparse_saturating(family: Family, n: u32, registers: bool) -> MmaAtom {
     compressed(saturated(row(family, n, registers, SPARSE, SATURATING)), family)
 }
 
-/// CuTe writes `.satfinite` at the end.
+/// In CuTe's mnemonics, `.satfinite` is at the end.
 fn saturated(row: Row) -> MmaAtom {
     let cute = format!("{}.satfinite", row.mnemonic.replace(".satfinite", ""));
     row.atom().spelled_by_cute(cute).saturating(true)

@@ -8,7 +8,7 @@ use crate::{
     tiles::{Convert, Row, St},
 };
 
-/// The tiles of 16 rows of a block.
+/// The number of tiles of 16 rows in a block.
 const BLOCK: usize = PADDING as usize / 16;
 
 /// Emits the kernel for rows of `D` subtiles, `Q` of which form a tile of sums. A warp processes 16 rows.

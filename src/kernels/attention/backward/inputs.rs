@@ -14,11 +14,11 @@ use crate::{
 /// head.
 pub(super) const PADDING: u32 = 128;
 
-/// The parameters of the kernels that multiply.
+/// The parameters of the kernels that compute products.
 pub(super) struct Inputs<'k, T> {
     /// Q, K, V and dO.
     pub(super) factors: [Ptr<'k, T, Global, Read>; 4],
-    /// Between batches, heads and rows.
+    /// The strides between batches, heads and rows.
     pub(super) strides: [[Val<'k, u32>; 3]; 4],
     pub(super) rows: Ptr<'k, f32, Global, Read>,
     pub(super) sizes: Sizes<'k>,
@@ -58,7 +58,7 @@ impl<'k, T: TensorElement> Head<'k, T> {
         self.rows.tile(self.row + 1, tile)
     }
 
-    /// Returns the numbers of 16 rows.
+    /// Returns the two numbers of each of 16 rows: the number that is added to exponents, and δ.
     #[track_caller]
     pub(super) fn of_rows(&self, tile: Val<'k, u32>) -> [ColVec<'k, f32, 1>; 2] {
         [self.row, self.row + 1].map(|row| self.rows.row(row).tile(tile).load())
@@ -66,7 +66,7 @@ impl<'k, T: TensorElement> Head<'k, T> {
 }
 
 impl<'k, T: TensorElement> Heads<'k, T> {
-    /// Returns the matrices with rows of `d` elements of Q and K, and `e` of V and dO.
+    /// Returns the matrices; rows of Q and K have `d` elements, and rows of V and dO have `e`.
     #[track_caller]
     pub(super) fn new(k: Builder<'k>, inputs: &Inputs<'k, T>, [d, e]: [u32; 2]) -> Self {
         let Inputs { factors, strides, rows, sizes, starts, dropout, .. } = inputs;
@@ -87,13 +87,13 @@ impl<'k, T: TensorElement> Heads<'k, T> {
         }
     }
 
-    /// Returns K and V of a head of keys.
+    /// Returns K and V of a KV head.
     #[track_caller]
     pub(super) fn keys(&self, sequence: Sequence<'k>, kv_head: Val<'k, u32>) -> [Gl<'k, T, Read>; 2] {
         [1, 2].map(|at| sequence.from(&self.factors[at], kv_head, sequence.first_key))
     }
 
-    /// Returns the matrices of a head of queries.
+    /// Returns the matrices of a query head.
     #[track_caller]
     pub(super) fn head(&self, sequence: Sequence<'k>, head: Val<'k, u32>) -> Head<'k, T> {
         let [q, d_o] = [0, 3].map(|at| sequence.from(&self.factors[at], head, sequence.first_query));
@@ -101,7 +101,7 @@ impl<'k, T: TensorElement> Heads<'k, T> {
         Head { q, d_o, rows: part.of_rows(&self.rows), row: part.head * 2 }
     }
 
-    /// Returns the dropout of a head of queries.
+    /// Returns the dropout of a query head.
     #[track_caller]
     pub(super) fn dropout(&self, sequence: Sequence<'k>, head: Val<'k, u32>) -> Option<HeadDropout<'k>> {
         let Sequences { k, sizes, .. } = self.sequences;
@@ -109,13 +109,13 @@ impl<'k, T: TensorElement> Heads<'k, T> {
     }
 }
 
-/// The rows of Q of a block of a kernel without products: [`PADDING`] rows of a head, 16 for each warp.
+/// The rows of Q that a block processes in a kernel without products: [`PADDING`] rows of a head, 16 for each warp.
 pub(super) struct RowBlock<'k> {
     pub(super) sequences: Sequences<'k>,
     pub(super) workspace: Workspace<'k>,
     pub(super) sequence: Sequence<'k>,
     pub(super) head: Val<'k, u32>,
-    /// The number of the block among those of the head.
+    /// The index of the block within the head.
     pub(super) tile: Val<'k, u32>,
 }
 
@@ -125,7 +125,7 @@ impl<'k> RowBlock<'k> {
     pub(super) fn new(k: Builder<'k>, sizes: Sizes<'k>, starts: &Starts<'k>) -> Self {
         k.block([2 * PADDING]);
         let (heads, tiles) = (sizes.heads(), sizes.longest.ceil_div(PADDING));
-        // A sequence without queries has a block in the workspace, too.
+        // A sequence without queries also has a block in the workspace.
         let tiles = if starts.is_some() { (sizes.longest + 1).ceil_div(PADDING) } else { tiles };
         k.grid([sizes.batches * heads * tiles]);
         let (sequences, workspace) = (Sequences::new(k, sizes, starts), Workspace::new(sizes, starts));
@@ -142,13 +142,13 @@ impl<'k> RowBlock<'k> {
     }
 }
 
-/// The shapes of rows and sums.
+/// The shapes of `rows` and `sums`.
 #[derive(Clone, Copy)]
 pub(super) struct Workspace<'k> {
     heads: Val<'k, u32>,
     /// The number of heads of all batches; for packed sequences, of one sequence.
     all: Val<'k, u32>,
-    /// The number of blocks of [`PADDING`] rows of a head; for packed sequences, of all sequences.
+    /// The number of blocks of [`PADDING`] rows per head; for packed sequences, this includes all sequences.
     blocks: Val<'k, u32>,
     is_packed: bool,
 }
@@ -162,7 +162,7 @@ pub(super) struct Part<'k> {
 }
 
 impl<'k> Part<'k> {
-    /// Returns `rows` from the first element of the sequence on.
+    /// Returns `rows` from the first element of the sequence onward.
     #[track_caller]
     fn of_rows<A>(self, rows: &Gl<'k, f32, A>) -> Gl<'k, f32, A> {
         self.first.map_or_else(|| rows.clone(), |first| rows.skip(0, first * PADDING))
@@ -188,7 +188,7 @@ impl<'k> Workspace<'k> {
         Self { heads, all, blocks, is_packed }
     }
 
-    /// Returns the part of a head. For packed sequences, the part of sequence `number` starts in block first query / [`PADDING`] +
+    /// Returns the part of a head. For packed sequences, the part of sequence `number` starts in block ⌊first query / [`PADDING`]⌋ +
     /// `number`, so every sequence has at least one block, and enough blocks for its queries, before the part of the next sequence starts.
     #[track_caller]
     pub(super) fn part(self, sequence: Sequence<'k>, head: Val<'k, u32>) -> Part<'k> {
@@ -206,7 +206,7 @@ impl<'k> Workspace<'k> {
         k.global(rows, row_major(self.all * 2, self.blocks * PADDING))
     }
 
-    /// Returns the sums of dQ, where a tile of 16 rows has `q` subtiles of columns, and `parts` of them are next to each other.
+    /// Returns the sums of dQ in tiles of 16 rows and `q` columns of subtiles, of which `parts` are next to each other.
     #[track_caller]
     pub(super) fn sums<A>(
         self,
@@ -219,23 +219,23 @@ impl<'k> Workspace<'k> {
     }
 }
 
-/// The sums of dQ, a row for each tile, in the order of its registers.
+/// The sums of dQ: one row for each tile, with the elements in the order of the registers of the tile.
 pub(super) struct Sums<'k, A> {
     parts: u32,
-    /// The tiles of a head.
+    /// The number of tiles per head.
     tiles: Val<'k, u32>,
     all: Gl<'k, f32, A>,
 }
 
 impl<'k, A> Sums<'k, A> {
-    /// Returns the number of a tile of 16 rows of a head, and of a part of the columns.
+    /// Returns the index of the tile with these 16 rows of a head and this part of the columns.
     #[track_caller]
     pub(super) fn number(&self, of: Part<'k>, row: Val<'k, u32>, part: Val<'k, u32>) -> Val<'k, u32> {
         let row = of.first.map_or(row, |first| first * (PADDING / 16) + row);
         of.head * self.tiles + row * self.parts + part
     }
 
-    /// Returns the tile that is `rows` tiles of rows after a tile.
+    /// Returns the tile that is `rows` rows of tiles after tile `number`.
     #[track_caller]
     pub(super) fn tile(&self, number: Val<'k, u32>, rows: Val<'k, u32>) -> Gl<'k, f32, A, 1> {
         self.all.row(number + rows * self.parts)

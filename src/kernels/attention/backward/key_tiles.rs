@@ -19,23 +19,23 @@ use crate::{
 /// dK and dV, and their strides.
 pub(super) type Outputs<'k, T> = ([Ptr<'k, T, Global, Write>; 2], [[Val<'k, u32>; 3]; 2]);
 
-/// The sums of dQ, and the number of the first tile of this warp.
+/// The sums of dQ, and the index of the first tile of this warp.
 pub(super) type SumsOfWarp<'a, 'k> = (&'a Sums<'k, ReadWrite>, Val<'k, u32>);
 
 /// The sizes of the tiles of a kernel.
 #[derive(Clone, Copy)]
 pub(super) struct TileSizes {
-    /// The elements of a row of Q and K, and of V and dO.
+    /// The number of elements in a row of Q and K, and in a row of V and dO.
     pub(super) columns: [u32; 2],
-    /// The keys of a tile.
+    /// The number of keys in a tile.
     pub(super) keys: u32,
-    /// The queries of a step.
+    /// The number of queries in a step.
     pub(super) queries: u32,
-    /// The columns of subtiles of a tile of sums of dQ.
+    /// The number of columns of subtiles in a tile of sums of dQ.
     pub(super) of_sums: u32,
 }
 
-/// The tiles of keys that a resident block computes, in steps of queries of all heads that share the keys.
+/// The tiles of keys that a resident block processes in steps, each for some queries of one of the heads that share the keys.
 pub(super) struct KeyTiles<'k, T: TensorElement> {
     k: Builder<'k>,
     matrices: Heads<'k, T>,
@@ -53,7 +53,7 @@ pub(super) struct KeyTiles<'k, T: TensorElement> {
 pub(super) struct KeyTile<'k> {
     sequence: Sequence<'k>,
     kv_head: Val<'k, u32>,
-    /// The number of the tile among those of the head.
+    /// The index of the tile within the head.
     pub(super) number: Val<'k, u32>,
     pub(super) visible: VisibleFrom<'k>,
 }
@@ -116,7 +116,7 @@ impl<'k, T: TensorElement> KeyTiles<'k, T> {
         self.matrices.keys(of.sequence, of.kv_head)
     }
 
-    /// Emits a loop over the steps of a tile, with the matrices of the head of queries and the number of the step.
+    /// Emits a loop over the steps of a tile; `each` receives the matrices of the query head and the index of the step.
     #[track_caller]
     pub(super) fn each_step(&self, of: KeyTile<'k>, each: impl FnOnce(&Head<'k, T>, Val<'k, u32>)) {
         let range = of.range();
@@ -127,8 +127,8 @@ impl<'k, T: TensorElement> KeyTiles<'k, T> {
         });
     }
 
-    /// Emits a loop over the heads of queries, with the dropout of weights whose rows are keys, and with the sums of dQ from the tile of 16
-    /// rows and the part of the columns that `first` returns.
+    /// Emits a loop over the query heads. `head` receives the sums of dQ, starting at the tile with the rows and the part of the columns
+    /// that `first` returns, and the dropout for weights whose rows are keys.
     #[track_caller]
     pub(super) fn fold_heads<S: State<'k>>(
         &self,
@@ -160,7 +160,7 @@ impl<'k, T: TensorElement> KeyTiles<'k, T> {
         [0, 1].map(|at| sequence.only(&self.outputs[at], of.kv_head, rows, self.of.columns[at]))
     }
 
-    /// Multiplies sums of dV by the factor of dropout.
+    /// Multiplies sums of dV by the dropout factor.
     #[track_caller]
     pub(super) fn scaled<const E: usize>(&self, dv: Rt<'k, f32, 1, E>) -> Rt<'k, f32, 1, E> {
         match self.dropout {

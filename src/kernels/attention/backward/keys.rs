@@ -1,4 +1,5 @@
-//! The kernel that computes dK and dV and accumulates dQ, for heads whose dK and dV fit in the registers of a warpgroup per 64 keys.
+//! The kernel that computes dK and dV and accumulates dQ, for head sizes with which the registers of one warpgroup can contain dK and dV of
+//! 64 keys.
 
 use super::{
     AttentionBackward,
@@ -14,9 +15,9 @@ use crate::{
 
 /// Emits the kernel for rows of `D` subtiles.
 ///
-/// A resident block computes tiles of 128 keys, 64 per warpgroup, in steps of `M` subtiles of queries, of all heads that share the keys.
-/// Rows of the products in registers are keys, so that P and dS are left operands without leaving the registers; dS passes through shared
-/// memory for dQ, of which each warpgroup computes `Q` columns of subtiles or 64 rows.
+/// A resident block processes tiles of 128 keys, 64 per warpgroup, in steps of `M` subtiles of queries, for all heads that share the keys.
+/// The rows of products in registers are keys, so P and dS are left operands without leaving the registers. For dQ, dS passes through
+/// shared memory, and each warpgroup computes either `Q` columns of subtiles or 64 rows.
 pub(super) fn keys<'k, T, S, const D: usize, const M: usize, const Q: usize, const STAGES: usize>(
     k: Builder<'k>,
     inputs: Inputs<'k, T>,
@@ -40,7 +41,7 @@ pub(super) fn keys<'k, T, S, const D: usize, const M: usize, const Q: usize, con
     let key_ring = k.ring::<(St<T, N, D, S>, St<T, N, D>), 1, C>();
     let query_ring: QueryRing<'k, T, M, D, STAGES> = k.ring();
     let dq = sums.is_some().then(|| (k.assembly::<T, N, M, C>(), k.register_outbox::<f32, Q, C>()));
-    // Copies would store the rows of a whole tile, also those of the next sequence.
+    // Tensor copies would store all rows of a tile, including those of the next sequence.
     let outbox = k.outbox::<T, Q, 1, C>().by_threads(tiles.are_packed());
 
     k.specialize(

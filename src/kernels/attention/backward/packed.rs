@@ -13,15 +13,15 @@ use crate::{
 
 /// The arguments of the kernel that [`AttentionBackward::packed_rows_kernel`] builds:
 /// `(o, d_o, lse, rows, sums, [query_starts, key_starts], [sequences, kv_heads, group, queries, keys], [longest_queries, longest_keys],
-/// strides)`. [`AttentionBackward::packed_workspace`] returns the lengths of `rows` and `sums`. Starts and sizes are those of
+/// strides)`. [`AttentionBackward::packed_workspace`] returns the lengths of `rows` and `sums`. The starts and the sizes are those of
 /// [`PackedAttentionArgs`](super::super::PackedAttentionArgs); no sequence may have more than `longest_queries` queries or `longest_keys`
 /// keys. `strides` contains the strides of O and dO between heads and between rows.
 pub type PackedAttentionRowsArgs<T> =
     (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [In<u32>; 2], [u32; 5], [u32; 2], [[u32; 2]; 2]);
 
 /// The arguments of the kernel that [`AttentionBackward::packed_keys_kernel`] builds:
-/// `(q, k, v, d_o, rows, sums, dk, dv, starts, sizes, longest, strides, scale)`, where `strides` contains the strides of Q, K, V, dO, dK
-/// and dV.
+/// `(q, k, v, d_o, rows, sums, dk, dv, starts, sizes, longest, strides, scale)`. `starts`, `sizes` and `longest` are the three arrays
+/// before `strides` in [`PackedAttentionRowsArgs`]; `strides` contains the strides of Q, K, V, dO, dK and dV.
 pub type PackedAttentionKeysArgs<T> = (
     In<T>,
     In<T>,
@@ -39,11 +39,12 @@ pub type PackedAttentionKeysArgs<T> = (
 );
 
 /// The arguments of the kernel that [`AttentionBackward::packed_finish_kernel`] builds:
-/// `(sums, dq, starts, sizes, longest, strides, scale)`, where `strides` contains the strides of dQ.
+/// `(sums, dq, starts, sizes, longest, strides, scale)`, like [`PackedAttentionKeysArgs`], but `strides` contains the strides of dQ.
 pub type PackedAttentionFinishArgs<T> = (In<f32>, Out<T>, [In<u32>; 2], [u32; 5], [u32; 2], [u32; 2], f32);
 
 /// The arguments of the kernel that [`AttentionBackward::packed_queries_kernel`] builds:
-/// `(q, k, v, d_o, rows, dq, starts, sizes, longest, strides, scale)`, where `strides` contains the strides of Q, K, V, dO and dQ.
+/// `(q, k, v, d_o, rows, dq, starts, sizes, longest, strides, scale)`, like [`PackedAttentionKeysArgs`], but `strides` contains the strides
+/// of Q, K, V, dO and dQ.
 pub type PackedAttentionQueriesArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<f32>, Out<T>, [In<u32>; 2], [u32; 5], [u32; 2], [[u32; 2]; 5], f32);
 
@@ -57,14 +58,14 @@ fn sizes_of<'k>(sizes: [Val<'k, u32>; 5], longest: [Val<'k, u32>; 2]) -> Sizes<'
     Sizes::of(sizes).with_both_longest(longest)
 }
 
-/// Returns strides between batches, of which there is one, heads and rows.
+/// Returns the strides between batches, heads and rows; as there is only one batch, its stride is 0.
 fn of_batch<'k, const N: usize>(strides: [[Val<'k, u32>; 2]; N]) -> [[Val<'k, u32>; 3]; N] {
     strides.map(|[head, row]| [0.into(), head, row])
 }
 
 impl AttentionBackward {
-    /// Returns the numbers of elements of the buffers `rows` and `sums` for `sequences` packed sequences with a total of `queries` rows of
-    /// Q per head, and `heads` query heads. If `deterministic`, `sums` is empty.
+    /// Returns the required lengths, in elements, of the buffers `rows` and `sums` for `heads` query heads and `sequences` packed sequences
+    /// with a total of `queries` rows of Q per head. If `deterministic` is true, `sums` is empty.
     #[must_use]
     pub fn packed_workspace(&self, heads: usize, sequences: usize, queries: usize) -> [usize; 2] {
         self.workspace(heads, queries + sequences * PADDING as usize)
@@ -199,7 +200,7 @@ impl AttentionBackward {
         )
     }
 
-    /// Rejects dropout, which the forward kernel for packed sequences does not have.
+    /// Rejects dropout, which the forward kernel for packed sequences does not support.
     fn refuse_dropout(&self, k: Builder<'_>) {
         if self.dropout {
             k.refuse("expected packed sequences without dropout, found dropout".into());

@@ -13,11 +13,11 @@ use crate::{
     tiles::{ColVec, Consumer, Convert, Filled, Product, Ring, Rt, SharedMatrix, St, consumers, producer},
 };
 
-/// The consumer warpgroups, each of which has 64 queries, and the subtiles of queries of a tile.
+/// The number of consumer warpgroups, each of which processes 64 queries, and the number of subtiles of queries in a tile.
 const C: usize = 2;
 const M: usize = 4 * C;
 const QUERIES: u32 = 16 * M as u32;
-/// The stages of keys and values.
+/// The number of stages of keys and of values.
 const STAGES: usize = 2;
 
 /// dQ, and its strides.
@@ -26,10 +26,10 @@ pub(super) type Output<'k, T> = (Ptr<'k, T, Global, Write>, [Val<'k, u32>; 3]);
 type Stages<'k, T, const D: usize, const E: usize, const N: usize> =
     Ring<'k, (St<'k, T, N, D>, St<'k, T, N, E>), STAGES, C>;
 
-/// Emits the kernel for rows of `D` subtiles of Q and K, and `E` of V and dO.
+/// Emits the kernel for rows of `D` subtiles of Q and K and of `E` subtiles of V and dO.
 ///
-/// A resident block computes tiles of 128 queries, 64 per warpgroup, in steps of `N` subtiles of keys. dS is a left operand in the registers in which it
-/// is computed.
+/// A resident block processes tiles of 128 queries, 64 per warpgroup, in steps of `N` subtiles of keys. dS is used as a left operand in the
+/// registers in which it is computed.
 pub(super) fn queries<'k, T, const D: usize, const E: usize, const N: usize>(
     k: Builder<'k>,
     inputs: Inputs<'k, T>,
@@ -119,7 +119,7 @@ struct Warpgroup<'a, 'k, T: TensorElement, const D: usize, const E: usize, const
     keys: &'a Stages<'k, T, D, E, N>,
     dropout: Option<HeadDropout<'k>>,
     visible: Visible<'k>,
-    /// The factor of scores in the exponents of weights, which are powers of two.
+    /// The factor by which scores are multiplied in the base-2 exponents of weights.
     factor: Val<'k, f32>,
     /// The first query of the warp.
     query: Val<'k, u32>,
@@ -130,7 +130,7 @@ where
     T: TensorElement + Product<T, f32>,
     f32: Convert<T>,
 {
-    /// Adds the MMAs of step `j`; in a `masked` step, some keys are not visible.
+    /// Adds the products of step `j`; in a `masked` step, some keys are not visible.
     #[track_caller]
     fn step(&self, j: Val<'k, u32>, masked: bool, dq: Rt<'k, f32, 1, D>) -> Rt<'k, f32, 1, D> {
         let Self { c, visible, query, .. } = *self;

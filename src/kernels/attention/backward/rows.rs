@@ -12,13 +12,13 @@ use crate::{
 
 /// O, dO and the logarithms of sums.
 pub(super) type Inputs<'k, T> = ([Ptr<'k, T, Global, Read>; 2], Ptr<'k, f32, Global, Read>);
-/// The rows, and sums to be cleared.
+/// The output `rows`, and the `sums` to be cleared.
 pub(super) type Outputs<'k> = (Ptr<'k, f32, Global, Write>, Option<Ptr<'k, f32, Global, Write>>);
 
-/// Emits the kernel for rows of `D` subtiles of Q, and `E` of O. A warp processes 16 rows.
+/// Emits the kernel for rows of `D` subtiles of Q and of `E` subtiles of O. A warp processes 16 rows.
 ///
-/// The first number of a row is −lse·log₂ e, so that P = 2^(`scale`·log₂ e · s + number); for rows without keys and rows past the last one,
-/// it is −∞, so that P = 0.
+/// The first number c of a row is −lse·log₂ e, so that P = 2^(`scale`·log₂ e · s + c) for a score s. For rows without keys and rows past
+/// the last one, c is −∞, so that P = 0.
 pub(super) fn rows<'k, T, const D: usize, const E: usize>(
     k: Builder<'k>,
     (factors, lse): Inputs<'k, T>,
@@ -52,7 +52,7 @@ fn rows_of_block<'k, T, const D: usize, const E: usize>(
             sequences.matrices(factors[at], [sizes.heads(), sizes.queries], 16 * E as u32, strides[at]);
         sequence.from(&matrices, head, sequence.first_query)
     });
-    // Lane r keeps δ of row r; whole rows are read by adjacent lanes.
+    // Lane r keeps δ of row r, although each row is read as a whole by adjacent lanes.
     let (part, lane) = (workspace.part(sequence, head), k.lane().rank());
     let delta = (0..16).fold(Val::from(0.0), |delta, r| {
         let [o, d_o] = [&o, &d_o].map(|x| x.row(warp * 16 + r).tile(0).load::<f32, E, Naive>());

@@ -22,7 +22,7 @@ impl<'k> QueryRange<'k> {
         Steps::new(self.first, self.end)
     }
 
-    /// Calls `step` for all steps before the last one, with whether some of its queries may not attend to some of the keys.
+    /// Calls `step` for each step before the last one, and passes whether some queries of the step may not attend to some of the keys.
     #[track_caller]
     pub(super) fn before_last<S: State<'k>>(
         self,
@@ -41,7 +41,7 @@ impl<'k> QueryRange<'k> {
     }
 }
 
-/// Which of the queries, in steps of `step` queries, attend to which keys.
+/// The queries that attend to each key, in steps of `step` queries.
 #[derive(Clone, Copy)]
 pub(super) struct VisibleFrom<'k> {
     pub(super) visible: Visible<'k>,
@@ -49,7 +49,7 @@ pub(super) struct VisibleFrom<'k> {
 }
 
 impl<'k> VisibleFrom<'k> {
-    /// Returns the first query that attends to a key, if the start of a window is ignored.
+    /// Returns the first query that attends to a key, ignoring the start of a window.
     #[track_caller]
     fn first(self, key: Val<'k, u32>) -> Val<'k, u32> {
         let Visible { mask, queries, keys, .. } = self.visible;
@@ -61,7 +61,7 @@ impl<'k> VisibleFrom<'k> {
         }
     }
 
-    /// Returns the end of the queries that attend to a key.
+    /// Returns the end of the range of queries that attend to a key.
     #[track_caller]
     fn end(self, key: Val<'k, u32>) -> Val<'k, u32> {
         let Visible { mask, queries, keys, .. } = self.visible;
@@ -73,8 +73,8 @@ impl<'k> VisibleFrom<'k> {
         }
     }
 
-    /// Returns the steps with queries that attend to keys from `first` to `end`, at least one, so that keys without queries have results.
-    /// Keys past the last one are not visible to any query.
+    /// Returns the steps with queries that attend to keys from `first` to `end`: at least one step, so that keys without queries have
+    /// results. Keys past the last one are not visible to any query.
     #[track_caller]
     pub(super) fn range(self, first: Val<'k, u32>, end: Val<'k, u32>) -> QueryRange<'k> {
         let Self { visible: Visible { mask, keys, .. }, step } = self;
@@ -90,8 +90,8 @@ impl<'k> VisibleFrom<'k> {
         QueryRange { first: first_step, whole: [begin, whole_end], end: last_step, is_window }
     }
 
-    /// Replaces the elements of invisible pairs by zero, in a tile whose rows are keys from `key` and whose columns are the queries of a
-    /// step.
+    /// Replaces elements with zero where the query does not attend to the key, in a tile whose rows are keys from `key` onward and whose
+    /// columns are the queries of a step.
     #[track_caller]
     pub(super) fn only<const M: usize>(
         self,

@@ -15,11 +15,11 @@ use crate::{
     },
 };
 
-/// The consumer warpgroups, each of which has 64 keys.
+/// The number of consumer warpgroups, each of which processes 64 keys.
 pub(super) const C: usize = 2;
-/// The subtiles of keys of a tile.
+/// The number of subtiles of keys in a tile.
 pub(super) const N: usize = 4 * C;
-/// The keys of a tile.
+/// The number of keys in a tile.
 pub(super) const KEYS: u32 = 16 * N as u32;
 
 /// `M` subtiles of rows of Q and of dO, and two numbers for each row: the number that is added to exponents, and δ.
@@ -44,7 +44,7 @@ pub(super) struct Warpgroup<
     pub(super) keys: &'a Filled<St<'k, T, N, D, S>>,
     pub(super) values: &'a Filled<St<'k, T, N, D>>,
     pub(super) queries: &'a QueryRing<'k, T, M, D, STAGES>,
-    /// dS of all warpgroups, and the outbox of dQ.
+    /// dS of all warpgroups, and the outbox for dQ.
     pub(super) dq: Option<(&'a Assembly<'k, T, N, M, C>, &'a RegisterOutbox<'k, f32, Q, C>)>,
     pub(super) visible: VisibleFrom<'k>,
     pub(super) scale: Val<'k, f32>,
@@ -52,7 +52,7 @@ pub(super) struct Warpgroup<
     pub(super) tile: Val<'k, u32>,
 }
 
-/// P and dS of a step, while P is multiplied for dV.
+/// P and dS of a step while the product of P and dO is in flight.
 struct Weighted<'k, T: TensorElement, const D: usize, const M: usize> {
     p: Rt<'k, f32, 1, M>,
     ds: Rt<'k, T, 1, M>,
@@ -86,7 +86,7 @@ where
     S: SharedSwizzle,
     f32: Convert<T>,
 {
-    /// Adds the MMAs of a head to dK and dV, and to its sums of dQ, from a tile on.
+    /// Adds the products of a head to dK and dV, and to the sums of dQ of this head from a given tile onward.
     #[track_caller]
     pub(super) fn head(
         &self,
@@ -113,8 +113,8 @@ where
         results
     }
 
-    /// Adds the MMAs of step `i`. `next` starts the MMAs of the next step, between those of this one, so that its exponentials can
-    /// follow immediately, and `wait` waits for them.
+    /// Adds the products of step `i`. Between them, `next` starts the products of the next step, so that its exponentials can follow
+    /// immediately; `wait` waits for these products.
     #[track_caller]
     fn step<X, Y>(
         &self,
@@ -136,7 +136,7 @@ where
         let dk = dk.wait();
         let dq = ds.map(|ds| self.queries(&ds));
         match self.dq {
-            // The fence of the contribution follows all loads.
+            // The fence of the contribution follows all loads from the stage.
             Some(_) => c.release(self.queries, q),
             None => c.release_loaded(self.queries, q),
         }
@@ -145,7 +145,7 @@ where
         ([dk, dv], next)
     }
 
-    /// Computes P and dS of step `i`, and starts multiplying P for dV; in a `masked` step, some pairs are not visible.
+    /// Computes P and dS of step `i`, and starts multiplying P for dV; in a `masked` step, some queries do not attend to some keys.
     #[track_caller]
     fn weighted(
         &self,
@@ -166,7 +166,7 @@ where
         Weighted { p, ds: ds.convert(), dv }
     }
 
-    /// Adds the part of dQ of step `i` to the sums.
+    /// Adds this warpgroup's part of dQ for step `i` to the sums.
     #[track_caller]
     fn add(
         &self,
@@ -203,7 +203,7 @@ where
         products.mma_atb(ds.cols::<4>(row), self.keys.cols::<Q>(col))
     }
 
-    /// Returns which 64 queries of a step, and which columns of dQ, are this warpgroup's.
+    /// Returns the index of this warpgroup's 64 queries in a step, and the index of its columns of dQ.
     #[track_caller]
     pub(super) fn part_of_queries(&self) -> [Val<'k, u32>; 2] {
         if M == 4 { [0.into(), self.c.rank()] } else { [self.c.rank(), 0.into()] }

@@ -10,19 +10,19 @@ use crate::{
     tiles::{Convert, RowVec, Rt},
 };
 
-/// How P and dS are computed in tiles whose rows are 16 keys, and whose columns are the queries of a step.
+/// The parameters for computing P and dS in tiles whose rows are 16 keys and whose columns are the queries of a step.
 pub(super) struct Weights<'a, 'k> {
     pub(super) visible: VisibleFrom<'k>,
     pub(super) scale: Val<'k, f32>,
     /// The dropout of tiles whose rows are keys.
     pub(super) dropout: Option<HeadDropout<'k>>,
-    /// Returns the first key: computed where needed, rather than kept in a register.
+    /// Returns the first key, which is computed where needed rather than kept in a register.
     pub(super) key: &'a dyn Fn() -> Val<'k, u32>,
 }
 
 impl<'k> Weights<'_, 'k> {
-    /// Returns P of step `i`, given the scores and what is added to the exponents of each 16 queries; if `masked`, some pairs are not
-    /// visible. With dropout, the weights that are dropped are negative.
+    /// Returns P of step `i`, given the scores and, for each 16 queries, the numbers that are added to exponents; if `masked` is true, some
+    /// queries do not attend to some keys. With dropout, dropped weights are negative.
     #[track_caller]
     pub(super) fn p<const M: usize>(
         &self,
@@ -31,9 +31,9 @@ impl<'k> Weights<'_, 'k> {
         scores: Rt<'k, f32, 1, M>,
         exponents: impl Fn(u32) -> RowVec<'k, f32, 1>,
     ) -> Rt<'k, f32, 1, M> {
-        // Powers of two; computed in each step, rather than kept in a register.
+        // Weights are computed as powers of two. This factor is recomputed in each step rather than kept in a register.
         let factor = self.scale * LOG2_E;
-        // Numbers of few queries at a time, to keep few of them in registers.
+        // The numbers are loaded for a few queries at a time, so that few of them occupy registers.
         let p = (0..M).fold(scores, |scores, col| {
             scores.update_subtile::<1, 1>(0, col, |scores| {
                 let exponents = exponents(col as u32);
@@ -47,7 +47,7 @@ impl<'k> Weights<'_, 'k> {
         }
     }
 
-    /// Returns the weights that are multiplied by dO for dV, without the factor of dropout.
+    /// Returns the weights that are multiplied by dO for dV, without the dropout factor.
     #[track_caller]
     pub(super) fn kept<T, const M: usize>(&self, p: &Rt<'k, f32, 1, M>) -> Rt<'k, T, 1, M>
     where
@@ -60,7 +60,7 @@ impl<'k> Weights<'_, 'k> {
         }
     }
 
-    /// Returns dS from P, dP and δ of each 16 queries.
+    /// Returns dS, given P, dP and, for each 16 queries, δ.
     #[track_caller]
     pub(super) fn ds<const M: usize>(
         &self,

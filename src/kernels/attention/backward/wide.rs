@@ -14,15 +14,16 @@ use crate::{
 };
 use warpgroup::{C, GradientRing, M, N, QueryRing, Warpgroup};
 
-/// The keys of a tile.
+/// The number of keys in a tile.
 pub(super) const KEYS: u32 = 16 * N as u32;
 
-/// Emits the kernel for rows of `D` subtiles of Q and K, and `E` of V and dO, of whose gradients each warpgroup computes `DH` and `EH`.
+/// Emits the kernel for rows of `D` subtiles of Q and K and of `E` subtiles of V and dO; each warpgroup computes `DH` columns of subtiles
+/// of dK and `EH` of dV.
 ///
-/// A resident block computes tiles of 64 keys in steps of 64 queries, of all heads that share the keys. Each warpgroup computes P and dS for
-/// half of the queries of a step; both pass through shared memory. It then multiplies them for its half of the columns of dV, dK and dQ, and
-/// adds dQ in two parts of `Q` columns of subtiles. `STAGES` tiles of dO and two of Q are loaded ahead, with swizzles whose widths divide
-/// halves of the rows.
+/// A resident block processes tiles of 64 keys in steps of 64 queries, for all heads that share the keys. Each warpgroup computes P and dS
+/// for half of the queries of a step; both pass through shared memory. The warpgroup then computes its half of the columns of dV, dK and dQ
+/// from P and dS, and adds dQ in two parts of `Q` columns of subtiles. `STAGES` tiles of dO and two of Q are loaded ahead, with swizzles
+/// whose widths divide half of a row.
 pub(super) fn keys<
     'k,
     T,
@@ -61,7 +62,7 @@ pub(super) fn keys<
     let gradient_ring: GradientRing<'k, T, V, E, STAGES> = k.ring();
     let weights = k.assembly::<T, N, M, C>();
     let dq = sums.is_some().then(|| k.register_outbox::<f32, Q, C>());
-    // Copies would store the rows of a whole tile, also those of the next sequence.
+    // Tensor copies would store all rows of a tile, including those of the next sequence.
     let outbox = k.outbox::<T, 2, 1, C>().by_threads(tiles.are_packed());
 
     k.specialize(

@@ -12,12 +12,12 @@ use crate::{
 pub(super) trait Format<'k, T: TensorElement, const D: usize> {
     type Element: TensorElement;
     type Steps: StepTiles<'k, 1, Tile = St<'k, T, N, D>>;
-    /// Whether there are enough registers for queries.
+    /// Whether there are enough registers to keep the queries in registers.
     const QUERIES_IN_REGISTERS: bool;
-    /// The registers of a thread that computes.
+    /// The number of registers of a consumer thread.
     const REGISTERS: u32;
 
-    /// Allocates the shared memory of keys or values.
+    /// Allocates shared memory for keys or values.
     #[track_caller]
     fn steps(k: Builder<'k>, tiles: Persistent<'k>) -> Self::Steps;
     /// Loads the rows of a step.
@@ -55,7 +55,7 @@ pub(super) struct WidenedSteps<'k, T: TensorElement, const D: usize, const W: us
 impl<'k, T: ConvertibleElement, const D: usize, const W: usize> Format<'k, T, D> for Widened<W> {
     type Element = e4m3;
     type Steps = WidenedSteps<'k, T, D, W>;
-    /// The addresses of the conversion take registers, too.
+    /// The addresses for the conversion also take registers.
     const QUERIES_IN_REGISTERS: bool = false;
     const REGISTERS: u32 = 248;
 
@@ -80,7 +80,7 @@ impl<'k, T: ConvertibleElement, const D: usize, const W: usize> StepTiles<'k, 1>
         // Other warps may still multiply the previous step.
         c.group().sync();
         c.convert_rows(&stage.tiles().0, &self.tile);
-        // The fence of this call also orders the stores before products.
+        // The fence of this call also orders the stores before the products that read them.
         c.release_loaded(&self.stages, stage);
         c.group().sync();
     }

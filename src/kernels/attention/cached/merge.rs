@@ -8,7 +8,7 @@ use crate::{
     tiles::{ColVec, Rt},
 };
 
-/// Merges results of the same rows, each a mean of values and the logarithm of the sum of their weights.
+/// Merges several results for the same rows; each result consists of a weighted mean of values and the logarithm of the sum of the weights.
 #[track_caller]
 pub(super) fn merged<'k, const E: usize>(
     k: Builder<'k>,
@@ -19,7 +19,7 @@ pub(super) fn merged<'k, const E: usize>(
     let most = most.map(base);
     let weights: Vec<_> = logs.into_iter().map(|logs| (logs - &most).exp2()).collect();
     let total = weights.iter().fold(k.zeros(), |total: ColVec<f32, 1>, weights| total + weights);
-    // Without keys, the means are 0 too.
+    // Without keys, the means are also 0.
     let factors = total.map(|total| total.eq(0.0).select(1.0, total)).recip();
     let weighted = means.into_iter().zip(weights).map(|(mean, weights)| mean * &(weights * &factors));
     let mean = weighted.reduce(|sum, mean| sum + &mean).expect("a part");

@@ -6,17 +6,17 @@ use crate::{
     tiles::{Gl, GlTile, Joined},
 };
 
-/// The order of the rows of all sequences.
+/// The layout of the rows of all sequences.
 #[derive(Clone)]
 #[allow(clippy::large_enum_variant, reason = "a kernel has one")]
 pub(super) enum Caches<'k> {
     /// The rows of a sequence are contiguous.
     Contiguous { rows: Val<'k, u32> },
-    /// Pages of `page` rows, with the numbers of the `count` pages of each sequence.
+    /// Rows are in pages of `page` rows; `tables` contains the indices of the `count` pages of each sequence.
     Paged { tables: Gl<'k, u32, Read>, count: Val<'k, u32>, page: u32 },
 }
 
-/// The matrices of a step: of a batch, or of pages.
+/// The matrices that contain the rows of a step: one matrix of a batch, or pages.
 pub(super) enum Located<'k> {
     Batch { batch: Val<'k, u32>, step: Val<'k, u32> },
     Pages(Vec<Val<'k, u32>>),
@@ -44,7 +44,7 @@ impl<'k> Caches<'k> {
         match self {
             Self::Contiguous { .. } => Located::Batch { batch, step: j },
             Self::Paged { tables, page, .. } => {
-                // Past the rows in use, the last page is loaded again: the table has no numbers there.
+                // Past the rows in use, the last page is loaded again, because the table has no indices there.
                 let last = (length.max(1) - 1) / *page;
                 let count = step / page;
                 let number = |i: u32| tables.at(batch, (j * count + i).min(last)).load();
@@ -55,7 +55,7 @@ impl<'k> Caches<'k> {
 }
 
 impl<'k> Located<'k> {
-    /// Returns the rows of a head of keys or values.
+    /// Returns the rows of a KV head.
     #[track_caller]
     pub(super) fn of<T: TensorElement>(
         &self,

@@ -19,8 +19,8 @@ pub struct CachedAttentionProblem {
     pub multiprocessors: u32,
 }
 
-/// The keys from which two blocks per cache are faster even if one block per cache occupies all multiprocessors: all blocks then finish
-/// sooner after each other. With 4096 keys, the time to merge their results is longer.
+/// The number of keys from which two blocks per cache are faster even if one block per cache occupies all multiprocessors, because the
+/// blocks then finish closer together in time. With 4096 keys, merging the results takes longer than this saves.
 const LONG: u32 = 32768;
 
 impl CachedAttention {

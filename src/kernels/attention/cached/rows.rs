@@ -6,17 +6,17 @@ use crate::{
     tiles::{ColVec, Convert, Gl, GlTile, Joined, Rt, contiguous},
 };
 
-/// A tile of 64 rows consists of an equal number of rows for each query, one for each head of a group.
+/// The rows of a tile of 64 rows: the same number of rows for each query, one for each head of a group.
 #[derive(Clone, Copy)]
 pub(super) struct GroupRows<'k> {
     k: Builder<'k>,
-    /// Batches, heads of keys, the heads of queries of each of these, and queries.
+    /// The numbers of batches, KV heads, query heads per KV head, and queries.
     sizes: [Val<'k, u32>; 4],
     /// The maximum number of queries: 1, 2, 4 or 8.
     most: u32,
 }
 
-/// The rows of a warp.
+/// The number of rows of a warp.
 const WARP: u32 = 16;
 
 impl<'k> GroupRows<'k> {
@@ -24,13 +24,13 @@ impl<'k> GroupRows<'k> {
         Self { k, sizes, most }
     }
 
-    /// Returns the number of heads of a tile.
+    /// Returns the number of heads in a tile.
     pub(super) fn heads(self) -> u32 {
         64 / self.most
     }
 
-    /// Returns, for each batch, query and head of keys, a matrix whose rows are the heads of queries. The strides are those between
-    /// batches, heads of queries and queries.
+    /// Returns, for each batch, query and KV head, a matrix whose rows are the query heads. The strides are those between batches, query
+    /// heads and queries.
     #[track_caller]
     pub(super) fn matrices<T: TensorElement, A>(
         self,
@@ -43,14 +43,14 @@ impl<'k> GroupRows<'k> {
         self.k.global(elements, layout.with_strides([batch, query, group * head, head, 1.into()]))
     }
 
-    /// Returns, for each batch and head of keys, a matrix with a row for each query and a column for each head.
+    /// Returns, for each batch and KV head, a matrix with a row for each query and a column for each query head.
     #[track_caller]
     pub(super) fn logarithms(self, lse: Ptr<'k, f32, Global, Write>) -> Gl<'k, f32, Write, 4> {
         let [batches, kv_heads, group, queries] = self.sizes;
         self.k.global(lse, contiguous([batches, kv_heads, group, queries])).permuted([0, 1, 3, 2])
     }
 
-    /// Returns a tile of 64 rows. Rows of queries and heads that do not exist are zeros.
+    /// Returns a tile of 64 rows. Rows for queries and heads that do not exist are zeros.
     #[track_caller]
     pub(super) fn tile<T: TensorElement>(
         self,
@@ -112,7 +112,7 @@ impl<'k> GroupRows<'k> {
         }
     }
 
-    /// Returns the query, and the first head within the tile, of each part of a warp's rows that belongs to one query.
+    /// Returns the query and the first head (within the tile) of each group of a warp's rows that belongs to one query.
     #[track_caller]
     fn parts(self, warp: Val<'k, u32>) -> Vec<[Val<'k, u32>; 2]> {
         let (heads, first) = (self.heads(), warp * WARP);
@@ -128,7 +128,8 @@ impl<'k> GroupRows<'k> {
     }
 }
 
-/// Exchanges, if `swap`, the registers of rows that are 8 apart, which a lane owns in alternating pairs, or alternately in a vector.
+/// Exchanges the registers of rows that are 8 apart if `swap` is true. A lane owns these registers in alternating pairs or, in a vector,
+/// alternately.
 fn swapped<V: Copy>(registers: Vec<V>, swap: bool) -> Vec<V> {
     let apart = if registers.len() == 2 { 1 } else { 2 };
     let order = (0..registers.len()).map(|at| if swap { at ^ apart } else { at });

@@ -1,4 +1,4 @@
-//! The kernel that transposes the values of 8 bits.
+//! The kernel that transposes 8-bit values.
 
 use super::{ScaledAttention, key_at};
 use crate::{
@@ -16,11 +16,11 @@ pub type AttentionValuesArgs = (In<e4m3>, Out<e4m3>, [u32; 3], [u32; 3]);
 /// The keys of a row are padded to a multiple of this number: 16 bytes, as tensor copies require.
 pub(super) const PADDING: u32 = 16;
 
-/// The keys of a block.
+/// The number of keys that a block transposes.
 const KEYS: u32 = 128;
 const THREADS: u32 = 256;
 
-/// Returns the number of keys of a row.
+/// Returns the number of keys in a padded row.
 #[track_caller]
 pub(in crate::kernels::attention) fn padded(keys: Val<'_, u32>) -> Val<'_, u32> {
     keys.ceil_div(PADDING) * PADDING
@@ -58,7 +58,7 @@ impl ScaledAttention {
     }
 }
 
-/// Emits the kernel. A block transposes the values of 128 keys, in words of four columns, and of four keys.
+/// Emits the kernel. A block transposes the values of 128 keys; it reads words of four columns and writes words of four keys.
 fn transpose<'k>(
     k: Builder<'k>,
     v: Ptr<'k, e4m3, Global, Read>,
@@ -87,7 +87,7 @@ fn transpose<'k>(
         staged.at(key * pitch + word).store(four(v.at(first + key, word * 4)).load());
     }
     k.this_block().sync();
-    // Each lane has four keys, which are adjacent in the results.
+    // Each lane processes four keys, which are adjacent in the results.
     let (lane, warp) = (k.lane().rank(), k.warp().rank());
     let keys = [0, 1, 2, 3].map(|at| lane / 4 * 16 + lane % 4 * 2 + key_at(at));
     for i in 0..words / 8 {

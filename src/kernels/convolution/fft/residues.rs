@@ -8,7 +8,7 @@ use crate::{
     tiles::{Cgl, Col, ColVec, Complex, Convert, Crt, Cst, Filled, Product, Row, Rt, St, contiguous},
 };
 
-/// The number of rows and of columns of a transform, and of subtiles along each of them.
+/// The number of rows and of columns of a transform, and the number of subtiles along each.
 const SIDE: u32 = 64;
 const SUBTILES: usize = 4;
 
@@ -107,7 +107,8 @@ where
             let columns = exchange.store_with(|all| all.subtile(warp, 0).store(&parts)).wait();
 
             let spectrum = transform_rows(transform_columns(&columns) * &own_rows(&twiddles));
-            // The factor 1 / size is distributed, so that rounded numbers stay near those of the filter and of u.
+            // The factor 1 / size is applied in several parts, so that rounded numbers stay close in magnitude to those of the filter and
+            // of u.
             let product = (spectrum * &own_rows(&filter)).conj().scale(1.0 / SIDE as f32);
             let rows = transform_rows(product) * &own_rows(&twiddles);
             let columns = columns.release().store_with(|all| all.subtile(warp, 0).store(&rows)).wait();
@@ -136,8 +137,8 @@ where
     );
 }
 
-/// Returns the product of 16 rows, whose subtiles `rows` returns, and a matrix, of which `columns` returns the two subtiles at a row and
-/// column of subtiles.
+/// Returns the product of 16 rows and a matrix. `rows` returns a subtile of the rows, and `columns` returns two adjacent subtiles of the
+/// matrix at a row and column of subtiles.
 #[track_caller]
 fn multiplied<'k, T>(
     k: Builder<'k>,

@@ -15,7 +15,7 @@ use crate::{
 pub type DropoutNormArgs<X, W, Y> =
     (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32, f32, u64, u64);
 
-/// The most elements of a thread in blocks of 1024, whose threads have 64 registers each: masks take some of them.
+/// The maximum number of elements of a thread in blocks of 1024 threads, which have 64 registers each: masks take some of them.
 const MOST_HELD: u32 = 16;
 
 impl Norm {
@@ -25,14 +25,14 @@ impl Norm {
     pub fn for_dropout_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let mut norm = Self::for_residual_rows(function, target, bytes, sizes);
         if norm.tiling.ahead == 0 && norm.tiling.threads > 32 {
-            // Masks take registers, of which fewer blocks have more.
+            // Masks take registers; with fewer resident blocks, threads have more registers.
             norm.tiling.resident = norm.tiling.resident.min(1);
         }
         let RowTiling { threads, cluster, adjacent, stripes, streamed, unaligned, ahead, .. } = norm.tiling;
         if streamed || threads < 1024 || adjacent * stripes <= MOST_HELD {
             return norm;
         }
-        // Unaligned rows that pass through shared memory are those of one block.
+        // Unaligned rows that pass through shared memory are processed by a single block.
         let is_divided =
             target.features().contains(Features::HOPPER) && cluster < 8 && !(unaligned && ahead > 0);
         let tiling = if is_divided {

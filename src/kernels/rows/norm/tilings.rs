@@ -29,7 +29,7 @@ fn aligned(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32])
         // The weights and the bias have more bytes than a row, so several rows share them.
         (NormFunction::Layer, 2049..=8192) if bytes < 4 => tiling.copied(groups, 8, 1, 4),
         (NormFunction::Layer, 1025..=2048) => tiling.copied(groups, 8, 1, 1),
-        // Two rows have the weights in common.
+        // Two rows share the weights.
         (NormFunction::Rms, 513..=1024) if bytes < 4 => tiling.copied(groups, 2, 1, 2),
         (NormFunction::Rms, 4097..=8192) if bytes < 4 => tiling.copied(groups, 8, 1, 1),
         _ => tiling,
@@ -162,7 +162,7 @@ fn unaligned_residual(
             turns: 1,
             ..tiling
         },
-        // Two inputs take registers, and so would the weights of 64 elements of a thread.
+        // Two inputs take registers, and so would the weights for 64 elements per thread.
         3073.. => tiling.copied(groups, 6, 2, 8),
         257..=1152 if is_layer => RowTiling { turns: 16, ..with_two_inputs(function, bytes, tiling) },
         _ => with_two_inputs(function, bytes, tiling),
@@ -176,7 +176,7 @@ fn with_two_inputs(function: NormFunction, bytes: u32, copied: RowTiling) -> Row
     }
     let threads = if function == NormFunction::Rms && bytes < 4 { 576 } else { 512 };
     let resident = (threads / copied.threads).clamp(1, copied.resident);
-    // The weights and the bias are arranged for more rows if there is one block.
+    // The weights and the bias are arranged for more rows if only one block is resident.
     let is_alone = function == NormFunction::Layer && bytes < 4 && resident == 1;
     let turns = if is_alone { 16 } else { copied.turns };
     RowTiling { resident, turns, ..copied }

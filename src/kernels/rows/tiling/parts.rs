@@ -28,8 +28,8 @@ impl RowTiling {
         (self.row_of_block(k, [m, n, pitch], at), part)
     }
 
-    /// Like [`part_of_row`](Self::part_of_row), for kernels whose results are independent of rows. Unaligned matrices without gaps, whose
-    /// `pitches` are all `n`, are one long row.
+    /// Like [`part_of_row`](Self::part_of_row), for kernels whose results do not depend on the division into rows. Unaligned matrices
+    /// without gaps, whose `pitches` are all `n`, are one long row.
     #[track_caller]
     pub(in crate::kernels::rows) fn part_of_elements<'k>(
         self,
@@ -47,7 +47,7 @@ impl RowTiling {
         let is_whole = is_whole.unwrap_or(true.into()) & all.le(u64::from(MOST_UNALIGNED)) & m.ne(0);
         let [m, n] = [is_whole.select(1, m), is_whole.select(all.cast::<u32>(), n)];
         let [at, part] = self.at_part(k, n);
-        // Few long rows have fewer parts than short ones.
+        // One long row has fewer parts than the rows for which the grid was declared.
         k.return_if(at.ge(m));
         let declared = Some([row.m, row.n]);
         (Row { m, n, declared, ..row }.in_turn(at, 0.into()), part)

@@ -12,29 +12,29 @@ use crate::{
 #[derive(Clone)]
 pub(in crate::kernels::rows) struct Row<'k> {
     pub(in crate::kernels::rows) k: Builder<'k>,
-    /// The row's number; past the last one, nothing is accessed.
+    /// The index of the row; rows past the last one are not accessed.
     pub(in crate::kernels::rows) at: Val<'k, u32>,
     pub(in crate::kernels::rows) m: Val<'k, u32>,
-    /// The number of this thread among those of the row.
+    /// The index of this thread among those of the row.
     pub(in crate::kernels::rows) thread: Val<'k, u32>,
-    /// The number of the row among those of the block.
+    /// The index of the row within the block.
     pub(in crate::kernels::rows) in_block: Val<'k, u32>,
-    /// The number of the row among those that are read ahead.
+    /// The index of the row among those that are read ahead.
     pub(super) stage: Val<'k, u32>,
-    /// The length.
+    /// The number of elements.
     pub(in crate::kernels::rows) n: Val<'k, u32>,
-    /// The distance between rows in memory whose groups are those of threads.
+    /// The distance between rows in the matrices in which the groups of threads are aligned.
     pub(super) pitch: Val<'k, u32>,
-    /// Whether the threads have the same columns of all rows, wherever rows begin.
+    /// Whether threads process the same columns of all rows, regardless of where rows begin.
     pub(super) in_columns: bool,
-    /// The extents of matrices, for the launch to check, if `m` and `n` are others.
+    /// The extents of matrices that the launch checks, if they differ from `m` and `n`.
     pub(super) declared: Option<[Val<'k, u32>; 2]>,
     pub(in crate::kernels::rows) tiling: RowTiling,
     pub(in crate::kernels::rows) stripes: Stripes<'k>,
     pub(in crate::kernels::rows) team: Team<'k>,
 }
 
-/// A row of a matrix, or a vector of as many elements.
+/// A row of a matrix, or a vector of the length of a row.
 #[allow(clippy::large_enum_variant, reason = "there are a few for each kernel that is built")]
 pub(in crate::kernels::rows) enum Line<'k, T: TensorElement, A> {
     Aligned(Gl<'k, T, A, 1>),
@@ -75,7 +75,7 @@ impl<'k> Row<'k> {
         self.stripes.filled(value)
     }
 
-    /// Returns a vector of as many elements as a row has.
+    /// Returns a vector of the length of a row.
     #[track_caller]
     pub(in crate::kernels::rows) fn vector<T: TensorElement, A>(
         &self,
@@ -89,7 +89,7 @@ impl<'k> Row<'k> {
         Line::Aligned(self.k.global(elements, vector(self.n)))
     }
 
-    /// Returns row `at`, number `stage` of those that are read ahead.
+    /// Returns row `at`, which has index `stage` among the rows that are read ahead.
     #[track_caller]
     pub(in crate::kernels::rows) fn in_turn(&self, at: Val<'k, u32>, stage: Val<'k, u32>) -> Self {
         let RowTiling { adjacent, unaligned, .. } = self.tiling;
@@ -100,28 +100,28 @@ impl<'k> Row<'k> {
         Self { at, stage, stripes, ..self.clone() }
     }
 
-    /// Returns the only row of a vector of as many elements as a row has, divided as this row is.
+    /// Returns the only row of a vector of the length of a row, divided among threads like this row.
     pub(in crate::kernels::rows) fn of_vector(&self) -> Self {
         Self { at: 0.into(), stage: 0.into(), m: 1.into(), ..self.clone() }
     }
 
-    /// Returns this row for threads that have the same columns of all other rows.
+    /// Returns this row for threads that process the same columns of all other rows.
     pub(in crate::kernels::rows) fn in_columns(&self) -> Self {
         Self { in_columns: true, ..self.clone() }
     }
 
-    /// Returns the row with this thread's number in matrices of `m` rows.
+    /// Returns the row with the same index in matrices of `m` rows.
     pub(in crate::kernels::rows) fn of_rows(&self, m: Val<'k, u32>) -> Self {
         Self { m, ..self.clone() }
     }
 
-    /// Returns the index of this row's first element among those that are read ahead.
+    /// Returns the index of this row's first element in the slots of rows that are read ahead.
     #[track_caller]
     pub(in crate::kernels::rows) fn own_slot(&self) -> Val<'k, u32> {
         (self.stage * self.tiling.rows + self.in_block) * self.tiling.own_slots()
     }
 
-    /// Returns the number of this thread among those of the row in this block.
+    /// Returns the index of this thread among those of the row in this block.
     #[track_caller]
     pub(in crate::kernels::rows) fn own_thread(&self) -> Val<'k, u32> {
         if self.tiling.cluster > 1 { self.k.this_block().thread() } else { self.thread }
@@ -144,7 +144,7 @@ impl<'k> Row<'k> {
         self.k.stripes(0, 1, 1, 1).load(&row, col).convert().registers()[0]
     }
 
-    /// Returns this row's element of a vector of as many elements as there are rows.
+    /// Returns this row's element of a vector with one element per row.
     #[track_caller]
     pub(in crate::kernels::rows) fn element<T: TensorElement, A>(
         &self,
@@ -153,7 +153,7 @@ impl<'k> Row<'k> {
         self.k.global(vector_of_rows, vector(self.m)).at(self.at)
     }
 
-    /// Stores this row's element of a vector, in one of its threads.
+    /// Stores this row's element of a vector, from one of the row's threads.
     #[track_caller]
     pub(in crate::kernels::rows) fn store_element<T: TensorElement, A: Writable>(
         &self,
@@ -163,7 +163,7 @@ impl<'k> Row<'k> {
         self.element(vector_of_rows).when(self.thread.eq(0)).store(value);
     }
 
-    /// Stores element `col` of this row of a matrix of `width` columns, in one of the row's threads.
+    /// Stores element `col` of this row of a matrix of `width` columns, from one of the row's threads.
     #[track_caller]
     pub(in crate::kernels::rows) fn store_first<T: TensorElement, A: Writable>(
         &self,
@@ -175,7 +175,7 @@ impl<'k> Row<'k> {
         self.store_where(matrix, width, col, self.thread.eq(0), value);
     }
 
-    /// Stores element `col` of this row of a matrix of `width` columns, in the threads for which a condition holds.
+    /// Stores element `col` of this row of a matrix of `width` columns, from the threads for which a condition holds.
     #[track_caller]
     pub(in crate::kernels::rows) fn store_where<T: TensorElement, A: Writable>(
         &self,
@@ -189,8 +189,8 @@ impl<'k> Row<'k> {
         row.at(col).when(condition).store(value);
     }
 
-    /// Returns a function that returns parts of a row: the whole row, which is loaded now, if it fits in registers; otherwise, parts that are
-    /// loaded at each call.
+    /// Returns a function that returns parts of a row. If the whole row fits in registers, it is loaded now; otherwise, each call loads a
+    /// part.
     #[track_caller]
     pub(in crate::kernels::rows) fn keep<'f, S: Clone + 'f>(
         &self,
@@ -230,12 +230,12 @@ impl<'k> Row<'k> {
         self.over_parts([0.0; N], &|a, b| std::array::from_fn(|i| a[i] + b[i]), of)
     }
 
-    /// Whether the row is loaded again from shared memory for each use.
+    /// Returns whether the row is loaded again from shared memory for each use.
     pub(in crate::kernels::rows) fn is_reloaded(&self) -> bool {
         self.tiling.is_reloaded()
     }
 
-    /// Whether the whole row is in registers.
+    /// Returns whether the whole row is in registers.
     pub(in crate::kernels::rows) fn is_held(&self) -> bool {
         !self.tiling.streamed && !self.is_reloaded()
     }
@@ -254,7 +254,7 @@ impl<'k> Row<'k> {
                 let loaded = |fill| self.stripes.load_or(row, part, fill).convert();
                 match T::exactly(fill) {
                     Some(fill) => loaded(fill),
-                    // An integer, or a float without infinities.
+                    // The type is an integer, or a float without infinities.
                     None => loaded(T::from_mem_bits(0)).fill_outside(part, self.n, fill),
                 }
             }
@@ -315,7 +315,7 @@ impl<'k> Row<'k> {
         match line {
             Line::Aligned(row) => self.stripes.store(row, part, values),
             Line::Unaligned(row) => self.stripes.store_unaligned(row, part.into(), values),
-            // Inputs alone are staged.
+            // Only inputs are staged.
             Line::Staged(_) => {}
         }
     }

@@ -32,7 +32,7 @@ fn check<T: Element, S: Space, Z: Space, A, B>(
     check_size(to.kernel(), bytes);
 }
 
-/// The most bytes of a copy of constant size, which ptxas accepts.
+/// The maximum constant size of a copy, in bytes, that ptxas accepts.
 const MOST: u32 = (1 << 20) - UNIT;
 
 #[track_caller]
@@ -98,8 +98,8 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
         );
     }
 
-    /// Starts combining the elements at this address with elements from this block's shared memory by the operation `op`. In other
-    /// respects, the method is like [`copy_bulk_shared`](Self::copy_bulk_shared). Supports all operations on `u32`, all except
+    /// Starts combining the elements at this address with elements from this block's shared memory, using the operation `op`. In all other
+    /// respects, this method is like [`copy_bulk_shared`](Self::copy_bulk_shared). Supports all operations on `u32`, all except
     /// [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec) on `i32`, bitwise operations on other types of 32 bits, and addition of `u64` and
     /// `i64`.
     #[doc(alias = "cp.reduce.async.bulk")]
@@ -142,10 +142,10 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
         self.emit_bulk(&mnemonic, from, bytes.into(), hints);
     }
 
-    /// Starts combining the elements at this address with elements from shared memory by the operation `op`. In other respects, the method
-    /// is like [`copy_bulk_out`](Self::copy_bulk_out). Supports all operations on integers of 32 and 64 bits, except that only `u32`
-    /// supports [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec); addition, minimum and maximum of f16 and bf16; addition of f32 and f64;
-    /// and bitwise operations on all types of 32 and 64 bits.
+    /// Starts combining the elements at this address with elements from shared memory, using the operation `op`. In all other respects,
+    /// this method is like [`copy_bulk_out`](Self::copy_bulk_out). Supports all operations on integers of 32 and 64 bits, except that only
+    /// `u32` supports [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec); addition, minimum and maximum of f16 and bf16; addition of f32 and
+    /// f64; and bitwise operations on all types of 32 and 64 bits.
     ///
     /// # Safety
     ///
@@ -186,8 +186,8 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
 }
 
 impl<'k, T: Element, W: Writable> CheckedPtr<'k, T, Global, W> {
-    /// Combines the elements from here with those of shared memory if they are in bounds, as [`Ptr::reduce_bulk_out`] does. Either all or
-    /// none of the elements must be in bounds.
+    /// Starts combining the elements at this address with elements from shared memory, as [`Ptr::reduce_bulk_out`] does, if they are in
+    /// bounds. The elements must be entirely in bounds or entirely out of bounds.
     #[track_caller]
     pub(crate) fn reduce_bulk_out<R: Readable>(self, op: ReduceOp, from: Ptr<'k, T, Shared, R>, bytes: u32) {
         let k = self.kernel();

@@ -37,7 +37,7 @@ pub struct BufferMap {
     pub parameter: usize,
     /// The number of elements along each dimension, innermost first.
     pub dims: Vec<Dim>,
-    /// The strides in elements along dimensions 1 and up.
+    /// The strides, in elements, along all dimensions except the innermost.
     pub strides: Vec<Dim>,
     /// The number of elements of a box along each dimension, innermost first.
     pub box_dims: Vec<u32>,
@@ -46,7 +46,7 @@ pub struct BufferMap {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the map that the launch passes for `map`; equal maps are passed once. Requires sm_90 or later.
+    /// Returns the map that the launch passes for `map`; equal maps are passed only once. Requires sm_90 or later.
     #[track_caller]
     pub(crate) fn buffer_map<T: Element, A>(self, map: BufferMap) -> TensorMapPtr<'k, T, A> {
         let mut body = self.body();
@@ -90,7 +90,7 @@ impl<T: Element, A> fmt::Debug for TensorMapPtr<'_, T, A> {
 }
 
 impl<'k, T: Element, A> TensorMapPtr<'k, T, A> {
-    /// Returns the map in the parameter of this name in the text; `parameter` is its index among the kernel's own parameters.
+    /// Returns the map in the parameter that the text calls `name`; `parameter` is its index if it is one of the kernel's own parameters.
     #[track_caller]
     pub(in crate::ptx) fn named(k: Builder<'k>, name: &str, parameter: Option<usize>) -> Self {
         let offset = k.result::<u64>(format_args!("mov.u64"), &[Operand::Name(name)]);

@@ -193,10 +193,10 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(None, "im2col_no_offs", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts combining the box at `coordinates` with data from shared memory by the operation `op`. In other respects, the method is like
-    /// [`store`](Self::store). The element type of the map must support the operation: `u32`, `i32`, `u64`, f32, f16 and bf16 support
-    /// addition; integers of 32 and 64 bits, f16 and bf16 support minimum and maximum; only `u32` supports [`Inc`](ReduceOp::Inc) and
-    /// [`Dec`](ReduceOp::Dec); types of 32 and 64 bits support bitwise operations.
+    /// Starts combining the box at `coordinates` with data from shared memory, using the operation `op`. In all other respects, this method
+    /// is like [`store`](Self::store). The element type of the map must support the operation: `u32`, `i32`, `u64`, f32, f16 and bf16
+    /// support addition; integers of 32 and 64 bits, f16 and bf16 support minimum and maximum; only `u32` supports [`Inc`](ReduceOp::Inc)
+    /// and [`Dec`](ReduceOp::Dec); types of 32 and 64 bits support bitwise operations.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn reduce<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(

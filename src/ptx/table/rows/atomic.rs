@@ -2,7 +2,8 @@
 
 use super::{ANY, Form, SM_90, row};
 
-/// `atom` with its ordering, a scope, and the space: those that all targets support, or one of a cluster.
+/// `atom` with its ordering, scope and state space: those that all targets support, or those of clusters (`shared`: the space
+/// `.shared::cluster`; `cluster`: the scope `.cluster`).
 macro_rules! atom {
     ($operation:literal) => {
         concat!("atom{.relaxed|.acquire|.release|.acq_rel}{.cta|.gpu|.sys}{.global|.shared}", $operation)
@@ -18,7 +19,7 @@ macro_rules! atom {
     };
 }
 
-/// `red` likewise.
+/// `red`, with the same variants as `atom`.
 macro_rules! red {
     ($operation:literal) => {
         concat!("red{.relaxed|.release}{.cta|.gpu|.sys}{.global|.shared}", $operation)

@@ -16,7 +16,7 @@ const BY_IM2COL: &str = "TensorMapPtr::load_im2col";
 const BY_OUT: &str = "TensorMapPtr::store, TensorMapPtr::store_im2col";
 const BY_REDUCE: &str = "TensorMapPtr::reduce, TensorMapPtr::reduce_im2col";
 
-/// A load of a box into shared memory of the cluster, up to the qualifiers that add operands.
+/// A load of a box into shared memory of the cluster, optionally followed by qualifiers that add operands.
 macro_rules! load {
     (tile $($rest:literal)?) => {
         concat!("cp.async.bulk.tensor(.1d|.2d|.3d|.4d|.5d).shared::cluster.global.tile.mbarrier::complete_tx::bytes" $(, $rest)?)
@@ -26,7 +26,7 @@ macro_rules! load {
     };
 }
 
-/// A reduction of the bytes in global memory.
+/// A reduction that is not a tensor copy: into global memory, or into shared memory of the cluster (`shared`).
 macro_rules! reduce {
     ($operation:literal) => {
         concat!("cp.reduce.async.bulk.global.shared::cta.bulk_group", $operation)
@@ -39,7 +39,7 @@ macro_rules! reduce {
     };
 }
 
-/// The box of a store or a reduction.
+/// A store or a reduction of a box; the operation and the cache hint may be empty.
 macro_rules! store {
     (tile $root:literal, $op:literal, $hint:literal) => {
         concat!($root, "(.1d|.2d|.3d|.4d|.5d).global.shared::cta", $op, ".tile.bulk_group", $hint)

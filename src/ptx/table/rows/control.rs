@@ -1,5 +1,4 @@
-//! PTX ISA, "Control Flow Instructions", "Miscellaneous Instructions", "Special Registers", and directives that need
-//! a version.
+//! PTX ISA, "Control Flow Instructions", "Miscellaneous Instructions", "Special Registers", and directives that require a minimum version.
 
 use super::{ANY, Form, SETMAXNREG, SM_90, row};
 

@@ -81,6 +81,6 @@ pub(super) static FORMS: &[Form] = &[
     row("mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", SP_SCALED, (8, 7), BLOCK_SCALE, SP).by(BY_SP_SCALED),
 ];
 
-/// Operands of a block-scaled `mma`, with byte and thread of each scale.
+/// The operands of a block-scaled `mma`, including the byte and thread selectors of each scale.
 const SCALED: &str = "{4}d:f32 {4}a:b32 {2}b:b32 {4}c:f32 sfa:b32 {#0,#0} sfb:b32 {#0,#0}";
 const SP_SCALED: &str = "{4}d:f32 {4}a:b32 {4}b:b32 {4}c:f32 e:b32 #0 sfa:b32 {#0,#0} sfb:b32 {#0,#0}";

@@ -6,7 +6,7 @@ const MMA: &str = "wgmma.mma_async";
 const SP: &str = "wgmma.mma_async.sp";
 const BY: &str = "Builder::wgmma";
 
-/// The `wgmma`s of a type and K, for every N: the multiples of 8.
+/// The `wgmma`s with given K and types, for every N: the multiples of 8 up to 256.
 macro_rules! every_n {
     ($instruction:literal, $k:literal, $types:literal) => {
         concat!(
@@ -82,7 +82,8 @@ macro_rules! every_n {
     };
 }
 
-/// The `wgmma`s of integers, for every N: the multiples of 8 up to 32, and then the multiples of 16.
+/// The `wgmma`s with given K and integer types, for every N: the multiples of 8 up to 32, and then the multiples of 16 up to 256, without
+/// 40 and 56.
 macro_rules! integer_n {
     ($instruction:literal, $k:literal, $types:literal) => {
         concat!(
@@ -147,7 +148,7 @@ pub(super) static FORMS: &[Form] = &[
     row("wgmma.fence.sync.aligned",                                    "",                                                           (8, 0), WGMMA, "wgmma.fence").by("Builder::wgmma_fence"),
     row("wgmma.commit_group.sync.aligned",                             "",                                                           (8, 0), WGMMA, "wgmma.commit_group").by("Builder::wgmma_commit_group"),
     row("wgmma.wait_group.sync.aligned",                               "#n",                                                         (8, 0), WGMMA, "wgmma.wait_group").by("Builder::wgmma_wait_group"),
-    // With A in shared memory and in registers.
+    // In each pair of rows, A is in shared memory in the first row and in registers in the second.
     row(dense!(every_n, "k16", ".f16.f16.f16"),                        "{n/4}d:b32 a:b64 b:b64 s:pred #1|-1 #1 #0|1 #1",             (8, 0), WGMMA, MMA).by(BY),
     row(dense!(every_n, "k16", ".f16.f16.f16"),                        "{n/4}d:b32 {4}a:b32 b:b64 s:pred #1 #-1 #0|1",               (8, 0), WGMMA, MMA).by(BY),
     row(dense!(every_n, "k16", ".f32(.f16.f16|.bf16.bf16)"),           "{n/2}d:f32 a:b64 b:b64 s:pred #1|-1 #1 #0|1 #1",             (8, 0), WGMMA, MMA).by(BY),

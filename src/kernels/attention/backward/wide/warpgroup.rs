@@ -15,13 +15,13 @@ use crate::{
     },
 };
 
-/// The consumer warpgroups.
+/// The number of consumer warpgroups.
 pub(super) const C: usize = 2;
-/// The subtiles of keys of a tile.
+/// The number of subtiles of keys in a tile.
 pub(super) const N: usize = 4;
-/// The subtiles of queries of a step.
+/// The number of subtiles of queries in a step.
 pub(super) const M: usize = 4;
-/// The subtiles of queries for which a warpgroup computes P and dS.
+/// The number of subtiles of queries for which a warpgroup computes P and dS.
 const P: usize = M / C;
 
 /// Rows of Q, and the number that is added to the exponents of each row.
@@ -57,9 +57,9 @@ pub(super) struct Warpgroup<
     pub(super) values: &'a Filled<St<'k, T, N, E>>,
     pub(super) queries: &'a QueryRing<'k, T, S, D>,
     pub(super) gradients: &'a GradientRing<'k, T, V, E, STAGES>,
-    /// P and dS of both warpgroups, alternately.
+    /// Shared memory for P and dS of both warpgroups, which it contains alternately.
     pub(super) weights: &'a Assembly<'k, T, N, M, C>,
-    /// The outbox of dQ.
+    /// The outbox for dQ.
     pub(super) dq: Option<&'a RegisterOutbox<'k, f32, Q, C>>,
     pub(super) visible: VisibleFrom<'k>,
     pub(super) scale: Val<'k, f32>,
@@ -75,7 +75,7 @@ where
     V: SharedSwizzle,
     f32: Convert<T>,
 {
-    /// Adds the MMAs of a head to dK and dV, and to its sums of dQ.
+    /// Adds the products of a head to dK and dV, and to the sums of dQ of this head.
     #[track_caller]
     pub(super) fn head<const DH: usize, const EH: usize>(
         &self,
@@ -103,7 +103,7 @@ where
         halves
     }
 
-    /// Adds the MMAs of step `i`. `next` starts the MMAs of the scores of the next step, and `wait` waits for them.
+    /// Adds the products of step `i`. `next` starts computing the scores of the next step, and `wait` waits for them.
     #[track_caller]
     fn step<X, Y, const DH: usize, const EH: usize>(
         &self,
@@ -140,7 +140,7 @@ where
         let dk = dk.wait();
         c.release(self.queries, q);
         let next = wait(next);
-        // In two parts, because there are not enough registers for both.
+        // dQ is computed in two parts, because there are not enough registers for both.
         self.add(dq, i, 0, sums);
         let dq = self.dq.map(|_| self.queries(&ds, 1));
         self.add(dq, i, 1, sums);
@@ -157,7 +157,7 @@ where
         to.mma_abt(self.keys, q.tiles().0.rows::<P>(self.c.rank()))
     }
 
-    /// Starts computing one of two parts of this warpgroup's columns of dQ: dS·K, where `ds` has keys in rows.
+    /// Starts computing one of the two parts of this warpgroup's columns of dQ: dS·K, where `ds` has keys in rows.
     #[track_caller]
     fn queries(&self, ds: &Filled<St<'k, T, N, M>>, part: u32) -> InFlight<'k, Rt<'k, f32, 1, Q>> {
         let products = self.c.group().accumulate_from_zero::<Rt<f32, 1, Q>>();
