@@ -2,11 +2,11 @@
 
 use super::{
     NormFunction, RowTiling,
-    tiling::{aligned_elements, same_or},
+    tiling::{Row, aligned_elements, same_or},
 };
 use crate::{
     ptx::{BuildError, Features, In, Kernel, Out, Target, Val},
-    tiles::Convert,
+    tiles::{Convert, Striped},
 };
 
 /// The arguments of the kernel that [`NormBackward::kernel`] builds: `(x, ldx, w, dy, lddy, dx, lddx, dw, db, parts, m, n, epsilon)`, where
@@ -86,47 +86,39 @@ impl NormBackward {
                 // Each thread processes the same columns of all rows.
                 let parts = parts.multiple_of(self.tiling.rows);
                 let turns = self.tiling.turns_in_parts(k, parts, [m, n, lddx]);
-                let (x, dy, w) = (turns.input(x, ldx), turns.input(dy, lddy), turns.weights(w));
+                let (matrix, x, dy, w) = (x, turns.input(x, ldx), turns.input(dy, lddy), turns.weights(w));
                 let parts_of_row = 0..turns.first.tiling.parts_at_a_time();
                 let zeros: Vec<_> = parts_of_row.clone().map(|_| turns.first.filled(0.0)).collect();
-                let per_element = Val::from(1.0) / n.cast::<f32>();
+                let reciprocal = || Val::from(1.0) / n.cast::<f32>();
+                // Rows are reloaded if registers are few; a register for the reciprocal would then make others spill.
+                let kept = (!turns.first.is_reloaded()).then(reciprocal);
                 let sums = turns.fold(&[&x, &dy], [zeros.clone(), zeros], |row, [mut dws, mut dbs]| {
-                    let lines = [row.of_input(&x), row.of_input(&dy)];
-                    let inputs = row.keep(|part| {
+                    let (lines, per_element) =
+                        ([row.of_input(&x), row.of_input(&dy)], kept.unwrap_or_else(reciprocal));
+                    let parts: Parts<'_, '_> = Box::new(row.keep(|part| {
                         let [x, dy] = row.load_each(lines.each_ref(), part, 0.0);
                         let g = dy.zip(&row.of_weights(&w, part), |dy, w| dy * w);
                         [x, dy, g]
-                    });
-                    let [x_mean, g_mean] = match self.function {
-                        NormFunction::Rms => [0.0.into(); 2],
-                        NormFunction::Layer => {
-                            let sums = row.sums(&|part| {
-                                let [x, _, g] = inputs(part);
-                                [x, g].map(|values| values.combined(|a, b| a + b))
-                            });
-                            sums.map(|sum| sum * per_element)
+                    }));
+                    let (moments, parts) = match self.function {
+                        NormFunction::Rms => (Moments::about_zero(row, per_element, &parts), parts),
+                        NormFunction::Layer if X::SIZE == 2 => {
+                            let first = row.load_element(matrix, ldx, 0.into());
+                            (Moments::in_one_pass(row, per_element, &parts, first), parts)
                         }
+                        NormFunction::Layer => Moments::in_two_passes(row, per_element, parts),
                     };
-                    let centered = row.keep(|part| {
-                        let [x, dy, g] = inputs(part);
-                        let x = match self.function {
-                            NormFunction::Rms => x,
-                            NormFunction::Layer => row.zeroed_outside(part, &x.map(|x| x - x_mean)),
-                        };
-                        [x, dy, g]
-                    });
-                    let [squares, along] = row.sums(&|part| {
-                        let [x, _, g] = centered(part);
-                        [x.dot(&x), g.dot(&x)]
-                    });
                     // A row past the last one adds nothing, even if ε is 0.
-                    let scale = row.at.lt(row.m).select(k.rsqrt(squares * per_element + epsilon), 0.0);
-                    let along = -(along * scale * per_element) * scale;
-                    let center = -g_mean * scale;
+                    let scale = row.at.lt(row.m).select(k.rsqrt(moments.variance + epsilon), 0.0);
+                    let along = -(moments.along * scale) * scale;
+                    let center = -moments.g_mean * scale;
                     let dx = row.moved_to(row.of(dx, lddx));
                     for (part, (dw, db)) in (0u32..).zip(dws.iter_mut().zip(&mut dbs)) {
-                        let [x, dy, g] = centered(part.into());
-                        let x = x.map(|x| x * scale);
+                        let [x, dy, g] = parts(part.into());
+                        let x = match moments.x_mean {
+                            None => x.map(|x| x * scale),
+                            Some(mean) => x.map(|x| (x - mean) * scale),
+                        };
                         let results = g.zip(&x, |g, x| g.mad(scale, x.mad(along, center)));
                         row.store_moved(&dx, part.into(), &results);
                         *dw = dy.mad(&x, dw);
@@ -145,6 +137,71 @@ impl NormBackward {
                 }
             },
         )
+    }
+}
+
+/// Averages over a row, where g = dy · w.
+struct Moments<'k> {
+    /// The mean of x, unless x has been centered.
+    x_mean: Option<Val<'k, f32>>,
+    g_mean: Val<'k, f32>,
+    /// The mean of (x − mean(x))².
+    variance: Val<'k, f32>,
+    /// The mean of g · (x − mean(x)).
+    along: Val<'k, f32>,
+}
+
+/// Returns a part of a row: x, dy and g, which are 0 outside the row.
+type Parts<'f, 'k> = Box<dyn Fn(Val<'k, u32>) -> [Striped<'k, f32>; 3] + 'f>;
+
+impl<'k> Moments<'k> {
+    /// Computes the averages with 0 in place of the means.
+    #[track_caller]
+    fn about_zero(row: &Row<'k>, per_element: Val<'k, f32>, parts: &Parts<'_, 'k>) -> Self {
+        let [variance, along] = row.means(per_element, &|part| {
+            let [x, _, g] = parts(part);
+            [x.dot(&x), g.dot(&x)]
+        });
+        Self { x_mean: None, g_mean: 0.0.into(), variance, along }
+    }
+
+    /// Computes the means first, and then the averages that depend on them; returns them with the parts in which x has been centered.
+    #[track_caller]
+    fn in_two_passes<'f>(
+        row: &'f Row<'k>,
+        per_element: Val<'k, f32>,
+        parts: Parts<'f, 'k>,
+    ) -> (Self, Parts<'f, 'k>) {
+        let [x_mean, g_mean] = row.means(per_element, &|part| {
+            let [x, _, g] = parts(part);
+            [x, g].map(|values| values.combined(|a, b| a + b))
+        });
+        let centered: Parts<'f, 'k> = Box::new(row.keep(move |part| {
+            let [x, dy, g] = parts(part);
+            [row.deviations(part, &x, x_mean), dy, g]
+        }));
+        (Self { g_mean, ..Self::about_zero(row, per_element, &centered) }, centered)
+    }
+
+    /// Computes all averages at the same time, from deviations from the first element of the row. In contrast to deviations from 0, these
+    /// are about as large as those from the mean, so that little precision is lost when the latter are derived from them; for types of 16
+    /// bits, it suffices.
+    #[track_caller]
+    fn in_one_pass(
+        row: &Row<'k>,
+        per_element: Val<'k, f32>,
+        parts: &Parts<'_, 'k>,
+        first: Val<'k, f32>,
+    ) -> Self {
+        let [mean, square, g_mean, along] = row.means(per_element, &|part| {
+            let [x, _, g] = parts(part);
+            let x = row.deviations(part, &x, first);
+            [x.combined(|a, b| a + b), x.dot(&x), g.combined(|a, b| a + b), g.dot(&x)]
+        });
+        let variance = square - mean * mean;
+        // Rounding errors can make it negative; NaN remains NaN.
+        let variance = variance.lt(0.0).select(0.0, variance);
+        Self { x_mean: Some(first + mean), g_mean, variance, along: along - mean * g_mean }
     }
 }
 
@@ -189,10 +246,10 @@ fn in_cluster(bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     // The tiling, the number of blocks per cluster, the number of elements per thread, and the maximum numbers of threads per block and per
     // multiprocessor.
     let ways: &[_] = match (bytes, is_even) {
-        (4, _) => &[(narrow, 8, 16, [512, 512]), (narrow, 8, 24, [512, 512])],
+        (4, _) => &[(narrow, 8, 16, [512, 512]), (narrow, 8, 24, [512, 384])],
         (_, true) => &[(narrow, 8, 16, [512, 512])],
         (_, false) => {
-            &[(tiling, 4, 24, [192, 400]), (tiling, 8, 24, [512, 400]), (tiling, 8, 16, [512, 640])]
+            &[(tiling, 4, 24, [192, 400]), (tiling, 8, 24, [512, 400]), (tiling, 8, 16, [512, 512])]
         }
     };
     let ways = ways.iter().filter_map(|&(tiling, cluster, elements, [most, together])| {

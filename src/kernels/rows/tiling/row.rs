@@ -230,6 +230,16 @@ impl<'k> Row<'k> {
         self.over_parts([0.0; N], &|a, b| std::array::from_fn(|i| a[i] + b[i]), of)
     }
 
+    /// Returns the sums over all parts and all threads, times `per_element`, the reciprocal of the number of elements of the row.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn means<const N: usize>(
+        &self,
+        per_element: Val<'k, f32>,
+        of: &dyn Fn(Val<'k, u32>) -> [Val<'k, f32>; N],
+    ) -> [Val<'k, f32>; N] {
+        self.sums(of).map(|sum| sum * per_element)
+    }
+
     /// Returns whether the row is loaded again from shared memory for each use.
     pub(in crate::kernels::rows) fn is_reloaded(&self) -> bool {
         self.tiling.is_reloaded()
@@ -300,6 +310,22 @@ impl<'k> Row<'k> {
         values: &Striped<'k, f32>,
     ) -> Striped<'k, f32> {
         values.fill_outside(part, self.n, 0.0)
+    }
+
+    /// Returns `x` − `from`, and 0 outside the row, where `x` is 0.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn deviations(
+        &self,
+        part: Val<'k, u32>,
+        x: &Striped<'k, f32>,
+        from: Val<'k, f32>,
+    ) -> Striped<'k, f32> {
+        if self.tiling.unaligned {
+            return self.zeroed_outside(part, &x.map(|x| x - from));
+        }
+        // This takes one instruction for each group of adjacent elements.
+        let from = self.zeroed_outside(part, &x.map(|_| from));
+        x.zip(&from, |x, from| x - from)
     }
 
     /// Stores part `part` of a row.
