@@ -271,6 +271,15 @@ impl<'k> Row<'k> {
         Line::Staged(StagedRow::new(slots.at(self.own_slot()), ahead, self.tiling.adjacent))
     }
 
+    /// Loads the first element of the row from global memory.
+    #[track_caller]
+    pub(super) fn first_of_input<T: Convert<f32>, A: Readable>(
+        &self,
+        input: &Input<'k, T, A>,
+    ) -> Val<'k, f32> {
+        self.load_element(input.matrix, input.pitch, 0.into())
+    }
+
     /// Loads this thread's elements of a vector in shared memory, which the thread has copied or arranged.
     #[track_caller]
     fn load_own<T: Convert<f32>, A: Readable>(

@@ -2,6 +2,7 @@
 
 use super::{
     NormFunction, RowTiling,
+    norm::variance,
     tiling::{Row, aligned_elements, same_or},
 };
 use crate::{
@@ -86,7 +87,7 @@ impl NormBackward {
                 // Each thread processes the same columns of all rows.
                 let parts = parts.multiple_of(self.tiling.rows);
                 let turns = self.tiling.turns_in_parts(k, parts, [m, n, lddx]);
-                let (matrix, x, dy, w) = (x, turns.input(x, ldx), turns.input(dy, lddy), turns.weights(w));
+                let (x, dy, w) = (turns.input(x, ldx), turns.input(dy, lddy), turns.weights(w));
                 let parts_of_row = 0..turns.first.tiling.parts_at_a_time();
                 let zeros: Vec<_> = parts_of_row.clone().map(|_| turns.first.filled(0.0)).collect();
                 let reciprocal = || Val::from(1.0) / n.cast::<f32>();
@@ -103,7 +104,7 @@ impl NormBackward {
                     let (moments, parts) = match self.function {
                         NormFunction::Rms => (Moments::about_zero(row, per_element, &parts), parts),
                         NormFunction::Layer if X::SIZE == 2 => {
-                            let first = row.load_element(matrix, ldx, 0.into());
+                            let first = row.first_of_input(&x);
                             (Moments::in_one_pass(row, per_element, &parts, first), parts)
                         }
                         NormFunction::Layer => Moments::in_two_passes(row, per_element, parts),
@@ -183,9 +184,7 @@ impl<'k> Moments<'k> {
         (Self { g_mean, ..Self::about_zero(row, per_element, &centered) }, centered)
     }
 
-    /// Computes all averages at the same time, from deviations from the first element of the row. In contrast to deviations from 0, these
-    /// are about as large as those from the mean, so that little precision is lost when the latter are derived from them; for types of 16
-    /// bits, it suffices.
+    /// Computes all averages at the same time, from deviations from the first element of the row; see [`variance`].
     #[track_caller]
     fn in_one_pass(
         row: &Row<'k>,
@@ -198,10 +197,8 @@ impl<'k> Moments<'k> {
             let x = row.deviations(part, &x, first);
             [x.combined(|a, b| a + b), x.dot(&x), g.combined(|a, b| a + b), g.dot(&x)]
         });
-        let variance = square - mean * mean;
-        // Rounding errors can make it negative; NaN remains NaN.
-        let variance = variance.lt(0.0).select(0.0, variance);
-        Self { x_mean: Some(first + mean), g_mean, variance, along: along - mean * g_mean }
+        let (x_mean, variance) = (Some(first + mean), variance(square, mean));
+        Self { x_mean, g_mean, variance, along: along - mean * g_mean }
     }
 }
 

@@ -320,10 +320,10 @@ impl<'k> Row<'k> {
         x: &Striped<'k, f32>,
         from: Val<'k, f32>,
     ) -> Striped<'k, f32> {
-        if self.tiling.unaligned {
+        if self.tiling.unaligned || self.is_held() {
             return self.zeroed_outside(part, &x.map(|x| x - from));
         }
-        // This takes one instruction for each group of adjacent elements.
+        // This takes fewer instructions, but a register for each group of adjacent elements.
         let from = self.zeroed_outside(part, &x.map(|_| from));
         x.zip(&from, |x, from| x - from)
     }
