@@ -214,6 +214,10 @@ fn chosen_kernels_fit_in_registers() {
         gradients_fit::<bf16>(n);
         norm_gradient_fits::<f32>(n);
     }
+    for n in [13_001, 20_001, 22_001, 28_001, 40_001, 50_001, 40_000, 56_000] {
+        norm_gradient_fits::<bf16>(n);
+        norm_gradient_fits::<f32>(n);
+    }
 }
 
 /// Assembles the kernels that need the most registers.
@@ -242,12 +246,14 @@ fn norm_gradient_fits<T: Convert<f32>>(n: u32)
 where
     f32: Convert<T>,
 {
-    let backward = NormBackward::for_rows(NormFunction::Layer, TARGET, T::SIZE, &[n]);
-    // Weights of f32 for bf16 take a register too many in some clusters, which are nevertheless faster.
-    if backward.tiling.cluster == 1 {
-        assembled(backward.kernel::<T, f32>(TARGET));
+    for function in [NormFunction::Rms, NormFunction::Layer] {
+        let backward = NormBackward::for_rows(function, TARGET, T::SIZE, &[n]);
+        // Weights of f32 for bf16 take a register too many in some clusters, which are nevertheless faster.
+        if backward.tiling.cluster == 1 && function == NormFunction::Layer {
+            assembled(backward.kernel::<T, f32>(TARGET));
+        }
+        assembled(backward.kernel::<T, T>(TARGET));
     }
-    assembled(backward.kernel::<T, T>(TARGET));
 }
 
 /// Builds kernels on rows of `n` elements that may pass through shared memory.

@@ -38,6 +38,9 @@ const LINE: f64 = 0.001;
 const CLUSTER: f64 = 0.85;
 /// The time in which the blocks of a cluster exchange the sums of a tile, in microseconds, and the addition for each element.
 const EXCHANGE: [f64; 2] = [0.9, 1.5e-4];
+/// The factor by which several rounds of tiles take longer in clusters, whose blocks wait for each other, and in clusters of more than two
+/// blocks whose warpgroups do not multiply while they store.
+const IN_STEP: [f64; 2] = [1.05, 1.12];
 /// Bytes per microsecond from the GPU's memory.
 const BANDWIDTH: f64 = 3.0e6;
 
@@ -268,7 +271,13 @@ impl Gemm {
         let tile = steps * cost.step.hypot(lines * LINE * active) + cost.between + exchange;
         let bytes_of_all = f64::from(batches) * (f64::from(bytes) * (m * k + k * n) + 2.0 * m * n);
         let start = if in_cluster > 1 { CLUSTER } else { 0.0 };
-        start + (rounds * tile).hypot(bytes_of_all / BANDWIDTH)
+        let in_step = match (in_cluster, cost.between > 1.0) {
+            _ if rounds <= 1.0 => 1.0,
+            (0..=1, _) => 1.0,
+            (3.., true) => IN_STEP[1],
+            _ => IN_STEP[0],
+        };
+        start + in_step * (rounds * tile).hypot(bytes_of_all / BANDWIDTH)
     }
 
     /// Returns the average numbers of cache lines that contain 128 bytes of a row of A and of B, or of a column if the matrix is in columns:

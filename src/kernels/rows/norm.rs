@@ -212,12 +212,10 @@ impl Norm {
         ));
     }
 
-    /// Returns whether the mean and the variance are computed at the same time, in deviations from the first element. A second reduction takes
-    /// longer than the access to this element if rows are loaded again for it, or if the blocks of a cluster exchange its results.
+    /// Returns whether the mean and the variance are computed at the same time, in deviations from the first element: this takes less time than
+    /// another reduction if parts of rows are loaded again for it.
     fn is_one_pass<X: TensorElement>(&self) -> bool {
-        let RowTiling { cluster, unaligned, streamed, .. } = self.tiling;
-        let is_slow = cluster > 1 || unaligned || streamed || self.tiling.is_reloaded();
-        self.function == NormFunction::Layer && X::SIZE == 2 && is_slow
+        self.function == NormFunction::Layer && X::SIZE == 2 && self.tiling.streamed
     }
 
     #[track_caller]

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     ptx::{BuildError, Features, In, Kernel, Out, Target, Val},
+    tensor::TensorElement,
     tiles::{Convert, Striped},
 };
 
@@ -58,6 +59,13 @@ impl NormBackward {
         teams / together * together * rows
     }
 
+    /// Returns whether all averages of a row are computed at the same time: a second reduction takes longer than the access to the first element
+    /// if the blocks of a cluster exchange its results, or if rows are loaded again for it, unless their elements must also be shifted.
+    fn is_one_pass<X: TensorElement>(&self) -> bool {
+        let RowTiling { cluster, unaligned, .. } = self.tiling;
+        X::SIZE == 2 && (cluster > 1 || self.tiling.is_reloaded() && !unaligned)
+    }
+
     /// Builds the kernel. At a launch, `parts` must be a multiple of the number of rows of a block.
     ///
     /// # Errors
@@ -103,7 +111,7 @@ impl NormBackward {
                     }));
                     let (moments, parts) = match self.function {
                         NormFunction::Rms => (Moments::about_zero(row, per_element, &parts), parts),
-                        NormFunction::Layer if X::SIZE == 2 => {
+                        NormFunction::Layer if self.is_one_pass::<X>() => {
                             let first = row.first_of_input(&x);
                             (Moments::in_one_pass(row, per_element, &parts, first), parts)
                         }
@@ -245,9 +253,12 @@ fn in_cluster(bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let ways: &[_] = match (bytes, is_even) {
         (4, _) => &[(narrow, 8, 16, [512, 512]), (narrow, 8, 24, [512, 384])],
         (_, true) => &[(narrow, 8, 16, [512, 512])],
-        (_, false) => {
-            &[(tiling, 4, 24, [192, 400]), (tiling, 8, 24, [512, 400]), (tiling, 8, 16, [512, 512])]
-        }
+        (_, false) => &[
+            (tiling, 4, 24, [192, 400]),
+            (tiling, 8, 24, [512, 400]),
+            (tiling, 8, 16, [256, 512]),
+            (tiling, 8, 8, [640, 640]),
+        ],
     };
     let ways = ways.iter().filter_map(|&(tiling, cluster, elements, [most, together])| {
         let (groups, stripes) = (tiling.groups(sizes), elements / tiling.adjacent);
