@@ -9,6 +9,7 @@ mod require;
 
 mod gemm {
     mod batches;
+    mod choice;
     mod divided;
     mod edges;
     mod errors;

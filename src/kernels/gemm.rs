@@ -10,6 +10,7 @@ mod forms;
 mod gpu_kind;
 mod kernel;
 mod mma_sync;
+mod model;
 mod order;
 mod problem;
 mod promoted;

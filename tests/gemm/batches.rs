@@ -16,14 +16,16 @@ fn numbered(seed: usize, number: usize) -> impl Fn(usize, usize) -> i32 + Copy {
 #[test]
 fn products_at_equal_distances() {
     let (m, n, k, batches) = (150, 136, 104, 3);
-    for (target, tile, cluster) in [
-        (Target::SM_90A, GemmTile::T64x64, [1, 1]),
-        (Target::SM_90A, GemmTile::T128x128, [1, 1]),
-        (Target::SM_90A, GemmTile::T64x64, [1, 2]),
-        (Target::SM_80, GemmTile::T64x64, [1, 1]),
-        (Target::SM_80, GemmTile::T128x256, [1, 1]),
+    for (target, tile, cluster, parts) in [
+        (Target::SM_90A, GemmTile::T64x64, [1, 1], 1),
+        (Target::SM_90A, GemmTile::T128x128, [1, 1], 1),
+        (Target::SM_90A, GemmTile::T64x64, [1, 2], 1),
+        (Target::SM_90A, GemmTile::T64x64, [1, 1], 2),
+        (Target::SM_90A, GemmTile::T64x128, [1, 1], 4),
+        (Target::SM_80, GemmTile::T64x64, [1, 1], 1),
+        (Target::SM_80, GemmTile::T128x256, [1, 1], 1),
     ] {
-        let gemm = Gemm { target, b: MatrixOrder::Col, cluster, ..Gemm::new(tile) };
+        let gemm = Gemm { target, b: MatrixOrder::Col, cluster, parts, ..Gemm::new(tile) };
         let kernel = gemm.batched_kernel::<bf16, f32, f32>().expect("it builds");
         assemble::kernel(&kernel);
         let (a, b) = (Matrix::new(m, k, gemm.a, 0), Matrix::new(k, n, gemm.b, 8));

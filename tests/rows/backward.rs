@@ -36,8 +36,19 @@ where
     norm_with::<X>(NormBackward::for_rows(function, TARGET, X::SIZE, &lengths), sizes, parts);
 }
 
-fn norm_with<X: Number + Convert<f32>>(norm: NormBackward, [m, n, ldx, lddy, lddx]: [usize; 5], parts: usize)
+fn norm_with<X: Number + Convert<f32>>(norm: NormBackward, sizes: [usize; 5], parts: usize)
 where
+    f32: Convert<X>,
+{
+    norm_of::<X>(norm, sizes, parts, &mixed);
+}
+
+fn norm_of<X: Number + Convert<f32>>(
+    norm: NormBackward,
+    [m, n, ldx, lddy, lddx]: [usize; 5],
+    parts: usize,
+    element: &dyn Fn(usize, usize) -> f64,
+) where
     f32: Convert<X>,
 {
     let (function, sizes) = (norm.function, [n, ldx, lddy, lddx].map(|size| size as u32));
@@ -45,7 +56,7 @@ where
     let what = format!("{}: {m} rows, {sizes:?}, {parts} parts", kernel.name());
     let shape = Shape { m, n, pitch: lddx };
     let (x, dys) = (Shape { pitch: ldx, ..shape }, Shape { pitch: lddy, ..shape });
-    let (x, dys) = (x.filled::<X>(&mixed), dys.filled::<X>(&dy));
+    let (x, dys) = (x.filled::<X>(element), dys.filled::<X>(&dy));
     let w: Vec<f32> = (0..n).map(|col| mixed(7, col) as f32).collect();
     let sums = Shape { m: parts, n, pitch: n };
     let [_, ldx, lddy, lddx] = sizes;
@@ -66,7 +77,7 @@ where
             device.launch(&kernel, arguments).unwrap_or_else(|error| panic!("{what}: {error}"));
         },
         &|i| {
-            let (x, dy) = (row::<X>(n, i, &mixed), row::<X>(n, i, &dy));
+            let (x, dy) = (row::<X>(n, i, element), row::<X>(n, i, &dy));
             let g: Vec<f64> = dy.iter().zip(&w).map(|(dy, &w)| dy * f64::from(w)).collect();
             let (hat, (_, scale)) = (normalized(function, &x), statistics(function, &x));
             let along = g.iter().zip(&hat).map(|(g, x)| g * x).sum::<f64>() / n as f64;
@@ -93,7 +104,7 @@ where
         &|part| {
             let mut sums = (vec![0.0; n], vec![0.0; n]);
             for i in (part..m).step_by(parts) {
-                let (hat, dy) = (normalized(function, &row::<X>(n, i, &mixed)), row::<X>(n, i, &dy));
+                let (hat, dy) = (normalized(function, &row::<X>(n, i, element)), row::<X>(n, i, &dy));
                 for col in 0..n {
                     sums.0[col] += hat[col] * dy[col];
                     sums.1[col] += dy[col];
@@ -137,6 +148,25 @@ fn norms_of_rows_that_clusters_load_again() {
         let tiling = NormBackward::for_rows(function, TARGET, 2, &[4096]).tiling;
         let tiling = RowTiling { threads: 64, cluster: 2, stripes: 4, resident: 8, ahead: 2, ..tiling };
         norm_with::<f16>(NormBackward { tiling, function }, [5, 4000, 4000, 4000, 4000], 2);
+    }
+}
+
+/// Rows of LayerNorm whose averages are computed in one pass: far from 0, all equal, and with elements far from all others.
+#[test]
+fn norms_of_distant_numbers() {
+    let element = |row: usize, col: usize| match (row, col) {
+        (0, _) => 1000.0 + 4.0 * mixed(row, col).round(),
+        (1, _) => 3.0,
+        // The middle and the last element are not.
+        (2, 0) => 10_000.0,
+        (3, 16_391) => -10_000.0,
+        _ => mixed(row, col),
+    };
+    let backward = NormBackward::for_rows(NormFunction::Layer, TARGET, 2, &[16_392]);
+    assert!(backward.tiling.cluster > 1);
+    for row in 0..4 {
+        let element = |_: usize, col: usize| element(row, col);
+        norm_of::<bf16>(backward, [1, 16_392, 16_392, 16_392, 16_392], 1, &element);
     }
 }
 

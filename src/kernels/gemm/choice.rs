@@ -1,48 +1,10 @@
 //! The choice of a kernel for a problem.
 
-use super::{Gemm, GemmTable, GemmTile, GpuKind, MatrixOrder, check::MOST_BLOCKS};
+use super::{Gemm, GemmTable, GemmTile, GpuKind, MatrixOrder, check::MOST_BLOCKS, model::Work};
 use crate::{
     ptx::{Element, Features, Target},
     tiles::Schedule,
 };
-
-/// The time of a block, in microseconds on an H100.
-struct Cost {
-    tile: GemmTile,
-    /// The time of a step of 128 bytes along k, if operands are in shared memory.
-    step: f64,
-    /// The time between tiles; if two warpgroups take turns, stores overlap with MMAs.
-    between: f64,
-}
-
-// These costs and the constants below were fitted to the times of 160 random products of bf16, e4m3 and tf32, each with all candidates
-// (docs/performance.md, "Products of any size").
-#[rustfmt::skip]
-const COSTS: [Cost; 12] = [
-    Cost { tile: GemmTile::T16x64,   step: 0.100, between: 0.1 },
-    Cost { tile: GemmTile::T16x128,  step: 0.133, between: 0.1 },
-    Cost { tile: GemmTile::T64x64,   step: 0.116, between: 0.1 },
-    Cost { tile: GemmTile::T64x128,  step: 0.159, between: 0.1 },
-    Cost { tile: GemmTile::T128x128, step: 0.307, between: 0.1 },
-    Cost { tile: GemmTile::T128x160, step: 0.380, between: 0.1 },
-    Cost { tile: GemmTile::T128x192, step: 0.435, between: 0.1 },
-    Cost { tile: GemmTile::T128x256, step: 0.525, between: 1.1 },
-    Cost { tile: GemmTile::T256x128, step: 0.567, between: 1.1 },
-    Cost { tile: GemmTile::T192x192, step: 0.597, between: 1.4 },
-    Cost { tile: GemmTile::T256x160, step: 0.707, between: 1.4 },
-    Cost { tile: GemmTile::T256x192, step: 0.875, between: 1.4 },
-];
-/// The time in which each multiprocessor reads a cache line from the level-2 cache if all of them read, in microseconds.
-const LINE: f64 = 0.001;
-/// The additional time until the blocks of clusters start, in microseconds.
-const CLUSTER: f64 = 0.85;
-/// The time in which the blocks of a cluster exchange the sums of a tile, in microseconds, and the addition for each element.
-const EXCHANGE: [f64; 2] = [0.9, 1.5e-4];
-/// The factor by which several rounds of tiles take longer in clusters, whose blocks wait for each other, and in clusters of more than two
-/// blocks whose warpgroups do not multiply while they store.
-const IN_STEP: [f64; 2] = [1.05, 1.12];
-/// Bytes per microsecond from the GPU's memory.
-const BANDWIDTH: f64 = 3.0e6;
 
 impl Gemm {
     /// Returns the kernels for a target that may be the fastest for results with `m` rows and operands in the given orders.
@@ -79,7 +41,8 @@ impl Gemm {
     /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model. It
     /// estimates the time as the number of waves of tiles times the time of a tile, which depends on the time to read its operands from the
     /// level-2 cache (longer if rows of an operand do not start at cache lines, shorter if blocks of a cluster share them), combined with
-    /// the time to read all operands from memory.
+    /// the time to read all operands from memory and to write results of 16 bits. Such a kernel may have clusters of several rows of tiles,
+    /// which the [batched](Self::batched_kernel), grouped and [gated](Self::gated_kernel) forms do not support.
     ///
     /// On other GPUs, the target is that of [`Target::newest_portable`], and tiles are the largest ones that occupy all multiprocessors, or
     /// the smallest ones if none do.
@@ -117,7 +80,8 @@ impl Gemm {
         let target = Self::target_of(gpu.capability);
         if target == Target::SM_90A {
             let candidates = Self::alone(Self::candidates(target, a, b, size[0]));
-            let fastest = Self::fastest(candidates, (size, batches), T::SIZE, gpu.multiprocessors);
+            let fastest =
+                Self::fastest(candidates, Work::products(size, batches), T::SIZE, gpu.multiprocessors);
             return fastest.unwrap_or(Self { a, b, ..Self::new(GemmTile::T128x128) });
         }
         let tiles = GemmTile::for_target(target).iter().copied();
@@ -134,11 +98,23 @@ impl Gemm {
         rows: u32,
         gpu: &GpuKind,
     ) -> Option<Self> {
+        Self::of_height::<T>([a, b], size, rows, gpu, |_| true)
+    }
+
+    /// Returns the fastest of the kernels that compute tiles of this number of rows, share no loads of A and B, and are suitable; on targets
+    /// without `wgmma`, all of them are.
+    fn of_height<T: Element>(
+        [a, b]: [MatrixOrder; 2],
+        size: [u32; 3],
+        rows: u32,
+        gpu: &GpuKind,
+        is_suitable: impl Fn(&Self) -> bool,
+    ) -> Option<Self> {
         let target = Self::target_of(gpu.capability);
         if target == Target::SM_90A {
-            let of_rows = Self::candidates(target, a, b, rows).filter(|gemm| gemm.tile.size()[0] == rows);
-            let candidates = Self::alone(of_rows);
-            return Self::fastest(candidates, (size, 1), T::SIZE, gpu.multiprocessors);
+            let of_rows = |gemm: &Self| gemm.tile.size()[0] == rows && is_suitable(gemm);
+            let candidates = Self::alone(Self::candidates(target, a, b, rows).filter(of_rows));
+            return Self::fastest(candidates, Work::products(size, 1), T::SIZE, gpu.multiprocessors);
         }
         let tiles = GemmTile::for_target(target).iter().copied().filter(|tile| tile.size()[0] == rows);
         tiles.clone().next()?;
@@ -161,8 +137,7 @@ impl Gemm {
         // Groups do not share tiles.
         let of_rows = |rows: u32| {
             let size = [m.saturating_add(groups.saturating_mul(rows / 2)), n, k];
-            let gemm = Self::for_groups::<T>(MatrixOrder::Row, b, size, rows, gpu)?;
-            Some(Self { parts: 1, ..gemm })
+            Self::of_height::<T>([MatrixOrder::Row, b], size, rows, gpu, |gemm| gemm.parts == 1)
         };
         let gemm = heights.into_iter().find_map(of_rows);
         gemm.unwrap_or(Self { b, ..Self::of_target(Self::target_of(gpu.capability), GemmTile::T64x64) })
@@ -175,25 +150,22 @@ impl Gemm {
     pub fn for_promoted<T: Element>(size: [u32; 3], gpu: &GpuKind) -> Self {
         let tiles = [GemmTile::T128x128, GemmTile::T128x192];
         let kernels = tiles.map(|tile| Self { b: MatrixOrder::Col, ..Self::new(tile) });
-        Self::fastest(kernels.into_iter(), (size, 1), T::SIZE, gpu.multiprocessors).unwrap_or(kernels[0])
+        let fastest =
+            Self::fastest(kernels.into_iter(), Work::products(size, 1), T::SIZE, gpu.multiprocessors);
+        fastest.unwrap_or(kernels[0])
     }
 
-    /// Returns whether the model predicts the speed of a tile. Rows of 160 elements of B allow only a swizzle of 64 bytes, and such tiles
-    /// reached 0.73 to 1.00 of the predicted speed.
-    fn is_predictable(tile: GemmTile, b: MatrixOrder) -> bool {
-        b == MatrixOrder::Col || tile.size()[1].is_multiple_of(64)
-    }
-
-    /// Returns the fastest of the candidates for this number of products of operands of this number of bytes, according to the model.
-    pub(super) fn fastest(
+    /// Returns the fastest of the candidates for work on operands of this number of bytes, according to the model, if it predicts the time of
+    /// any of them.
+    fn fastest(
         candidates: impl Iterator<Item = Self>,
-        (size, batches): ([u32; 3], u32),
+        work: Work,
         bytes: u32,
         multiprocessors: u32,
     ) -> Option<Self> {
-        let time = |gemm: &Self| gemm.estimated_micros((size, batches), bytes, multiprocessors.max(1));
-        let predictable = candidates.filter(|gemm| Self::is_predictable(gemm.tile, gemm.b));
-        predictable.min_by(|a, b| time(a).total_cmp(&time(b)))
+        let times =
+            candidates.filter_map(|gemm| Some((gemm, gemm.estimated_micros(work, bytes, multiprocessors)?)));
+        times.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(gemm, _)| gemm)
     }
 
     /// Returns this kernel, which must be for a target without `wgmma`, with [`any_size`](Self::any_size), for rows (or columns, in column
@@ -239,62 +211,7 @@ impl Gemm {
     /// Returns the fastest kernel of sm_90a for operands of this number of bytes according to the model.
     fn estimated(a: MatrixOrder, b: MatrixOrder, size: [u32; 3], bytes: u32, multiprocessors: u32) -> Self {
         let candidates = Self::candidates(Target::SM_90A, a, b, size[0]);
-        let best = Self::fastest(candidates, (size, 1), bytes, multiprocessors);
+        let best = Self::fastest(candidates, Work::products(size, 1), bytes, multiprocessors);
         best.unwrap_or(Self { a, b, ..Self::new(GemmTile::T128x128) })
     }
-
-    /// Returns the time of this number of products, without that of a launch.
-    pub(super) fn estimated_micros(
-        &self,
-        (size, batches): ([u32; 3], u32),
-        bytes: u32,
-        multiprocessors: u32,
-    ) -> f64 {
-        let Some(cost) = COSTS.iter().find(|cost| cost.tile == self.tile) else { return f64::INFINITY };
-        let [m, n, k] = size;
-        let ([of_rows, of_cols], [rows, cols]) = (self.cluster, self.tile.size());
-        let in_cluster = self.blocks_of_cluster();
-        let clusters =
-            u64::from(m.div_ceil(rows).div_ceil(of_rows)) * u64::from(n.div_ceil(cols).div_ceil(of_cols));
-        let blocks = clusters.saturating_mul(u64::from(batches) * u64::from(in_cluster)) as f64;
-        let resident = f64::from(resident(in_cluster, multiprocessors));
-        let rounds = (blocks / resident).ceil();
-        // Blocks of a cluster read the rows of a shared tile once.
-        let [lines_of_a, lines_of_b] = self.lines(size, bytes);
-        let lines = f64::from(rows.min(m)) * lines_of_a / f64::from(of_cols)
-            + f64::from(cols) * lines_of_b / f64::from(of_rows);
-        let active = blocks.min(resident) / f64::from(multiprocessors);
-        let [m, n, k] = [m, n, k].map(f64::from);
-        let steps = (k * f64::from(bytes) / 128.0 / f64::from(self.parts)).ceil();
-        let exchange = if self.parts > 1 { EXCHANGE[0] + EXCHANGE[1] * f64::from(rows * cols) } else { 0.0 };
-        // Reads and MMAs overlap, but not entirely.
-        let tile = steps * cost.step.hypot(lines * LINE * active) + cost.between + exchange;
-        let bytes_of_all = f64::from(batches) * (f64::from(bytes) * (m * k + k * n) + 2.0 * m * n);
-        let start = if in_cluster > 1 { CLUSTER } else { 0.0 };
-        let in_step = match (in_cluster, cost.between > 1.0) {
-            _ if rounds <= 1.0 => 1.0,
-            (0..=1, _) => 1.0,
-            (3.., true) => IN_STEP[1],
-            _ => IN_STEP[0],
-        };
-        start + in_step * (rounds * tile).hypot(bytes_of_all / BANDWIDTH)
-    }
-
-    /// Returns the average numbers of cache lines that contain 128 bytes of a row of A and of B, or of a column if the matrix is in columns:
-    /// one if each of them starts at a cache line, and up to two otherwise.
-    fn lines(&self, [m, n, k]: [u32; 3], bytes: u32) -> [f64; 2] {
-        [self.a.leading_dimension(m, k), self.b.leading_dimension(k, n)].map(|length| {
-            let past_line = u64::from(length) * u64::from(bytes) % 128;
-            // Rows start at multiples of this number of bytes after the start of a line.
-            let unit = 1_u64 << past_line.trailing_zeros().min(7);
-            2.0 - unit as f64 / 128.0
-        })
-    }
-}
-
-/// Returns the number of blocks that run at the same time in clusters of this size. Clusters of more than two blocks occupy 120 of the 132
-/// multiprocessors of an H100, because they run in one group of multiprocessors each, whose number is not a multiple of the size.
-fn resident(in_cluster: u32, multiprocessors: u32) -> u32 {
-    let usable = if in_cluster > 2 { multiprocessors - multiprocessors / 11 } else { multiprocessors };
-    (usable / in_cluster * in_cluster).max(1)
 }

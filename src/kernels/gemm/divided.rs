@@ -4,6 +4,7 @@
 use super::{
     Epilogue, Gemm, GemmResult, GemmSum, GemmTile, GpuKind, MatrixOrder,
     activation::activated,
+    model::Work,
     problem::{Batches, Matrices, Problem},
 };
 use crate::{
@@ -188,14 +189,15 @@ impl DividedGemm {
         multiprocessors: u32,
         most: u32,
     ) -> Option<Self> {
-        let candidates = || Gemm::candidates(Gemm::new(GemmTile::T64x64).target, a, b, m);
-        let single = Gemm::fastest(candidates(), ([m, n, k], 1), bytes, multiprocessors)?;
-        let single = single.estimated_micros(([m, n, k], 1), bytes, multiprocessors);
+        let (size, candidates) =
+            ([m, n, k], || Gemm::candidates(Gemm::new(GemmTile::T64x64).target, a, b, m));
+        let micros = |gemm: &Gemm, work| gemm.estimated_micros(work, bytes, multiprocessors);
+        let singles = candidates().filter_map(|gemm| micros(&gemm, Work::products(size, 1)));
+        let single = singles.min_by(f64::total_cmp)?;
         let time = |divided: &Self| {
             let Self { gemm, parts } = divided;
             let partials = 2.0 * 4.0 * f64::from(*parts) * f64::from(m) * f64::from(n);
-            let products =
-                gemm.estimated_micros(([m, n, k.div_ceil(*parts)], *parts), bytes, multiprocessors);
+            let products = micros(gemm, Work::divided(size, *parts)).unwrap_or(f64::INFINITY);
             products + SUM + partials / CACHE_BANDWIDTH
         };
         let whole = candidates().filter(|gemm| gemm.cluster == [1, 1] && gemm.parts == 1);

@@ -109,6 +109,11 @@ impl GemmTile {
         }
     }
 
+    /// Returns whether all consumer warpgroups of a block compute a tile together on sm_90a, instead of taking turns.
+    pub(super) const fn is_computed_together(self) -> bool {
+        matches!(self, Self::T128x256 | Self::T192x192 | Self::T256x128 | Self::T256x160 | Self::T256x192)
+    }
+
     /// Returns the number of tiles of an m×n result.
     pub(super) fn count(self, m: u32, n: u32) -> u64 {
         let [rows, cols] = self.size();

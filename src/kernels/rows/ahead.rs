@@ -271,13 +271,13 @@ impl<'k> Row<'k> {
         Line::Staged(StagedRow::new(slots.at(self.own_slot()), ahead, self.tiling.adjacent))
     }
 
-    /// Loads the first element of the row from global memory.
+    /// Returns a number near the elements of the row, which single outliers do not affect: the median of the first, the middle and the last
+    /// element, loaded from global memory.
     #[track_caller]
-    pub(super) fn first_of_input<T: Convert<f32>, A: Readable>(
-        &self,
-        input: &Input<'k, T, A>,
-    ) -> Val<'k, f32> {
-        self.load_element(input.matrix, input.pitch, 0.into())
+    pub(super) fn typical<T: Convert<f32>, A: Readable>(&self, input: &Input<'k, T, A>) -> Val<'k, f32> {
+        let at = |col| self.load_element(input.matrix, input.pitch, col);
+        let [first, middle, last] = [0.into(), self.n / 2, self.n - 1].map(at);
+        first.min(middle).max(first.max(middle).min(last))
     }
 
     /// Loads this thread's elements of a vector in shared memory, which the thread has copied or arranged.

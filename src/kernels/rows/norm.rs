@@ -212,12 +212,6 @@ impl Norm {
         ));
     }
 
-    /// Returns whether the mean and the variance are computed at the same time, in deviations from the first element: this takes less time than
-    /// another reduction if parts of rows are loaded again for it.
-    fn is_one_pass<X: TensorElement>(&self) -> bool {
-        self.function == NormFunction::Layer && X::SIZE == 2 && self.tiling.streamed
-    }
-
     #[track_caller]
     fn emit<'k, X, W, Y>(
         &self,
@@ -232,11 +226,10 @@ impl Norm {
         f32: Convert<X> + Convert<Y>,
     {
         turns.each(&inputs.read_ahead(), &|row| {
-            let first = self.is_one_pass::<X>().then(|| inputs.first(row));
             let inputs = inputs.of(row);
             let y = row.of(y, ldy);
             let x = row.keep(|part| inputs.load(row, part));
-            let statistics = Statistics::of(row, self.function, &x, first, epsilon);
+            let statistics = Statistics::of(row, self.function, &x, epsilon);
             row.for_parts(&|part| {
                 let x = x(part);
                 inputs.store_sum(row, part, &x);
@@ -266,42 +259,25 @@ pub(super) struct Statistics<'k> {
 }
 
 impl<'k> Statistics<'k> {
-    /// Computes the statistics of a row; outside the row, `x` is 0. Given a number near the elements of the row, `first`, the mean and the
-    /// variance are computed at the same time.
+    /// Computes the statistics of a row; outside the row, `x` is 0.
     #[track_caller]
     pub(super) fn of(
         row: &Row<'k>,
         function: NormFunction,
         x: &dyn Fn(Val<'k, u32>) -> Striped<'k, f32>,
-        first: Option<Val<'k, f32>>,
         epsilon: Val<'k, f32>,
     ) -> Self {
         let per_element = Val::from(1.0) / row.n.cast::<f32>();
-        let (mean, variance) = match (function, first) {
-            (NormFunction::Rms, _) => {
-                let [square] = row.means(per_element, &|part| {
-                    let x = x(part);
-                    [x.dot(&x)]
-                });
-                (0.0.into(), square)
-            }
-            (NormFunction::Layer, None) => {
-                let [mean] = row.means(per_element, &|part| [x(part).combined(|a, b| a + b)]);
-                let [variance] = row.means(per_element, &|part| {
-                    let x = row.deviations(part, &x(part), mean);
-                    [x.dot(&x)]
-                });
-                (mean, variance)
-            }
-            (NormFunction::Layer, Some(first)) => {
-                let [mean, square] = row.means(per_element, &|part| {
-                    let x = row.deviations(part, &x(part), first);
-                    [x.combined(|a, b| a + b), x.dot(&x)]
-                });
-                (first + mean, variance(square, mean))
-            }
+        let mean = match function {
+            NormFunction::Rms => 0.0.into(),
+            NormFunction::Layer => row.means(per_element, &|part| [x(part).combined(|a, b| a + b)])[0],
         };
-        Self { function, mean, scale: row.k.rsqrt(variance + epsilon) }
+        let unscaled = Self { function, mean, scale: 1.0.into() };
+        let [variance] = row.means(per_element, &|part| {
+            let x = unscaled.centered(row, part, &x(part));
+            [x.dot(&x)]
+        });
+        Self { scale: row.k.rsqrt(variance + epsilon), ..unscaled }
     }
 
     /// Returns the deviations from the mean, and 0 outside the row.
@@ -329,14 +305,6 @@ impl<'k> Statistics<'k> {
             _ => self.centered(row, part, x).map(|x| x * self.scale),
         }
     }
-}
-
-/// Returns the mean of (x − mean(x))², given the means of (x − c)² and of x − c for some c. If c is an element of the row, the latter is about
-/// as large as the deviations from the mean, so that the difference is precise enough for 16-bit types.
-pub(super) fn variance<'k>(square: Val<'k, f32>, mean: Val<'k, f32>) -> Val<'k, f32> {
-    let variance = square - mean * mean;
-    // Rounding errors can make it negative; NaN remains NaN.
-    variance.lt(0.0).select(0.0, variance)
 }
 
 /// The matrices and vectors from which rows are computed.
@@ -380,16 +348,6 @@ impl<'k, X: TensorElement, W: TensorElement> Inputs<'k, X, W> {
 
     fn with_dropout(self, mask: Mask<'k>) -> Self {
         Self { mask: Some(mask), ..self }
-    }
-
-    /// Returns the first element of a row of x, plus that of the residual.
-    #[track_caller]
-    fn first(&self, row: &Row<'k>) -> Val<'k, f32>
-    where
-        X: Convert<f32>,
-    {
-        let x = row.first_of_input(&self.x);
-        self.residual.as_ref().map_or(x, |(r, _)| x + row.first_of_input(r))
     }
 
     /// Returns the inputs that are read ahead.

@@ -2,12 +2,10 @@
 
 use super::{
     NormFunction, RowTiling,
-    norm::variance,
     tiling::{Row, aligned_elements, same_or},
 };
 use crate::{
     ptx::{BuildError, Features, In, Kernel, Out, Target, Val},
-    tensor::TensorElement,
     tiles::{Convert, Striped},
 };
 
@@ -59,13 +57,6 @@ impl NormBackward {
         teams / together * together * rows
     }
 
-    /// Returns whether all averages of a row are computed at the same time: a second reduction takes longer than the access to the first element
-    /// if the blocks of a cluster exchange its results, or if rows are loaded again for it, unless their elements must also be shifted.
-    fn is_one_pass<X: TensorElement>(&self) -> bool {
-        let RowTiling { cluster, unaligned, .. } = self.tiling;
-        X::SIZE == 2 && (cluster > 1 || self.tiling.is_reloaded() && !unaligned)
-    }
-
     /// Builds the kernel. At a launch, `parts` must be a multiple of the number of rows of a block.
     ///
     /// # Errors
@@ -111,9 +102,8 @@ impl NormBackward {
                     }));
                     let (moments, parts) = match self.function {
                         NormFunction::Rms => (Moments::about_zero(row, per_element, &parts), parts),
-                        NormFunction::Layer if self.is_one_pass::<X>() => {
-                            let first = row.first_of_input(&x);
-                            (Moments::in_one_pass(row, per_element, &parts, first), parts)
+                        NormFunction::Layer if X::SIZE == 2 && is_reduction_slow(row) => {
+                            (Moments::in_one_pass(row, per_element, &parts, row.typical(&x)), parts)
                         }
                         NormFunction::Layer => Moments::in_two_passes(row, per_element, parts),
                     };
@@ -147,6 +137,12 @@ impl NormBackward {
             },
         )
     }
+}
+
+/// Returns whether a second reduction takes longer than the access to a few elements: the blocks of a cluster exchange its results, or aligned
+/// rows are loaded again for it.
+fn is_reduction_slow(row: &Row<'_>) -> bool {
+    row.tiling.cluster > 1 || row.is_reloaded() && !row.tiling.unaligned
 }
 
 /// Averages over a row, where g = dy · w.
@@ -192,21 +188,26 @@ impl<'k> Moments<'k> {
         (Self { g_mean, ..Self::about_zero(row, per_element, &centered) }, centered)
     }
 
-    /// Computes all averages at the same time, from deviations from the first element of the row; see [`variance`].
+    /// Computes all averages at the same time, from deviations from a number near the elements of the row. The variance is the difference
+    /// between the mean square of these deviations and the square of their mean, so its relative error is larger than that of the mean square
+    /// by the ratio of the latter to the variance. If the number lies within a few standard deviations of the mean, that is a small factor,
+    /// and for types of 16 bits, the precision suffices; the factor is at most about the number of elements if the number is one of them.
     #[track_caller]
     fn in_one_pass(
         row: &Row<'k>,
         per_element: Val<'k, f32>,
         parts: &Parts<'_, 'k>,
-        first: Val<'k, f32>,
+        typical: Val<'k, f32>,
     ) -> Self {
         let [mean, square, g_mean, along] = row.means(per_element, &|part| {
             let [x, _, g] = parts(part);
-            let x = row.deviations(part, &x, first);
+            let x = row.deviations(part, &x, typical);
             [x.combined(|a, b| a + b), x.dot(&x), g.combined(|a, b| a + b), g.dot(&x)]
         });
-        let (x_mean, variance) = (Some(first + mean), variance(square, mean));
-        Self { x_mean, g_mean, variance, along: along - mean * g_mean }
+        // Rounding errors can make the difference negative; NaN remains NaN.
+        let variance = square - mean * mean;
+        let variance = variance.lt(0.0).select(0.0, variance);
+        Self { x_mean: Some(typical + mean), g_mean, variance, along: along - mean * g_mean }
     }
 }
 

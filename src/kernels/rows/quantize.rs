@@ -190,7 +190,7 @@ impl Quantize {
                 turns.each(&[&x], &|row| {
                     let line = row.of_input(&x);
                     let x = row.keep(|part| row.load(&line, part, 0.0));
-                    let statistics = Statistics::of(row, function, &x, None, epsilon);
+                    let statistics = Statistics::of(row, function, &x, epsilon);
                     let results = Results { q: row.of(q, ldq), scales, lds };
                     let y = row.keep(|part| {
                         let w = row.of_weights(&w, part);
