@@ -254,12 +254,9 @@ fn in_cluster(bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let ways: &[_] = match (bytes, is_even) {
         (4, _) => &[(narrow, 8, 16, [512, 512]), (narrow, 8, 24, [512, 384])],
         (_, true) => &[(narrow, 8, 16, [512, 512])],
-        (_, false) => &[
-            (tiling, 4, 24, [192, 400]),
-            (tiling, 8, 24, [512, 400]),
-            (tiling, 8, 16, [256, 512]),
-            (tiling, 8, 8, [640, 640]),
-        ],
+        (_, false) => {
+            &[(tiling, 4, 24, [192, 400]), (tiling, 8, 24, [512, 400]), (tiling, 8, 16, [256, 512])]
+        }
     };
     let ways = ways.iter().filter_map(|&(tiling, cluster, elements, [most, together])| {
         let (groups, stripes) = (tiling.groups(sizes), elements / tiling.adjacent);
