@@ -165,7 +165,7 @@ impl CopyAtom {
         &self.dst
     }
 
-    /// Returns the reference layout: that of the side, source or destination, that contains every bit once.
+    /// Returns the reference layout: the source or destination layout, whichever contains every bit exactly once.
     #[doc(alias = "RefLayout")]
     #[must_use]
     pub fn reference(&self) -> &Layout {
@@ -186,7 +186,7 @@ impl CopyAtom {
     /// [`unit_bits`](Self::unit_bits): larger elements may be split between threads, which the layout then counts as one thread.
     ///
     /// # Errors
-    /// Returns the errors of [`Layout::recast`].
+    /// Returns the same errors as [`Layout::recast`].
     #[doc(alias = "ValLayoutSrc")]
     #[doc(alias = "ValLayoutDst")]
     pub fn value_layout(&self, side: CopySide, bits: u32) -> Result<Layout, LayoutError> {

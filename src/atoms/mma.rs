@@ -92,8 +92,8 @@ pub enum BitOp {
 }
 
 impl MmaAtom {
-    /// Returns CuTe's name (with `f32` for `float`, and the like, in `UniversalFMA<f32>`) or, for an atom that CuTe does not define, a name
-    /// formed by the same rules.
+    /// Returns CuTe's name for the atom, or a name formed by the same rules if CuTe does not define the atom. C++ types are replaced by
+    /// Rust types: `UniversalFMA<f32>` instead of `UniversalFMA<float>`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

@@ -26,7 +26,7 @@ impl Picture {
     /// the phase, one after the other.
     ///
     /// # Errors
-    /// Returns the errors of [`warp_accesses`] and [`bank_conflicts`], [`DrawError::Access`] if `access` is past the last access, or
+    /// Returns the same errors as [`warp_accesses`] and [`bank_conflicts`], [`DrawError::Access`] if `access` is past the last access, or
     /// [`DrawError::TooLarge`] for more than 65,536 values over all threads.
     pub fn of_banks(
         layout: &ComposedLayout,

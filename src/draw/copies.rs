@@ -20,7 +20,7 @@ impl Picture {
     /// fewer.
     ///
     /// # Errors
-    /// Returns the errors of [`Picture::of_thread_values`], and [`DrawError::Layout`] for the errors of `value_layout`.
+    /// Returns the same errors as [`Picture::of_thread_values`], and [`DrawError::Layout`] for the errors of `value_layout`.
     pub fn of_copy(atom: &CopyAtom, bits: Option<u32>, highlight: Highlight) -> Result<Picture, DrawError> {
         let bits = bits.unwrap_or(match atom.kind() {
             CopyKind::LdMatrix(matrices) | CopyKind::StMatrix(matrices) => matrices.element_bits,
@@ -43,7 +43,7 @@ impl Picture {
     /// Draws the elements that each thread reads and writes in a tiled copy. The same cell of both tables represents the same element.
     ///
     /// # Errors
-    /// Returns the errors of [`Picture::of_thread_values`], and [`DrawError::Tensor`] if a side has no valid map.
+    /// Returns the same errors as [`Picture::of_thread_values`], and [`DrawError::Tensor`] if a side has no valid map.
     pub fn of_tiled_copy(copy: &TiledCopy, highlight: Highlight) -> Result<Picture, DrawError> {
         let table = |side: TvLayout, title: &str| {
             Owners::new(side.layout(), (side.rows(), side.cols()), highlight).table(title)

@@ -14,7 +14,7 @@ impl Picture {
     /// columns n). A sparse A is drawn as the uncompressed matrix. An operand in shared memory has an empty table.
     ///
     /// # Errors
-    /// Returns the errors of [`Picture::of_thread_values`].
+    /// Returns the same errors as [`Picture::of_thread_values`].
     pub fn of_mma(atom: &MmaAtom, highlight: Highlight) -> Result<Picture, DrawError> {
         let table = |operand| operand_table(atom, operand, highlight);
         let (a, b, c) = (table(MmaOperand::A)?, table(MmaOperand::B)?, table(MmaOperand::C)?);
@@ -31,7 +31,7 @@ impl Picture {
     /// operand in shared memory is owned by all threads of the instruction.
     ///
     /// # Errors
-    /// Returns the errors of [`Picture::of_thread_values`], and [`DrawError::Tensor`] if an operand has no valid map.
+    /// Returns the same errors as [`Picture::of_thread_values`], and [`DrawError::Tensor`] if an operand has no valid map.
     pub fn of_tiled_mma(mma: &TiledMma, highlight: Highlight) -> Result<Picture, DrawError> {
         let table = |operand: MmaOperand| {
             let map = mma.map(operand)?;

@@ -236,7 +236,7 @@ impl Function {
     /// Checks a launch as [`launch`](Self::launch) does, and returns it without queueing the kernel.
     ///
     /// # Errors
-    /// Returns the errors of [`launch`](Self::launch).
+    /// Returns the same errors as [`launch`](Self::launch).
     pub fn prepare<'a>(
         &'a self,
         config: &LaunchConfig,

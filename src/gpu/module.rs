@@ -75,7 +75,7 @@ impl Module {
     /// Compiles and loads PTX text as [`Module::load`] does, but with the given options.
     ///
     /// # Errors
-    /// Returns the errors of [`Module::load`].
+    /// Returns the same errors as [`Module::load`].
     pub fn load_with(gpu: &Gpu, ptx: &str, options: &LoadOptions) -> Result<Self, LoadError> {
         let text = CString::new(ptx).map_err(|nul| nul_error(ptx, nul.nul_position()))?;
         gpu.bind()?;

@@ -208,7 +208,7 @@ impl Attention {
     /// dropout also affect the logarithms in `lse`.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel), and an error if the cap is out of range.
+    /// Returns the same errors as [`kernel`](Self::kernel), and an error if the cap is out of range.
     pub fn kernel_with_extras<T>(
         &self,
         extras: AttentionExtras,
@@ -252,7 +252,7 @@ impl Attention {
     /// affect the results of a sequence, even if they contain NaN or ∞.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel).
+    /// Returns the same errors as [`kernel`](Self::kernel).
     pub fn packed_kernel<T>(&self) -> Result<Kernel<PackedAttentionArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,

@@ -68,7 +68,7 @@ impl MatmulSimt {
     /// Builds the kernel that also applies an epilogue.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel).
+    /// Returns the same errors as [`kernel`](Self::kernel).
     pub fn fused_kernel(
         &self,
         target: Target,

@@ -119,7 +119,7 @@ impl Permute {
     /// [`for_axes`](Self::for_axes).
     ///
     /// # Errors
-    /// Returns the errors of [`for_axes`](Self::for_axes), and an error for any stride that does not fit in 32 bits.
+    /// Returns the same errors as [`for_axes`](Self::for_axes), and an error for any stride that does not fit in 32 bits.
     #[allow(clippy::type_complexity, reason = "they are arguments")]
     pub fn arguments(
         extents: &[u32],

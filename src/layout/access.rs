@@ -166,7 +166,7 @@ fn phase_passes(phase: &[Option<u64>], width: u64) -> u32 {
 /// if the lane is inactive.
 ///
 /// # Errors
-/// Returns the errors of [`bank_conflicts`].
+/// Returns the same errors as [`bank_conflicts`].
 ///
 /// ```
 /// use warpwright::layout::coalescing;

@@ -72,7 +72,7 @@ impl ComposedLayout {
     /// Returns the value at a coordinate: a byte offset, unless the layout has been [recast](Self::recast).
     ///
     /// # Errors
-    /// Returns the errors of [`Layout::at`].
+    /// Returns the same errors as [`Layout::at`].
     pub fn at(&self, coord: impl Into<Coord>) -> Result<i64, LayoutError> {
         Ok(self.swizzle.apply(self.offset.wrapping_add(self.layout.at(coord)?)))
     }
@@ -87,7 +87,7 @@ impl ComposedLayout {
     /// Postcondition: for every coordinate `c` of the slice, `self(at with c filled in) = slice(c)`.
     ///
     /// # Errors
-    /// Returns the errors of [`Layout::slice_and_offset`].
+    /// Returns the same errors as [`Layout::slice_and_offset`].
     pub fn slice(&self, at: impl Into<Slicer>) -> Result<ComposedLayout, LayoutError> {
         let (layout, offset) = self.layout.slice_and_offset(at)?;
         Ok(ComposedLayout { offset: self.offset.wrapping_add(offset), layout, ..*self })

@@ -53,7 +53,7 @@ impl Layout {
     /// Creates a compact layout with the rightmost mode fastest (CuTe's `LayoutRight`). Modes of extent 1 have stride 0.
     ///
     /// # Errors
-    /// Returns the errors of [`column_major`](Self::column_major).
+    /// Returns the same errors as [`column_major`](Self::column_major).
     #[doc(alias = "LayoutRight")]
     #[doc(alias = "GenRowMajor")]
     pub fn row_major(shape: impl Into<Shape>) -> Result<Layout, LayoutError> {
@@ -70,7 +70,7 @@ impl Layout {
     /// Postcondition: the layout is a bijection onto `0..size`.
     ///
     /// # Errors
-    /// Returns the errors of [`column_major`](Self::column_major), and [`LayoutError::Order`] if `order` does not nest within `shape`.
+    /// Returns the same errors as [`column_major`](Self::column_major), and [`LayoutError::Order`] if `order` does not nest within `shape`.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -90,7 +90,7 @@ impl<D: Codomain> Layout<D> {
     /// Creates a layout with strides of any codomain; see [`Layout::new`].
     ///
     /// # Errors
-    /// Returns the errors of [`Layout::new`].
+    /// Returns the same errors as [`Layout::new`].
     pub fn with_stride(shape: impl Into<Shape>, stride: Stride<D>) -> Result<Layout<D>, LayoutError> {
         let shape = shape.into();
         check_congruent(&shape, &stride, &Trail::Root)?;

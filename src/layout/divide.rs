@@ -17,7 +17,7 @@ impl<D: Codomain> Layout<D> {
     /// every index below `size(self)` occurs.
     ///
     /// # Errors
-    /// Returns the errors of [`complement`](Layout::complement), including for a tiler whose repetitions leave a gap;
+    /// Returns the same errors as [`complement`](Layout::complement), including for a tiler whose repetitions leave a gap;
     /// [`LayoutError::Backwards`] for negative strides in the tiler; otherwise the errors of [`compose`](Self::compose).
     ///
     /// ```
@@ -56,7 +56,8 @@ impl<D: Codomain> Layout<D> {
     /// `(i, 0)` of that result, mode `(1, i)` is its mode `(i, 1)`, and the modes past the end of the tiler follow in mode 1.
     ///
     /// # Errors
-    /// Returns the errors of [`logical_divide`](Self::logical_divide); [`LayoutError::Unsplit`] for `..` at a mode whose rank is not 2.
+    /// Returns the same errors as [`logical_divide`](Self::logical_divide); [`LayoutError::Unsplit`] for `..` at a mode whose rank is not
+    /// 2.
     pub fn zipped_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
         self.gathered_divide("zipped_divide", tiler.into())
     }
@@ -70,7 +71,7 @@ impl<D: Codomain> Layout<D> {
     /// Postcondition: the values are those of `zipped_divide`, in the same order.
     ///
     /// # Errors
-    /// Returns the errors of [`zipped_divide`](Self::zipped_divide).
+    /// Returns the same errors as [`zipped_divide`](Self::zipped_divide).
     pub fn tiled_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
         self.gathered_divide("tiled_divide", tiler.into())?.with_unpacked_rest()
     }
@@ -80,7 +81,7 @@ impl<D: Codomain> Layout<D> {
     /// Postcondition: the values are those of `zipped_divide`, in the same order.
     ///
     /// # Errors
-    /// Returns the errors of [`zipped_divide`](Self::zipped_divide).
+    /// Returns the same errors as [`zipped_divide`](Self::zipped_divide).
     pub fn flat_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
         self.gathered_divide("flat_divide", tiler.into())?.with_unpacked_both()
     }

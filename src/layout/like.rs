@@ -25,7 +25,7 @@ impl Layout {
     /// Postcondition: for an injective layout, the result is a bijection onto registers `0..size`.
     ///
     /// # Errors
-    /// Returns the errors of [`logical_product`](Self::logical_product), which occur only if a number exceeds 64 bits.
+    /// Returns the same errors as [`logical_product`](Self::logical_product), which occur only if a number exceeds 64 bits.
     ///
     /// ```
     /// use warpwright::layout::Layout;

@@ -56,7 +56,8 @@ impl Layout {
     /// `(i, 0)` of that result, mode `(1, i)` is its mode `(i, 1)`, and the modes past the end of the tiler follow in mode 1.
     ///
     /// # Errors
-    /// Returns the errors of [`logical_product`](Self::logical_product); [`LayoutError::Unsplit`] for `..` at a mode whose rank is not 2.
+    /// Returns the same errors as [`logical_product`](Self::logical_product); [`LayoutError::Unsplit`] for `..` at a mode whose rank is not
+    /// 2.
     pub fn zipped_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
         self.gathered_product("zipped_product", tiler.into())
     }
@@ -70,7 +71,7 @@ impl Layout {
     /// Postcondition: the values are those of `zipped_product`, in the same order.
     ///
     /// # Errors
-    /// Returns the errors of [`zipped_product`](Self::zipped_product).
+    /// Returns the same errors as [`zipped_product`](Self::zipped_product).
     pub fn tiled_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
         self.gathered_product("tiled_product", tiler.into())?.with_unpacked_rest()
     }
@@ -81,7 +82,7 @@ impl Layout {
     /// Postcondition: the values are those of `zipped_product`, in the same order.
     ///
     /// # Errors
-    /// Returns the errors of [`zipped_product`](Self::zipped_product).
+    /// Returns the same errors as [`zipped_product`](Self::zipped_product).
     pub fn flat_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
         self.gathered_product("flat_product", tiler.into())?.with_unpacked_both()
     }
@@ -92,7 +93,7 @@ impl Layout {
     /// Postcondition: the rank is the larger of the ranks of `self` and `tiler`; the layout of lower rank is padded with `1:0`.
     ///
     /// # Errors
-    /// Returns the errors of [`logical_product`](Self::logical_product).
+    /// Returns the same errors as [`logical_product`](Self::logical_product).
     pub fn blocked_product(&self, tiler: &Layout) -> Result<Layout, LayoutError> {
         let (block, copies) = self.padded_product(tiler)?;
         Ok(block.zip(&copies))
@@ -104,7 +105,7 @@ impl Layout {
     /// Postcondition: the rank is the larger of the ranks of `self` and `tiler`; the layout of lower rank is padded with `1:0`.
     ///
     /// # Errors
-    /// Returns the errors of [`logical_product`](Self::logical_product).
+    /// Returns the same errors as [`logical_product`](Self::logical_product).
     pub fn raked_product(&self, tiler: &Layout) -> Result<Layout, LayoutError> {
         let (block, copies) = self.padded_product(tiler)?;
         Ok(copies.zip(&block))

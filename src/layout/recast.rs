@@ -68,8 +68,8 @@ impl Layout {
     /// `size(result) · new_bits = size(self) · old_bits`.
     ///
     /// # Errors
-    /// Returns the errors of [`upcast`](Self::upcast) and [`downcast`](Self::downcast), and [`LayoutError::TooSmall`] if a number of bits is
-    /// below 1.
+    /// Returns the same errors as [`upcast`](Self::upcast) and [`downcast`](Self::downcast), and [`LayoutError::TooSmall`] if a number of
+    /// bits is below 1.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -125,8 +125,8 @@ impl ComposedLayout {
     /// Returns the layout with swizzle, offset and inner layout in units that are `factor` times as large; see [`Layout::upcast`].
     ///
     /// # Errors
-    /// Returns the errors of [`Layout::upcast`] and [`Swizzle::upcast`](super::Swizzle::upcast); [`LayoutError::OffsetUnit`] for an offset
-    /// that is not a multiple of `factor`.
+    /// Returns the same errors as [`Layout::upcast`] and [`Swizzle::upcast`](super::Swizzle::upcast); [`LayoutError::OffsetUnit`] for an
+    /// offset that is not a multiple of `factor`.
     pub fn upcast(&self, factor: i64) -> Result<ComposedLayout, LayoutError> {
         let layout = self.layout().upcast(factor)?;
         if self.offset() % factor != 0 {
@@ -140,8 +140,8 @@ impl ComposedLayout {
     /// [`Layout::downcast`].
     ///
     /// # Errors
-    /// Returns the errors of [`Layout::downcast`] and [`Swizzle::downcast`](super::Swizzle::downcast), and [`LayoutError::Overflow`] if the
-    /// offset does not fit in 64 bits.
+    /// Returns the same errors as [`Layout::downcast`] and [`Swizzle::downcast`](super::Swizzle::downcast), and [`LayoutError::Overflow`]
+    /// if the offset does not fit in 64 bits.
     pub fn downcast(&self, factor: i64) -> Result<ComposedLayout, LayoutError> {
         let layout = self.layout().downcast(factor)?;
         let overflow = || LayoutError::Overflow { what: format!("{self} in units {factor} times smaller") };
@@ -152,8 +152,8 @@ impl ComposedLayout {
     /// Returns the layout in elements of `new_bits` bits instead of `old_bits` bits; see [`Layout::recast`].
     ///
     /// # Errors
-    /// Returns the errors of [`upcast`](Self::upcast) and [`downcast`](Self::downcast), and [`LayoutError::TooSmall`] if a number of bits
-    /// is below 1.
+    /// Returns the same errors as [`upcast`](Self::upcast) and [`downcast`](Self::downcast), and [`LayoutError::TooSmall`] if a number of
+    /// bits is below 1.
     pub fn recast(&self, old_bits: i64, new_bits: i64) -> Result<ComposedLayout, LayoutError> {
         let (coarser, finer) = recast_factors(old_bits, new_bits)?;
         let coarse = if coarser > 1 { self.upcast(coarser)? } else { self.clone() };

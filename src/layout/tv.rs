@@ -186,8 +186,8 @@ impl TvLayout {
     /// a time: one entry per access of each warp, in order. `bytes` maps column-major indices of the tile to byte offsets.
     ///
     /// # Errors
-    /// Returns the errors of [`warp_accesses`](super::warp_accesses) and [`bank_conflicts`]: the elements of a vector must be contiguous,
-    /// and its address must be a multiple of its size.
+    /// Returns the same errors as [`warp_accesses`](super::warp_accesses) and [`bank_conflicts`]: the elements of a vector must be
+    /// contiguous, and its address must be a multiple of its size.
     ///
     /// ```
     /// use warpwright::{atoms::mma_atom, layout::Layout};

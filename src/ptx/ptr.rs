@@ -42,7 +42,7 @@ impl SafeSpace for Shared {}
 impl SafeSpace for SharedCluster {}
 impl SafeSpace for Local {}
 
-/// An integer type of addresses: `u32` or `u64`.
+/// An integer type for addresses: `u32` or `u64`.
 pub trait AddressType: Scalar {
     /// Returns `base + index · bytes`.
     #[doc(hidden)]

@@ -86,8 +86,8 @@ pub trait Device: Backend + fmt::Debug {
     /// rule.
     ///
     /// # Errors
-    /// Returns the errors of [`launch`](Device::launch), except the one for a missing grid rule, and [`RunError::GridBeyondRule`] if `grid`
-    /// exceeds the result of the kernel's grid rule.
+    /// Returns the same errors as [`launch`](Device::launch), except the one for a missing grid rule, and [`RunError::GridBeyondRule`] if
+    /// `grid` exceeds the result of the kernel's grid rule.
     fn launch_grid<A: Params>(
         &self,
         kernel: &Kernel<A>,

@@ -63,7 +63,7 @@ impl Gpu {
     /// lines for profilers.
     ///
     /// # Errors
-    /// Returns the errors of [`load`](Gpu::load).
+    /// Returns the same errors as [`load`](Gpu::load).
     pub fn load_with<A: Params>(
         &self,
         kernel: &Kernel<A>,
@@ -92,8 +92,8 @@ impl<A: Params> Loaded<A> {
     /// rule.
     ///
     /// # Errors
-    /// Returns the errors of [`launch`](Loaded::launch), except the one for a missing grid rule, and [`RunError::GridBeyondRule`] if `grid`
-    /// exceeds the result of the kernel's grid rule.
+    /// Returns the same errors as [`launch`](Loaded::launch), except the one for a missing grid rule, and [`RunError::GridBeyondRule`] if
+    /// `grid` exceeds the result of the kernel's grid rule.
     pub fn launch_grid(
         &self,
         stream: &CudaStream,
@@ -121,7 +121,7 @@ impl<A: Params> Loaded<A> {
     /// ```
     ///
     /// # Errors
-    /// Returns the errors of [`launch`](Loaded::launch).
+    /// Returns the same errors as [`launch`](Loaded::launch).
     pub fn prepare<R>(
         &self,
         stream: &CudaStream,

@@ -172,7 +172,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// Returns the layout in elements, with 0 in place of dynamic strides.
     ///
     /// # Errors
-    /// Returns the errors of [`Layout::new`].
+    /// Returns the same errors as [`Layout::new`].
     pub fn element_layout(&self) -> Result<Layout, LayoutError> {
         elements_of(&self.layout)
     }

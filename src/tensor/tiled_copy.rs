@@ -64,7 +64,7 @@ impl TiledCopy {
     /// Creates a copy from a (thread, value) layout whose values are column-major indices in a tile of extents `shape`.
     ///
     /// # Errors
-    /// Returns the errors of [`new`](Self::new).
+    /// Returns the same errors as [`new`](Self::new).
     #[doc(alias = "make_tiled_copy_impl")]
     pub fn from_tv(
         atom: &'static CopyAtom,
@@ -98,7 +98,7 @@ impl TiledCopy {
     /// Creates a copy whose destination is operand A of a tiled MMA: each thread receives the elements that it provides to `mma`.
     ///
     /// # Errors
-    /// Returns the errors of [`new`](Self::new).
+    /// Returns the same errors as [`new`](Self::new).
     #[doc(alias = "make_tiled_copy_A")]
     pub fn for_a(atom: &'static CopyAtom, value_bits: u32, mma: &TiledMma) -> Result<Self, TensorError> {
         let [m, _, k] = mma.tile();
@@ -108,7 +108,7 @@ impl TiledCopy {
     /// Creates a copy as [`for_a`](Self::for_a) does, but for operand B.
     ///
     /// # Errors
-    /// Returns the errors of [`new`](Self::new).
+    /// Returns the same errors as [`new`](Self::new).
     #[doc(alias = "make_tiled_copy_B")]
     pub fn for_b(atom: &'static CopyAtom, value_bits: u32, mma: &TiledMma) -> Result<Self, TensorError> {
         let [_, n, k] = mma.tile();
@@ -118,7 +118,7 @@ impl TiledCopy {
     /// Creates a copy as [`for_a`](Self::for_a) does, but for the accumulator, which may also be the source of the copy.
     ///
     /// # Errors
-    /// Returns the errors of [`new`](Self::new).
+    /// Returns the same errors as [`new`](Self::new).
     #[doc(alias = "make_tiled_copy_C")]
     pub fn for_c(atom: &'static CopyAtom, value_bits: u32, mma: &TiledMma) -> Result<Self, TensorError> {
         let [m, n, _] = mma.tile();

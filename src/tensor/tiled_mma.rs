@@ -284,7 +284,7 @@ impl MmaThreadLayout<'_> {
     /// Returns this thread's part of A, `(values, RestM, RestK, …)`.
     ///
     /// # Errors
-    /// Returns the errors of [`partition`](Self::partition).
+    /// Returns the same errors as [`partition`](Self::partition).
     pub fn partition_a<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
         self.partition(MmaOperand::A, tensor)
     }
@@ -292,7 +292,7 @@ impl MmaThreadLayout<'_> {
     /// Returns this thread's part of B, `(values, RestN, RestK, …)`.
     ///
     /// # Errors
-    /// Returns the errors of [`partition`](Self::partition).
+    /// Returns the same errors as [`partition`](Self::partition).
     pub fn partition_b<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
         self.partition(MmaOperand::B, tensor)
     }
@@ -300,7 +300,7 @@ impl MmaThreadLayout<'_> {
     /// Returns this thread's part of C, `(values, RestM, RestN, …)`.
     ///
     /// # Errors
-    /// Returns the errors of [`partition`](Self::partition).
+    /// Returns the same errors as [`partition`](Self::partition).
     pub fn partition_c<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
         self.partition(MmaOperand::C, tensor)
     }
@@ -309,7 +309,7 @@ impl MmaThreadLayout<'_> {
     /// partition's strides.
     ///
     /// # Errors
-    /// Returns the errors of [`Layout::fragment_like`].
+    /// Returns the same errors as [`Layout::fragment_like`].
     #[doc(alias = "make_fragment_A")]
     #[doc(alias = "make_fragment_B")]
     pub fn fragment_ab(&self, partition: &Layout) -> Result<Layout, TensorError> {
@@ -319,7 +319,7 @@ impl MmaThreadLayout<'_> {
     /// Returns the column-major register layout for a partition of C.
     ///
     /// # Errors
-    /// Returns the errors of [`Layout::column_major`].
+    /// Returns the same errors as [`Layout::column_major`].
     #[doc(alias = "make_fragment_C")]
     pub fn fragment_c(&self, partition: &Layout) -> Result<Layout, TensorError> {
         Ok(Layout::column_major(partition.shape().clone())?)

@@ -42,7 +42,7 @@ fn refused(line: u32, work: &dyn Fn(&Parts<'_, '_>)) -> String {
 }
 
 const ONE_READER: &str =
-    "a single call that reads a ring in turns, because the number of the turn determines the stages";
+    "a single call that reads a ring used with `turns`, because the index of the turn determines the stages";
 const ONE_TURN: &str = "a single call that takes turns, because it passes the turn on";
 
 #[track_caller]

@@ -45,7 +45,7 @@ impl BlockScale {
         self.ty
     }
 
-    /// Returns the number of scales per row.
+    /// Returns the number of scales per row of A or column of B.
     #[must_use]
     pub const fn vector(&self) -> ScaleVector {
         self.vector

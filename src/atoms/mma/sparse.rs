@@ -71,8 +71,8 @@ impl Sparsity {
         64 / self.metadata_bits
     }
 
-    /// Returns the layout that maps the threads that provide metadata to lanes. For selector `s`, thread `i` of
-    /// [`metadata_layout`](Self::metadata_layout) is lane `index(i) + 4 / selectors · s`.
+    /// Returns the layout that maps the index of each thread that provides metadata to a lane. For selector `s`, thread `i` of
+    /// [`metadata_layout`](Self::metadata_layout) is lane `layout.index(i) + s · (4 / selectors)`, where `layout` is the result.
     #[must_use]
     pub fn metadata_threads(&self) -> Layout {
         layouts::metadata_threads(self.metadata_bits)

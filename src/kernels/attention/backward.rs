@@ -296,7 +296,7 @@ impl AttentionBackward {
     /// `attention_backward_queries_bf16_128_causal`.
     ///
     /// # Errors
-    /// Returns the errors of [`keys_kernel`](Self::keys_kernel).
+    /// Returns the same errors as [`keys_kernel`](Self::keys_kernel).
     pub fn queries_kernel<T>(&self) -> Result<Kernel<AttentionQueriesArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,

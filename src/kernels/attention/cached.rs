@@ -29,12 +29,11 @@ use rows::GroupRows;
 pub use problem::CachedAttentionProblem;
 pub use scaled::{ScaledCachedAttentionArgs, ScaledPagedAttentionArgs};
 
-/// The arguments of the kernel that [`CachedAttention::kernel`] builds:
-/// `(q, k, v, o, lse, lengths, [batches, kv_heads, group, queries, keys], of_queries, of_keys, scale)`. Each of `batches`·`kv_heads` caches
-/// consists of `keys` rows of K and V, of which the first `lengths[batch]` are in use, and serves `queries` queries of each of `group`
-/// consecutive heads. `of_queries` contains the strides of Q and O between batches, between heads and between queries; `of_keys` contains
-/// those of K and V between batches, between heads and between rows. `lse` is a contiguous array of `batches`·`kv_heads`·`group`·`queries`
-/// elements.
+/// The arguments of the kernel that [`CachedAttention::kernel`] builds: `(q, k, v, o, lse, lengths, [batches, kv_heads, group, queries,
+/// keys], of_queries, of_keys, scale)`. Each of the `batches`·`kv_heads` caches consists of `keys` rows of K and V, of which the first
+/// `lengths[batch]` are in use, and serves `queries` queries of each of `group` consecutive heads. `of_queries` contains the strides of Q
+/// and O between batches, between heads and between queries; `of_keys` contains those of K and V between batches, between heads and between
+/// rows. `lse` is a contiguous array of `batches`·`kv_heads`·`group`·`queries` elements.
 pub type CachedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, [u32; 5], [[u32; 3]; 2], [[u32; 3]; 2], f32);
 
@@ -113,7 +112,7 @@ impl CachedAttention {
     /// rows, one query and two parts, it is named `attention_paged_bf16_128_pages16_split2`.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel), and an error for an unsupported page size.
+    /// Returns the same errors as [`kernel`](Self::kernel), and an error for an unsupported page size.
     pub fn paged_kernel<T>(&self, page: u32) -> Result<Kernel<PagedAttentionArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,

@@ -1,6 +1,6 @@
 //! How the products of a step and the computation of weights overlap.
 
-/// How the warpgroups of a block overlap products and the computation of weights.
+/// How the warpgroups of a block overlap matrix products with the computation of weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AttentionOverlap {
     /// The order in which warpgroups start products.

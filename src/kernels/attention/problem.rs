@@ -74,7 +74,7 @@ impl Attention {
 }
 
 impl ScaledAttention {
-    /// Returns the kernels for a problem on sm_90a; its target is ignored. With a causal mask, tiles are ordered as in
+    /// Returns the kernels for a problem. They require sm_90a; `problem.target` is ignored. With a causal mask, tiles are ordered as in
     /// [`Attention::for_problem`].
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {

@@ -54,7 +54,7 @@ impl GemmBatches {
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`gemm`](super::gemm()), and `Refused` if the matrices D overlap.
+/// Returns the same errors as [`gemm`](super::gemm()), and `Refused` if the matrices D overlap.
 #[doc(alias = "bmm")]
 pub fn batched_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,

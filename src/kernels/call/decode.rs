@@ -87,11 +87,11 @@ pub struct CacheScales<'a> {
     pub v: BufferRef<'a, f32>,
 }
 
-/// Computes [`cached_attention`] for keys and values of type `e4m3`, which are multiplied by the scales of their KV heads. `T` is the type
-/// of Q and O. The kernel is [`CachedAttention::scaled_kernel`].
+/// Computes attention as [`cached_attention`] does, for keys and values of type `e4m3` that are multiplied by the scales of their KV heads.
+/// `T` is the type of Q and O. The kernel is [`CachedAttention::scaled_kernel`].
 ///
 /// # Errors
-/// Returns the errors of [`cached_attention`].
+/// Returns the same errors as [`cached_attention`].
 #[doc(alias = "fp8")]
 pub fn scaled_cached_attention<'a, T>(
     on: impl Into<Queue<'a>>,

@@ -33,8 +33,8 @@ use crate::{
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`gemm`](super::gemm()), for example if `workspace` has fewer elements than [`divided_workspace`] returns. If the
-/// second launch fails, the contents of D are unspecified.
+/// Returns the same errors as [`gemm`](super::gemm()), for example if `workspace` has fewer elements than [`divided_workspace`] returns. If
+/// the second launch fails, the contents of D are unspecified.
 #[doc(alias = "split-K")]
 pub fn divided_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,

@@ -63,7 +63,7 @@ where
 /// Computes h = dropout(x) + r, rounded to the type of x, and y = norm(h) · w + b along each of the m rows of n elements.
 ///
 /// # Errors
-/// Returns the errors of [`dropout`].
+/// Returns the same errors as [`dropout`].
 pub fn dropout_norm<'a, X, W, Y>(
     on: impl Into<Queue<'a>>,
     mask: DropoutMask,

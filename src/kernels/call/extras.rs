@@ -48,7 +48,7 @@ pub struct ExtraOperands<'a> {
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`attention`](super::attention()), and `Refused` if the soft cap or the probability is out of range.
+/// Returns the same errors as [`attention`](super::attention()), and `Refused` if the soft cap or the probability is out of range.
 #[doc(alias = "softcap")]
 #[doc(alias = "ALiBi")]
 pub fn attention_with_extras<'a, T>(

@@ -155,7 +155,7 @@ where
 /// described in [`gemm`].
 ///
 /// # Errors
-/// Returns the errors of [`gemm`].
+/// Returns the same errors as [`gemm`].
 #[doc(alias = "SwiGLU")]
 pub fn gated_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
@@ -188,7 +188,7 @@ where
 /// Computes D = f(A·B) with an [`Epilogue`]: scales, the addition of another matrix, and a bias.
 ///
 /// # Errors
-/// Returns the errors of [`gemm`].
+/// Returns the same errors as [`gemm`].
 pub fn fused_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
     shape: &GemmShape,

@@ -47,7 +47,7 @@ pub struct GemmGroups<'a> {
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`gemm`](super::gemm()), and `Refused` if no tile has `rows` rows.
+/// Returns the same errors as [`gemm`](super::gemm()), and `Refused` if no tile has `rows` rows.
 #[doc(alias = "MoE")]
 pub fn grouped_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,

@@ -44,7 +44,7 @@ pub struct PagedCacheShape {
 /// [`CachedAttention::for_problem`] chooses the kernel. Requires sm_90a.
 ///
 /// # Errors
-/// Returns the errors of [`cached_attention`](super::cached_attention), and `Refused` if the page size is not supported.
+/// Returns the same errors as [`cached_attention`](super::cached_attention), and `Refused` if the page size is not supported.
 #[doc(alias = "vLLM")]
 pub fn paged_attention<'a, T>(
     on: impl Into<Queue<'a>>,
@@ -89,7 +89,7 @@ where
 /// of Q and O. The kernel is [`CachedAttention::scaled_paged_kernel`].
 ///
 /// # Errors
-/// Returns the errors of [`paged_attention`].
+/// Returns the same errors as [`paged_attention`].
 #[doc(alias = "fp8")]
 pub fn scaled_paged_attention<'a, T>(
     on: impl Into<Queue<'a>>,

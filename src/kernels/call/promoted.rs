@@ -17,7 +17,7 @@ use crate::{
 /// operand is copied first unless it is a row-major A or a column-major B whose stride is a multiple of 16 bytes.
 ///
 /// # Errors
-/// Returns the errors of [`gemm`](super::gemm()), and an error for types that are not 8-bit floats.
+/// Returns the same errors as [`gemm`](super::gemm()), and an error for types that are not 8-bit floats.
 pub fn promoted_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
     shape: &GemmShape,
@@ -51,7 +51,7 @@ where
 /// cⱼₛ, which all columns of a 128×128 block of B share. The requirements are those of [`promoted_gemm`].
 ///
 /// # Errors
-/// Returns the errors of [`promoted_gemm`].
+/// Returns the same errors as [`promoted_gemm`].
 #[doc(alias = "DeepGEMM")]
 pub fn block_scaled_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,

@@ -15,7 +15,7 @@ use crate::{
 /// [`Epilogue`](crate::kernels::Epilogue): scales, the addition of another matrix, and a bias.
 ///
 /// # Errors
-/// Returns the errors of [`promoted_gemm`](super::promoted_gemm).
+/// Returns the same errors as [`promoted_gemm`](super::promoted_gemm).
 pub fn fused_promoted_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
     shape: &GemmShape,

@@ -62,7 +62,7 @@ where
 /// Quantizes norm(x) · w as [`quantize`] does, without rounding the product first; w has n elements.
 ///
 /// # Errors
-/// Returns the errors of [`quantize`].
+/// Returns the same errors as [`quantize`].
 #[doc(alias = "quantize_norm")]
 pub fn norm_quantize<'a, X, W, Q>(
     on: impl Into<Queue<'a>>,
@@ -100,7 +100,7 @@ where
 /// Quantizes f(x) · u as [`quantize`] does, without rounding the product first. With [`PointwiseFunction::Silu`], the product is SwiGLU.
 ///
 /// # Errors
-/// Returns the errors of [`quantize`].
+/// Returns the same errors as [`quantize`].
 #[doc(alias = "quantize_gated")]
 #[doc(alias = "SwiGLU")]
 pub fn gated_quantize<'a, X, Q>(

@@ -45,7 +45,7 @@ pub struct RaggedGroups<'a> {
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`gemm`](super::gemm()), and `Refused` for a column-major A.
+/// Returns the same errors as [`gemm`](super::gemm()), and `Refused` for a column-major A.
 #[doc(alias = "MoE")]
 pub fn ragged_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,

@@ -175,7 +175,7 @@ where
 /// also the inverse of [`rotary`]. `pairs`, `sizes` and `tables` are those of [`rotary`].
 ///
 /// # Errors
-/// Returns the errors of [`rotary`].
+/// Returns the same errors as [`rotary`].
 #[doc(alias = "inverse_rotary")]
 #[doc(alias = "RoPE")]
 pub fn rotary_backward<'a, X>(

@@ -55,7 +55,7 @@ pub fn matmul_simt<'a>(
 /// matrix, and a bias.
 ///
 /// # Errors
-/// Returns the errors of [`matmul_simt`].
+/// Returns the same errors as [`matmul_simt`].
 pub fn fused_matmul_simt<'a>(
     on: impl Into<Queue<'a>>,
     shape: &GemmShape,

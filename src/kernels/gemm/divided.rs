@@ -36,8 +36,8 @@ impl Gemm {
     /// [`parts`](Self::parts), this requires no clusters. The kernel ignores the activation, which `sum_kernel` applies.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel), except that every activation is accepted, and an error for clusters of several rows
-    /// of tiles.
+    /// Returns the same errors as [`kernel`](Self::kernel), except that every activation is accepted, and an error for clusters of several
+    /// rows of tiles.
     #[doc(alias = "split-K")]
     pub fn partial_kernel<T, C>(&self) -> Result<Kernel<PartialGemmArgs<T, C>>, BuildError>
     where

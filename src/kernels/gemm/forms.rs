@@ -56,7 +56,7 @@ impl Gemm {
     /// ```
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel) for the tile that the kernel uses, except that every activation is supported:
+    /// Returns the same errors as [`kernel`](Self::kernel) for the tile that the kernel uses, except that every activation is supported:
     /// epilogues are computed in f32.
     pub fn fused_kernel<T, C, D>(&self, epilogue: Epilogue) -> Result<Kernel<FusedGemmArgs<T, D>>, BuildError>
     where
@@ -81,7 +81,7 @@ impl Gemm {
     /// Builds the kernel that computes a batch of products of the same size, whose matrices are equally spaced, in one launch.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
+    /// Returns the same errors as [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
     #[doc(alias = "cublasGemmStridedBatched")]
     pub fn batched_kernel<T, C, D>(&self) -> Result<Kernel<BatchedGemmArgs<T, D>>, BuildError>
     where
@@ -115,7 +115,7 @@ impl Gemm {
     /// whole tiles, and `groups` contains, for each row of tiles ([`GemmTile::size`]), the index of the matrix B by which it is multiplied.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
+    /// Returns the same errors as [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
     #[doc(alias = "MoE")]
     pub fn grouped_kernel<T, C, D>(&self) -> Result<Kernel<GroupedGemmArgs<T, D>>, BuildError>
     where
@@ -151,9 +151,9 @@ impl Gemm {
     /// B₂; every launch checks this.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel), except that every activation is supported, and an error for tiles other than 64×128
-    /// and 128×128 (on targets other than sm_90a, 128×128 and 128×256), for `parts` other than 1, and for clusters of several rows of
-    /// tiles.
+    /// Returns the same errors as [`kernel`](Self::kernel), except that every activation is supported, and an error for tiles other than
+    /// 64×128 and 128×128 (on targets other than sm_90a, 128×128 and 128×256), for `parts` other than 1, and for clusters of several rows
+    /// of tiles.
     #[doc(alias = "SwiGLU")]
     #[doc(alias = "GeGLU")]
     pub fn gated_kernel<T, C, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>

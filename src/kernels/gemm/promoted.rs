@@ -50,7 +50,7 @@ impl Gemm {
     /// leave no registers for these operands, so the kernel uses tiles of 128×128.
     ///
     /// # Errors
-    /// Returns the errors of [`promoted_kernel`](Self::promoted_kernel), except those for tiles.
+    /// Returns the same errors as [`promoted_kernel`](Self::promoted_kernel), except those for tiles.
     pub fn fused_promoted_kernel<T, D>(
         &self,
         epilogue: Epilogue,
@@ -85,7 +85,7 @@ impl Gemm {
     /// any, is applied to the sum. The kernel uses tiles of 128×128.
     ///
     /// # Errors
-    /// Returns the errors of [`promoted_kernel`](Self::promoted_kernel), except those for tiles.
+    /// Returns the same errors as [`promoted_kernel`](Self::promoted_kernel), except those for tiles.
     #[doc(alias = "DeepGEMM")]
     pub fn block_scaled_kernel<T, D>(&self) -> Result<Kernel<BlockScaledGemmArgs<T, D>>, BuildError>
     where

@@ -72,7 +72,7 @@ impl Gemm {
     /// of tiles larger than 128×128 leave too few registers for these stores, so the kernel uses tiles of 128×128 instead.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel), and an error for a column-major A, for clusters of several rows of tiles,
+    /// Returns the same errors as [`kernel`](Self::kernel), and an error for a column-major A, for clusters of several rows of tiles,
     /// and for `parts` other than 1.
     #[doc(alias = "MoE")]
     pub fn ragged_kernel<T, C, D>(&self) -> Result<Kernel<RaggedGemmArgs<T, D>>, BuildError>

@@ -79,7 +79,7 @@ impl CrossEntropy {
     /// `cross_entropy_backward_bf16_any_by8`.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel).
+    /// Returns the same errors as [`kernel`](Self::kernel).
     pub fn backward_kernel<X>(
         &self,
         target: Target,

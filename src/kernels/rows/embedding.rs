@@ -61,7 +61,7 @@ impl Embedding {
     /// `scatter_add_bf16_any_by8`.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel).
+    /// Returns the same errors as [`kernel`](Self::kernel).
     #[doc(alias = "index_add")]
     pub fn add_kernel<X: Convert<f32>>(
         &self,

@@ -108,7 +108,7 @@ impl Norm {
     /// Builds the kernel that computes norm(x) · w + b.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel).
+    /// Returns the same errors as [`kernel`](Self::kernel).
     pub fn biased_kernel<X, W, Y>(
         &self,
         target: Target,
@@ -136,7 +136,7 @@ impl Norm {
     /// [`for_residual_rows`](Self::for_residual_rows); others may spill registers.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel).
+    /// Returns the same errors as [`kernel`](Self::kernel).
     #[doc(alias = "add_rmsnorm")]
     pub fn residual_kernel<X, W, Y>(
         &self,
@@ -166,7 +166,7 @@ impl Norm {
     /// [`for_residual_rows`](Self::for_residual_rows); others may spill registers.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel).
+    /// Returns the same errors as [`kernel`](Self::kernel).
     pub fn residual_biased_kernel<X, W, Y>(
         &self,
         target: Target,

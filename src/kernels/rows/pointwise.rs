@@ -138,7 +138,7 @@ impl Pointwise {
     /// Builds the kernel that computes dx = f′(x) · dy, with arguments `(x, ldx, dy, lddy, dx, lddx, m, n)`.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel).
+    /// Returns the same errors as [`kernel`](Self::kernel).
     pub fn backward_kernel<X>(&self, target: Target) -> Result<Kernel<GatedArgs<X, X>>, BuildError>
     where
         X: Convert<f32>,
@@ -151,7 +151,7 @@ impl Pointwise {
     /// Builds the kernel that computes y = f(x) · u.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel).
+    /// Returns the same errors as [`kernel`](Self::kernel).
     #[doc(alias = "SwiGLU")]
     #[doc(alias = "GeGLU")]
     pub fn gated_kernel<X, Y>(&self, target: Target) -> Result<Kernel<GatedArgs<X, Y>>, BuildError>
@@ -168,7 +168,7 @@ impl Pointwise {
     /// `identity_plus_bf16_any_by8`.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel).
+    /// Returns the same errors as [`kernel`](Self::kernel).
     #[doc(alias = "add")]
     pub fn added_kernel<X, Y>(&self, target: Target) -> Result<Kernel<GatedArgs<X, Y>>, BuildError>
     where
@@ -183,7 +183,7 @@ impl Pointwise {
     /// Builds the kernel that computes dx = f′(x) · u · dy and du = f(x) · dy.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel).
+    /// Returns the same errors as [`kernel`](Self::kernel).
     pub fn gated_backward_kernel<X>(&self, target: Target) -> Result<Kernel<GatedBackwardArgs<X>>, BuildError>
     where
         X: Convert<f32>,

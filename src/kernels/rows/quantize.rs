@@ -164,7 +164,7 @@ impl Quantize {
     /// as in `rmsnorm_quantize_row_bf16_e4m3_8192_by8`.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel).
+    /// Returns the same errors as [`kernel`](Self::kernel).
     pub fn norm_kernel<X, W, Q>(
         &self,
         function: NormFunction,
@@ -212,7 +212,7 @@ impl Quantize {
     /// that of the function, as in `silu_gated_quantize_row_bf16_e4m3_8192_by8`.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel).
+    /// Returns the same errors as [`kernel`](Self::kernel).
     #[doc(alias = "SwiGLU")]
     pub fn gated_kernel<X, Q>(
         &self,

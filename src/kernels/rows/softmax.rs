@@ -77,7 +77,7 @@ impl Softmax {
     /// first q + 1 keys; with `first` = 1 + n − `queries`, the last query sees all keys.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel).
+    /// Returns the same errors as [`kernel`](Self::kernel).
     pub fn causal_kernel<X, Y>(&self, target: Target) -> Result<Kernel<CausalSoftmaxArgs<X, Y>>, BuildError>
     where
         X: Convert<f32>,
@@ -106,7 +106,7 @@ impl Softmax {
     /// Builds the kernel for rows of different lengths: row `i` sees the first `lengths[i / rows]` columns.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel).
+    /// Returns the same errors as [`kernel`](Self::kernel).
     pub fn lengths_kernel<X, Y>(&self, target: Target) -> Result<Kernel<LengthsSoftmaxArgs<X, Y>>, BuildError>
     where
         X: Convert<f32>,

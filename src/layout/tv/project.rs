@@ -36,7 +36,7 @@ impl TvLayout {
     /// coordinate.
     ///
     /// # Errors
-    /// Returns the errors of [`vector`](Self::vector).
+    /// Returns the same errors as [`vector`](Self::vector).
     ///
     /// ```
     /// use warpwright::atoms::{ElementWidth, TileLayout, rt_base};
@@ -59,7 +59,7 @@ impl TvLayout {
     /// Returns, for each value, its signed distance along `axis` from the thread's value 0.
     ///
     /// # Errors
-    /// Returns the errors of [`vector`](Self::vector).
+    /// Returns the same errors as [`vector`](Self::vector).
     pub fn value_offsets(&self, axis: usize) -> Result<Vec<i64>, TvError> {
         self.check_axis(axis)?;
         let values = Layout::from_flat(component(&self.coords()?, 1, axis).collect());

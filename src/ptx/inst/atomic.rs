@@ -120,8 +120,8 @@ impl<'k, T: Element, S: AtomicSpace> CheckedPtr<'k, T, S, ReadWrite> {
         Atomic { at: self, ordering: Ordering::of::<S>() }
     }
 
-    /// Returns the reductions on the element, which are atomic operations without a result, with the same defaults as
-    /// [`atomic`](Self::atomic): `sum.at(0).reduction().add(x)`.
+    /// Returns the reductions on the element: atomic operations that return no result, such as `sum.at(0).reduction().add(x)`. The default
+    /// order and scope are those of [`atomic`](Self::atomic).
     #[doc(alias = "red")]
     pub fn reduction(self) -> Reduction<'k, T, S> {
         Reduction { at: self, ordering: Ordering::of::<S>() }

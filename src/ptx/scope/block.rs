@@ -3,7 +3,7 @@
 use super::{Scope, by_own_methods, sealed};
 use crate::ptx::{FULL_MASK, kernel::Builder, uniform::Uniformity, val::Val};
 
-/// All threads of the block, whose shape is [declared](Builder::block).
+/// All threads of the block. The block's shape must be [declared](Builder::block).
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'k> {
     pub(super) k: Builder<'k>,

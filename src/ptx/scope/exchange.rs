@@ -64,8 +64,8 @@ fn by_words(k: Builder<'_>, from: RegId, exchange: impl Fn(RegId) -> RegId) -> R
 
 /// Exchanges between the lanes of the warp. All lanes must participate.
 impl<'k> Warp<'k> {
-    /// Returns the value of the lane whose index is lower by `delta`, of which only the lowest 5 bits are used; lanes without a source keep
-    /// their own value. Supports values of up to 64 bits.
+    /// Returns the value of the lane whose index is `delta` lower. Only the lowest 5 bits of `delta` are used. Lanes without a source lane
+    /// keep their own value. Supports values of up to 64 bits.
     #[doc(alias = "shfl.sync.up")]
     #[doc(alias = "__shfl_up_sync")]
     #[track_caller]
@@ -73,7 +73,7 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Up, value, delta.into())
     }
 
-    /// Returns the value of the lane whose index is higher by `delta`, of which only the lowest 5 bits are used; lanes without a source
+    /// Returns the value of the lane whose index is `delta` higher. Only the lowest 5 bits of `delta` are used. Lanes without a source lane
     /// keep their own value. Supports values of up to 64 bits.
     #[doc(alias = "shfl.sync.down")]
     #[doc(alias = "__shfl_down_sync")]
@@ -82,7 +82,7 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Down, value, delta.into())
     }
 
-    /// Returns the value of the lane whose index differs from this lane's in the bits that are set in the lowest 5 bits of `bits`. Supports
+    /// Returns the value of the lane whose index is this lane's index XOR `bits`. Only the lowest 5 bits of `bits` are used. Supports
     /// values of up to 64 bits.
     #[doc(alias = "shfl.sync.bfly")]
     #[doc(alias = "__shfl_xor_sync")]

@@ -215,7 +215,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         let read = Read { in_turns, at: self.k.here() };
         if let Some(before) = self.read.replace(Some(read)).filter(|before| before.in_turns || in_turns) {
             self.k.refuse(format!(
-                "expected a single call that reads a ring in turns, because the number of the turn determines the stages, found another after that of {}",
+                "expected a single call that reads a ring used with `turns`, because the index of the turn determines the stages, found another after that of {}",
                 before.at
             ));
         }
@@ -349,7 +349,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
     /// Waits for this warpgroup's turn and then accumulates as [`run`](Self::run) does. Only one warpgroup reads each stage. `count` must
     /// be the same in every turn.
     ///
-    /// The number of the turn determines the stages. The builder therefore rejects a second call with the same turns, other calls that read
+    /// The index of the turn determines the stages. The builder therefore rejects a second call with the same turns, other calls that read
     /// stages of the ring, and emitted loops around or inside the loop over the tiles that contain the call.
     #[track_caller]
     pub fn run_in_turn<Tiles: StageTiles<'k>, R: Accumulators<'k>, const N: usize>(

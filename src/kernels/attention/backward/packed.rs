@@ -106,7 +106,7 @@ impl AttentionBackward {
     /// `attention_backward_bf16_128_causal_packed`. Dropout is not supported.
     ///
     /// # Errors
-    /// Returns the errors of [`keys_kernel`](Self::keys_kernel), and an error for dropout.
+    /// Returns the same errors as [`keys_kernel`](Self::keys_kernel), and an error for dropout.
     pub fn packed_keys_kernel<T>(&self) -> Result<Kernel<PackedAttentionKeysArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,
@@ -142,7 +142,7 @@ impl AttentionBackward {
     /// `attention_backward_finish_bf16_128_packed`.
     ///
     /// # Errors
-    /// Returns the errors of [`finish_kernel`](Self::finish_kernel).
+    /// Returns the same errors as [`finish_kernel`](Self::finish_kernel).
     pub fn packed_finish_kernel<T>(&self) -> Result<Kernel<PackedAttentionFinishArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,
@@ -169,7 +169,7 @@ impl AttentionBackward {
     /// it is named `attention_backward_queries_bf16_128_causal_packed`.
     ///
     /// # Errors
-    /// Returns the errors of [`packed_keys_kernel`](Self::packed_keys_kernel).
+    /// Returns the same errors as [`packed_keys_kernel`](Self::packed_keys_kernel).
     pub fn packed_queries_kernel<T>(&self) -> Result<Kernel<PackedAttentionQueriesArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,

@@ -51,7 +51,7 @@ impl CachedAttention {
     /// `attention_cached_bf16_e4m3_128_split2`. With a head size of 128 and 8 queries, a few registers are spilled once per tile.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel).
+    /// Returns the same errors as [`kernel`](Self::kernel).
     #[doc(alias = "fp8")]
     pub fn scaled_kernel<T>(&self) -> Result<Kernel<ScaledCachedAttentionArgs<T>>, BuildError>
     where
@@ -83,7 +83,7 @@ impl CachedAttention {
     /// size, as in `attention_paged_bf16_e4m3_128_pages16_split2`.
     ///
     /// # Errors
-    /// Returns the errors of [`paged_kernel`](Self::paged_kernel).
+    /// Returns the same errors as [`paged_kernel`](Self::paged_kernel).
     pub fn scaled_paged_kernel<T>(&self, page: u32) -> Result<Kernel<ScaledPagedAttentionArgs<T>>, BuildError>
     where
         T: ConvertibleElement + Product<T, f32>,

@@ -48,7 +48,7 @@ impl Norm {
     /// [`for_dropout_rows`](Self::for_dropout_rows); others may spill registers.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel).
+    /// Returns the same errors as [`kernel`](Self::kernel).
     pub fn dropout_kernel<X, W, Y>(
         &self,
         target: Target,
