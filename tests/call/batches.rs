@@ -74,8 +74,8 @@ fn products_of_every_order_and_distance() {
             let any_ldd = matches!(apart, Apart::Gaps([.., 3]));
             assert_eq!(name.contains("any_ldd"), any_ldd, "{name}");
         }
-        // Few rows, and a depth that two blocks share.
-        for (sizes, part_of_name) in [([10, 136, 72], "_16x"), ([40, 64, 4096], "_split2")] {
+        // Few rows, and a depth that four blocks share.
+        for (sizes, part_of_name) in [([10, 136, 72], "_16x"), ([40, 64, 4096], "_split4")] {
             let name = check(device, sizes, (MatrixOrder::Row, MatrixOrder::Col), Apart::Contiguous);
             assert!(name.contains(part_of_name), "{name}");
         }

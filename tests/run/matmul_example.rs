@@ -111,7 +111,7 @@ fn the_shipped_matrices_are_multiplied_and_verified() {
     let heads: Vec<_> = printed.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(
         heads,
-        ["device", "problem", "kernel", "needs", "ptx", "build", "run", "error", "verified", "written"]
+        ["device", "problem", "kernel", "uses", "ptx", "build", "run", "error", "verified", "written"]
     );
     assert!(printed.contains("A 203×139, B 139×91") && printed.contains("18473 elements"), "{printed}");
     let text = fs::read_to_string(ptx).expect("written");
