@@ -204,7 +204,7 @@ static inline int warpwright_tensor_problem(const warpwright_tensor *tensor) {
         if (i > 0 && tensor->strides[i - 1] == WARPWRIGHT_OVERFLOW) return 1;
     }
     for (i = 0; i < tensor->rank; i++) {
-        if (tensor->dims[i] > 1ull << 31) return 2;
+        if (tensor->dims[i] > 0x7fffffffull) return 2;
     }
     if (warpwright_tensor_is_empty(tensor)) return 0;
     for (i = 0; i + 1 < tensor->rank; i++) {
@@ -392,29 +392,29 @@ static inline const char *attention_bf16_128_full_check_maps(const attention_bf1
     warpwright_tensor tensor;
     tensor = attention_bf16_128_full_tensor_0(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "q: expected extents of at most 64 bits";
-    case 2: return "q: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "q: expected extents that fit in 64 bits";
+    case 2: return "q: expected at most 2147483647 coordinates along a dimension";
     case 3: return "q: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }
     tensor = attention_bf16_128_full_tensor_1(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "k: expected extents of at most 64 bits";
-    case 2: return "k: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "k: expected extents that fit in 64 bits";
+    case 2: return "k: expected at most 2147483647 coordinates along a dimension";
     case 3: return "k: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }
     tensor = attention_bf16_128_full_tensor_2(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "v: expected extents of at most 64 bits";
-    case 2: return "v: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "v: expected extents that fit in 64 bits";
+    case 2: return "v: expected at most 2147483647 coordinates along a dimension";
     case 3: return "v: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }
     tensor = attention_bf16_128_full_tensor_3(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "o: expected extents of at most 64 bits";
-    case 2: return "o: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "o: expected extents that fit in 64 bits";
+    case 2: return "o: expected at most 2147483647 coordinates along a dimension";
     case 3: return "o: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }
@@ -702,29 +702,29 @@ static inline const char *attention_bf16_128_causal_check_maps(const attention_b
     warpwright_tensor tensor;
     tensor = attention_bf16_128_causal_tensor_0(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "q: expected extents of at most 64 bits";
-    case 2: return "q: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "q: expected extents that fit in 64 bits";
+    case 2: return "q: expected at most 2147483647 coordinates along a dimension";
     case 3: return "q: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }
     tensor = attention_bf16_128_causal_tensor_1(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "k: expected extents of at most 64 bits";
-    case 2: return "k: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "k: expected extents that fit in 64 bits";
+    case 2: return "k: expected at most 2147483647 coordinates along a dimension";
     case 3: return "k: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }
     tensor = attention_bf16_128_causal_tensor_2(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "v: expected extents of at most 64 bits";
-    case 2: return "v: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "v: expected extents that fit in 64 bits";
+    case 2: return "v: expected at most 2147483647 coordinates along a dimension";
     case 3: return "v: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }
     tensor = attention_bf16_128_causal_tensor_3(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "o: expected extents of at most 64 bits";
-    case 2: return "o: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "o: expected extents that fit in 64 bits";
+    case 2: return "o: expected at most 2147483647 coordinates along a dimension";
     case 3: return "o: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }
@@ -1012,29 +1012,29 @@ static inline const char *attention_bf16_128_causal_from_end_check_maps(const at
     warpwright_tensor tensor;
     tensor = attention_bf16_128_causal_from_end_tensor_0(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "q: expected extents of at most 64 bits";
-    case 2: return "q: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "q: expected extents that fit in 64 bits";
+    case 2: return "q: expected at most 2147483647 coordinates along a dimension";
     case 3: return "q: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }
     tensor = attention_bf16_128_causal_from_end_tensor_1(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "k: expected extents of at most 64 bits";
-    case 2: return "k: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "k: expected extents that fit in 64 bits";
+    case 2: return "k: expected at most 2147483647 coordinates along a dimension";
     case 3: return "k: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }
     tensor = attention_bf16_128_causal_from_end_tensor_2(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "v: expected extents of at most 64 bits";
-    case 2: return "v: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "v: expected extents that fit in 64 bits";
+    case 2: return "v: expected at most 2147483647 coordinates along a dimension";
     case 3: return "v: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }
     tensor = attention_bf16_128_causal_from_end_tensor_3(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "o: expected extents of at most 64 bits";
-    case 2: return "o: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "o: expected extents that fit in 64 bits";
+    case 2: return "o: expected at most 2147483647 coordinates along a dimension";
     case 3: return "o: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }
@@ -1333,22 +1333,22 @@ static inline const char *attention_bf16_128_causal_from_end_packed_check_maps(c
     warpwright_tensor tensor;
     tensor = attention_bf16_128_causal_from_end_packed_tensor_0(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "q: expected extents of at most 64 bits";
-    case 2: return "q: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "q: expected extents that fit in 64 bits";
+    case 2: return "q: expected at most 2147483647 coordinates along a dimension";
     case 3: return "q: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }
     tensor = attention_bf16_128_causal_from_end_packed_tensor_1(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "k: expected extents of at most 64 bits";
-    case 2: return "k: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "k: expected extents that fit in 64 bits";
+    case 2: return "k: expected at most 2147483647 coordinates along a dimension";
     case 3: return "k: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }
     tensor = attention_bf16_128_causal_from_end_packed_tensor_2(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "v: expected extents of at most 64 bits";
-    case 2: return "v: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "v: expected extents that fit in 64 bits";
+    case 2: return "v: expected at most 2147483647 coordinates along a dimension";
     case 3: return "v: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }

@@ -204,7 +204,7 @@ static inline int warpwright_tensor_problem(const warpwright_tensor *tensor) {
         if (i > 0 && tensor->strides[i - 1] == WARPWRIGHT_OVERFLOW) return 1;
     }
     for (i = 0; i < tensor->rank; i++) {
-        if (tensor->dims[i] > 1ull << 31) return 2;
+        if (tensor->dims[i] > 0x7fffffffull) return 2;
     }
     if (warpwright_tensor_is_empty(tensor)) return 0;
     for (i = 0; i + 1 < tensor->rank; i++) {
@@ -328,22 +328,22 @@ static inline const char *gemm_i8_i32_row_col_128x128_check_maps(const gemm_i8_i
     warpwright_tensor tensor;
     tensor = gemm_i8_i32_row_col_128x128_tensor_0(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "a: expected extents of at most 64 bits";
-    case 2: return "a: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "a: expected extents that fit in 64 bits";
+    case 2: return "a: expected at most 2147483647 coordinates along a dimension";
     case 3: return "a: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }
     tensor = gemm_i8_i32_row_col_128x128_tensor_1(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "b: expected extents of at most 64 bits";
-    case 2: return "b: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "b: expected extents that fit in 64 bits";
+    case 2: return "b: expected at most 2147483647 coordinates along a dimension";
     case 3: return "b: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }
     tensor = gemm_i8_i32_row_col_128x128_tensor_2(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "d: expected extents of at most 64 bits";
-    case 2: return "d: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "d: expected extents that fit in 64 bits";
+    case 2: return "d: expected at most 2147483647 coordinates along a dimension";
     case 3: return "d: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }
@@ -530,22 +530,22 @@ static inline const char *gemm_i8_i32_row_col_128x192_check_maps(const gemm_i8_i
     warpwright_tensor tensor;
     tensor = gemm_i8_i32_row_col_128x192_tensor_0(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "a: expected extents of at most 64 bits";
-    case 2: return "a: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "a: expected extents that fit in 64 bits";
+    case 2: return "a: expected at most 2147483647 coordinates along a dimension";
     case 3: return "a: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }
     tensor = gemm_i8_i32_row_col_128x192_tensor_1(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "b: expected extents of at most 64 bits";
-    case 2: return "b: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "b: expected extents that fit in 64 bits";
+    case 2: return "b: expected at most 2147483647 coordinates along a dimension";
     case 3: return "b: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }
     tensor = gemm_i8_i32_row_col_128x192_tensor_2(args);
     switch (warpwright_tensor_problem(&tensor)) {
-    case 1: return "d: expected extents of at most 64 bits";
-    case 2: return "d: expected at most 2147483648 coordinates along a dimension";
+    case 1: return "d: expected extents that fit in 64 bits";
+    case 2: return "d: expected at most 2147483647 coordinates along a dimension";
     case 3: return "d: expected rows that are a multiple of 16 bytes apart";
     default: break;
     }

@@ -204,7 +204,7 @@ static inline int warpwright_tensor_problem(const warpwright_tensor *tensor) {
         if (i > 0 && tensor->strides[i - 1] == WARPWRIGHT_OVERFLOW) return 1;
     }
     for (i = 0; i < tensor->rank; i++) {
-        if (tensor->dims[i] > 1ull << 31) return 2;
+        if (tensor->dims[i] > 0x7fffffffull) return 2;
     }
     if (warpwright_tensor_is_empty(tensor)) return 0;
     for (i = 0; i + 1 < tensor->rank; i++) {

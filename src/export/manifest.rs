@@ -127,7 +127,7 @@ pub struct TensorMapManifest {
     pub parameter: String,
     /// The type of the elements, `CUtensorMapDataType`.
     pub data_type: String,
-    /// The number of elements along each dimension, as C expressions in the parameters; each must be at most 2³¹.
+    /// The number of elements along each dimension, as C expressions in the parameters; each must be less than 2³¹.
     pub dims: Vec<String>,
     /// The strides of dimensions 1 and up in bytes, as C expressions in the parameters. Each must be a multiple of 16; for a dimension with
     /// a single coordinate, pass any positive multiple of 16 instead.

@@ -115,7 +115,7 @@ pub(super) fn listed<'t>(names: impl IntoIterator<Item = &'t str>) -> String {
 
 /// Parses a number of at least 1.
 pub(super) fn number(text: &str) -> Result<u32, String> {
-    text.parse().ok().filter(|&number| number > 0).ok_or_else(|| expected("a number from 1", text))
+    text.parse().ok().filter(|&number| number > 0).ok_or_else(|| expected("a number of at least 1", text))
 }
 
 /// Parses a time in microseconds.

@@ -175,7 +175,7 @@ fn value<'k>(dim: &Dim, k: Builder<'k>) -> Index<'k> {
         Dim::Max(a, b) => Index::U64(wide(a).max(wide(b))),
         Dim::Multiprocessors => {
             k.refuse(
-                "expected a length that the kernel can compute, found one of the number of multiprocessors"
+                "expected a length that the kernel can compute, found one that depends on the number of multiprocessors"
                     .into(),
             );
             Index::U32(0.into())

@@ -446,7 +446,7 @@ impl<'k> Builder<'k> {
     pub(crate) fn check_open(self, block: u32) {
         let is_open = self.body().open_blocks.contains(&block);
         if !is_open {
-            self.refuse("expected a view or an element of the enclosing code, found one made in a branch or loop that has ended".into());
+            self.refuse("expected a view or an element of the enclosing code, found one created in a branch or loop that has ended".into());
         }
     }
 

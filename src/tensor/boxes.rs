@@ -161,8 +161,8 @@ impl<'k, T: TensorElement, A> Boxes<'k, T, A> {
                 _ if dimension == self.rows => saturating_sum(first, row),
                 _ => first,
             };
-            // Copies take signed coordinates, so larger ones are clamped to 2³¹ − 1. This is past the edge unless the dimension has exactly
-            // 2³¹ coordinates, the most that a launch accepts.
+            // Copies take signed coordinates, so larger ones are clamped to 2³¹ − 1. This is past the edge, because launches accept at most
+            // 2³¹ − 1 coordinates.
             let moved = if moved.known().most() > MOST { moved.min(MOST as u32) } else { moved };
             match moved.reg() {
                 Some((reg, k)) => Val::from_reg(reg, k),

@@ -74,7 +74,7 @@ fn errors_name_the_line() {
         ),
         ("600.0", "0", "line 8: expected a time in microseconds, found `0`"),
         (" 600.0", "", "line 8: expected 14 fields, found 13"),
-        ("4096 4096", "0 4096", "line 8: expected a number from 1, found `0`"),
+        ("4096 4096", "0 4096", "line 8: expected a number of at least 1, found `0`"),
     ] {
         assert_eq!(with(from, to), expected);
     }

@@ -57,7 +57,7 @@ fn other_factors_and_steps_are_refused() {
     let [mut mean, mut square] = [(); 2].map(|()| device.zeros::<f32>(4).expect("room"));
     let rule = AdamWStep::new(1, 0.1);
     for (rule, count, expected) in [
-        (AdamWStep { step: 0, ..rule }, 4, "adamw: expected a step from 1, found 0"),
+        (AdamWStep { step: 0, ..rule }, 4, "adamw: expected a step of at least 1, found 0"),
         (AdamWStep { beta1: 1.0, ..rule }, 4, "adamw: expected beta1 from 0 to less than 1, found 1"),
         (AdamWStep { beta2: f32::NAN, ..rule }, 4, "adamw: expected beta2 from 0 to less than 1, found NaN"),
         (

@@ -170,7 +170,8 @@ int main(void) {
     launch_batches(3, 5, 6);
     launch_batches(1, 1, 2147483652u);
     launch_batches(0, 5, 6);
-    launch_batches(2, 1, 2147483648u);
+    launch_batches(1, 1, 2147483648u);
+    launch_batches(2, 1, 2147483644u);
     launch_batches(2, 65536, 65536);
 
     launch_resident(64000);

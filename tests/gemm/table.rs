@@ -98,7 +98,7 @@ fn errors_name_the_line() {
     for (from, to, expected) in [
         ("gpu: ", "gpu ", "line 1: expected `gpu: …`, found `gpu NVIDIA H200`"),
         ("9.0", "90", "line 2: expected a compute capability such as 9.0, found `90`"),
-        ("132", "many", "line 3: expected a number from 1, found `many`"),
+        ("132", "many", "line 3: expected a number of at least 1, found `many`"),
         ("date", "day", "line 5: expected `date: …`, found `day: 2026-11-23`"),
         (
             " µs",
@@ -115,7 +115,7 @@ fn errors_name_the_line() {
         ("bf16 bf16", "bf16 i32", "line 8: expected a result of bf16, f16, f32, e4m3, e5m2, found `i32`"),
         ("bf16 bf16", "i8 e4m3", "line 8: expected a result of i32, f32, bf16, f16, i8, u8, found `e4m3`"),
         ("row col 77", "row up 77", "line 8: expected row or col, found `up`"),
-        ("77 88 99 64", "77 0 99 64", "line 8: expected a number from 1, found `0`"),
+        ("77 88 99 64", "77 0 99 64", "line 8: expected a number of at least 1, found `0`"),
         ("64x64", "64x65", "line 8: expected a tile such as 128x192, found `64x65`"),
         (
             "bf16 bf16 row col 77 88 99 64x64 1x1 2",
@@ -124,7 +124,7 @@ fn errors_name_the_line() {
         ),
         ("64x64 1x1", "64x64 4x2", "line 8: expected clusters of 1 to 8 blocks, found 16"),
         ("1x2", "12", "line 9: expected a cluster such as 2x1, found `12`"),
-        ("1x2", "0x2", "line 9: expected a number from 1, found `0`"),
+        ("1x2", "0x2", "line 9: expected a number of at least 1, found `0`"),
         ("1x2 1 32", "1x2 2 32", "line 9: expected one of [1] parts for tiles of 128x192, found 2"),
         (
             "e4m3 bf16 row col",

@@ -430,7 +430,7 @@ fn barriers_are_initialized_once() {
         assert_eq!(
             text,
             format!(
-                "expected {what} that is created outside of emitted loops, found one in a loop, which would initialize barriers in use"
+                "expected {what} that is created outside of emitted loops, found one in a loop, which would reinitialize barriers in use"
             )
         );
     };

@@ -284,7 +284,7 @@ fn wrong_requests_are_refused() {
         refused(Target::SM_90, &|k| {
             k.mbarriers(1).scope(MemoryScope::Gpu).arrive();
         }),
-        "expected the scope of an mbarrier, Cta or Cluster, found Gpu"
+        "expected `Cta` or `Cluster` as the scope of an mbarrier, found Gpu"
     );
     assert_eq!(
         refused(Target::SM_90A, &|k| {

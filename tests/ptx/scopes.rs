@@ -288,8 +288,9 @@ fn a_block_of_parts_of_warps_does_not_reduce() {
             unsafe { y.at(block.thread()).store(write(block)) };
         });
         let error = kernel.err().unwrap_or_else(|| panic!("{threads} threads are not whole warps"));
-        let expected =
-            format!("expected a block of a multiple of 32 threads for reductions and scans, found {threads}");
+        let expected = format!(
+            "expected a block whose number of threads is a multiple of 32 for reductions and scans, found {threads}"
+        );
         assert!(error.to_string().ends_with(&expected), "{error}");
     };
     for threads in [1, 16, 31, 48, 80] {

@@ -128,7 +128,7 @@ fn a_loop_goes_forward() {
     let (text, _) = refused::<()>(Target::SM_80, line!() + 1, |k, ()| {
         k.for_(Steps::new(0u32, 4u32).by(0u32), |_| {});
     });
-    assert!(text.contains("expected a loop step above 0, found 0"), "{text}");
+    assert!(text.contains("expected a positive loop step, found 0"), "{text}");
 }
 
 #[test]
@@ -412,7 +412,7 @@ fn a_part_of_a_matrix_stays_in_its_branch() {
         let part = part.expect("the branch is emitted");
         part.tile(0, 0).store(&k.zeros::<Rt<f32, 1, 1>>());
     });
-    assert!(text.contains("found one made in a branch or loop that has ended"), "{text}");
+    assert!(text.contains("found one created in a branch or loop that has ended"), "{text}");
 }
 
 /// Scopes of two and of three warps share warps, but neither contains the other.

@@ -65,8 +65,8 @@ fn check(out: &mut String, entry: &Entry) {
             "    tensor = {kernel}_tensor_{index}(args);\n    switch (warpwright_tensor_problem(&tensor)) {{\n"
         );
         let limits = [
-            (1, "expected extents of at most 64 bits".to_string()),
-            (2, format!("expected at most {} coordinates along a dimension", 1u64 << 31)),
+            (1, "expected extents that fit in 64 bits".to_string()),
+            (2, format!("expected at most {} coordinates along a dimension", i32::MAX)),
             (3, "expected rows that are a multiple of 16 bytes apart".to_string()),
         ];
         let parameter = &entry.params[map.parameter].name;

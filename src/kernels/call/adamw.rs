@@ -68,7 +68,7 @@ where
     let target = portable_target(CALL, queue)?;
     let AdamWStep { step, rate, beta1, beta2, epsilon, decay } = *step;
     if step == 0 {
-        return Err(refused(CALL, "a step from 1", step));
+        return Err(refused(CALL, "a step of at least 1", step));
     }
     for (name, beta) in [("beta1", beta1), ("beta2", beta2)] {
         if !(0.0..1.0).contains(&beta) {

@@ -112,7 +112,7 @@ impl<'k, T: Counter> Counted<'k, T> {
     pub(super) fn new(k: Builder<'k>, steps: Steps<'k, T>) -> Option<Self> {
         let Steps { start, end, step } = steps;
         if step.as_constant().is_some_and(|step| step <= T::ZERO) {
-            k.refuse(format!("expected a loop step above 0, found {step:?}"));
+            k.refuse(format!("expected a positive loop step, found {step:?}"));
             return None;
         }
         if steps.constants().is_some_and(|(start, end)| start >= end) {

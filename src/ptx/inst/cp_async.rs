@@ -55,7 +55,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
         let (k, valid) = (self.kernel(), valid.into());
         k.count_unsafe_access();
         if let Some(found) = valid.as_constant().filter(|&found| found > BYTES) {
-            k.refuse(format!("cp.async: expected at most {BYTES} bytes that are read, found {found}"));
+            k.refuse(format!("cp.async: expected at most {BYTES} valid bytes, found {found}"));
         }
         self.copy_async_bytes(from.checked(true), BYTES, CpAsyncCache::Best, valid, CopyHints::default());
     }

@@ -129,7 +129,7 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         if !matches!(scope, MemoryScope::Cta | MemoryScope::Cluster) {
             self.at
                 .kernel()
-                .refuse(format!("expected the scope of an mbarrier, Cta or Cluster, found {scope:?}"));
+                .refuse(format!("expected `Cta` or `Cluster` as the scope of an mbarrier, found {scope:?}"));
         }
         Self { scope: Some(scope), ..self }
     }

@@ -224,7 +224,7 @@ fn check_whole_warps(scope: AnyScope<'_>) {
     let threads = scope.size();
     if !threads.is_multiple_of(32) {
         scope.kernel().refuse(format!(
-            "expected a block of a multiple of 32 threads for reductions and scans, found {threads}"
+            "expected a block whose number of threads is a multiple of 32 for reductions and scans, found {threads}"
         ));
     }
 }

@@ -66,8 +66,9 @@ impl BufferBox {
     }
 }
 
-/// The maximum number of coordinates along a dimension: the coordinates of tensor copies are signed 32-bit integers.
-const MOST_COORDINATES: u64 = 1 << 31;
+/// The maximum number of coordinates along a dimension: the coordinates of tensor copies are signed 32-bit integers, and the largest one must
+/// be past the edge, because kernels clamp larger ones to it.
+const MOST_COORDINATES: u64 = i32::MAX as u64;
 
 /// Evaluates map `index` of the kernel for a buffer at `address`; `parameter(i)` is the value of integer parameter `i`.
 pub(in crate::run) fn buffer_box(
@@ -82,7 +83,7 @@ pub(in crate::run) fn buffer_box(
     };
     let refuse = |why: String| refusal(entry, map.parameter, why);
     let (Some(mut dims), Some(mut strides)) = (evaluate(&map.dims), evaluate(&map.strides)) else {
-        return Err(refuse("expected extents of at most 64 bits".into()));
+        return Err(refuse("expected extents that fit in 64 bits".into()));
     };
     if let Some(found) = dims.iter().find(|&&dim| dim > MOST_COORDINATES) {
         return Err(refuse(format!(

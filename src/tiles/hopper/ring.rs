@@ -59,7 +59,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> fmt::Debug for R
 pub(super) fn initialized_once(k: Builder<'_>, what: &str) {
     if k.in_loop() {
         k.refuse(format!(
-            "expected {what} that is created outside of emitted loops, found one in a loop, which would initialize barriers in use"
+            "expected {what} that is created outside of emitted loops, found one in a loop, which would reinitialize barriers in use"
         ));
     }
 }

@@ -146,9 +146,9 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
         let last = field.choices() - 1;
         if choice > last {
             let name = field.name();
-            self.at
-                .kernel()
-                .refuse(format!("tensor map: expected a choice of 0 to {last} for `{name}`, found {choice}"));
+            self.at.kernel().refuse(format!(
+                "tensor map: expected a choice from 0 to {last} for `{name}`, found {choice}"
+            ));
             return;
         }
         self.replace(field.name(), "b32", &[immediate(choice)]);
