@@ -5,7 +5,7 @@ use crate::ptx::{ParamDecl, SwizzleMode};
 /// An enumerator of `cuda.h`: its name and its value.
 pub(super) type Enumerator = (&'static str, u32);
 
-/// The fetch size of the level-2 cache, and the value of out-of-bounds elements.
+/// The fetch size of the L2 cache, and the value of out-of-bounds elements.
 pub(super) const L2_PROMOTION: Enumerator = ("CU_TENSOR_MAP_L2_PROMOTION_L2_128B", 2);
 pub(super) const OOB_FILL: Enumerator = ("CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE", 0);
 

@@ -64,13 +64,12 @@ fn choices_of_the_model() {
         assert_eq!(of(row, col, size).cluster, [2, 2], "{size:?}");
     }
     // Few tiles of great depth: 5 rows of the second row of tiles, or one row of tiles.
-    assert_eq!(
-        (of(row, col, [69, 1024, 8064]).tile, of(row, col, [69, 1024, 8064]).parts),
-        (GemmTile::T64x128, 4)
-    );
+    let deep = of(row, col, [69, 1024, 8064]);
+    assert_eq!((deep.tile, deep.parts), (GemmTile::T64x128, 4));
     assert!(of(row, col, [64, 1216, 4096]).parts > 1);
     // Many tiles.
-    assert_eq!((of(row, row, [7000; 3]).tile, of(row, row, [7000; 3]).cluster), (GemmTile::T128x256, [2, 1]));
+    let many = of(row, row, [7000; 3]);
+    assert_eq!((many.tile, many.cluster), (GemmTile::T128x256, [2, 1]));
     // Rows of 160 elements of B allow only a swizzle of 64 bytes.
     assert_ne!(of(row, row, [775, 7424, 640]).tile, GemmTile::T128x160);
     // A tile in parts would be faster, but ragged groups do not have them.

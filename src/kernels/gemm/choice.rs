@@ -40,8 +40,8 @@ impl Gemm {
     ///
     /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model. It
     /// estimates the time as the number of waves of tiles times the time of a tile, which depends on the time to read its operands from the
-    /// level-2 cache (longer if rows of an operand do not start at cache lines, shorter if blocks of a cluster share them), combined with
-    /// the time to read all operands from memory and to write results of 16 bits. Such a kernel may have clusters of several rows of tiles,
+    /// L2 cache (longer if rows of an operand do not start at cache lines, shorter if blocks of a cluster share them), combined with the
+    /// time to read all operands from memory and to write results of 16 bits. Such a kernel may have clusters of several rows of tiles,
     /// which the [batched](Self::batched_kernel), grouped and [gated](Self::gated_kernel) forms do not support.
     ///
     /// On other GPUs, the target is that of [`Target::newest_portable`], and tiles are the largest ones that occupy all multiprocessors, or

@@ -184,25 +184,24 @@ impl DividedGemm {
     fn estimated(
         a: MatrixOrder,
         b: MatrixOrder,
-        [m, n, k]: [u32; 3],
+        size: [u32; 3],
         bytes: u32,
         multiprocessors: u32,
         most: u32,
     ) -> Option<Self> {
-        let (size, candidates) =
-            ([m, n, k], || Gemm::candidates(Gemm::new(GemmTile::T64x64).target, a, b, m));
+        let [m, n, _] = size;
+        let candidates = || Gemm::candidates(Gemm::new(GemmTile::T64x64).target, a, b, m);
         let micros = |gemm: &Gemm, work| gemm.estimated_micros(work, bytes, multiprocessors);
         let singles = candidates().filter_map(|gemm| micros(&gemm, Work::products(size, 1)));
         let single = singles.min_by(f64::total_cmp)?;
-        let time = |divided: &Self| {
-            let Self { gemm, parts } = divided;
-            let partials = 2.0 * 4.0 * f64::from(*parts) * f64::from(m) * f64::from(n);
-            let products = micros(gemm, Work::divided(size, *parts)).unwrap_or(f64::INFINITY);
-            products + SUM + partials / CACHE_BANDWIDTH
+        let timed = |gemm, parts| {
+            let products = micros(&gemm, Work::divided(size, parts))?;
+            let partials = 2.0 * 4.0 * f64::from(parts) * f64::from(m) * f64::from(n);
+            Some((products + SUM + partials / CACHE_BANDWIDTH, Self { gemm, parts }))
         };
         let whole = candidates().filter(|gemm| gemm.cluster == [1, 1] && gemm.parts == 1);
-        let divided = whole.flat_map(|gemm| (2..=most).map(move |parts| Self { gemm, parts }));
-        let fastest = divided.min_by(|x, y| time(x).total_cmp(&time(y)))?;
-        (time(&fastest) < single).then_some(fastest)
+        let divided = whole.flat_map(|gemm| (2..=most).filter_map(move |parts| timed(gemm, parts)));
+        let (time, fastest) = divided.min_by(|(x, _), (y, _)| x.total_cmp(y))?;
+        (time < single).then_some(fastest)
     }
 }

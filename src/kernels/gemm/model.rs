@@ -88,17 +88,16 @@ impl Gemm {
         let steps = (k * f64::from(bytes) / 128.0 / (f64::from(self.parts) * f64::from(divided))).ceil();
         let exchange =
             if self.parts > 1 { EXCHANGE + EXCHANGE_OF_ELEMENT * f64::from(rows * cols) } else { 0.0 };
-        // Reads and MMAs overlap, but not entirely.
-        let tile = steps * cost.step.hypot(lines * LINE * active) + cost.between + exchange;
+        let tile = steps * overlapped(cost.step, lines * LINE * active) + cost.between + exchange;
         // As if results had 16 bits.
         let all_bytes = f64::from(batches) * (f64::from(bytes) * (m * k + k * n) + 2.0 * m * n);
         let start = if in_cluster > 1 { CLUSTER } else { 0.0 };
-        let in_step = match (rounds > 1.0, in_cluster) {
-            (false, _) | (true, 0..=1) => 1.0,
-            (true, 3..) if self.tile.is_computed_together() => TOGETHER_IN_STEP,
-            (true, _) => IN_STEP,
+        let in_step = match in_cluster {
+            _ if in_cluster == 1 || rounds <= 1.0 => 1.0,
+            3.. if self.tile.is_computed_together() => TOGETHER_IN_STEP,
+            _ => IN_STEP,
         };
-        Some(start + in_step * (rounds * tile).hypot(all_bytes / BANDWIDTH))
+        Some(start + in_step * overlapped(rounds * tile, all_bytes / BANDWIDTH))
     }
 
     /// Returns whether the model predicts the speed of the tile. Rows of 160 elements of B allow only a swizzle of 64 bytes, and such tiles
@@ -117,6 +116,12 @@ impl Gemm {
             2.0 - unit as f64 / 128.0
         })
     }
+}
+
+/// Returns the time of two operations that overlap, but not entirely. In contrast to `f64::hypot`, this is cheap: every call of a product
+/// estimates all candidates.
+fn overlapped(a: f64, b: f64) -> f64 {
+    (a * a + b * b).sqrt()
 }
 
 /// Returns the number of blocks that run at the same time in clusters of this size, if any. A cluster runs within one GPC; if its size does
