@@ -55,20 +55,33 @@ pub(crate) struct Mnemonics {
     /// In the order of their numbers.
     all: Vec<(Box<str>, Mnemonic)>,
     /// For each hash, the number of the mnemonic that was found most recently.
-    latest: [u16; 64],
+    latest: [u16; HASHES],
+}
+
+/// The number of hashes of mnemonics.
+const HASHES: usize = 256;
+
+/// Returns a hash of the length, the first 8 bytes and the last 8 bytes, in which most mnemonics of a kernel differ.
+#[inline]
+fn hash(text: &[u8]) -> usize {
+    let number = |bytes: Option<&[u8; 8]>| match bytes {
+        Some(bytes) => u64::from_le_bytes(*bytes),
+        None => text.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)),
+    };
+    let ends = number(text.first_chunk()) ^ number(text.last_chunk()).rotate_left(20) ^ text.len() as u64;
+    // Fibonacci hashing: the highest bits of the product depend on all bits.
+    (ends.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as usize % HASHES
 }
 
 impl Mnemonics {
     pub(super) fn new() -> Self {
-        Self { all: Vec::new(), latest: [0; 64] }
+        Self { all: Vec::new(), latest: [0; HASHES] }
     }
 
     /// Returns the mnemonic with this text, if it has been added.
     #[inline]
     pub(super) fn find(&mut self, text: &[u8]) -> Option<Mnemonic> {
-        let at = |position: usize| text.get(position).map_or(0, |&byte| usize::from(byte));
-        let length = text.len();
-        let hash = (length + 5 * at(0) + 3 * at(length / 2) + at(length.wrapping_sub(1))) % self.latest.len();
+        let hash = hash(text);
         let is_here = |(known, _): &(Box<str>, Mnemonic)| known.as_bytes() == text;
         match self.all.get(usize::from(self.latest[hash])).filter(|known| is_here(known)) {
             Some((_, mnemonic)) => Some(*mnemonic),

@@ -2,9 +2,11 @@
 
 use std::{
     fmt::Debug,
-    hash::{DefaultHasher, Hash, Hasher},
+    hash::{Hash, Hasher},
     panic::Location,
 };
+
+use rustc_hash::FxHasher;
 
 use super::{
     body::RegId,
@@ -48,7 +50,7 @@ enum Step<'a> {
 }
 
 fn hash(part: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = FxHasher::default();
     part.hash(&mut hasher);
     hasher.finish()
 }

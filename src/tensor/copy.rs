@@ -1,6 +1,6 @@
 //! `copy`, which selects the instructions that move data between tensors and fragments.
 
-use std::panic::Location;
+use std::{borrow::Cow, panic::Location};
 
 use super::{
     conflicts::move_exchanged,
@@ -10,9 +10,9 @@ use super::{
     memory::Tensor,
     moves::{Move, Widths, plan},
     predicate::{Predicates, both},
-    sides::{Data, Destination, Side, SideWalk, Source},
+    sides::{Data, Destination, Side, SideWalk, Source, Words},
 };
-use crate::ptx::{Builder, CopyHints, CpAsyncCache, Features, ReadWrite, RegId, Shared, Val};
+use crate::ptx::{Builder, CopyHints, CpAsyncCache, Features, ReadWrite, Shared, Val};
 
 /// The maximum number of elements per call; a larger number indicates a tensor that was not sliced.
 pub(super) const MOST_ELEMENTS: i64 = 4096;
@@ -109,7 +109,7 @@ pub(super) struct How {
     /// Whether only `cp.async` may be used.
     pub(super) always_asynchronous: bool,
     /// The operation, for error messages.
-    pub(super) what: String,
+    pub(super) what: Cow<'static, str>,
     /// The bits of the value that is read past an edge.
     pub(super) fill: u64,
 }
@@ -253,8 +253,8 @@ fn joined<'k, T: TensorElement>(
 
 /// Packs elements into words, and returns all words in order.
 #[track_caller]
-fn words_of<'k, T: TensorElement>(parts: impl Iterator<Item = Data<'k, T>>, k: Builder<'k>) -> Vec<RegId> {
-    let (mut words, mut elements) = (Vec::new(), Vec::new());
+fn words_of<'k, T: TensorElement>(parts: impl Iterator<Item = Data<'k, T>>, k: Builder<'k>) -> Words {
+    let (mut words, mut elements) = (Words::new(), Vec::new());
     for part in parts {
         match part {
             Data::Registers(registers) => words.extend(registers),

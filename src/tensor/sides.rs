@@ -1,5 +1,7 @@
 //! Tensors and fragments as the sides of a copy.
 
+use arrayvec::ArrayVec;
+
 use super::{
     element::{TensorElement, splat},
     fragment::Fragment,
@@ -115,10 +117,13 @@ impl<'k, T: TensorElement> Destination<'k, T> for Fragment<'k, T> {
     fn done(&self, _: bool) {}
 }
 
+/// The words of an access, which has at most 16 bytes.
+pub(super) type Words = ArrayVec<RegId, 4>;
+
 /// The data of one access: whole registers, or one element narrower than a register.
 #[derive(Clone, Debug)]
 pub(super) enum Data<'k, T: TensorElement> {
-    Registers(Vec<RegId>),
+    Registers(Words),
     Element(Val<'k, T::Reg>),
 }
 
@@ -187,7 +192,7 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
     }
 
     /// Returns the registers that an access can load into directly.
-    pub(super) fn target_registers(&self, step: &Move) -> Option<Vec<RegId>> {
+    pub(super) fn target_registers(&self, step: &Move) -> Option<Words> {
         match self {
             Self::Registers(fragment) => whole_registers(fragment, step),
             _ => None,
@@ -203,7 +208,7 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
         condition: Val<'k, bool>,
         exists: Val<'k, bool>,
         fill: u64,
-        into: Option<Vec<RegId>>,
+        into: Option<Words>,
     ) -> Data<'k, T> {
         match self {
             Self::Global(walk) => walk.read(step, condition, exists, fill, into),
@@ -259,7 +264,7 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
         condition: Val<'k, bool>,
         exists: Val<'k, bool>,
         fill: u64,
-        into: Option<Vec<RegId>>,
+        into: Option<Words>,
     ) -> Data<'k, T> {
         let pointer = self.pointer_to(step.elements[0]);
         let k = pointer.kernel();
@@ -289,7 +294,7 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
 }
 
 /// Returns the registers that a move fills, if it fills them completely.
-fn whole_registers<T: TensorElement>(fragment: &Fragment<'_, T>, step: &Move) -> Option<Vec<RegId>> {
+fn whole_registers<T: TensorElement>(fragment: &Fragment<'_, T>, step: &Move) -> Option<Words> {
     if !step.elements.len().is_multiple_of(T::PER_WORD) {
         return None;
     }
@@ -302,7 +307,7 @@ fn read_registers<'k, T: TensorElement>(
     fragment: &Fragment<'k, T>,
     step: &Move,
     condition: Val<'k, bool>,
-    into: Option<Vec<RegId>>,
+    into: Option<Words>,
 ) -> Data<'k, T> {
     let k = fragment.kernel();
     match (whole_registers(fragment, step), into) {

@@ -113,7 +113,7 @@ pub fn copy_tiled<'k, T: TensorElement, D: Destination<'k, T>>(
         exactly: true,
         asynchronous,
         always_asynchronous: asynchronous.is_some(),
-        what: what.clone(),
+        what: what.clone().into(),
         fill: 0,
     };
     let asynchronous = match tiled.atom().kind() {

@@ -2,7 +2,14 @@
 
 /// Returns the greatest common divisor; `gcd(0, x)` is `x`, because every number divides 0.
 pub(crate) fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
+    if a == 0 || b == 0 {
+        return a | b;
+    }
+    // Most divisors are powers of two, and divisions are slow.
+    if a.is_power_of_two() || b.is_power_of_two() {
+        return 1 << a.trailing_zeros().min(b.trailing_zeros());
+    }
+    gcd(b, a % b)
 }
 
 /// Returns the largest power of two that divides `divisor`; it remains a divisor of the value even if the value wraps around.

@@ -5,7 +5,7 @@
 //! Values derived from it record the assumption in a [`Set`]; at the back edge, the assumption is checked against the values that the body
 //! wrote.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::Uniformity;
 
@@ -31,12 +31,12 @@ impl Set {
 #[derive(Debug)]
 pub(super) struct Sets {
     several: Vec<Box<[u32]>>,
-    numbers: HashMap<Box<[u32]>, u32>,
+    numbers: FxHashMap<Box<[u32]>, u32>,
 }
 
 impl Default for Sets {
     fn default() -> Self {
-        Self { several: vec![Box::default()], numbers: HashMap::new() }
+        Self { several: vec![Box::default()], numbers: FxHashMap::default() }
     }
 }
 

@@ -141,21 +141,13 @@ impl Tracker {
         self.loops.len()
     }
 
-    /// Returns the conditions from number `first` on, and those under which threads have left an iteration of loop `depth` or of a loop
-    /// inside it.
-    pub(super) fn open_conditions(&self, first: usize, depth: usize) -> Vec<Condition> {
+    /// Returns the conjunction of the conditions from number `first` on and of those under which threads have left an iteration of loop
+    /// `depth` or of a loop inside it; `None` if there are no such conditions.
+    pub(super) fn open_conditions(&mut self, first: usize, depth: usize) -> Option<(Uniformity, Set)> {
         let left = self.loops.iter().skip(depth).flat_map(|open| &open.left);
-        left.chain(self.conditions.iter().skip(first)).copied().collect()
-    }
-
-    /// Returns the conjunction of the [open conditions](Self::open_conditions).
-    fn all_conditions(&mut self, first: usize, depth: usize) -> (Uniformity, Set) {
-        let (mut level, mut set) = (Uniformity::Grid, Set::EMPTY);
-        for condition in self.open_conditions(first, depth) {
-            level = level.meet(condition.level);
-            set = self.sets.union(set, condition.set);
-        }
-        (level, set)
+        let open =
+            left.chain(self.conditions.iter().skip(first)).map(|condition| (condition.level, condition.set));
+        open.reduce(|(a, b), (level, set)| (a.meet(level), self.sets.union(b, set)))
     }
 
     /// Records that threads leave loop `depth`, or its iteration, if the innermost conditions hold.
@@ -165,7 +157,9 @@ impl Tracker {
         kind: ConditionKind,
         at: &'static Location<'static>,
     ) -> Option<Divergence> {
-        let (level, set) = self.all_conditions(self.loops.get(depth)?.conditions, depth);
+        let (level, set) = self
+            .open_conditions(self.loops.get(depth)?.conditions, depth)
+            .unwrap_or((Uniformity::Grid, Set::EMPTY));
         let condition = Condition { kind, level, set, at };
         for inner in &mut self.loops[depth..] {
             inner.left.push(condition);
@@ -181,7 +175,7 @@ impl Tracker {
             // The following lines are unreachable.
             return None;
         }
-        let (level, set) = self.all_conditions(0, 0);
+        let (level, set) = self.open_conditions(0, 0).unwrap_or((Uniformity::Grid, Set::EMPTY));
         let condition = Condition { kind: ConditionKind::Return, level, set, at };
         self.ended.push(condition);
         self.keep_from_loop(0, condition)

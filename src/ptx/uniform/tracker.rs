@@ -296,12 +296,9 @@ impl Tracker {
             }
         }
         // Threads that have left an iteration of a loop keep the old value.
-        let open = self.open_conditions(first, loops as usize);
-        if !open.is_empty() {
+        if let Some((open, assumed)) = self.open_conditions(first, loops as usize) {
             known = self.meet(known, Known { level, set, index: None });
-        }
-        for Condition { level, set, .. } in open {
-            known = self.meet(known, Known { level, set, index: None });
+            known = self.meet(known, Known { level: open, set: assumed, index: None });
         }
         known
     }
