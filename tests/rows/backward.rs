@@ -151,6 +151,24 @@ fn norms_of_rows_that_clusters_load_again() {
     }
 }
 
+/// Unaligned rows in segments, which the blocks of a cluster process. The last segments are whole, short, or without elements.
+#[test]
+fn norms_of_segments() {
+    for function in [NormFunction::Rms, NormFunction::Layer] {
+        let tiling = NormBackward::for_rows(function, TARGET, 2, &[4001]).tiling;
+        for (cluster, stripes, resident) in [(2, 3, 1), (4, 2, 8), (8, 1, 1)] {
+            let tiling =
+                RowTiling { threads: 64, rows: 1, cluster, stripes, resident, ahead: 2, turns: 1, ..tiling };
+            let (most, of_block) =
+                (tiling.capacity() as usize, tiling.capacity() as usize / cluster as usize);
+            for n in [most - 1, most - of_block + 3, of_block - 3] {
+                norm_with::<bf16>(NormBackward { tiling, function }, [19, n, n, n, n], 8);
+                norm_with::<f16>(NormBackward { tiling, function }, [7, n, n + 1, n + 2, n + 5], 2);
+            }
+        }
+    }
+}
+
 /// Rows of LayerNorm whose averages are computed in one pass: far from 0, all equal, and with elements far from all others.
 #[test]
 fn norms_of_distant_numbers() {

@@ -142,6 +142,28 @@ fn unaligned_rows_in_turn() {
     }
 }
 
+/// Unaligned rows in segments, which the blocks of a cluster process: more rows than clusters, and segments without elements.
+#[test]
+fn rows_in_segments() {
+    for function in FUNCTIONS {
+        for (cluster, stripes, turns, ahead, n) in
+            [(2, 4, 4, 2, 4075), (2, 8, 1, 1, 3001), (4, 2, 16, 2, 1207), (8, 1, 4, 1, 2003)]
+        {
+            let tiling = RowTiling::for_copied_rows(TARGET, 2, &[n]);
+            let tiling =
+                RowTiling { threads: 64, rows: 1, cluster, stripes, resident: 1, ahead, turns, ..tiling };
+            let shape = Shape { m: 3 * (132 / cluster as usize) / 2, n: n as usize, pitch: n as usize };
+            plain::<bf16, bf16, bf16>(Norm { tiling, function }, shape, shape.n, &mixed);
+            plain::<bf16, f32, f16>(
+                Norm { tiling, function },
+                Shape { pitch: shape.n + 3, ..shape },
+                shape.n + 1,
+                &mixed,
+            );
+        }
+    }
+}
+
 /// A mean that is large compared with the deviations from it.
 #[test]
 fn deviations_of_distant_numbers() {

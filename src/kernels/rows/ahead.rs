@@ -76,7 +76,20 @@ impl RowTiling {
     /// Declares the block and the grid of a kernel on `m` rows of `n` elements. Groups of adjacent elements are aligned in matrices whose
     /// rows are `pitch` elements apart.
     #[track_caller]
-    pub(super) fn turns<'k>(self, k: Builder<'k>, [m, n, pitch]: [Val<'k, u32>; 3]) -> Turns<'k> {
+    pub(super) fn turns<'k>(self, k: Builder<'k>, sizes: [Val<'k, u32>; 3]) -> Turns<'k> {
+        if self.is_segmented() {
+            k.refuse(format!(
+                "expected a tiling for a kernel that processes the elements of a row differently, found one whose blocks process segments \
+                 of unaligned rows: {self:?}"
+            ));
+        }
+        self.turns_of_segments(k, sizes)
+    }
+
+    /// Like [`turns`](Self::turns), for kernels that process all elements of a row in the same way and store no result per row. Each block
+    /// of a cluster can then process a segment of an unaligned row.
+    #[track_caller]
+    pub(super) fn turns_of_segments<'k>(self, k: Builder<'k>, [m, n, pitch]: [Val<'k, u32>; 3]) -> Turns<'k> {
         let blocks = self.blocks(m);
         if self.ahead == 0 {
             k.grid([blocks]);
@@ -89,7 +102,7 @@ impl RowTiling {
             false => of_turns(self.cluster).max(blocks.min(enough)),
             // All rows of a block begin at the same distance from an aligned element, so the block arranges weights only once.
             true => {
-                let together = self.adjacent;
+                let together = self.adjacent * self.cluster;
                 let least = blocks.clone().min(enough.round_down(together)).ceil_div(together) * together;
                 of_turns(together).max(least)
             }
@@ -133,7 +146,8 @@ impl<'k> Turns<'k> {
         let pitch = if self.tiling.unaligned { pitch } else { pitch.multiple_of(adjacent) };
         let slots = (ahead > 0).then(|| {
             // Declares the extents of the matrix, so that the launch checks them.
-            let _ = self.first.k.global(matrix, row_major(self.first.m, self.first.n).with_row_stride(pitch));
+            let layout = row_major(self.first.m, self.first.length()).with_row_stride(pitch);
+            let _ = self.first.k.global(matrix, layout);
             self.first.k.shared_aligned::<T>(ahead * rows * self.tiling.own_slots(), ALIGN)
         });
         Input { matrix, pitch, slots }
@@ -255,8 +269,8 @@ impl<'k, T: TensorElement, A: Readable> ReadAhead<'k> for Input<'k, T, A> {
     fn read_ahead(&self, row: &Row<'k>) {
         let Some(slots) = self.slots else { return };
         let RowTiling { adjacent, unaligned, .. } = row.tiling;
-        let sizes = [row.m, row.n, self.pitch];
-        let from = RowToStage::new(self.matrix, sizes, row.at, adjacent, !unaligned);
+        let sizes = [row.present(row.m), row.n, self.pitch];
+        let from = RowToStage::new(row.segment_of(self.matrix), sizes, row.at, adjacent, !unaligned);
         let stage = StagedRow::new(slots.at(row.own_slot()), 0.into(), adjacent);
         from.copy_async(row.groups(), &stage, row.own_groups());
     }
@@ -276,7 +290,8 @@ impl<'k> Row<'k> {
     #[track_caller]
     pub(super) fn typical<T: Convert<f32>, A: Readable>(&self, input: &Input<'k, T, A>) -> Val<'k, f32> {
         let at = |col| self.load_element(input.matrix, input.pitch, col);
-        let [first, middle, last] = [0.into(), self.n / 2, self.n - 1].map(at);
+        let n = self.length();
+        let [first, middle, last] = [0.into(), n / 2, n - 1].map(at);
         first.min(middle).max(first.max(middle).min(last))
     }
 

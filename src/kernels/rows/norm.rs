@@ -100,7 +100,7 @@ impl Norm {
         let signature = self.signature::<X, W, Y>("", "x, ldx, w, y, ldy, m, n, epsilon");
         Kernel::<NormArgs<X, W, Y>>::build(&signature, target, |k, (x, ldx, w, y, ldy, m, n, epsilon)| {
             self.describe::<X, W, Y>(k, "x", "");
-            let turns = self.tiling.turns(k, [m, n, ldy]);
+            let turns = self.tiling.turns_of_segments(k, [m, n, ldy]);
             self.emit(&turns, &Inputs::new(&turns, (x, ldx), w), (y, ldy), epsilon);
         })
     }
@@ -125,7 +125,7 @@ impl Norm {
             target,
             |k, (x, ldx, w, b, y, ldy, m, n, epsilon)| {
                 self.describe::<X, W, Y>(k, "x", " + b");
-                let turns = self.tiling.turns(k, [m, n, ldy]);
+                let turns = self.tiling.turns_of_segments(k, [m, n, ldy]);
                 let inputs = Inputs::new(&turns, (x, ldx), w).with_bias(&turns, b);
                 self.emit(&turns, &inputs, (y, ldy), epsilon);
             },
@@ -155,7 +155,7 @@ impl Norm {
             target,
             |k, (x, ldx, r, ldr, w, h, ldh, y, ldy, m, n, epsilon)| {
                 self.describe::<X, W, Y>(k, "h = x + r", "");
-                let turns = self.tiling.turns(k, [m, n, ldy]);
+                let turns = self.tiling.turns_of_segments(k, [m, n, ldy]);
                 let inputs = Inputs::new(&turns, (x, ldx), w).with_residual(&turns, (r, ldr), (h, ldh));
                 self.emit(&turns, &inputs, (y, ldy), epsilon);
             },
@@ -184,7 +184,7 @@ impl Norm {
             target,
             |k, (x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon)| {
                 self.describe::<X, W, Y>(k, "h = x + r", " + b");
-                let turns = self.tiling.turns(k, [m, n, ldy]);
+                let turns = self.tiling.turns_of_segments(k, [m, n, ldy]);
                 let inputs = Inputs::new(&turns, (x, ldx), w).with_bias(&turns, b);
                 self.emit(&turns, &inputs.with_residual(&turns, (r, ldr), (h, ldh)), (y, ldy), epsilon);
             },
@@ -267,7 +267,7 @@ impl<'k> Statistics<'k> {
         x: &dyn Fn(Val<'k, u32>) -> Striped<'k, f32>,
         epsilon: Val<'k, f32>,
     ) -> Self {
-        let per_element = Val::from(1.0) / row.n.cast::<f32>();
+        let per_element = Val::from(1.0) / row.length().cast::<f32>();
         let mean = match function {
             NormFunction::Rms => 0.0.into(),
             NormFunction::Layer => row.means(per_element, &|part| [x(part).combined(|a, b| a + b)])[0],

@@ -76,7 +76,7 @@ impl SoftmaxBackward {
             target,
             |k, (y, ldy, dy, lddy, dx, lddx, m, n, scale)| {
                 k.describe(format!("dx of y = {log}softmax(scale·x) along rows, from y and dy"));
-                let turns = self.tiling.turns(k, [m, n, lddx]);
+                let turns = self.tiling.turns_of_segments(k, [m, n, lddx]);
                 let (y, dy) = (turns.input(y, ldy), turns.input(dy, lddy));
                 turns.each(&[&y, &dy], &|row| {
                     let (y, dy, dx) = (row.of_input(&y), row.of_input(&dy), row.of(dx, lddx));

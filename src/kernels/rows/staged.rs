@@ -17,8 +17,9 @@ impl<'k> Row<'k> {
     /// Returns the groups that this thread copies, as parts of the row.
     #[track_caller]
     pub(super) fn groups(&self) -> Groups<'k> {
-        let RowTiling { threads, cluster, adjacent, stripes, .. } = self.tiling;
-        Groups { first: self.thread * adjacent, step: threads * cluster * adjacent, count: stripes }
+        let RowTiling { adjacent, stripes, .. } = self.tiling;
+        let step = self.tiling.threads_together() * adjacent;
+        Groups { first: self.thread * adjacent, step, count: stripes }
     }
 
     /// Returns the groups that this thread copies, in the shared memory of this block.
@@ -44,7 +45,7 @@ impl<'k> Row<'k> {
         fill: f32,
     ) -> Striped<'k, f32> {
         let _located = self.k.locate(Location::caller());
-        let (exists, own) = (self.at.lt(self.m), self.own_groups_of(part));
+        let (exists, own) = (self.at.lt(self.present(self.m)), self.own_groups_of(part));
         let first = part * self.stripes.length() + self.stripes.first();
         if self.tiling.unaligned {
             let end = exists.select(self.n + from.ahead(), 0);
@@ -144,8 +145,8 @@ impl<'k> Row<'k> {
     /// Returns the arrangement of a row that is loaded in parts.
     #[track_caller]
     fn whole_stripes(&self) -> Stripes<'k> {
-        let RowTiling { threads, cluster, adjacent, stripes, .. } = self.tiling;
-        self.k.stripes(self.thread, threads * cluster, adjacent, stripes)
+        let RowTiling { adjacent, stripes, .. } = self.tiling;
+        self.k.stripes(self.thread, self.tiling.threads_together(), adjacent, stripes)
     }
 
     /// Returns this thread's groups in an arrangement of a row.

@@ -65,7 +65,7 @@ impl<'k> Team<'k> {
     #[track_caller]
     pub(super) fn finish_round(&self) {
         let tiling = self.tiling;
-        if tiling.cluster == 1 && tiling.threads > 32 {
+        if (tiling.cluster == 1 || tiling.is_segmented()) && tiling.threads > 32 {
             self.k.this_block().sync();
         } else if tiling.threads <= 32 && tiling.ahead > 0 && tiling.unaligned && tiling.is_reloaded() {
             self.k.warp().sync();

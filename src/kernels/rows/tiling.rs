@@ -10,6 +10,7 @@ use super::{ahead::keeps_weights_in_shared_memory, team::Team};
 use crate::ptx::{Builder, Dim, Features, IntoDim, Target, Val};
 
 pub(super) use narrow::aligned_elements;
+use row::Segment;
 pub(super) use row::{Line, Row, same_or};
 
 /// How rows are divided among threads, and how long they may be.
@@ -389,7 +390,23 @@ impl RowTiling {
     /// Returns the length of the longest row that the threads can keep in registers, regardless of its alignment.
     #[must_use]
     pub const fn capacity(self) -> u32 {
-        self.slots() - self.slack()
+        if self.is_segmented() { self.cluster * self.segment() } else { self.slots() - self.slack() }
+    }
+
+    /// Returns whether each block of a cluster processes a segment of the row as if it were a row of its own.
+    pub(super) const fn is_segmented(self) -> bool {
+        self.unaligned && self.ahead > 0 && self.cluster > 1
+    }
+
+    /// Returns the number of elements of a segment: whole groups, so that all segments of a row begin at the same distance from an aligned
+    /// element, and one group less than the block has, because unaligned groups lie in one aligned group more.
+    const fn segment(self) -> u32 {
+        self.own_slots() - self.adjacent
+    }
+
+    /// Returns the number of threads among which the groups of a row, or of a segment, are distributed.
+    pub(super) const fn threads_together(self) -> u32 {
+        if self.is_segmented() { self.threads } else { self.threads * self.cluster }
     }
 
     /// Returns the number of elements that the threads of a row process at a time.
@@ -422,10 +439,8 @@ impl RowTiling {
         if !cluster.is_power_of_two() || cluster > MOST_BLOCKS {
             k.refuse(format!("expected clusters of 1, 2, 4 or 8 blocks, found {cluster}"));
         }
-        if self.ahead > 0 && (self.streamed || self.unaligned && cluster > 1) {
-            k.refuse(format!(
-                "expected rows in shared memory that fit it, and that are aligned in clusters, found {self:?}"
-            ));
+        if self.ahead > 0 && self.streamed {
+            k.refuse(format!("expected rows in shared memory that fit it, found {self:?}"));
         }
         if !adjacent.is_power_of_two() || adjacent > 16 {
             k.refuse(format!("expected 1, 2, 4, 8 or 16 adjacent elements, found {adjacent}"));
@@ -483,17 +498,34 @@ impl RowTiling {
             (true, false) => n,
         };
         let in_block = block.thread() / threads;
-        let (at, thread) = if cluster > 1 {
-            let cluster = k.cluster([cluster]);
-            (cluster.rank(), cluster.thread())
+        let (at, thread, rank) = if cluster > 1 {
+            let in_cluster = k.cluster([cluster]);
+            let thread = if self.is_segmented() { block.thread() } else { in_cluster.thread() };
+            (in_cluster.rank(), thread, block.rank())
         } else {
-            (index * rows + in_block, block.thread() % threads)
+            (index * rows + in_block, block.thread() % threads, 0.into())
         };
-        let stripes = k.stripes(thread, threads * cluster, adjacent, self.at_a_time());
+        let segment = self.is_segmented().then(|| Segment { first: rank * self.segment(), row: n });
+        let n = segment.map_or(n, |Segment { first, row }| (row - row.min(first)).min(self.segment()));
+        let stripes = k.stripes(thread, self.threads_together(), adjacent, self.at_a_time());
         let (stage, team, in_columns, declared) = (0.into(), Team::new(k, self), false, None);
         let tiling = self;
-        let row =
-            Row { k, at, m, n, pitch, in_columns, declared, thread, in_block, stage, tiling, stripes, team };
+        let row = Row {
+            k,
+            at,
+            m,
+            n,
+            segment,
+            pitch,
+            in_columns,
+            declared,
+            thread,
+            in_block,
+            stage,
+            tiling,
+            stripes,
+            team,
+        };
         row.in_turn(at, stage)
     }
 }

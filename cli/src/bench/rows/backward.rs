@@ -147,6 +147,10 @@ fn tilings(chosen: RowTiling, bytes: u32, n: u32) -> Vec<RowTiling> {
             }
         }
     }
+    if chosen.unaligned && n > 8192 {
+        // Two inputs, and results that threads exchange.
+        tilings.extend(forward::segments(chosen, n, [1, 2, 3, 4], |tiling| (2 * tiling.ahead + 1, vec![1])));
+    }
     tilings.dedup();
     tilings
 }

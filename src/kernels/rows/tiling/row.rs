@@ -21,8 +21,10 @@ pub(in crate::kernels::rows) struct Row<'k> {
     pub(in crate::kernels::rows) in_block: Val<'k, u32>,
     /// The index of the row among those that are read ahead.
     pub(super) stage: Val<'k, u32>,
-    /// The number of elements.
+    /// The number of elements of the row, or of this block's segment.
     pub(in crate::kernels::rows) n: Val<'k, u32>,
+    /// This block's segment, if the blocks of a cluster process segments of the row.
+    pub(super) segment: Option<Segment<'k>>,
     /// The distance between rows in the matrices in which the groups of threads are aligned.
     pub(super) pitch: Val<'k, u32>,
     /// Whether threads process the same columns of all rows, regardless of where rows begin.
@@ -32,6 +34,16 @@ pub(in crate::kernels::rows) struct Row<'k> {
     pub(in crate::kernels::rows) tiling: RowTiling,
     pub(in crate::kernels::rows) stripes: Stripes<'k>,
     pub(in crate::kernels::rows) team: Team<'k>,
+}
+
+/// The segment of a row that a block of a cluster processes as if it were a row of its own. A short row leaves some segments without
+/// elements.
+#[derive(Clone, Copy)]
+pub(super) struct Segment<'k> {
+    /// The index of its first element in the row.
+    pub(super) first: Val<'k, u32>,
+    /// The number of elements of the row.
+    pub(super) row: Val<'k, u32>,
 }
 
 /// A row of a matrix, or a vector of the length of a row.
@@ -61,13 +73,36 @@ impl<'k> Row<'k> {
     ) -> Line<'k, T, A> {
         let (k, adjacent) = (self.k, self.tiling.adjacent);
         if self.tiling.unaligned {
-            let [m, n] = self.declared.unwrap_or([self.m, self.n]);
+            let [m, n] = self.declared.unwrap_or([self.m, self.length()]);
             let _ = k.global(matrix, row_major(m, n).with_row_stride(pitch));
-            let sizes = [self.m, self.n, pitch];
-            return Line::Unaligned(UnalignedRow::new(matrix, sizes, self.at, adjacent));
+            let sizes = [self.present(self.m), self.n, pitch];
+            return Line::Unaligned(UnalignedRow::new(self.segment_of(matrix), sizes, self.at, adjacent));
         }
         let layout = row_major(self.m, self.n).with_row_stride(pitch.multiple_of(adjacent));
         Line::Aligned(k.global(matrix, layout).row(self.at))
+    }
+
+    /// Returns the number of elements of the row, including those of other segments.
+    pub(in crate::kernels::rows) fn length(&self) -> Val<'k, u32> {
+        self.segment.map_or(self.n, |segment| segment.row)
+    }
+
+    /// Returns the matrix or vector in which this block's segment is a row: it begins at the segment's first element.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn segment_of<T: TensorElement, A>(
+        &self,
+        matrix: Ptr<'k, T, Global, A>,
+    ) -> Ptr<'k, T, Global, A> {
+        self.segment.map_or(matrix, |segment| matrix.at(segment.first))
+    }
+
+    /// Returns the number of rows of a matrix of `m` rows that have elements in this block's segment.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn present(&self, m: Val<'k, u32>) -> Val<'k, u32> {
+        match self.segment {
+            Some(_) => self.n.eq(0).select(0, m),
+            None => m,
+        }
     }
 
     /// Returns a part of a row whose elements are all `value`.
@@ -82,8 +117,8 @@ impl<'k> Row<'k> {
         elements: Ptr<'k, T, Global, A>,
     ) -> Line<'k, T, A> {
         if self.tiling.unaligned {
-            let _ = self.k.global(elements, vector(self.n));
-            let sizes = [1.into(), self.n, self.n];
+            let _ = self.k.global(elements, vector(self.length()));
+            let (elements, sizes) = (self.segment_of(elements), [self.present(1.into()), self.n, self.n]);
             return Line::Unaligned(UnalignedRow::new(elements, sizes, 0.into(), self.tiling.adjacent));
         }
         Line::Aligned(self.k.global(elements, vector(self.n)))
@@ -140,7 +175,8 @@ impl<'k> Row<'k> {
         pitch: Val<'k, u32>,
         col: Val<'k, u32>,
     ) -> Val<'k, f32> {
-        let row = self.k.global(matrix, row_major(self.m, self.n).with_row_stride(pitch)).row(self.at);
+        let row = row_major(self.m, self.length()).with_row_stride(pitch);
+        let row = self.k.global(matrix, row).row(self.at);
         self.k.stripes(0, 1, 1, 1).load(&row, col).convert().registers()[0]
     }
 
