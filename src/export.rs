@@ -1,8 +1,8 @@
 //! Exports kernels for programs in other languages: PTX text, a C and C++ header, and a JSON manifest.
 //!
 //! [`Kernel::export`] and [`Module::export`] write `NAME.ptx`, `NAME.h` and `NAME.json`. The files are reproducible: a kernel produces
-//! identical files on every machine, so they can be committed and compared. [`Export::with_source`] adds `NAME_source.h` with the PTX text
-//! as a C array, for programs that do not read files at run time.
+//! identical files on every machine, so the files can be committed to a repository and compared. [`Export::with_source`] adds `NAME_source.h`
+//! with the PTX text as a C array, for programs that do not read files at run time.
 //!
 //! The header requires neither `cuda.h` nor the CUDA toolkit. It declares the arguments as a struct and defines functions that compute the
 //! grid and the minimum length of each buffer, check the arguments, and launch the kernel through the driver API. The check covers the same
@@ -54,7 +54,7 @@ pub enum ExportError {
         /// The name.
         name: String,
     },
-    /// The header's functions for buffers of two kernels would have the same name.
+    /// The header's functions for the buffers of two kernels would have the same name.
     #[error("expected kernels whose buffers have different names in C, found `{name}` twice")]
     NameClash {
         /// The name of the kernel and of the buffer, joined by `_`.
@@ -113,9 +113,9 @@ impl Export {
     /// Returns the files of all kernels of a module. `name` is the base name of the files.
     ///
     /// # Errors
-    /// Returns [`ExportError::BadName`] if `name` is not a C identifier, [`ExportError::MacroClash`] for kernels whose macros
-    /// have the same names, such as kernels whose names differ only in case, and [`ExportError::NameClash`] for kernels such as `a` with a
-    /// buffer `b_c` and `a_b` with a buffer `c`.
+    /// Returns [`ExportError::BadName`] if `name` is not a C identifier, [`ExportError::MacroClash`] if macros of two kernels have the same
+    /// name (for example, because the kernels' names differ only in case), and [`ExportError::NameClash`] if functions of two kernels have the
+    /// same name (for example, those of kernel `a` with a buffer `b_c` and kernel `a_b` with a buffer `c`).
     pub fn module(module: &Module, name: &str) -> Result<Self, ExportError> {
         if !c_name::is_identifier(name) {
             return Err(ExportError::BadName { name: name.to_string() });
@@ -178,7 +178,7 @@ impl Export {
     /// Writes the files into `dir`, which is created if necessary. Each file is replaced atomically.
     ///
     /// # Errors
-    /// Returns [`ExportError::Write`], with the path, if a file or the folder cannot be written.
+    /// Returns [`ExportError::Write`] if a file or the folder cannot be written.
     pub fn write(&self, dir: impl AsRef<Path>) -> Result<ExportedFiles, ExportError> {
         let dir = dir.as_ref();
         file::replace(dir, &self.files())?;
@@ -194,7 +194,7 @@ impl Export {
 }
 
 impl<A> Kernel<A> {
-    /// Writes `NAME.ptx`, `NAME.h` and `NAME.json` into `dir`; see [`crate::export`].
+    /// Writes `NAME.ptx`, `NAME.h` and `NAME.json` into `dir`, where `NAME` is the kernel's name; see [`crate::export`].
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -221,7 +221,8 @@ impl<A> Kernel<A> {
 }
 
 impl Module {
-    /// Writes `name.ptx`, `name.h` and `name.json` with all kernels into `dir`; see [`crate::export`].
+    /// Writes all kernels of the module to `NAME.ptx`, `NAME.h` and `NAME.json` in `dir`, where `NAME` is the value of `name`; see
+    /// [`crate::export`].
     ///
     /// # Errors
     /// Returns an error if `name` is not a C identifier, if functions or macros of two kernels would have the same name in C, or if a file

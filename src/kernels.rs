@@ -1,4 +1,4 @@
-//! Ready-to-use kernels: each consists of about a page of tile code and the rules that choose its tile sizes.
+//! Ready-to-use kernels. Each consists of about a page of tile code and the rules that choose its tile sizes.
 #![forbid(unsafe_code)]
 
 mod attention;

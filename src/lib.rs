@@ -47,7 +47,7 @@
 //!   other operations emit instructions. A register of one kernel cannot be used in another.
 //! - Rust's own `if` and `for` run while the kernel is built. [`Builder::if_`](ptx::Builder::if_),
 //!   [`Builder::for_`](ptx::Builder::for_) and [`Builder::fold`](ptx::Builder::fold) emit branches and loops.
-//! - Builder calls do not return a `Result`. The first error is recorded with its Rust line, and
+//! - Builder calls do not return a `Result`. The first error is recorded with the Rust line that caused it, and
 //!   [`Kernel::build`](ptx::Kernel::build) returns it.
 //! - Tiles and pipeline stages own their registers and memory: they are not `Copy`, and a tile whose data are in flight
 //!   cannot be read.
@@ -59,7 +59,7 @@
 //!
 //! # Features
 //!
-//! - `cuda` (default): launches on NVIDIA GPUs through cudarc. With it, the crate also builds and runs on machines without CUDA.
+//! - `cuda` (default): launches on NVIDIA GPUs through cudarc. With this feature, the crate still builds and runs on machines without CUDA.
 //! - `sim` (default): launches in the simulator (the `warpwright-sim` crate).
 //! - `export` (default): PTX files with a header for C and C++.
 //! - `draw`: pictures of layouts, instructions and bank conflicts as SVG, Typst and text.

@@ -33,7 +33,7 @@ fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
     distinct
 }
 
-/// Times ready-to-use kernels on the GPU, interleaved with the vendor's libraries
+/// Times ready-to-use kernels on the GPU, alternating with the vendor's libraries
 #[derive(clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]

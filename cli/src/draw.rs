@@ -143,7 +143,7 @@ enum What {
         #[arg(long, default_value_t = 1)]
         vector: i64,
 
-        /// Number of the access to draw, from 0; accesses of warp 0 come first
+        /// Index of the access to draw, from 0; accesses of warp 0 come first
         #[arg(long, default_value_t = 0)]
         access: usize,
 

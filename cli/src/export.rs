@@ -49,8 +49,8 @@ pub(super) struct Args {
     #[arg(long = "type", visible_alias = "dtype", value_name = "TYPES", value_delimiter = ',')]
     types: Vec<String>,
 
-    /// Orders of A and B of matrix products, two letters each, separated by commas: n for rows, t for columns; the default is all that the
-    /// element types support
+    /// Orders of A and B of matrix products, two letters each, separated by commas: n for row-major, t for column-major; the default is all
+    /// that the element types support
     #[arg(long = "layout", value_name = "LAYOUTS", value_delimiter = ',')]
     layouts: Vec<Layout>,
 
@@ -58,11 +58,12 @@ pub(super) struct Args {
     #[arg(long = "head-size", value_name = "SIZES", value_delimiter = ',')]
     head_sizes: Vec<u32>,
 
-    /// Instead of a full and causal masks of attention, a window of this many keys before and after the position of a query: 1023,0
+    /// Window of attention, instead of the full and causal masks: the numbers of keys before and after the position of a query, such as
+    /// 1023,0
     #[arg(long, value_name = "BEFORE,AFTER", value_delimiter = ',', num_args = 1)]
     window: Vec<u32>,
 
-    /// A soft cap of the scores of attention with extras
+    /// Soft cap of the scores of attention with extras
     #[arg(long, value_name = "CAP")]
     soft_cap: Option<f32>,
 

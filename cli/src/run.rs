@@ -13,14 +13,14 @@ use warpwright_sim::{Arch, Selection};
 /// Runs a CUDA program without a GPU and reports the bugs of its kernels
 ///
 /// The program loads the library `warpwright-cuda` instead of NVIDIA's driver, `warpwright-cudart` instead of the runtime library, and
-/// `warpwright-cuda-math` instead of cuBLAS and cuRAND. Its kernels must be available as PTX, in text or in a fat binary (nvcc:
+/// `warpwright-cuda-math` instead of cuBLAS and cuRAND. Its kernels must be available as PTX, as text or in a fat binary (nvcc:
 /// `-arch=sm_80`, or `-gencode arch=compute_80,code=compute_80`; with `-lineinfo`, findings name lines of kernels).
 ///
 /// Findings are printed to standard error as they happen. Each option, except `--driver`, is also an environment variable, such as
 /// WARPWRIGHT_CUDA_ARCH; the option takes precedence.
 ///
-/// Exit codes: 86 if there are findings, refused modules or launches, or (with `--leaks`) leaks; otherwise that of the program, or 128 plus
-/// the number of the signal that ended it; 2 if it cannot be started.
+/// Exit codes: 86 if there are findings, refused modules or launches, or (with `--leaks`) leaks; otherwise the program's own exit code, or
+/// 128 plus the number of the signal that ended it; 2 if it cannot be started.
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The program and its arguments
@@ -47,7 +47,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N")]
     keep_going: Option<u32>,
 
-    /// Write a report in JSON: findings, notes, refused modules and launches, unsupported functions, leaks; `%p` is the process's number
+    /// Write a report in JSON: findings, notes, refused modules and launches, unsupported functions, leaks; `%p` is the process ID
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
@@ -59,7 +59,7 @@ pub(super) struct Args {
     #[arg(long)]
     trace: bool,
 
-    /// Exit code if there are findings; 0 keeps that of the program [default: 86]
+    /// Exit code if there are findings; 0 keeps the program's exit code [default: 86]
     #[arg(long, value_name = "N")]
     exit_code: Option<u8>,
 

@@ -48,15 +48,15 @@ pub(super) struct Args {
     #[arg(long, value_name = "ARCH", default_value = "sm_90")]
     arch: ArchName,
 
-    /// Whether `mul` followed by `add` or `sub` without a rounding modifier is fused where ptxas 13.0 fuses it, or never
+    /// When to fuse `mul` and a dependent `add` or `sub` without rounding modifiers: where ptxas 13.0 does, or never
     #[arg(long, value_name = "WHO", default_value = "ptxas")]
     contract: ContractName,
 
-    /// Size of the device heap, from which `malloc` of a kernel allocates
+    /// Size of the device heap, from which `malloc` in a kernel allocates
     #[arg(long, value_name = "BYTES")]
     heap: Option<u64>,
 
-    /// Maximum number of warp instructions of a block (with its cluster)
+    /// Maximum number of warp instructions of a block (or of a cluster, if the launch has clusters)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
 

@@ -32,12 +32,12 @@ pub fn register_tile() -> impl Strategy<Value = TvLayout> {
     })
 }
 
-/// Generates any of the MMA atoms in [`mma_atoms`].
+/// Generates one of the MMA atoms in [`mma_atoms`].
 pub fn mma_atom() -> impl Strategy<Value = &'static MmaAtom> {
     select(mma_atoms().collect::<Vec<_>>())
 }
 
-/// Generates any of the copy atoms in [`copy_atoms`].
+/// Generates one of the copy atoms in [`copy_atoms`].
 pub fn copy_atom() -> impl Strategy<Value = &'static CopyAtom> {
     select(copy_atoms().collect::<Vec<_>>())
 }

@@ -13,7 +13,7 @@ use warpwright::layout::{
 /// The maximum size of a generated layout.
 pub const MAX_ELEMENTS: i64 = 512;
 
-/// Generates a nested shape with extents 1 to 8, a depth of at most 3, and a size of at most [`MAX_ELEMENTS`].
+/// Generates a nested shape with extents from 1 to 8, a depth of at most 3, and a size of at most [`MAX_ELEMENTS`].
 pub fn shape() -> impl Strategy<Value = Shape> {
     nested(prop_oneof![3 => 2..=8_i64, 1 => Just(1_i64)])
 }
@@ -100,7 +100,7 @@ pub fn coordinate(shape: &Shape) -> impl Strategy<Value = Coord> + use<> {
     (0..shape.size()).prop_map(move |index| coord_of_index(index, &shape))
 }
 
-/// Generates a slicing coordinate of a shape, which keeps some modes and fixes others, at any depth.
+/// Generates a slicing coordinate of a shape that keeps some modes, at any depth, and fixes the others.
 pub fn slicer(shape: &Shape) -> impl Strategy<Value = Slicer> + use<> {
     let shape = shape.clone();
     (0..shape.size(), vec(0..3_u8, 1..=6)).prop_map(move |(index, choices)| {

@@ -16,8 +16,8 @@ pub use crate::report::selection::Selection;
 /// The report of a launch: counts, findings and printed output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The output of device-side `printf`, one string per call, ordered by block (or cluster) and, within each, by execution. A last line
-    /// states whether the output exceeds 16 MiB, so that the rest is omitted.
+    /// The output of device-side `printf`, one string per call, ordered by block (or cluster) and, within each, by execution. If the output
+    /// exceeds 16 MiB, the rest is omitted, and a last line says so.
     pub printed: Vec<String>,
     /// The number of blocks in the grid.
     pub blocks: u64,
@@ -32,8 +32,8 @@ pub struct Report {
     /// The allocations of the device heap that the launch did not free, by the line of the call. These are not findings, because a later
     /// launch may free them.
     pub leaks: Vec<Leak>,
-    /// The findings. Empty unless the launch continues after findings
-    /// ([`Sim::keep_going`](crate::Sim::keep_going)); otherwise, the first finding is an error.
+    /// The findings. Empty unless [`Sim::keep_going`](crate::Sim::keep_going) is set: by default, the launch returns the first finding as an
+    /// error.
     pub findings: Vec<Finding>,
     /// The notes: reports of behavior that is defined, but rarely intended ([`FindingKind::is_note`]); one per kind and instruction (or pair
     /// of instructions). Notes neither end a run nor count as findings.
@@ -54,7 +54,7 @@ pub struct Contraction {
     pub sum: u32,
 }
 
-/// The heap allocations that one `malloc` call in the text made and the launch did not free.
+/// The heap allocations that one `malloc` call in the text made and that the launch did not free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leak {
     /// The 1-based line of the call in the PTX text.
@@ -101,7 +101,7 @@ impl Report {
         lines.map(|line| line.counts.warp_instructions).sum()
     }
 
-    /// Returns the entries of [`Report::lines`] in order of decreasing number of warp instructions.
+    /// Returns the entries of [`Report::lines`], sorted by decreasing number of warp instructions.
     pub fn hot_lines(&self) -> Vec<&LineCounts> {
         let mut lines: Vec<&LineCounts> = self.lines.iter().collect();
         lines.sort_by_key(|line| (std::cmp::Reverse(line.counts.warp_instructions), line.line, line.column));

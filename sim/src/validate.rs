@@ -1,4 +1,4 @@
-//! Validation of PTX without execution, independent of ptxas.
+//! Validation of PTX without execution and without ptxas.
 //!
 //! The simulator's parser and decoder check syntax, names, types and operands; this module checks what execution does not
 //! require: the versions and targets of features.

@@ -83,8 +83,8 @@ pub struct Matrices {
     pub element_bits: u32,
     /// The number of bits per element in shared memory: fewer than in registers if elements are expanded.
     pub memory_bits: u32,
-    /// The number of rows whose addresses the lanes provide. A row has 16 bytes, or, if it contains packed 4-bit or 6-bit
-    /// elements, 8 or 12 bytes.
+    /// The number of rows whose addresses the lanes provide. A row has 16 bytes, or 8 or 12 bytes if it contains packed 4-bit or 6-bit
+    /// elements.
     pub rows: u32,
 }
 
@@ -100,14 +100,14 @@ pub enum CopySide {
 }
 
 impl CopyAtom {
-    /// Returns CuTe's name, with `u32` for `uint32_t` and the like.
+    /// Returns CuTe's name for the atom. C++ types are replaced by Rust types: `UniversalCopy<u32>` instead of `UniversalCopy<uint32_t>`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the mnemonic in the PTX manual's spelling; empty for universal copies, whose instruction depends on the state
-    /// spaces, and for shuffles.
+    /// Returns the mnemonic in the PTX manual's spelling. It is empty for universal copies, because their instructions depend on the state
+    /// spaces, and for [`CopyKind::Transpose2x2`], which consists of several instructions.
     #[must_use]
     pub fn mnemonic(&self) -> &str {
         &self.mnemonic
@@ -144,7 +144,7 @@ impl CopyAtom {
         instructions::find(&self.mnemonic).map_or(Version::new(6, 3), |form| form.version)
     }
 
-    /// Returns the layout that maps logical threads to lanes: `1:0` or `32:1`.
+    /// Returns the layout that maps logical threads to lanes: `1:0` for a single thread or `32:1` for a warp.
     #[doc(alias = "ThrID")]
     #[must_use]
     pub fn thread_ids(&self) -> &Layout {
@@ -172,7 +172,7 @@ impl CopyAtom {
         &self.reference
     }
 
-    /// Returns the layout of a side.
+    /// Returns the source, destination or reference layout.
     #[must_use]
     pub fn layout(&self, side: CopySide) -> &Layout {
         match side {
@@ -182,8 +182,8 @@ impl CopyAtom {
         }
     }
 
-    /// Returns the layout that maps (thread, value) to the index of an element on a side, for elements of `bits` bits. `bits` should divide
-    /// [`unit_bits`](Self::unit_bits): larger elements may be split between threads, which the layout then counts as one thread.
+    /// Returns the layout of a side that maps (thread, value) to the index of an element of `bits` bits. `bits` should divide
+    /// [`unit_bits`](Self::unit_bits): larger elements may be split between threads, and the layout then counts these threads as one.
     ///
     /// # Errors
     /// Returns the same errors as [`Layout::recast`].
@@ -203,11 +203,11 @@ impl CopyAtom {
     }
 
     /// Returns the fragment of a side, which determines the owner of each unit of [`unit_bits`](Self::unit_bits) bits. If several threads
-    /// provide the same unit (as do lanes of `ldmatrix` whose addresses are not used), each unit has an owner, but the layout is not
+    /// provide the same unit (as lanes of `ldmatrix` do if their addresses are not used), each unit still has an owner, but the layout is not
     /// bijective.
     ///
     /// # Errors
-    /// Never fails for the atoms of the table.
+    /// Never fails for the atoms that [`copy_atoms`] returns.
     pub fn fragment(&self, side: CopySide) -> Result<TvLayout, TvError> {
         let bits = self.unit_bits();
         let layout = self.value_layout(side, bits)?;
@@ -217,7 +217,8 @@ impl CopyAtom {
         TvLayout::new(format!("{} {side:?}", self.name), units, layout)?.packed(per_register as u32)
     }
 
-    /// Returns the indices of the units of [`unit_bits`](Self::unit_bits) bits that a thread owns on a side, in order.
+    /// Returns the indices of the units of [`unit_bits`](Self::unit_bits) bits that a thread owns on a side, in the order of the thread's
+    /// values.
     #[must_use]
     pub fn units(&self, side: CopySide, thread: u32) -> Vec<u32> {
         let layout = self.layout(side);
@@ -230,8 +231,8 @@ impl CopyAtom {
             .collect()
     }
 
-    /// Returns the bank conflicts of `ldmatrix` or `stmatrix` for the given byte addresses of the 16-byte rows, with one phase per eight
-    /// rows (an 8×8 matrix of 16-bit elements).
+    /// Returns the bank conflicts of an `ldmatrix` or `stmatrix` whose 16-byte rows start at the byte addresses `rows`. Each group of eight
+    /// rows (an 8×8 matrix of 16-bit elements) is one phase.
     ///
     /// # Errors
     /// Returns [`AccessError::Misaligned`] if an address is not a multiple of 16, or [`AccessError::Lanes`] for more than 32 rows.

@@ -33,8 +33,8 @@ impl<'k> Builder<'k> {
     ///
     /// Packed operands are pairs ([`f16x2`](crate::ptx::f16x2), [`bf16x2`](crate::ptx::bf16x2)), or bits (`u32`, `i32`,
     /// [`B32`](crate::ptx::B32)) for any type of up to 32 bits; tf32 operands are [`tf32`](crate::ptx::tf32) or bits. All lanes of the warp
-    /// must execute the instruction, unless the atom is a single-thread atom. The builder rejects a wrong number or type of registers,
-    /// atoms that are not [emitted](MmaAtom::is_emitted), and sparse or block-scaled atoms.
+    /// must execute the instruction, unless the atom is a single-thread atom. The builder rejects registers of the wrong number or type, atoms
+    /// that are not [emitted](MmaAtom::is_emitted), and sparse or block-scaled atoms.
     ///
     /// ```
     /// use warpwright::{atoms::mma_atom, prelude::*};
@@ -81,9 +81,9 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), Some(metadata), None)
     }
 
-    /// Emits [`mma`](Self::mma) with block-scaled A and B; `scales` contains the scales of A and those of B. The builder rejects a sparse
-    /// atom, an atom without block scaling, and scales whose byte or thread is out of range. The arithmetic is unverified on hardware; see
-    /// [`BlockScale`](super::BlockScale).
+    /// Emits [`mma`](Self::mma) with block-scaled A and B; `scales` contains the scales of A, then the scales of B. The builder rejects a
+    /// sparse atom, an atom without block scaling, and scales whose byte or thread is out of range. The arithmetic is unverified on hardware;
+    /// see [`BlockScale`](super::BlockScale).
     #[doc(alias = "block_scale")]
     #[track_caller]
     pub fn mma_scaled<D: Scalar, A: Scalar, B: Scalar, C: Scalar>(
@@ -113,7 +113,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Emits C += A·B in the registers of C, which the innermost emitted loop must carry. The builder rejects later uses of the values that
-    /// these registers contained before the call.
+    /// these registers contained before this call.
     #[track_caller]
     pub fn mma_in_place<A: Scalar, B: Scalar, C: Scalar>(
         self,

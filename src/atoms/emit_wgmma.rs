@@ -43,10 +43,10 @@ impl<'k> Builder<'k> {
     /// Emits D = A·B + D, or D = A·B, for a warpgroup; [`MmaAtom::fragment`] returns the elements of each register, and the operands in
     /// shared memory are [`MatrixDescriptor`]s.
     ///
-    /// The `wgmma` is asynchronous: D may be accessed only after a commit and a wait. A [`wgmma_fence`](Self::wgmma_fence) must follow
-    /// writes to the registers of D and A; therefore, D must have its own registers, from [`wgmma_accumulators`](Self::wgmma_accumulators)
-    /// or loop state. The builder rejects registers, orders or signs that the atom does not support, and a D that consists of constants or
-    /// of registers that other values use. All threads of the warpgroup must execute the instruction. Requires sm_90a.
+    /// The `wgmma` is asynchronous: D may be accessed only after a commit and a wait. A [`wgmma_fence`](Self::wgmma_fence) must follow writes
+    /// to the registers of D and A. D must have registers of its own: allocate them with [`wgmma_accumulators`](Self::wgmma_accumulators), or
+    /// carry them as loop state. The builder rejects registers, orders or signs that the atom does not support, and a D that consists of
+    /// constants or of registers that other values use. All threads of the warpgroup must execute the instruction. Requires sm_90a.
     ///
     /// ```
     /// use warpwright::{atoms::{WgmmaOptions, mma_atom}, prelude::*, ptx::{MatrixDescriptor, MatrixLayout, ProxySpace, SwizzleMode}};

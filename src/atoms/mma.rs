@@ -113,7 +113,7 @@ impl MmaAtom {
         &self.cute_mnemonic
     }
 
-    /// Returns (M, N, K): the number of rows of A, of rows of B (columns of the product), and of columns of both.
+    /// Returns (M, N, K): the number of rows of A, the number of rows of B (columns of the product), and the number of columns of A and B.
     #[must_use]
     pub fn shape(&self) -> (u32, u32, u32) {
         self.shape
@@ -199,7 +199,7 @@ impl MmaAtom {
         self.registers_of(operand).ty
     }
 
-    /// Returns whether an operand is in registers or in shared memory.
+    /// Returns the location of an operand: registers or shared memory.
     #[must_use]
     pub fn source(&self, operand: MmaOperand) -> Source {
         self.registers_of(operand).source
@@ -218,14 +218,14 @@ impl MmaAtom {
         self.registers_of(operand).class
     }
 
-    /// Returns the number of elements per register, which is 1 for complex numbers although each occupies several registers; for a sparse
-    /// A, the number of stored elements.
+    /// Returns the number of elements per register; for a sparse A, the number of stored elements. For complex numbers, the result is 1,
+    /// although each number occupies several registers.
     #[must_use]
     pub fn per_register(&self, operand: MmaOperand) -> u32 {
         self.registers_of(operand).per_register
     }
 
-    /// Returns the number of registers per thread; for an operand in shared memory, 1 (the descriptor).
+    /// Returns the number of registers per thread that an operand occupies; for an operand in shared memory, 1 (the descriptor).
     #[must_use]
     pub fn registers(&self, operand: MmaOperand) -> u32 {
         let registers = self.registers_of(operand);
@@ -236,7 +236,7 @@ impl MmaAtom {
         (rows * cols * registers.parts).div_ceil(self.group.threads() * registers.per_register)
     }
 
-    /// Returns the number of rows and the number of columns of an operand: M×K, N×K or M×N.
+    /// Returns the number of rows and columns of an operand: M×K, N×K or M×N.
     #[must_use]
     pub fn operand_size(&self, operand: MmaOperand) -> (u32, u32) {
         let (m, n, k) = self.shape;
@@ -264,7 +264,7 @@ impl MmaAtom {
         self.threads.get_or_init(|| layouts::thread_ids(self.group))
     }
 
-    /// Returns the (thread, value) layout of an operand, whose values are the indices `row + col · rows`.
+    /// Returns the layout of an operand, which maps (thread, value) to the index `row + col · rows`.
     ///
     /// For a sparse A, the layout covers the uncompressed M×K matrix, as in CuTe: the values of a register are all elements that its stored
     /// elements may represent. For an operand in shared memory, the layout assigns all elements to every thread.
@@ -277,29 +277,29 @@ impl MmaAtom {
         })
     }
 
-    /// Returns the (thread, value) layout of A, whose values are the indices `m + k · M`.
+    /// Returns the layout of A, which maps (thread, value) to the index `m + k · M`.
     #[doc(alias = "ALayout")]
     #[must_use]
     pub fn layout_a(&self) -> &Layout {
         self.layout(MmaOperand::A)
     }
 
-    /// Returns the (thread, value) layout of B, whose values are the indices `n + k · N`.
+    /// Returns the layout of B, which maps (thread, value) to the index `n + k · N`.
     #[doc(alias = "BLayout")]
     #[must_use]
     pub fn layout_b(&self) -> &Layout {
         self.layout(MmaOperand::B)
     }
 
-    /// Returns the (thread, value) layout of C, whose values are the indices `m + n · M`.
+    /// Returns the layout of C, which maps (thread, value) to the index `m + n · M`.
     #[doc(alias = "CLayout")]
     #[must_use]
     pub fn layout_c(&self) -> &Layout {
         self.layout(MmaOperand::C)
     }
 
-    /// Returns the (thread, value) layout of D, whose values are the indices `m + n · M`. It equals the layout of C, except for the
-    /// quad-pair form with f16 C and f32 D.
+    /// Returns the layout of D, which maps (thread, value) to the index `m + n · M`. It equals the layout of C, except for the quad-pair form
+    /// with f16 C and f32 D.
     #[must_use]
     pub fn layout_d(&self) -> &Layout {
         self.layout(MmaOperand::D)

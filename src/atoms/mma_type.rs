@@ -23,18 +23,18 @@ pub enum MmaType {
     S16,
     /// Signed 32-bit integers.
     S32,
-    /// 4 bits: 2 of exponent, 1 of fraction. If an element occupies a byte (`kind::f8f6f4`, `kind::mxf8f6f4`), it is in bits 2 to 5,
+    /// 4 bits: sign, 2-bit exponent, 1-bit fraction. If an element occupies a byte (`kind::f8f6f4`, `kind::mxf8f6f4`), it is in bits 2 to 5,
     /// whereas 6-bit elements are in the low bits (as packed by CUTLASS).
     E2m1,
-    /// 6 bits: 2 of exponent, 3 of fraction.
+    /// 6 bits: sign, 2-bit exponent, 3-bit fraction.
     E2m3,
-    /// 6 bits: 3 of exponent, 2 of fraction.
+    /// 6 bits: sign, 3-bit exponent, 2-bit fraction.
     E3m2,
-    /// 8 bits: 4 of exponent, 3 of fraction.
+    /// 8 bits: sign, 4-bit exponent, 3-bit fraction.
     E4m3,
-    /// 8 bits: 5 of exponent, 2 of fraction.
+    /// 8 bits: sign, 5-bit exponent, 2-bit fraction.
     E5m2,
-    /// A scale: an unsigned 8-bit exponent, a power of two.
+    /// A scale: a power of two, stored as an unsigned 8-bit exponent.
     Ue8m0,
     /// A scale: unsigned e4m3.
     Ue4m3,
@@ -48,7 +48,7 @@ pub enum MmaType {
     F32,
     /// IEEE double precision.
     F64,
-    /// A pair of f64, real and imaginary part; implemented by several instructions on [`F64`](Self::F64).
+    /// A pair of f64, the real and the imaginary part; implemented by several instructions on [`F64`](Self::F64).
     C64,
     /// Three f64 that represent a complex number in Gauss's three-product method.
     Gc64,
@@ -101,7 +101,7 @@ impl MmaType {
         T::NAME == own || is_bits && self.bits() == 8 * T::SIZE || self == MmaType::Tf32 && T::NAME == "f32"
     }
 
-    /// Returns the number of bits; [`Tf32`](Self::Tf32) is stored in 32.
+    /// Returns the number of bits of an element; [`Tf32`](Self::Tf32) is stored in 32 bits.
     #[must_use]
     pub const fn bits(self) -> u32 {
         match self {

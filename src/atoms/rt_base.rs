@@ -16,7 +16,7 @@ pub enum ElementWidth {
 }
 
 impl ElementWidth {
-    /// Returns the width of elements of `bytes` bytes: 1, 2, 4 or 8; other numbers count as 4.
+    /// Returns the width of elements of `bytes` bytes (1, 2, 4 or 8); other numbers count as 4.
     #[must_use]
     pub const fn of(bytes: u32) -> Self {
         match bytes {
@@ -47,9 +47,9 @@ pub enum TileLayout {
     Col,
 }
 
-/// Returns the fragment map of a subtile of register tiles (`rt_base`): 16×16 elements, of which each lane owns 8, in 4 registers of 16-bit
-/// pairs or 8 registers of 32 or 64 bits. For 8-bit elements, the subtile has 16×32 elements (32×16 in the column layout), and each lane
-/// owns 16, in 4 registers.
+/// Returns the fragment of a subtile of a register tile (`rt_base`). The subtile has 16×16 elements, and each lane owns 8 of them, in 4
+/// registers of 16-bit pairs or 8 registers of 32 or 64 bits. For 8-bit elements, the subtile has 16×32 elements (32×16 in the column layout),
+/// and each lane owns 16 of them, in 4 registers.
 ///
 /// With lane = 4g + t, element `e` of pair `k` is at row `g + 8(k mod 2)` and column `2t + e + 8⌊k/2⌋` in the row layout; in the column
 /// layout, row and column are swapped. The row layout is the fragment of matrix A of `mma.m16n8k16` in the PTX ISA; for 8-bit elements, it

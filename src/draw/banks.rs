@@ -16,14 +16,14 @@ const WORD: u64 = 4;
 const WARP: usize = 32;
 
 impl Picture {
-    /// Draws the words of shared memory that one access of a warp touches, and their bank conflicts. `layout` maps (thread, value) to byte
-    /// offsets. Each access of a lane moves `vector` elements of `element_bytes` bytes. `access` is the index of the access; the accesses
+    /// Draws the words of shared memory that one access of a warp touches, and the resulting bank conflicts. `layout` maps (thread, value) to
+    /// byte offsets. Each access of a lane moves `vector` elements of `element_bytes` bytes. `access` is the index of the access; the accesses
     /// of warp 0 come first.
     ///
-    /// The picture has one table for each phase of 128 bytes. Each row of a table is a row of banks that the access touches, labeled with
-    /// the offset of its first byte. A cell shows the first thread that accesses its word, or the first highlighted thread, if any, and,
-    /// after `+`, the number of other threads, which are served at the same time. A word is framed if its bank must serve several words of
-    /// the phase, one after the other.
+    /// The picture has one table for each phase of 128 bytes. Each row of a table is a row of banks that the access touches, labeled with the
+    /// offset of its first byte. A cell shows the first thread that accesses its word, or the first highlighted thread, if any. The number
+    /// after `+` is the number of other threads that access the word; all of them are served at the same time. A word is framed if its bank
+    /// must serve several words of the phase in turn.
     ///
     /// # Errors
     /// Returns the same errors as [`warp_accesses`] and [`bank_conflicts`], [`DrawError::Access`] if `access` is past the last access, or

@@ -18,7 +18,7 @@ pub enum DrawError {
         rows: i64,
         /// The number of columns of the table, or of values per thread.
         cols: i64,
-        /// The maximum number of cells of a table, and of values.
+        /// The maximum number of cells of a table, or of values over all threads.
         most: i64,
     },
     /// A layout that is not a (thread, value) layout.

@@ -8,7 +8,7 @@ pub(super) const MOST_CELLS: i64 = 1 << 16;
 /// The color of a cell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Tint {
-    /// No hue: white, or light gray on a dark page; an empty cell is dimmed, except in Typst.
+    /// No hue: white, or light gray on a dark page. Empty cells are dimmed, except in Typst.
     #[default]
     Plain,
     /// One of eight hues; higher numbers wrap around.
@@ -24,7 +24,7 @@ pub struct Cell {
     pub lines: Vec<String>,
     /// The background color.
     pub tint: Tint,
-    /// Whether the cell is marked as an error or as costly.
+    /// Whether the cell is marked as a problem, such as a bank conflict.
     pub alarm: bool,
 }
 

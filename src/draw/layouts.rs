@@ -5,8 +5,8 @@ use super::grid::{Cell, Picture, Table, Tint, check_size};
 use crate::layout::{BasisVector, ComposedLayout, Layout, Shape, Swizzle};
 
 impl Picture {
-    /// Draws the offset at each coordinate. Mode 0 is drawn as rows, and the other modes together as columns; a layout of rank 1 is one
-    /// row.
+    /// Draws the offset at each coordinate. Mode 0 is drawn as rows, and the other modes together as columns; a layout of rank 1 is drawn as
+    /// one row.
     ///
     /// Colors repeat every 8 offsets. For a layout with a swizzle or an offset, whose values are in bytes, the color changes every 16 bytes
     /// and repeats every 128 bytes, so that each color represents a group of four banks of shared memory.

@@ -8,7 +8,7 @@ use crate::tensor::TiledMma;
 
 impl Picture {
     /// Draws the operands A, B and C of a matrix instruction and labels each element with its owner: `T` is the lane, or the thread of a
-    /// warpgroup, and `V` is the index of its value, in register order.
+    /// warpgroup, and `V` is the index of the owner's value, in register order.
     ///
     /// C is in the corner, A to its left with the same rows, and B above with the same columns (so that B's table has rows k and
     /// columns n). A sparse A is drawn as the uncompressed matrix. An operand in shared memory has an empty table.
@@ -27,8 +27,8 @@ impl Picture {
 }
 
 impl Picture {
-    /// Draws the operands A, B and C of one tile of a tiled MMA, in the same arrangement as [`of_mma`](Self::of_mma). Each element of an
-    /// operand in shared memory is owned by all threads of the instruction.
+    /// Draws the operands A, B and C of one tile of a tiled MMA, in the same arrangement as [`of_mma`](Self::of_mma). All threads of the
+    /// instruction own each element of an operand in shared memory.
     ///
     /// # Errors
     /// Returns the same errors as [`Picture::of_thread_values`], and [`DrawError::Tensor`] if an operand has no valid map.

@@ -41,7 +41,7 @@ pub struct Rect {
 pub struct Text {
     /// The x coordinate of the anchor, and the y coordinate of the top of the line.
     pub at: (i32, i32),
-    /// The part of the text that is at this x coordinate.
+    /// The part of the text that is at the x coordinate of `at`.
     pub anchor: Anchor,
     /// The color of the text.
     pub paint: Paint,

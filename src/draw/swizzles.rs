@@ -11,8 +11,8 @@ const ROW: i64 = 128;
 const MOST_BYTES: i64 = 1 << 16;
 
 impl Picture {
-    /// Draws shared memory as rows of 128 bytes (one row of banks), divided into chunks of `2^base` bytes (at least 1, at most 128). Each
-    /// cell names the row and chunk whose data the swizzle stores there, and has the color of that chunk.
+    /// Draws shared memory as rows of 128 bytes (one row of banks), divided into chunks of `2^base` bytes, but at most 128 bytes. Each cell
+    /// shows the row and chunk whose data the swizzle stores there, in the color of that chunk.
     ///
     /// The colors show how the swizzle spreads data that would otherwise be in one column (one color) over several columns, and therefore
     /// over several groups of banks.

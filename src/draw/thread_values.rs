@@ -30,8 +30,8 @@ impl Highlight {
 }
 
 impl Picture {
-    /// Draws the owner of each element of a tile: `T` is the thread, and `V` is the index of its value. `size` contains the number of rows
-    /// and the number of columns, and `layout` maps (thread, value) to `row + col · rows`. Colors repeat every 8 threads. For an element
+    /// Draws the owner of each element of a tile: `T` is the thread, and `V` is the index of the thread's value. `size` contains the number of
+    /// rows and the number of columns, and `layout` maps (thread, value) to `row + col · rows`. Colors repeat every 8 threads. For an element
     /// with several owners, the picture shows one of them, preferably a highlighted one, followed by `+` and the number of other owners.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl<'a> Owners<'a> {
         Table::new(title, (rows, cols), cell)
     }
 
-    /// Returns the owners of each element, by offset.
+    /// Returns the owners of each element, indexed by offset.
     fn owners(&self) -> Result<Vec<CellOwners>, DrawError> {
         let Owners { layout, size: (rows, cols), highlight, .. } = *self;
         let [threads, values] = layout.shape().modes() else {

@@ -63,23 +63,23 @@ pub struct KernelManifest {
     pub tensor_maps: Vec<TensorMapManifest>,
     /// Assumptions about arguments that every launch checks.
     pub assumptions: Vec<AssumptionManifest>,
-    /// The numbers of threads per block in x, y and z, if fixed.
+    /// The number of threads per block in x, y and z, if fixed.
     pub block: Option<[u32; 3]>,
-    /// The maximum numbers of threads per block in x, y and z, if bounded.
+    /// The maximum number of threads per block in x, y and z, if bounded.
     pub max_block: Option<[u32; 3]>,
     /// The minimum number of resident blocks per multiprocessor, if requested.
     pub min_blocks_per_multiprocessor: Option<u32>,
     /// The maximum number of 32-bit registers per thread, if bounded.
     pub max_registers: Option<u32>,
-    /// The numbers of blocks per cluster in x, y and z, if the kernel uses clusters.
+    /// The number of blocks per cluster in x, y and z, if the kernel uses clusters.
     pub cluster: Option<[u32; 3]>,
     /// Whether the kernel itself waits for the preceding kernel in the stream (`griddepcontrol.wait`), so that it may be launched with
     /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub programmatic: bool,
-    /// The number of blocks in x, y and z, as C expressions in the parameters, if the kernel has a grid rule. Divisions round down;
-    /// `min(a, b)` and `max(a, b)` are the smaller and the larger number, and `multiprocessors` is the number of multiprocessors of the
-    /// device (`CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`).
+    /// The number of blocks in x, y and z, as C expressions in the parameters, if the kernel has a grid rule. Divisions round down; `min(a, b)`
+    /// and `max(a, b)` are the smaller and the larger of `a` and `b`, and `multiprocessors` is the number of multiprocessors of the device
+    /// (`CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`).
     pub grid: Option<[String; 3]>,
     /// The number of accesses, views and raw lines whose safety is the responsibility of the kernel's author; if it is 0, the kernel cannot
     /// access global memory outside its buffers.
@@ -88,7 +88,7 @@ pub struct KernelManifest {
     pub shared_bytes: SharedBytes,
     /// The declared local memory per thread, in bytes.
     pub local_bytes: u64,
-    /// The numbers of declared registers by PTX type, before register allocation by ptxas.
+    /// The number of declared registers of each PTX type, before register allocation by ptxas.
     pub registers: BTreeMap<String, u32>,
     /// The number of instructions.
     pub instructions: u32,
@@ -109,7 +109,7 @@ pub struct ParameterManifest {
     pub ptx_type: String,
     /// The size of the parameter itself, in bytes.
     pub bytes: u32,
-    /// The views of a buffer with known extents; the buffer must contain all of them.
+    /// For a buffer, the views with known extents; the buffer must contain all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<ViewManifest>,
 }
@@ -117,29 +117,29 @@ pub struct ParameterManifest {
 /// The parameters of `cuTensorMapEncodeTiled` for a tensor map that every launch creates. The tensor begins at the address of a buffer.
 /// Lists start with the innermost dimension. Element strides are 1, and the layout is not interleaved.
 ///
-/// If a dimension has 0 elements, the header's launch function passes 128 zero bytes instead of a map; if the kernel nevertheless uses the
-/// map in a copy, it faults. Launches from Rust instead pass a map of a one-element tensor in memory that the launch allocates: a zero if
-/// the kernel only reads the parameter, and a scratch element if it writes to the parameter.
+/// If a dimension has 0 elements, the header's launch function passes 128 zero bytes instead of a map; a copy that nevertheless uses the map
+/// faults. Launches from Rust instead pass a map of a one-element tensor in memory that the launch allocates. The element is zero if the kernel
+/// only reads the parameter, and a scratch element if the kernel writes to the parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TensorMapManifest {
     /// The name of the buffer's parameter.
     pub parameter: String,
-    /// The type of the elements, `CUtensorMapDataType`.
+    /// The type of the elements (`CUtensorMapDataType`).
     pub data_type: String,
     /// The number of elements along each dimension, as C expressions in the parameters; each must be less than 2³¹.
     pub dims: Vec<String>,
-    /// The strides of dimensions 1 and up in bytes, as C expressions in the parameters. Each must be a multiple of 16; for a dimension with
-    /// a single coordinate, pass any positive multiple of 16 instead.
+    /// The strides of dimensions 1 and up in bytes, as C expressions in the parameters. Each must be a multiple of 16; for a dimension with a
+    /// single coordinate, pass any positive multiple of 16 less than 2⁴⁰ instead.
     pub strides_bytes: Vec<String>,
     /// The number of elements of a box along each dimension.
     #[serde(rename = "box")]
     pub box_dims: Vec<u32>,
-    /// The swizzle in shared memory, `CUtensorMapSwizzle`.
+    /// The swizzle in shared memory (`CUtensorMapSwizzle`).
     pub swizzle: String,
-    /// The minimum size of fetches into the L2 cache, `CUtensorMapL2promotion`.
+    /// The minimum size of fetches into the L2 cache (`CUtensorMapL2promotion`).
     pub l2_promotion: String,
-    /// The value of out-of-bounds elements, `CUtensorMapFloatOOBfill`.
+    /// The value of out-of-bounds elements (`CUtensorMapFloatOOBfill`).
     pub oob_fill: String,
 }
 
@@ -180,10 +180,10 @@ pub struct AssumptionManifest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SharedBytes {
-    /// The bytes declared in the PTX text (static shared memory).
+    /// The number of bytes declared in the PTX text (static shared memory).
     #[serde(rename = "static")]
     pub fixed: u32,
-    /// The bytes requested by the launch (dynamic shared memory).
+    /// The number of bytes requested by the launch (dynamic shared memory).
     pub dynamic: u32,
 }
 

@@ -15,14 +15,15 @@ const EMPTY: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .en
 
 impl Gpu {
     /// Returns the number of clusters of `size` blocks that run at the same time if every multiprocessor runs one block: the number of
-    /// multiprocessors if `size` is 0 or 1, and 0 if the device has no clusters. Kernels whose blocks process several parts of a problem
-    /// one after the other launch this number of clusters, because any further cluster would have to wait until another one has finished.
+    /// multiprocessors if `size` is 0 or 1, and 0 if the device does not support clusters. Kernels whose blocks process several parts of a
+    /// problem one after the other launch this number of clusters, because any further cluster would have to wait until another one has
+    /// finished.
     ///
-    /// All blocks of a cluster run in one group of multiprocessors, and the size of these groups varies within and between GPUs: an H100
-    /// with 132 multiprocessors was found to run 15 clusters of 8 blocks, not 16.
+    /// All blocks of a cluster run in one group of multiprocessors, and the size of these groups varies within and between GPUs: an H100 with
+    /// 132 multiprocessors was found to run only 15 clusters of 8 blocks instead of 16.
     ///
     /// # Errors
-    /// Returns the driver's error, for example for a size that the device does not support.
+    /// Returns the driver's error, for example if the device does not support clusters of this size.
     #[doc(alias = "cuOccupancyMaxActiveClusters")]
     pub fn resident_clusters(&self, size: u32) -> Result<u32, GpuError> {
         let properties = self.properties();

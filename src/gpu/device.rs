@@ -174,7 +174,7 @@ impl Gpu {
         Ok(self.context.mem_get_info().map_err(CallFailed::at("cuMemGetInfo"))?)
     }
 
-    /// Waits until all work of the context has finished.
+    /// Waits until all work in the context has finished.
     ///
     /// # Errors
     /// Returns the driver's error, for example if an earlier kernel faulted.

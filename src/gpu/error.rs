@@ -85,7 +85,7 @@ impl From<DriverError> for GpuError {
     }
 }
 
-/// Errors in loading PTX text.
+/// Errors from loading PTX text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {

@@ -143,7 +143,7 @@ impl Function {
         Ok(blocks.unsigned_abs())
     }
 
-    /// Returns the number of clusters of this launch that can be resident on the device simultaneously.
+    /// Returns the number of clusters that can be resident on the device simultaneously if the kernel is launched with `config`.
     ///
     /// # Errors
     /// Returns the driver's error.

@@ -51,8 +51,8 @@ pub struct JitMessage {
 impl JitMessage {
     /// Parses one line of a log; `None` if the line is not a message.
     ///
-    /// Messages look like `ptxas application ptx input, line 7; error   : Unknown symbol 'x'` or
-    /// `ptxas info    : 0 bytes gmem`; the tool prints a file name in place of `application ptx input`.
+    /// Messages look like `ptxas application ptx input, line 7; error : Unknown symbol 'x'` or `ptxas info : 0 bytes gmem`; the command-line
+    /// tool prints a file name instead of `application ptx input`.
     pub fn parse(log_line: &str) -> Option<Self> {
         let rest = log_line.trim().strip_prefix("ptxas")?;
         let (head, text) = rest.split_once(" : ").or_else(|| rest.split_once(": "))?;
@@ -113,7 +113,7 @@ impl fmt::Display for JitMessage {
 /// The compiler's statistics for one kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JitKernel {
-    /// The name of the entry.
+    /// The kernel's name.
     pub name: String,
     /// The architecture for which the kernel was compiled, such as `sm_90a`.
     pub target: String,
@@ -137,8 +137,8 @@ pub struct JitInfo {
     /// The compile time in milliseconds as measured by the driver; 0 if the code came from the driver's cache, or if [`parse`](Self::parse)
     /// returned this report.
     pub wall_ms: f32,
-    /// The kernels that the log mentions; empty if the code came from the driver's cache. Registers and local memory are always available
-    /// from [`Function::attributes`](super::Function::attributes).
+    /// The kernels that the log mentions; empty if the code came from the driver's cache. The number of registers and the size of local
+    /// memory are always available from [`Function::attributes`](super::Function::attributes).
     pub kernels: Vec<JitKernel>,
     /// All messages.
     pub messages: Vec<JitMessage>,

@@ -76,7 +76,7 @@ impl LaunchConfig {
     /// Checks the shape against the limits of a device and of a kernel; `kernel` is the kernel's name in error messages.
     ///
     /// # Errors
-    /// Returns the first violated rule. The limits are those in the CUDA C++ Programming Guide, *Compute Capabilities*.
+    /// Returns an error for the first rule that is violated. The limits are those in the CUDA C++ Programming Guide, *Compute Capabilities*.
     pub fn check(
         &self,
         kernel: &str,
@@ -218,8 +218,8 @@ impl Function {
     /// blocks.
     ///
     /// # Errors
-    /// Returns [`LaunchError`]. A fault of the kernel is reported by a later call, for example
-    /// [`Gpu::synchronize`](super::Gpu::synchronize).
+    /// Returns a [`LaunchError`] if a check fails or the driver rejects the launch. A fault of the kernel is reported by a later call, for
+    /// example [`Gpu::synchronize`](super::Gpu::synchronize).
     ///
     /// # Safety
     /// The arguments must have the types that the kernel declares, in its order. Every address that the kernel computes from them must be

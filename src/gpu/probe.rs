@@ -107,8 +107,8 @@ impl Driver {
         &self.library
     }
 
-    /// Returns all symbols that a driver must have: those that this module calls, and those that cudarc calls. `cuEventElapsedTime_v2` may
-    /// replace `cuEventElapsedTime`.
+    /// Returns all symbols that a driver must have: the symbols that this module calls and the symbols that cudarc calls.
+    /// `cuEventElapsedTime_v2` may replace `cuEventElapsedTime`.
     pub fn required_symbols() -> impl Iterator<Item = &'static str> {
         let mut names = ["cuDriverGetVersion", "cuEventElapsedTime"].to_vec();
         names.extend(CUDARC_SYMBOLS.iter().chain(OWN_SYMBOLS));

@@ -115,10 +115,10 @@ pub struct TiledTensor {
     pub dims: Vec<u64>,
     /// The strides in bytes along dimensions 1 and up (dimension 0 is contiguous), which must be multiples of 16 and less than 2⁴⁰.
     pub strides: Vec<u64>,
-    /// The number of elements of the box along each dimension, from 1 to 256. The length of a row must be a multiple of 16 bytes.
+    /// The number of elements of the box along each dimension, from 1 to 256. The length of a row of the box must be a multiple of 16 bytes.
     pub box_dims: Vec<u32>,
     /// The distance between copied elements along each dimension, from 1 to 8; 1 if the elements are contiguous. The GPU ignores the first
-    /// one, because it always copies adjacent elements along dimension 0.
+    /// value, because it always copies adjacent elements along dimension 0.
     pub element_strides: Vec<u32>,
     /// The permutation in shared memory.
     pub swizzle: Swizzle,
@@ -145,7 +145,7 @@ pub struct Im2colTensor {
 /// The maximum number of pixels of a copy in im2col mode.
 const MOST_PIXELS: u32 = 1024;
 
-/// Errors of a tensor map. All variants except `Call` are detected before the driver is called.
+/// Errors from checking and encoding a tensor map. All variants except `Call` are detected before the driver is called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TensorMapError {
@@ -248,7 +248,7 @@ impl TiledTensor {
     /// Checks every rule that does not depend on the device.
     ///
     /// # Errors
-    /// Returns the first violated rule.
+    /// Returns an error for the first rule that is violated.
     pub fn check(&self) -> Result<(), TensorMapError> {
         let rank = self.dims.len();
         if rank == 0 || rank > 5 {
@@ -304,7 +304,7 @@ impl Im2colTensor {
     /// Checks every rule that does not depend on the device.
     ///
     /// # Errors
-    /// Returns the first violated rule.
+    /// Returns an error for the first rule that is violated.
     pub fn check(&self) -> Result<(), TensorMapError> {
         let rank = self.tensor.dims.len();
         if !(3..=5).contains(&rank) {
@@ -357,14 +357,14 @@ pub struct TensorMap([u8; 128]);
 unsafe impl DeviceRepr for TensorMap {}
 
 impl TensorMap {
-    /// Checks and encodes a map.
+    /// Checks a tensor and encodes its map.
     ///
     /// The memory at the address must stay allocated while kernels use the map. cudarc does not track this use: encode the map in
     /// [`Args::read_map`](super::Args::read_map) or [`Args::write_map`](super::Args::write_map), which track the buffer, or order the
     /// streams manually.
     ///
     /// # Errors
-    /// Returns [`TensorMapError`].
+    /// Returns [`TensorMapError`] if the tensor violates a rule, the device has no TMA, or a driver call fails.
     #[doc(alias = "cuTensorMapEncodeTiled")]
     pub fn encode(gpu: &Gpu, tensor: &TiledTensor) -> Result<Self, TensorMapError> {
         require_tma(gpu)?;
@@ -392,10 +392,10 @@ impl TensorMap {
         Ok(map)
     }
 
-    /// Checks and encodes a map in im2col mode. As for [`encode`](Self::encode), the memory must stay allocated.
+    /// Checks a tensor of images and encodes its map in im2col mode. As for [`encode`](Self::encode), the memory must stay allocated.
     ///
     /// # Errors
-    /// Returns [`TensorMapError`].
+    /// Returns [`TensorMapError`] if the tensor violates a rule, the device has no TMA, or a driver call fails.
     #[doc(alias = "cuTensorMapEncodeIm2col")]
     pub fn encode_im2col(gpu: &Gpu, images: &Im2colTensor) -> Result<Self, TensorMapError> {
         require_tma(gpu)?;
@@ -426,7 +426,7 @@ impl TensorMap {
         Ok(map)
     }
 
-    /// Returns the map with these 128 bytes, such as those of a `CUtensorMap` that another library has encoded.
+    /// Returns the map with these 128 bytes, for example the bytes of a `CUtensorMap` that another library has encoded.
     pub const fn from_bytes(bytes: [u8; 128]) -> Self {
         Self(bytes)
     }
@@ -436,20 +436,20 @@ impl TensorMap {
         &self.0
     }
 
-    /// Returns an argument for typed launches, which passes this map for a tensor map parameter. A launch checks the tensor of an argument
-    /// that [`TensorBox::of`](crate::run::TensorBox::of) returns, but not that of this argument.
+    /// Returns an argument that passes this map for a tensor map parameter in typed launches. Launches do not check this argument's tensor,
+    /// whereas they check the tensor of a [`TensorBox`](crate::run::TensorBox::of).
     ///
     /// # Safety
     ///
-    /// In every launch with the argument, the map must be valid for the device, and it must have elements of the parameter's type, and the
-    /// dimensions and the mode that the kernel uses. Until the kernel has completed, the tensor must be in live memory that nothing else
-    /// writes and, if the kernel writes the tensor, nothing else reads.
+    /// In every launch with the argument, the map must be valid for the device, and it must have the element type of the parameter and the
+    /// number of dimensions and the mode (tiled or im2col) that the kernel uses. Until the kernel has completed, the tensor must be in live
+    /// memory that nothing else writes and, if the kernel writes the tensor, nothing else reads.
     pub const unsafe fn assume_valid(self) -> UncheckedMap {
         UncheckedMap(self)
     }
 }
 
-/// A tensor map as an argument of typed launches; [`TensorMap::assume_valid`] returns it.
+/// A tensor map as an argument of typed launches, which do not check its tensor; [`TensorMap::assume_valid`] returns it.
 #[derive(Clone, Copy, Debug)]
 pub struct UncheckedMap(TensorMap);
 

@@ -59,9 +59,9 @@ pub type AttentionExtrasArgs<T> =
 /// The arguments of the kernel that [`Attention::packed_kernel`] builds:
 /// `(q, k, v, o, lse, [query_starts, key_starts], [sequences, kv_heads, group, queries, keys], longest, strides, scale)`. The sequences are
 /// packed into `queries` rows of Q and O and `keys` rows of K and V. `query_starts` and `key_starts` contain the first row of each
-/// sequence, in order, followed by the end of the last sequence. Results are computed for the first `longest` queries of each sequence,
-/// rounded up to whole tiles. `strides` contains the strides between heads and between rows. `lse` is a contiguous array of
-/// `kv_heads`·`group`·`queries` elements.
+/// sequence, in order, followed by the end of the last sequence. Results are computed for the first `longest` queries of each sequence;
+/// `longest` is rounded up to a multiple of the tile's number of queries. `strides` contains the strides between heads and between rows for
+/// each of Q, K, V and O. `lse` is a contiguous array of `kv_heads`·`group`·`queries` elements.
 #[doc(alias = "cu_seqlens")]
 #[doc(alias = "varlen")]
 pub type PackedAttentionArgs<T> =
@@ -85,9 +85,9 @@ pub struct AttentionExtras {
     #[doc(alias = "attention sink")]
     pub sinks: bool,
     /// Dropout of the weights, after they are divided by their sum: replaces each weight by 0 with probability p, and multiplies the others
-    /// by 1 / (1 − p). The random word of a weight is that of element (query, key) in [`Builder::random`](crate::ptx::Builder::random) for
-    /// the seed and for the sum of the offset and the index of the query head, which counts the heads of all batches. The random words are
-    /// the same in [`AttentionBackward`] and do not depend on the tile.
+    /// by 1 / (1 − p). The random word of a weight is the word of element (query, key) in [`Builder::random`](crate::ptx::Builder::random),
+    /// given the seed and the sum of the offset and the index of the query head; this index counts the heads of all batches. The random
+    /// words do not depend on the tile, and [`AttentionBackward`] uses the same words.
     pub dropout: bool,
 }
 
@@ -102,8 +102,8 @@ pub struct AttentionTile {
 
 impl AttentionTile {
     /// Returns all tiles that the kernels support for a target and for the head sizes `head_size` (Q and K) and `value_size` (V and O). The
-    /// first tile is the fastest for long sequences among the tiles whose kernels, including those for packed sequences, do not exceed the
-    /// available registers.
+    /// first tile is the fastest for long sequences among the tiles whose kernels, including the kernels for packed sequences, do not
+    /// exceed the available registers.
     pub fn all(target: Target, head_size: u32, value_size: u32) -> impl Iterator<Item = Self> {
         let tiles = if uses_wgmma(target) { HOPPER_TILES } else { WARP_TILES };
         let of_size = tiles.iter().filter(move |[d, e, ..]| [*d, *e] == [head_size, value_size]);
@@ -116,13 +116,13 @@ fn uses_wgmma(target: Target) -> bool {
     target == Target::SM_90A
 }
 
-/// An attention kernel for elements of `T` (bf16 or f16), which computes, for each head, O = softmax(`scale` · Q·Kᵀ)·V and the logarithm of
-/// the sum of exponentials in each row of `scale` · Q·Kᵀ. The target is sm_90a or, with `mma.sync`, sm_80 or later.
+/// An attention kernel for bf16 or f16 elements. For each head, it computes O = softmax(`scale` · Q·Kᵀ)·V and the logarithm of the sum of
+/// exponentials in each row of `scale` · Q·Kᵀ. The target is sm_90a (with `wgmma`) or any other target from sm_80 on (with `mma.sync`).
 ///
 /// Scores, exponentials and sums are f32. Exponentials are relative to a running maximum, which is updated only if an exponential would
-/// exceed 2⁸; they are rounded to `T` before they are multiplied by V. Elements of O are rounded to `T`. There may be up to 2³⁰ queries and
-/// keys; `scale` must be positive. For a query without keys, O is 0 and, without a [sink](AttentionExtras::sinks), the logarithm is −∞. A
-/// NaN or ∞ in V can make elements of O NaN even if its weight is 0.
+/// exceed 2⁸; they are rounded to the element type before they are multiplied by V. Elements of O are also rounded to the element type. The
+/// numbers of queries and of keys may be up to 2³⁰; `scale` must be positive. For a query without keys, O is 0 and, without a
+/// [sink](AttentionExtras::sinks), the logarithm is −∞. A NaN or ∞ in V can make elements of O NaN even if the weight of its key is 0.
 ///
 /// With a head size of 256 and a mask, a few registers are spilled once per tile.
 #[doc(alias = "flash_attention")]
@@ -139,8 +139,8 @@ pub struct Attention {
     pub mask: AttentionMask,
     /// The numbers of queries and keys that a block processes at a time.
     pub tile: AttentionTile,
-    /// On sm_90a, the order in which the tiles of queries are processed. Rows of the schedule are heads, and columns are the tiles of a
-    /// head. With a causal mask, columns are counted from the last tile.
+    /// On sm_90a, the order in which the tiles of queries are processed; ignored on other targets. Rows of the schedule are heads, and
+    /// columns are the tiles of a head. With a causal mask, columns are counted from the last tile.
     pub schedule: Schedule,
 }
 
@@ -157,8 +157,8 @@ impl Attention {
         Self { target, head_size, value_size, mask, tile, schedule }
     }
 
-    /// Returns this kernel with a tile that leaves registers for computing a soft cap: if tiles of 192 queries with fewer keys than the
-    /// current tile exist (on sm_90a, for head sizes of 32 and 64), the first of these; otherwise, the tile does not change.
+    /// Returns this kernel with a tile that leaves registers for computing a soft cap: the first tile of 192 queries that has fewer keys
+    /// than the current tile, if one exists (on sm_90a, for head sizes of 32 and 64). Otherwise, the tile does not change.
     /// [`kernel_with_extras`](Self::kernel_with_extras) builds the kernel with a cap.
     #[must_use]
     pub fn with_tile_for_cap(self) -> Self {
@@ -204,8 +204,8 @@ impl Attention {
         })
     }
 
-    /// Builds the kernel with extras; its name lists them, as in `attention_bf16_128_causal_cap50_slopes_sinks_dropout`. All extras except
-    /// dropout also affect the logarithms in `lse`.
+    /// Builds the kernel with extras. The name of the kernel lists them, as in `attention_bf16_128_causal_cap50_slopes_sinks_dropout`. All
+    /// extras except dropout also affect the logarithms in `lse`.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel), and an error if the cap is out of range.
@@ -246,7 +246,8 @@ impl Attention {
         )
     }
 
-    /// Builds the kernel for sequences of different lengths. Its name ends in `_packed`, as in `attention_bf16_128_causal_packed`.
+    /// Builds the kernel for sequences of different lengths. The name of the kernel ends in `_packed`, as in
+    /// `attention_bf16_128_causal_packed`.
     ///
     /// Rows of O that do not belong to a sequence are not written. Rows of K and V that belong to other sequences or to no sequence do not
     /// affect the results of a sequence, even if they contain NaN or ∞.
@@ -325,12 +326,12 @@ fn strides(matrices: &[&str], axes: &[&str]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the function that emits kernels of `T` with these constants.
+/// Returns the function that emits kernels for elements of `T` with these constants.
 macro_rules! by_warpgroups {
     ($($constant:literal),*) => { forward::<T, T, OfKeys, $($constant),*> };
 }
 
-/// As above, without `wgmma`.
+/// Returns the same function for kernels without `wgmma`.
 macro_rules! by_warps {
     ($($constant:literal),*) => { forward_by_warps::<T, $($constant),*> };
 }
@@ -388,7 +389,7 @@ tiles! { WARP_TILES warps by_warps:
     256, 256,  64,  32 => 16, 16, 4, 1, 2, 2;
 }
 
-/// Rejects an unsupported tile; `all` contains the supported ones.
+/// Rejects an unsupported tile; `all` contains the supported tiles.
 fn refuse(k: Builder<'_>, all: &[[u32; 4]], [head_size, value_size]: [u32; 2], tile: AttentionTile) {
     let what = |[d, e, queries, keys]: [u32; 4]| {
         format!("{queries} queries and {keys} keys for rows of {d} and {e}")

@@ -3,7 +3,7 @@
 //! The first argument is a `&KernelCache`, or the result of `KernelCache::on` to queue the kernel on a stream. It is followed by sizes,
 //! inputs and results. An input is any value that converts into a [`BufferRef`](crate::run::BufferRef): `&Buffer<T>`, `&CudaSlice<U>` or
 //! `&CudaView<U>`. A result is any value that converts into a [`BufferMut`](crate::run::BufferMut). A matrix ([`Rows`], [`RowsMut`]) is a
-//! buffer that contains contiguous rows, or a pair of a buffer and the stride between rows in elements.
+//! buffer that contains contiguous rows, or a pair `(buffer, stride)` with the stride between rows in elements.
 //!
 //! ```
 //! use warpwright::{kernels::{MatrixOrder, call}, prelude::*, run::{Device, KernelCache, Simulator}};

@@ -10,11 +10,11 @@ pub type CopyArgs<T> = (In<T>, Out<T>, u32);
 
 /// Threads per block.
 const THREADS: u32 = 256;
-/// 16-byte accesses in flight per thread.
+/// The number of 16-byte accesses in flight per thread.
 const IN_FLIGHT: u32 = 4;
 
 /// Builds the kernel that copies n elements of `T`, for any n, from x to y, with 16 bytes per access and four accesses in flight per
-/// thread. The elements after the last whole 16 bytes are copied individually.
+/// thread. Elements after the last full group of 16 bytes are copied individually.
 ///
 /// For f32, the kernel is named `copy_f32`.
 ///

@@ -1,4 +1,4 @@
-//! Matrix products on tensor cores: with tensor copies and `wgmma` on Hopper (sm_90a), with `cp.async` and `mma.sync` on other targets.
+//! Matrix products on tensor cores, with tensor copies and `wgmma` on Hopper (sm_90a), and with `cp.async` and `mma.sync` on other targets.
 
 mod activation;
 mod check;
@@ -42,25 +42,25 @@ pub use tile::GemmTile;
 /// The arguments of the kernel that [`Gemm::kernel`] builds: `(a, lda, b, ldb, d, ldd, m, n, k)`. A is m×k, B is k×n, and D is m×n. `lda`,
 /// `ldb` and `ldd` are the leading dimensions in elements: the strides between the rows (or columns, in column order) of A and B, and
 /// between the rows of D. They must be multiples of 16 bytes, except `ldd` with [`Gemm::any_ldd`], and `lda` and `ldb` with
-/// [`Gemm::any_size`]. If rows of D overlap, the values of D are unspecified. [`Gemm::promoted_kernel`] and, with a B of 2n columns,
-/// [`Gemm::gated_kernel`] build kernels with the same parameters, and so does [`MatmulSimt::kernel`](super::MatmulSimt::kernel), whose
-/// [divisor](super::MatmulSimt::divisor) must divide the leading dimensions.
+/// [`Gemm::any_size`]. If rows of D overlap, the values of D are unspecified. [`Gemm::promoted_kernel`] and [`Gemm::gated_kernel`] build
+/// kernels with the same parameters; for gated kernels, B has 2n columns. The kernels of [`MatmulSimt::kernel`](super::MatmulSimt::kernel)
+/// also have these parameters, and their [divisor](super::MatmulSimt::divisor) must divide the leading dimensions.
 pub type GemmArgs<T, D> = (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Gemm::batched_kernel`] builds:
 /// `(a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, k, batches)`. These are the parameters of [`GemmArgs`] for `batches`
-/// products, and the distances between consecutive matrices, in elements. The distances must be multiples of 16 bytes, with the same
-/// exceptions as the leading dimensions; the distance is 0 for an operand that all products share.
+/// products, with the distances between consecutive matrices, in elements. The distances must be multiples of 16 bytes, with the same
+/// exceptions as the leading dimensions. If all products share an operand, its distance is 0.
 pub type BatchedGemmArgs<T, D> = (In<T>, u32, u32, In<T>, u32, u32, Out<D>, u32, u32, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Gemm::grouped_kernel`] builds: `(a, lda, b, ldb, b_distance, d, ldd, groups, m, n, k, count)`. These
-/// are the parameters of [`GemmArgs`] for `count` matrices B that are `b_distance` elements apart, and `groups`, which contains the index
+/// are the parameters of [`GemmArgs`], for `count` matrices B that are `b_distance` elements apart, and `groups`, which contains the index
 /// of a matrix B for each row of tiles.
 pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u32>, u32, u32, u32, u32);
 
-/// A GEMM kernel, which computes D = f(A·B) for any m, n and k (without `wgmma`, this requires [`any_size`](Self::any_size) and
-/// [`any_ldd`](Self::any_ldd)), with operands of `T`, sums of `C` and results of `D`. Its target, sm_80 or later, determines the
-/// instructions; its parameters are the same for all targets.
+/// A GEMM kernel, which computes D = f(A·B) for any m, n and k, with operands of type `T`, sums of type `C` and results of type `D`.
+/// Without `wgmma`, arbitrary sizes require [`any_size`](Self::any_size) and [`any_ldd`](Self::any_ldd). The target, sm_80 or later,
+/// determines the instructions; the parameters are the same for all targets.
 ///
 /// | T                | C   | orders of A and B  | D              |
 /// | ---              | --- | ---                | ---            |
@@ -76,7 +76,7 @@ pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u
 /// ```
 /// use warpwright::{kernels::{Gemm, GpuKind, MatrixOrder}, prelude::*};
 ///
-/// // The kernel for 1000×1000 results of depth 1000 on an H100; B is column-major.
+/// // The kernel for m = n = k = 1000 on an H100; B is column-major.
 /// let gpu = GpuKind { name: "NVIDIA H100 80GB HBM3".into(), capability: (9, 0), multiprocessors: 132 };
 /// let gemm = Gemm::for_problem::<bf16, bf16>(MatrixOrder::Row, MatrixOrder::Col, [1000; 3], &gpu);
 /// let kernel = gemm.kernel::<bf16, f32, bf16>()?;
@@ -97,25 +97,26 @@ pub struct Gemm {
     pub a: MatrixOrder,
     /// The order of B.
     pub b: MatrixOrder,
-    /// The tile of a warpgroup or of a block.
+    /// The part of D that a warpgroup or a block computes at a time.
     pub tile: GemmTile,
     /// The numbers of rows and columns of tiles that the blocks of a cluster compute together, sharing loads of A and B. The product of
-    /// both numbers and `parts` is the number of blocks of a cluster, which is at most 8. For tiles of 16 rows, the number of columns must
-    /// be 1; without `wgmma`, both numbers must be 1.
+    /// these two numbers and `parts` is the number of blocks per cluster, which must be at most 8. For tiles of 16 rows, the number of
+    /// columns must be 1; without `wgmma`, both numbers must be 1.
     pub cluster: [u32; 2],
     /// The order in which tiles are computed.
     pub schedule: Schedule,
-    /// The number of blocks of a cluster that compute a tile together, each of which computes a part of the sum over k: one of
-    /// [`GemmTile::parts`]. With several parts, a result that consists of few tiles occupies more multiprocessors. Without `wgmma`, `parts`
-    /// must be 1.
+    /// The number of blocks of a cluster that compute a tile together, each for a part of the sum over k. The tile determines the supported
+    /// numbers ([`GemmTile::parts`]). With several parts, a result that consists of few tiles occupies more multiprocessors. Without
+    /// `wgmma`, `parts` must be 1.
     pub parts: u32,
-    /// Whether `ldd` may have any value. With `wgmma`, D is then stored by threads rather than by tensor copies, which takes longer but, if
-    /// warpgroups take turns on tiles, overlaps with the `wgmma`s of the next tile. Without `wgmma`, this field also determines whether
-    /// rows of D may have any length; if not, their length must be a multiple of 16 bytes.
+    /// Whether `ldd` may have any value. If this field is `true` and the target has `wgmma`, D is stored by threads rather than by tensor
+    /// copies. This takes longer, but if warpgroups take turns on tiles, the stores overlap with the `wgmma`s of the next tile. Without
+    /// `wgmma`, this field also determines whether rows of D may have any length; if it is `false`, the length must be a multiple of 16
+    /// bytes.
     pub any_ldd: bool,
-    /// Whether rows (or columns, in column order) of A and B may have any length and stride; otherwise both must be multiples of 16 bytes.
-    /// If this field is `true`, elements are copied one at a time, which takes longer. With `wgmma`, this field must be `false`: strides
-    /// must be multiples of 16 bytes, and lengths may have any value.
+    /// Whether rows (or columns, in column order) of A and B may have any length and stride. If this field is `true`, elements are copied
+    /// one at a time, which takes longer; otherwise, lengths and strides must be multiples of 16 bytes. With `wgmma`, this field must be
+    /// `false`; strides must then be multiples of 16 bytes, but lengths may have any value.
     pub any_size: bool,
     /// The function f, if any.
     pub activation: Option<Activation>,
@@ -151,7 +152,7 @@ impl Gemm {
         )
     }
 
-    /// Returns the name of the kernel with this form.
+    /// Returns the name of the kernel in this form.
     fn name<T: TensorElement, D: TensorElement>(&self, form: &str) -> String {
         let Self { a, b, tile, cluster: [rows, cols], parts, any_ldd, any_size, activation, .. } = *self;
         let mut name = format!("gemm_{}", T::NAME);

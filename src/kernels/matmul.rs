@@ -10,10 +10,10 @@ use crate::{
 /// The arguments of the kernel that [`matmul`] builds: `(a, b, d, m, n, k)`. A is m×k, B is k×n, and D is m×n, all row-major.
 pub type MatmulArgs<T> = (In<T>, In<T>, Out<f32>, u32, u32, u32);
 
-/// Builds the kernel that computes D = A·B, where A is m×k and B is k×n, both of `T` (bf16 or f16), and D is m×n, of f32. All matrices are
-/// row-major, and each size is at least 1. Sums are f32.
+/// Builds the kernel that computes D = A·B. A is m×k and B is k×n, both with elements of type `T` (bf16 or f16); D is m×n with f32
+/// elements. All matrices are row-major, and each size must be at least 1. Sums are f32.
 ///
-/// `divisor` must divide both n and k of every launch, which the launch checks: 8 allows 16-byte copies, 4 allows 8-byte copies, 2 allows
+/// `divisor` must divide both n and k; every launch checks this. A divisor of 8 allows 16-byte copies, 4 allows 8-byte copies, 2 allows
 /// 4-byte copies, and 1 allows any sizes, with elementwise copies. [`pitch_divisor`] computes the divisor.
 ///
 /// For bf16, the kernel is named `matmul_bf16` if the divisor is 1, and `matmul_bf16_by8` if it is 8.
@@ -48,7 +48,7 @@ where
     })
 }
 
-/// Returns the largest of 8, 4, 2 and 1 that divides both n and k: the `divisor` for a [`matmul`] of these sizes.
+/// Returns the `divisor` for a [`matmul`] of these sizes: the largest of 8, 4, 2 and 1 that divides both n and k.
 pub fn pitch_divisor(n: u32, k: u32) -> u32 {
     1 << (n | k).trailing_zeros().min(3)
 }

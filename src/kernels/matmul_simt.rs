@@ -1,4 +1,4 @@
-//! Matrix product of f32 with fused multiply-adds, for any sizes.
+//! Matrix product in f32 with fused multiply-adds, for any sizes.
 
 mod finish;
 mod share;
@@ -19,9 +19,9 @@ use stages::{ColCol, ColRow, RowCol, RowRow, Stages};
 
 pub use tile::SimtTile;
 
-/// A kernel that computes D = f(A·B), where A is m×k, B is k×n and D is m×n, all of f32. D is row-major; every size is at least 1. Each
-/// element of A·B is computed by a chain of `fma` instructions in the order of k, so the results do not depend on the orders, the tile or the
-/// divisor. Tensor cores are not used, because they multiply f32 with the precision of tf32.
+/// A kernel that computes D = f(A·B), where A is m×k, B is k×n and D is m×n, all with f32 elements. D is row-major; every size must be at
+/// least 1. Each element of A·B is computed by a chain of `fma` instructions in ascending order along k, so the results do not depend on
+/// the matrix orders, the tile or the divisor. Tensor cores are not used, because they multiply f32 with the precision of tf32.
 ///
 /// ```
 /// use warpwright::{kernels::{MatmulSimt, MatrixOrder, SimtTile}, prelude::*};
@@ -42,21 +42,22 @@ pub struct MatmulSimt {
     pub a: MatrixOrder,
     /// The order of B.
     pub b: MatrixOrder,
-    /// The tile of a block.
+    /// The part of D that a block computes.
     pub tile: SimtTile,
-    /// A number that divides the leading dimensions and the lengths of the rows (or columns, in column order) of A, B and D in every launch,
-    /// which the launch checks: 4 allows 16-byte copies, 2 allows 8-byte copies, and 1 allows any sizes.
+    /// A number that divides the leading dimensions and the lengths of the rows (or columns, in column order) of A, B and D; every launch
+    /// checks this. A divisor of 4 allows 16-byte copies, 2 allows 8-byte copies, and 1 allows any sizes.
     pub divisor: u32,
     /// The function f, if any.
     pub activation: Option<Activation>,
 }
 
 impl MatmulSimt {
-    /// Builds the kernel. Its name contains the orders, the tile, the divisor and the function, as in `matmul_f32_row_col_256x128_by4_relu`,
-    /// or `matmul_f32_row_row_128x128` for any sizes. The leading dimensions are described in [`GemmArgs`].
+    /// Builds the kernel. Its name contains the orders, the tile, the divisor and the activation, as in
+    /// `matmul_f32_row_col_256x128_by4_relu`, or `matmul_f32_row_row_128x128` for any sizes. [`GemmArgs`] describes the parameters.
     ///
     /// # Errors
-    /// Returns an error if the target is older than sm_80, if the divisor is 0, or if [`SimtTile::all`] does not contain the tile.
+    /// Returns an error if the target is older than sm_80, if the divisor is 0, or if [`SimtTile::all`] does not return the tile for this
+    /// target and divisor.
     pub fn kernel(&self, target: Target) -> Result<Kernel<GemmArgs<f32, f32>>, BuildError> {
         let signature = format!("{}(a, lda, b, ldb, d, ldd, m, n, k)", self.name(""));
         Kernel::<GemmArgs<f32, f32>>::build(&signature, target, |k, (a, lda, b, ldb, d, ldd, m, n, depth)| {
@@ -65,7 +66,7 @@ impl MatmulSimt {
         })
     }
 
-    /// Builds the kernel that also applies an epilogue.
+    /// Builds the kernel that computes the product and applies an epilogue.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel).

@@ -10,13 +10,14 @@ use crate::{
 /// in elements.
 pub type PadRowsArgs<T> = (In<T>, u32, Out<T>, u32, u32, u32);
 
-/// Elements of a row in flight per lane.
+/// The number of elements of a row that a lane has in flight.
 const IN_FLIGHT: u32 = 16;
 
-/// Builds the kernel that copies an m×n matrix of `T` from x to y, with any row pitches. Elements between the rows of y are not written.
+/// Builds the kernel that copies an m×n matrix of `T` from x to y, both with arbitrary row pitches. Elements between the rows of y are not
+/// written.
 ///
 /// Tensor copies require row pitches that are multiples of 16 bytes, so for [`Gemm`](super::Gemm) on sm_90a, operands with other pitches
-/// must be copied first. Each access of a warp copies 32 adjacent elements, one per thread, and the speed is limited by memory bandwidth.
+/// must be copied first. Each access of a warp copies 32 adjacent elements, one per thread. The speed is limited by memory bandwidth.
 ///
 /// For bf16, the kernel is named `pad_rows_bf16`.
 ///
@@ -28,7 +29,7 @@ pub fn pad_rows<T: TensorElement>(target: Target) -> Result<Kernel<PadRowsArgs<T
     Kernel::<PadRowsArgs<T>>::build(&signature, target, |k, (x, ldx, y, ldy, m, n)| {
         k.describe(format!("y = x: m×n elements of {}, in rows any distance apart", T::NAME));
         k.block([256]);
-        // In one dimension, whose extent is not limited to 65,535 blocks.
+        // The grid is one-dimensional, because the first dimension is not limited to 65,535 blocks.
         k.grid([n.tiles(32 * IN_FLIGHT) * m.tiles(8)]);
         let x = k.global(x, row_major(m, n).with_row_stride(ldx));
         let y = k.global(y, row_major(m, n).with_row_stride(ldy));

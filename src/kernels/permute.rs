@@ -13,7 +13,7 @@ use axes::Axes;
 /// extents of five axes. The last two axes, rows and columns, form the matrices that blocks process. The column axis has stride 1 in x, so
 /// `x_strides` contains the strides of the other four axes, in elements. If the kernel copies rows, the same is true of y. If it
 /// transposes, the row axis has stride 1 in y, and the last element of `y_strides` is the stride of the column axis. [`Permute::arguments`]
-/// computes `extents` and strides.
+/// computes `extents` and both arrays of strides.
 pub type PermuteArgs<T> = (In<T>, Out<T>, [u32; 5], [u32; 4], [u32; 4]);
 
 /// The maximum number of axes.
@@ -25,8 +25,8 @@ const TILE: u32 = 64;
 /// The maximum number of bytes in a group.
 const WIDEST: u32 = 16;
 
-/// A kernel that copies x to y with its axes in another order: axis i of y is axis `order[i]` of x, as in PyTorch's `permute`. There may be
-/// up to five axes, with strides of fewer than 2³² elements; x and y must be contiguous.
+/// A kernel that copies x to y with the axes in another order: axis i of y is axis `order[i]` of x, as in PyTorch's `permute`. Tensors may
+/// have up to five axes, with strides of less than 2³² elements; x and y must be contiguous.
 ///
 /// Axes of extent 1 are ignored, and axes that are adjacent in the same order in both x and y are merged into one. If the last axis of x is
 /// then also the last axis of y, rows are copied in groups of up to 16 bytes; otherwise, tiles that span the last axis of x and the last
@@ -93,8 +93,8 @@ impl Permute {
     /// Returns the kernel for elements of `T`, where x has the given extents and axis i of y is axis `order[i]` of x.
     ///
     /// # Errors
-    /// Returns an error for more than five axes, if `order` does not contain each axis exactly once, or if rows are copied and a stride
-    /// does not fit in 32 bits.
+    /// Returns an error if there are more than five axes, if `order` does not contain each axis exactly once, or if rows are copied and a
+    /// stride does not fit in 32 bits.
     pub fn for_axes<T: TensorElement>(extents: &[u32], order: &[usize]) -> Result<Self, PermuteError> {
         let axes = Axes::new(extents, order)?;
         if axes.transposes {
@@ -181,7 +181,7 @@ struct Tensors<'k, T: TensorElement> {
 
 type Strides<'k> = [Val<'k, u32>; RANK - 1];
 
-/// The matrices of a block, and the row and the column of its tile.
+/// The matrices of a block, and the row and column of its tile.
 type Tile<'k, T> = (Gl<'k, T, Read>, Gl<'k, T, Write>, [Val<'k, u32>; 2]);
 
 impl<'k, T: TensorElement> Tensors<'k, T> {
@@ -257,7 +257,7 @@ impl<'k, T: TensorElement> Tensors<'k, T> {
         let k = self.k;
         let thread = k.block([THREADS]).thread();
         let (x, y, [row, col]) = self.tile_of_block(TILE, TILE);
-        // Rows are padded by a word, so that the words of a column are in distinct banks.
+        // Rows are padded by one word, so that the words of a column are in distinct banks.
         let pitch = TILE + (4 / T::SIZE).max(1);
         let tile = k.shared::<T>(TILE * pitch);
         let (lane, group) = (thread % TILE, thread / TILE);

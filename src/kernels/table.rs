@@ -1,17 +1,17 @@
-//! The text of tables of kernels, measured on a GPU: lines with the conditions of the measurement, a line with the names of columns, and
+//! The text of tables of kernels that were measured on a GPU: lines with the conditions of the measurement, a line with column names, and
 //! one line for each problem.
 
 use std::fmt;
 
 use super::gemm::GpuKind;
 
-/// An error in the text of a table.
+/// An error in the text of a [`GemmTable`](super::GemmTable) or an [`AttentionTable`](super::AttentionTable).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct TableError {
     /// The line number, starting from 1.
     pub line: usize,
-    /// What was expected, and what was found.
+    /// What was expected and what was found.
     pub problem: String,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn write_head(
     writeln!(f, "driver: {driver}\ndate: {date}\ncommand: {command}\n{columns}")
 }
 
-/// Parses a table with these columns, in which no two entries have the same problem.
+/// Parses a table with these columns. No two entries may have the same problem.
 pub(super) fn parse<E>(
     text: &str,
     columns: &str,

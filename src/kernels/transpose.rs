@@ -17,14 +17,15 @@ const TILE: u32 = 64;
 /// Bytes per sector, the unit of access of device memory.
 const SECTOR: u32 = 32;
 
-/// Builds the kernel that computes `y = xᵀ`, where x is m×n and y is n×m, both of `T`. Both are row-major, and each size is at least 1.
+/// Builds the kernel that computes `y = xᵀ`, where x is m×n and y is n×m, with elements of type `T`. Both are row-major, and `m` and `n`
+/// must be at least 1.
 ///
-/// `divisor` must divide both m and n of every launch, which the launch checks: with a multiple of 4, 4-byte elements are moved 16 bytes at
-/// a time; with 1, any sizes are allowed. In all other cases, elements are moved individually.
+/// `divisor` must divide both m and n; each launch checks this. A divisor of 1 allows any sizes. If the divisor is a multiple of 4, 4-byte
+/// elements are moved 16 bytes at a time. In all other cases, elements are moved individually.
 ///
-/// A grid has at most 65,535 rows of blocks, one for each 64 rows of x if elements are moved 16 bytes at a time, and otherwise for each 64
-/// columns of x: m or n, respectively, is at most 4,194,240. The launch rejects larger matrices. [`Permute`](super::Permute) has no such
-/// limit.
+/// A grid has at most 65,535 rows of blocks. If elements are moved 16 bytes at a time, each row of blocks covers 64 rows of x, so m is at
+/// most 4,194,240; otherwise, it covers 64 columns of x, so n is at most 4,194,240. The launch rejects larger matrices.
+/// [`Permute`](super::Permute) has no such limit.
 ///
 /// For f32, the kernel is named `transpose_f32` if the divisor is 1, and `transpose_f32_by4` if it is 4.
 ///
@@ -56,8 +57,8 @@ type Output<'k, T> = Ptr<'k, T, Global, Write>;
 
 /// Emits the kernel that moves 16 bytes at a time: 256 threads with 16 elements each, all in flight simultaneously.
 ///
-/// A thread reads four rows of the tile in shared memory and stores them next to each other. A swizzle of 16-byte chunks by a
-/// quarter of the row index gives the lanes of a warp distinct banks.
+/// A thread reads four rows of the tile in shared memory and stores them next to each other. Because 16-byte chunks are swizzled by a
+/// quarter of the row index, the lanes of a warp access distinct banks.
 fn wide<'k, T: TensorElement>(k: Builder<'k>, x: Input<'k, T>, y: Output<'k, T>, [m, n]: [Val<'k, u32>; 2]) {
     k.block([256]);
     k.grid([n.tiles(TILE), m.tiles(TILE)]);
@@ -65,7 +66,7 @@ fn wide<'k, T: TensorElement>(k: Builder<'k>, x: Input<'k, T>, y: Output<'k, T>,
     let at = (k.ctaid_y(), k.ctaid_x());
     let x = k.tensor(x, [m, n], [n, 1.into()]).local_tile((TILE, TILE), at);
     let y = k.tensor(y, [m, n], [1.into(), m]).local_tile((TILE, TILE), at);
-    // Xors the bits of the row index from bit 2 on into the chunk index.
+    // XORs the bits of the row index, starting with bit 2, into the chunk index.
     let chunks = Swizzle::new(3, 4, 6).unwrap_or(Swizzle::NONE);
     let tile = k.shared_tensor::<T>(SharedLayout::swizzled(k.layout("(64,64):(64,1)"), chunks));
 

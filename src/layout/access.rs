@@ -32,7 +32,7 @@ pub enum AccessError {
     Misaligned {
         /// The lane.
         lane: usize,
-        /// The address of the lane, in bytes.
+        /// The byte address that the lane accesses.
         address: u64,
         /// The number of bytes per lane.
         width: u64,
@@ -131,8 +131,8 @@ impl Coalescing {
 /// if the lane is inactive.
 ///
 /// # Errors
-/// Returns [`AccessError::Width`] if `width` is not 1, 2, 4, 8 or 16, [`AccessError::Misaligned`] if an address is not a multiple of
-/// `width`, or [`AccessError::Lanes`] for more than 32 addresses.
+/// Returns [`AccessError::Width`] if `width` is not 1, 2, 4, 8 or 16, [`AccessError::Misaligned`] if an address is not a multiple of `width`,
+/// or [`AccessError::Lanes`] if there are more than 32 addresses.
 ///
 /// ```
 /// use warpwright::layout::bank_conflicts;
@@ -207,13 +207,13 @@ fn checked<A: Into<Option<u64>>>(
 }
 
 /// Returns the byte addresses that the lanes of each warp access when every thread moves its values in vectors of `vector` elements of
-/// `element_bytes` bytes: one entry for each vector of each warp, starting with the vectors of warp 0. `layout` maps (thread, value) to
-/// byte addresses.
+/// `element_bytes` bytes. Each entry contains the addresses of one access, in which every lane moves one vector; the accesses of warp 0 come
+/// first. `layout` maps (thread, value) to byte addresses.
 ///
 /// # Errors
-/// Returns [`AccessError::Rank`] if the layout is not of rank 2, [`AccessError::Vector`] if `vector` is below 1 or does not divide the
-/// number of values per thread, [`AccessError::Negative`] for an address below 0, or [`AccessError::Scattered`] if the elements of a vector
-/// are not contiguous.
+/// Returns [`AccessError::Rank`] if the layout is not of rank 2, [`AccessError::Vector`] if `vector` is below 1 or does not divide the number
+/// of values per thread, [`AccessError::Negative`] if an address is below 0, or [`AccessError::Scattered`] if the elements of a vector are
+/// not contiguous.
 ///
 /// ```
 /// use warpwright::layout::{ComposedLayout, Layout, bank_conflicts, warp_accesses};

@@ -9,8 +9,8 @@ use super::tuple::{IntTuple, Shape};
 
 /// An integer vector: a coordinate, or a stride of a layout whose values are coordinates. Missing trailing coefficients are 0.
 ///
-/// Displayed as CuTe's scaled basis (`4@1` for four steps along dimension 1), as a tuple if several components are nonzero, or as `0` if
-/// none is.
+/// Displayed as CuTe's scaled basis (`4@1` for four steps along dimension 1) if one component is nonzero, as a tuple if several are, and as
+/// `0` if none is.
 #[doc(alias = "ScaledBasis")]
 #[doc(alias = "ArithmeticTuple")]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -104,7 +104,7 @@ impl fmt::Display for BasisVector {
 }
 
 impl Layout<BasisVector> {
-    /// Creates the layout that maps each coordinate of a shape to itself, with one dimension per leaf. When it is tiled like the data, it
+    /// Creates the layout that maps each coordinate of a shape to itself, with one dimension per leaf. When tiled like the data, this layout
     /// gives the original coordinate of each element of a tile, as predicates and TMA coordinates require.
     ///
     /// # Errors
@@ -130,8 +130,8 @@ impl Layout<BasisVector> {
         Layout::with_stride(shape, stride)
     }
 
-    /// Returns, for each dimension, 1 plus the sum of (extent − 1) · |component of the stride| over all modes: if no component is negative,
-    /// 1 plus the largest component of a value. For an identity layout, the result is its flat shape without trailing extents of 1.
+    /// Returns, for each dimension, 1 plus the sum of (extent − 1) · |component of the stride| over all modes. If no component is negative,
+    /// this is 1 plus the largest component of any value. For an identity layout, the result is its flat shape without trailing extents of 1.
     #[must_use]
     pub fn coshape(&self) -> Shape {
         // The constructor checked that the span fits.

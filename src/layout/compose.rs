@@ -48,7 +48,7 @@ impl<D: Codomain> Layout<D> {
     /// Returns the composition with the column-major layout of `shape`: the same elements in another shape, if the sizes are equal.
     ///
     /// # Errors
-    /// Returns the same errors as [`column_major`](Layout::column_major) and of [`compose`](Self::compose).
+    /// Returns the same errors as [`column_major`](Layout::column_major) and [`compose`](Self::compose).
     pub fn with_shape(&self, shape: impl Into<Shape>) -> Result<Layout<D>, LayoutError> {
         self.compose(Layout::column_major(shape)?)
     }

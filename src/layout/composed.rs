@@ -9,7 +9,7 @@ use super::tuple::{Coord, Shape};
 /// `swizzle ∘ offset ∘ layout`: a coordinate `c` maps to `swizzle(offset + layout(c))`. Values are in bytes unless the layout is
 /// [recast](Self::recast), so shared tiles, TMA boxes and `wgmma` descriptors use the same unit.
 ///
-/// A composed layout has a shape but no strides. Operations on the domain (slices, divisions, compositions) apply to the inner layout:
+/// A composed layout has a shape but no strides. Operations on the domain (slices, divisions, compositions) apply to the inner layout; use
 /// [`slice`](Self::slice) and [`try_map`](Self::try_map). Text form, as in CuTe: `Sw<3,4,3> o 0 o (8,64):(128,2)`.
 ///
 /// ```
@@ -93,7 +93,7 @@ impl ComposedLayout {
         Ok(ComposedLayout { offset: self.offset.wrapping_add(offset), layout, ..*self })
     }
 
-    /// Applies `change`, for example `|l| l.zipped_divide((8, 64))`, to the inner layout and keeps swizzle and offset.
+    /// Applies `change`, for example `|l| l.zipped_divide((8, 64))`, to the inner layout and keeps the swizzle and the offset.
     ///
     /// # Errors
     /// Returns the errors of `change`.

@@ -102,8 +102,8 @@ impl<D: Codomain> Layout<D> {
         }
     }
 
-    /// Creates a layout whose modes are the given layouts (CuTe's `make_layout(a, b, …)`). The size and the largest offset of the result
-    /// must fit in 64 bits, which is not checked.
+    /// Creates a layout whose modes are the given layouts (CuTe's `make_layout(a, b, …)`). The size and the largest offset of the result must
+    /// fit in 64 bits; this is not checked.
     pub fn concat(modes: impl IntoIterator<Item = Layout<D>>) -> Layout<D> {
         let (shape, stride): (Vec<_>, Vec<_>) =
             modes.into_iter().map(|mode| (mode.shape, mode.stride)).unzip();

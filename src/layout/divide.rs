@@ -14,11 +14,11 @@ impl<D: Codomain> Layout<D> {
     /// If a tile does not divide its mode, the number of tiles is rounded up: the last tiles extend past the end and require predicates.
     ///
     /// Postconditions for a layout as the tiler: `result((i, 0)) = self(tiler(i))` and `result((i, j)) = self(tiler(i) + complement(j))`;
-    /// every index below `size(self)` occurs.
+    /// every index below `size(self)` is some `tiler(i) + complement(j)`.
     ///
     /// # Errors
-    /// Returns the same errors as [`complement`](Layout::complement), including for a tiler whose repetitions leave a gap;
-    /// [`LayoutError::Backwards`] for negative strides in the tiler; otherwise the errors of [`compose`](Self::compose).
+    /// Returns the same errors as [`complement`](Layout::complement) and [`compose`](Self::compose). In addition, returns
+    /// [`LayoutError::Complement`] if the tiler's repetitions leave a gap, and [`LayoutError::Backwards`] if the tiler has a negative stride.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -52,12 +52,12 @@ impl<D: Codomain> Layout<D> {
 
     /// Divides as [`logical_divide`](Self::logical_divide) does, and regroups the modes as `((tile, tile, …), (rest, rest, …))`.
     ///
-    /// Postconditions: the rank is 2. For a layout as the tiler, the result is that of `logical_divide`; for a tuple, mode `(0, i)` is mode
-    /// `(i, 0)` of that result, mode `(1, i)` is its mode `(i, 1)`, and the modes past the end of the tiler follow in mode 1.
+    /// Postconditions: the rank is 2. For a layout as the tiler, the result is the same as that of `logical_divide`. For a tuple, modes `(0,
+    /// i)` and `(1, i)` are modes `(i, 0)` and `(i, 1)` of the result of `logical_divide`, and the modes past the end of the tiler follow in
+    /// mode 1.
     ///
     /// # Errors
-    /// Returns the same errors as [`logical_divide`](Self::logical_divide); [`LayoutError::Unsplit`] for `..` at a mode whose rank is not
-    /// 2.
+    /// Returns the same errors as [`logical_divide`](Self::logical_divide); [`LayoutError::Unsplit`] if `..` marks a mode whose rank is not 2.
     pub fn zipped_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
         self.gathered_divide("zipped_divide", tiler.into())
     }
@@ -68,7 +68,7 @@ impl<D: Codomain> Layout<D> {
 
     /// Divides as [`zipped_divide`](Self::zipped_divide) does, and unpacks the rest modes: `((tile, tile, …), rest, rest, …)`.
     ///
-    /// Postcondition: the values are those of `zipped_divide`, in the same order.
+    /// Postcondition: the result has the same values as that of `zipped_divide`, in the same order.
     ///
     /// # Errors
     /// Returns the same errors as [`zipped_divide`](Self::zipped_divide).
@@ -78,7 +78,7 @@ impl<D: Codomain> Layout<D> {
 
     /// Divides as [`zipped_divide`](Self::zipped_divide) does, and unpacks the tile and rest modes: `(tile, tile, …, rest, rest, …)`.
     ///
-    /// Postcondition: the values are those of `zipped_divide`, in the same order.
+    /// Postcondition: the result has the same values as that of `zipped_divide`, in the same order.
     ///
     /// # Errors
     /// Returns the same errors as [`zipped_divide`](Self::zipped_divide).

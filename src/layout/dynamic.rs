@@ -40,7 +40,7 @@ impl BasisVector {
 }
 
 impl Layout<BasisVector> {
-    /// Returns the layout of offsets if one step along dimension `i` is `units[i]` elements.
+    /// Returns the layout of offsets in which one step along dimension `i` is `units[i]` elements.
     ///
     /// Postcondition: `result(i) = self(i).bind(units)` for all `i`.
     ///

@@ -56,7 +56,7 @@ impl Trail<'_> {
     }
 }
 
-/// The error of a layout operation without a valid result, with the mode, extent and stride that caused it, if any.
+/// An error of a layout operation that has no valid result. Names the mode, extent and stride that caused the error, if any.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LayoutError {
@@ -284,7 +284,7 @@ pub enum LayoutError {
     SwizzleUnit {
         /// The swizzle.
         swizzle: String,
-        /// The number of units combined into one, or of parts per unit.
+        /// The number of units combined into one, or the number of parts per unit.
         factor: i64,
         /// The largest factor that the swizzle allows.
         most: i64,
@@ -355,7 +355,7 @@ pub enum ComposeFault {
         /// The extent of that mode of the left side.
         left_extent: i64,
     },
-    /// The extent ends within a digit.
+    /// An extent that ends within a mode of the left side.
     #[error(
         "{extent}:{stride}: extent {rest} must be a multiple of {steps}, the steps that fill extent {left_extent} of mode {left_mode} of the left side"
     )]
@@ -366,7 +366,7 @@ pub enum ComposeFault {
         stride: i64,
         /// The remaining extent at `left_mode`.
         rest: i64,
-        /// The steps that fill the left side's mode.
+        /// The number of steps that fill the mode of the left side.
         steps: i64,
         /// The mode of the left side.
         left_mode: usize,
@@ -382,7 +382,7 @@ pub enum ComposeFault {
         extent: i64,
         /// The stride of the mode.
         stride: i64,
-        /// The largest digit reached.
+        /// The largest index reached in `left_mode`.
         reach: i64,
         /// The mode of the left side.
         left_mode: usize,
@@ -397,7 +397,7 @@ pub enum ComposeFault {
         /// The stride of the mode.
         stride: i64,
     },
-    /// The composed stride overflows.
+    /// A composed stride that exceeds 64 bits.
     #[error("{extent}:{stride}: the composed stride does not fit in 64 bits")]
     Overflow {
         /// The extent of the mode.

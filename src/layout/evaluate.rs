@@ -78,7 +78,7 @@ impl<D: Codomain> Layout<D> {
 }
 
 impl Layout {
-    /// Returns 1 plus the sum of (extent − 1) · |stride| over all modes: if no stride is negative, 1 plus the largest offset.
+    /// Returns 1 plus the sum of (extent − 1) · |stride| over all modes. If no stride is negative, this is 1 plus the largest offset.
     #[must_use]
     pub fn cosize(&self) -> i64 {
         // The constructor checked that the span fits.
@@ -87,7 +87,7 @@ impl Layout {
 
     /// Returns a mask of the bits that may be set in an offset.
     ///
-    /// Postcondition: `self(i) & !bits = 0` for all `i < size`. The result may contain bits that no offset has if modes carry into one
+    /// Postcondition: `self(i) & !bits = 0` for all `i < size`. The result may contain bits that are set in no offset if modes carry into one
     /// another or if an extent or stride is not a power of 2. If a mode with an extent above 1 has a negative stride, all bits are set.
     #[must_use]
     pub fn bits(&self) -> i64 {
@@ -111,7 +111,7 @@ impl Layout {
         })
     }
 
-    /// Returns the coordinate of an offset: for each extent `(offset / stride) mod extent`, and 0 for strides of 0 (CuTe's `idx2crd` with a
+    /// Returns the coordinate of an offset: for each extent, `(offset / stride) mod extent`, or 0 if the stride is 0 (CuTe's `idx2crd` with a
     /// stride).
     ///
     /// Postcondition for a compact layout: `self.at(result) = offset` for every offset of the layout.
@@ -148,8 +148,8 @@ fn bits_between(low: i64, high: i64) -> i64 {
     below(i64::BITS - high.leading_zeros()) & !below(low.trailing_zeros())
 }
 
-/// Returns the coordinate of linear index `index`, nested like `shape`; the last leaf is unbounded. The result is unspecified if an extent
-/// is below 1, which is not valid.
+/// Returns the coordinate of linear index `index`, nested like `shape`; the last leaf is unbounded. Every extent must be at least 1;
+/// otherwise, the result is unspecified.
 ///
 /// ```
 /// use warpwright::layout::{IntTuple, coord_of_index};

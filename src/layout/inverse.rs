@@ -8,9 +8,8 @@ use super::tuple::IntTuple;
 impl Layout {
     /// Returns the indices of the offsets 0, 1, 2 …: a layout `r` with `self(r(i)) = i` for all `i < size(r)`.
     ///
-    /// The modes are taken in increasing order of stride as long as each stride equals the span of the previous ones, so the
-    /// result ends at the first offset at which no further mode starts. Broadcast modes are skipped. The result is at least
-    /// `1:0`.
+    /// The modes are taken in increasing order of stride as long as each stride equals the span of the previous ones, so the result ends at
+    /// the first offset at which no further mode starts. Broadcast modes are skipped. If no mode has stride 1, the result is `1:0`.
     ///
     /// Postconditions: as above; for an injective layout without negative strides, `r` is the longest layout with this property. If modes
     /// of equal stride overlap, a longer layout may exist; the result is then the same as CuTe's.

@@ -8,8 +8,8 @@ impl Layout {
     /// Returns a compact layout of the same shape, with strides in the same order. Broadcast modes (stride 0) remain broadcast,
     /// and modes of equal stride, which share offsets in `self`, share them in the result.
     ///
-    /// Postconditions: the shape is kept; modes with different strides keep their order; exactly the broadcast modes and those of extent 1
-    /// have stride 0; a compact layout is unchanged as a function.
+    /// Postconditions: the shape is kept; modes with different strides keep their order; a mode of the result has stride 0 if and only if it
+    /// is a broadcast mode or has extent 1; a compact layout is unchanged as a function.
     #[doc(alias = "make_layout_like")]
     #[must_use]
     pub fn like(&self) -> Layout {

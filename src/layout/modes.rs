@@ -39,7 +39,7 @@ impl<D: Codomain> Layout<D> {
 
     /// Returns the modes with the indices in `order`, in that order; modes may be omitted or repeated.
     ///
-    /// Postconditions: the rank is that of `order`; mode `i` is mode `order[i]` of `self`.
+    /// Postconditions: the rank is the length of `order`; mode `i` of the result is mode `order[i]` of `self`.
     ///
     /// # Errors
     /// Returns [`LayoutError::ModeRange`] if a mode does not exist.

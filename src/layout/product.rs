@@ -11,12 +11,12 @@ impl Layout {
     /// multiplies mode by mode; further modes, and those marked `..`, are unchanged.
     ///
     /// Postconditions for a layout as the tiler: mode 0 is `self`; the copies in mode 1 are disjoint if the tiler is injective, and follow
-    /// its order. Copies first fill gaps between the modes of `self`, then the offsets after it.
+    /// its order. Copies first fill gaps between the modes of `self`, then the offsets after `self`.
     ///
     /// # Errors
     /// Returns [`LayoutError::Complement`] if a stride is smaller than the span of the modes with smaller strides, so that copies would
-    /// overlap; [`LayoutError::Backwards`] for negative strides in the tiler; [`LayoutError::Overflow`] if a number exceeds 64 bits;
-    /// otherwise the errors of [`compose`](Self::compose).
+    /// overlap; [`LayoutError::Backwards`] if the tiler has a negative stride; [`LayoutError::Overflow`] if a number exceeds 64 bits;
+    /// otherwise, the same errors as [`compose`](Self::compose).
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -52,12 +52,12 @@ impl Layout {
 
     /// Multiplies as [`logical_product`](Self::logical_product) does, and regroups the modes as `((block, block, …), (copies, copies, …))`.
     ///
-    /// Postconditions: the rank is 2. For a layout as the tiler, the result is that of `logical_product`; for a tuple, mode `(0, i)` is mode
-    /// `(i, 0)` of that result, mode `(1, i)` is its mode `(i, 1)`, and the modes past the end of the tiler follow in mode 1.
+    /// Postconditions: the rank is 2. For a layout as the tiler, the result is the same as that of `logical_product`. For a tuple, modes `(0,
+    /// i)` and `(1, i)` are modes `(i, 0)` and `(i, 1)` of the result of `logical_product`, and the modes past the end of the tiler follow in
+    /// mode 1.
     ///
     /// # Errors
-    /// Returns the same errors as [`logical_product`](Self::logical_product); [`LayoutError::Unsplit`] for `..` at a mode whose rank is not
-    /// 2.
+    /// Returns the same errors as [`logical_product`](Self::logical_product); [`LayoutError::Unsplit`] if `..` marks a mode whose rank is not 2.
     pub fn zipped_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
         self.gathered_product("zipped_product", tiler.into())
     }
@@ -68,7 +68,7 @@ impl Layout {
 
     /// Multiplies as [`zipped_product`](Self::zipped_product) does, and unpacks the copies: `((block, block, …), copies, copies, …)`.
     ///
-    /// Postcondition: the values are those of `zipped_product`, in the same order.
+    /// Postcondition: the result has the same values as that of `zipped_product`, in the same order.
     ///
     /// # Errors
     /// Returns the same errors as [`zipped_product`](Self::zipped_product).
@@ -79,7 +79,7 @@ impl Layout {
     /// Multiplies as [`zipped_product`](Self::zipped_product) does, and unpacks the blocks and copies:
     /// `(block, block, …, copies, copies, …)`.
     ///
-    /// Postcondition: the values are those of `zipped_product`, in the same order.
+    /// Postcondition: the result has the same values as that of `zipped_product`, in the same order.
     ///
     /// # Errors
     /// Returns the same errors as [`zipped_product`](Self::zipped_product).
@@ -122,10 +122,10 @@ impl Layout {
     /// Postconditions: mode `i` of the result has the size of mode `i` of `target`; mode `(i, 0)` is mode `i` of `self`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Extent`] or [`LayoutError::Overflow`] for an invalid `target`, [`LayoutError::Rank`] if `target` has fewer
-    /// modes than `self`, [`LayoutError::Divides`] if a mode of `self` does not divide that of `target`, [`LayoutError::Order`] for an
-    /// order that is neither an integer nor a tuple with one integer per mode of `target`; otherwise the errors of
-    /// [`blocked_product`](Self::blocked_product).
+    /// Returns [`LayoutError::Extent`] or [`LayoutError::Overflow`] if `target` is invalid, [`LayoutError::Rank`] if `target` has fewer modes
+    /// than `self`, [`LayoutError::Divides`] if a mode of `self` does not divide the corresponding mode of `target`, or
+    /// [`LayoutError::Order`] if `order` is neither an integer nor a tuple with one integer per mode of `target`; otherwise, the same errors
+    /// as [`blocked_product`](Self::blocked_product).
     pub fn tile_to_shape(
         &self,
         target: impl Into<Shape>,

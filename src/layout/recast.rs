@@ -7,12 +7,13 @@ use super::error::{LayoutError, ModePath, at_least_1};
 use super::tuple::{Shape, Stride};
 
 impl Layout {
-    /// Returns the layout in units that are `factor` times as large. Strides that are multiples of `factor` are divided by it. For a
-    /// smaller stride, the extent is divided by `factor / |stride|`, rounding up, and the stride becomes ±1. Strides of 0 remain 0.
+    /// Returns the layout in units that are `factor` times as large. Strides that are multiples of `factor` are divided by it. For a smaller
+    /// stride, which must divide `factor`, the extent is divided by `factor / |stride|`, rounding up, and the stride becomes ±1. Strides of 0
+    /// remain 0.
     ///
     /// Postcondition: if no extent is rounded up, a compact layout becomes a compact layout of `size / factor` elements; its value at a
-    /// coordinate is `self(c) / factor`, where `c` is this coordinate with each component multiplied by the number by which its extent was
-    /// divided.
+    /// coordinate is `self(c) / factor`, where `c` is this coordinate with each component multiplied by the divisor that was applied to its
+    /// extent.
     ///
     /// # Errors
     /// Returns [`LayoutError::Upcast`] if a stride neither divides `factor` nor is a multiple of it, and [`LayoutError::TooSmall`] if the
@@ -125,8 +126,8 @@ impl ComposedLayout {
     /// Returns the layout with swizzle, offset and inner layout in units that are `factor` times as large; see [`Layout::upcast`].
     ///
     /// # Errors
-    /// Returns the same errors as [`Layout::upcast`] and [`Swizzle::upcast`](super::Swizzle::upcast); [`LayoutError::OffsetUnit`] for an
-    /// offset that is not a multiple of `factor`.
+    /// Returns the same errors as [`Layout::upcast`] and [`Swizzle::upcast`](super::Swizzle::upcast), and [`LayoutError::OffsetUnit`] if the
+    /// offset is not a multiple of `factor`.
     pub fn upcast(&self, factor: i64) -> Result<ComposedLayout, LayoutError> {
         let layout = self.layout().upcast(factor)?;
         if self.offset() % factor != 0 {

@@ -24,8 +24,8 @@ impl<D: Codomain> Layout<D> {
     /// Applies [`coalesce`](Self::coalesce) at each leaf of `profile` and keeps the nesting above the leaves; modes past the end of the
     /// profile are unchanged.
     ///
-    /// Postconditions: those of `coalesce`, mode by mode; therefore `result(i) = self(i)` for all `i < size`, and the sizes of the modes
-    /// are kept.
+    /// Postconditions: the postconditions of `coalesce` hold mode by mode; therefore, `result(i) = self(i)` for all `i < size`, and the sizes
+    /// of the modes are kept.
     ///
     /// # Errors
     /// Returns [`LayoutError::Rank`] if the profile, at any level, has more modes than the layout.
@@ -36,7 +36,7 @@ impl<D: Codomain> Layout<D> {
     /// Removes broadcast modes (stride 0) and modes of extent 1, and coalesces the rest. The offsets stay the same; each occurs once if the
     /// remaining modes are injective.
     ///
-    /// Postconditions: the set of offsets is that of `self`; no stride is 0, unless the result is `1:0`; the depth is at most 1.
+    /// Postconditions: the set of offsets is the same as that of `self`; no stride is 0, unless the result is `1:0`; the depth is at most 1.
     #[must_use]
     pub fn filter(&self) -> Layout<D> {
         let mut modes = flat_modes(&self.shape, &self.stride);

@@ -8,8 +8,8 @@ use super::error::LayoutError;
 /// CuTe's `Swizzle<B, M, S>`: bits `M + S .. M + S + B` of an offset are XORed into bits `M .. M + B`. If `S` is negative, the source bits
 /// are `M .. M + B`, and the modified bits start at `M − S`.
 ///
-/// A swizzle is its own inverse. The predefined swizzles apply to absolute shared-memory addresses in bytes, as those of TMA and `wgmma`
-/// do.
+/// A swizzle is its own inverse. The predefined swizzles apply to absolute shared-memory addresses in bytes, like the swizzles of TMA and
+/// `wgmma`.
 ///
 /// ```
 /// use warpwright::layout::Swizzle;
@@ -76,8 +76,7 @@ impl Swizzle {
     /// Postcondition: `result(i) = self(i · factor) / factor`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::SwizzleUnit`] if `factor` is not a power of 2, or exceeds the `2^base` units that the swizzle keeps
-    /// contiguous.
+    /// Returns [`LayoutError::SwizzleUnit`] if `factor` is not a power of 2 or exceeds the `2^base` units that the swizzle keeps contiguous.
     pub fn upcast(self, factor: i64) -> Result<Swizzle, LayoutError> {
         let fault = LayoutError::SwizzleUnit { swizzle: self.to_string(), factor, most: 1 << self.base };
         match u64::try_from(factor) {
@@ -119,7 +118,7 @@ impl Swizzle {
 /// The constants that add a constant offset to a swizzled dynamic offset; see [`Swizzle::split_offset`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SplitOffset {
-    /// The constant to XOR with the swizzled register.
+    /// The constant to XOR with the swizzled dynamic offset.
     pub xor: i64,
     /// The constant to add to the result: the immediate offset of a load or store.
     pub add: i64,

@@ -203,8 +203,8 @@ impl IntTuple {
         self.modes().iter().map(IntTuple::size).collect()
     }
 
-    /// Returns whether every coordinate of this shape is a coordinate of `other` (CuTe's `compatible`): `other` is nested like this shape
-    /// down to the leaves of this shape, each of which is the size of the corresponding mode of `other`.
+    /// Returns whether every coordinate of this shape is a coordinate of `other` (CuTe's `compatible`): `other` has the same nesting down to
+    /// the leaves of this shape, and each of these leaves equals the size of the corresponding mode of `other`.
     #[must_use]
     pub fn compatible(&self, other: &IntTuple) -> bool {
         match (self, other) {
@@ -236,7 +236,7 @@ impl IntTuple {
     }
 }
 
-/// The leaves of a tuple from left to right; see [`Tuple::leaves`].
+/// The leaves of a tuple, from left to right; see [`Tuple::leaves`].
 #[derive(Debug, Clone)]
 pub struct Leaves<'a, T> {
     modes: slice::Iter<'a, Tuple<T>>,

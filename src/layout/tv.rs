@@ -58,9 +58,9 @@ impl TvLayout {
     /// register.
     ///
     /// # Errors
-    /// Returns [`TvError::Rank`] if the layout is not of rank 2, [`TvError::TooLarge`] if the tile has more than 4 194 304 elements or all
-    /// threads together have more than 4 194 304 values, [`TvError::Outside`] if a value is outside the tile, or [`TvError::Layout`] for an
-    /// invalid shape.
+    /// Returns [`TvError::Rank`] if the layout is not of rank 2, [`TvError::TooLarge`] if the tile has more than 4,194,304 elements or all
+    /// threads together have more than 4,194,304 values, [`TvError::Outside`] if a value is outside the tile, or [`TvError::Layout`] if a
+    /// shape is invalid.
     pub fn new(name: impl Into<String>, shape: impl Into<Shape>, layout: Layout) -> Result<Self, TvError> {
         let tv = TvLayout {
             name: name.into(),
@@ -176,7 +176,7 @@ impl TvLayout {
     }
 
     /// Returns the column-major index of a thread's value, which is the value of the layout at linear index `thread + value · threads`.
-    /// Values past the last are extrapolated, as in [`Layout::index`].
+    /// Values past the last one are extrapolated, as in [`Layout::index`].
     #[must_use]
     pub fn index(&self, thread: i64, value: i64) -> i64 {
         self.layout.index(thread + value * self.threads())
@@ -187,7 +187,7 @@ impl TvLayout {
     ///
     /// # Errors
     /// Returns the same errors as [`warp_accesses`](super::warp_accesses) and [`bank_conflicts`]: the elements of a vector must be
-    /// contiguous, and its address must be a multiple of its size.
+    /// contiguous, and a vector's address must be a multiple of the vector's size.
     ///
     /// ```
     /// use warpwright::{atoms::mma_atom, layout::Layout};

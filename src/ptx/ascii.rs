@@ -1,7 +1,7 @@
 //! Transliteration to ASCII: ptxas rejects any other character, even in comments.
 
-/// Returns `text` in ASCII. Mathematical notation keeps its meaning (`A·Bᵀ` becomes `A*B^T`); characters without an equivalent
-/// become `?`.
+/// Returns `text` in ASCII. Mathematical notation keeps its meaning (`A·Bᵀ` becomes `A*B^T`); control characters and characters without an
+/// equivalent become `?`.
 pub(crate) fn ascii(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut raised = false;

@@ -114,7 +114,7 @@ pub(crate) struct Body {
     unlisted: Option<Box<str>>,
     /// The uniformity of each register and of the open conditions.
     pub(crate) uniform: Tracker,
-    /// The number of instructions emitted so far by which threads may load from shared memory.
+    /// The number of instructions emitted so far that may load from shared memory.
     pub(crate) shared_loads: u32,
     /// The first line whose code depends on the absence of a cluster.
     pub(crate) without_cluster: Option<&'static Location<'static>>,
@@ -310,8 +310,8 @@ impl Body {
         self.wgmma_complete = None;
     }
 
-    /// Returns the first of `count` barriers for groups of `threads` threads, or, if too few of the 15 named barriers
-    /// remain, the number in use as the error.
+    /// Returns the first of `count` barriers for groups of `threads` threads. If too few of the 15 named barriers remain, returns the
+    /// number in use as the error.
     pub(crate) fn named_barriers(&mut self, threads: u32, count: u32) -> Result<u32, u32> {
         if let Some((_, range)) = self.barriers.iter().find(|(of, _)| *of == threads) {
             return Ok(range.start);
@@ -337,7 +337,7 @@ impl Body {
         Ok(())
     }
 
-    /// Returns a number for a group of labels that is unique in the kernel.
+    /// Returns a number, unique in the kernel, for a group of labels.
     pub(crate) fn label(&mut self) -> u32 {
         self.labels += 1;
         self.labels

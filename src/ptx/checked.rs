@@ -1,4 +1,4 @@
-//! Pointers with the condition under which they are in bounds, through which every access is emitted.
+//! Pointers that carry the condition under which they are in bounds. Every access is emitted through such a pointer.
 
 use std::fmt;
 
@@ -13,8 +13,8 @@ use super::{
 /// A pointer to an element of a view, with the condition under which the element is in bounds.
 ///
 /// Accesses through the pointer are safe: if the condition does not hold, nothing is read or written, and loads return 0 or the value given
-/// to [`load_or`](Self::load_or). The instruction has a predicate instead of a branch; the predicate is omitted if the condition is known
-/// to hold.
+/// to [`load_or`](Self::load_or). The access is predicated, so no branch is emitted; the predicate is omitted if the condition is known to
+/// hold.
 ///
 /// For example, [`Slice::at`](super::Slice::at) and [`Ptr::when`] return such pointers.
 pub struct CheckedPtr<'k, T, S: Space, A = ReadWrite> {
@@ -44,9 +44,9 @@ impl<T: Element, S: Space, A> fmt::Debug for CheckedPtr<'_, T, S, A> {
 impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     /// Returns a pointer whose accesses are allowed if `inside` holds.
     ///
-    /// This call asserts that accesses are in bounds. Callers must ensure that, if `inside` holds, every byte
-    /// of every access through the result is in shared or local memory, in a buffer whose extents a launch checks, or in
-    /// memory covered by an obligation of `unsafe` code in the kernel.
+    /// This method asserts that accesses are in bounds. Callers must ensure that, if `inside` holds, every byte of every access through the
+    /// result is in shared or local memory, in a buffer whose extents a launch checks, or in memory covered by an obligation of `unsafe`
+    /// code in the kernel.
     pub(crate) fn checked(self, inside: impl Into<Val<'k, bool>>) -> CheckedPtr<'k, T, S, A> {
         CheckedPtr {
             pointer: self,

@@ -8,7 +8,7 @@ use super::{
     val::{Repr, Val},
 };
 
-/// An integer expression over a kernel's parameters.
+/// An integer expression over a kernel's parameters and the device's number of multiprocessors.
 ///
 /// Launches and the exported header evaluate the expression in 64 bits; a value that overflows is rejected and never wraps around.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,13 +39,13 @@ pub enum Dim {
 }
 
 impl Dim {
-    /// Returns `⌈self / n⌉`. An `n` of 0 counts as 1.
+    /// Returns `⌈self / n⌉`. An `n` of 0 is treated as 1.
     #[must_use]
     pub fn ceil_div(self, n: u32) -> Self {
         Self::CeilDiv(self.into(), n.max(1))
     }
 
-    /// Returns the largest multiple of `n` that is at most `self`. An `n` of 0 counts as 1.
+    /// Returns the largest multiple of `n` that is at most `self`. An `n` of 0 is treated as 1.
     #[must_use]
     pub fn round_down(self, n: u32) -> Self {
         Self::RoundDown(self.into(), n.max(1))
@@ -81,7 +81,7 @@ impl Dim {
         self.evaluate_on(u32::MAX, parameter)
     }
 
-    /// Returns the value of the expression, as [`evaluate`](Self::evaluate) does, on a device with `multiprocessors` multiprocessors.
+    /// Evaluates the expression as [`evaluate`](Self::evaluate) does, but for a device with `multiprocessors` multiprocessors.
     pub fn evaluate_on(&self, multiprocessors: u32, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         let value = |dim: &Self| dim.evaluate_on(multiprocessors, parameter);
         match self {
@@ -152,9 +152,10 @@ impl fmt::Display for Dim {
     }
 }
 
-/// An integer that a launch may be able to compute: a constant, a kernel parameter, or an expression of these, such as a sum or a product.
+/// An integer that a launch may be able to compute: a constant, a kernel parameter, or an expression that combines these, such as a sum or
+/// a product.
 pub trait IntoDim: Sealed {
-    /// Returns the expression, or [`Dim::Unknown`] if a launch cannot compute the value.
+    /// Returns the expression, or [`Dim::Unknown`] for a negative constant or a value that a launch cannot compute.
     fn into_dim(self) -> Dim;
 }
 

@@ -45,7 +45,7 @@ pub struct Entry {
     pub version: Version,
     /// The description; empty if the kernel provides none.
     pub description: String,
-    /// The parameters in order.
+    /// The parameters, in order.
     pub params: Vec<ParamDecl>,
     /// The declared number of threads per block in x, y and z: `.reqntid`.
     pub block: Option<[u32; 3]>,
@@ -57,8 +57,8 @@ pub struct Entry {
     pub max_registers: Option<u32>,
     /// The declared number of blocks per cluster in x, y and z.
     pub cluster: Option<[u32; 3]>,
-    /// Whether a launch may start before the preceding kernel in the stream has ended; the kernel then contains the instruction that waits
-    /// for the preceding one.
+    /// Whether the kernel may start before the preceding kernel in the stream has ended. If so, it contains the instruction that waits for
+    /// the preceding kernel.
     pub programmatic: bool,
     /// The declared grid rule: the number of blocks per launch in x, y and z.
     pub grid: Option<[Dim; 3]>,
@@ -68,7 +68,7 @@ pub struct Entry {
     pub limits: Vec<Limit>,
     /// The extents of the kernel's views; a launch checks that the buffers are long enough.
     pub extents: Vec<Extent>,
-    /// How the kernel uses the tensor maps of its parameters; a launch checks that its arguments support this use.
+    /// How the kernel uses the tensor maps of its parameters; a launch checks that the arguments support this use.
     pub map_uses: Vec<MapUse>,
     /// The tensor maps that every launch creates and passes after the parameters.
     pub maps: Vec<BufferMap>,
@@ -182,8 +182,7 @@ impl Entry {
         self.params.iter().map(|p| p.name.clone()).collect()
     }
 
-    /// Returns the known divisor of a parameter's value, derived from all assumptions about the value that launches check; 1 if there are
-    /// none.
+    /// Returns the divisor of a parameter's value that follows from all assumptions that launches check; 1 if there are none.
     pub fn promised_divisor(&self, parameter: usize) -> u64 {
         let promises = self.promises.iter().filter(|p| p.parameter == parameter);
         promises.fold(1, |divisor, p| lcm(divisor, p.divisor.into()))

@@ -1,4 +1,4 @@
-//! Errors of building a kernel, with the caller's source line.
+//! Errors that occur when a kernel is built, with the caller's source line.
 
 use std::{fmt, panic::Location};
 
@@ -46,7 +46,7 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
-/// The kinds of errors in building a kernel.
+/// The kind of a [`BuildError`].
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum BuildErrorKind {
@@ -104,7 +104,7 @@ pub enum BuildErrorKind {
         /// The known alignment of the address, in bytes.
         known: u32,
     },
-    /// A view that does not start at a buffer parameter, so that a launch cannot check it.
+    /// A view does not start at a buffer parameter, so a launch cannot check its extents.
     #[error(
         "expected a buffer parameter (`In`, `Out` or `InOut`) for `{view}`, found a computed pointer, whose extents a launch cannot \
          check: make the view of the parameter, or assert that the pointer is valid with `unsafe {{ pointer.assume_valid() }}`"
@@ -113,7 +113,7 @@ pub enum BuildErrorKind {
         /// The method that creates the view.
         view: &'static str,
     },
-    /// A view whose extents or strides are computed, so that a launch cannot check it.
+    /// An extent or a stride of a view is not an expression of constants and integer parameters, so a launch cannot check the view.
     #[error(
         "expected extents and strides of `{view}` made of constants and integer parameters, found a computed register, which a launch \
          cannot check: pass the number as a parameter, or assert that the pointer is valid with `unsafe {{ pointer.assume_valid() }}`"
@@ -122,7 +122,7 @@ pub enum BuildErrorKind {
         /// The method that creates the view.
         view: &'static str,
     },
-    /// An assumed divisor that no launch can check.
+    /// A divisor is declared for a computed register, so no launch can check it.
     #[error(
         "expected a kernel parameter, which a launch checks to be a multiple of {divisor}, found a computed register: declare it for the \
          parameter, or assert it with `unsafe {{ value.assume_multiple_of({divisor}) }}`"
@@ -131,7 +131,7 @@ pub enum BuildErrorKind {
         /// The divisor.
         divisor: u32,
     },
-    /// A vector access that may extend past the end of its view.
+    /// A vector access may extend past the end of its view.
     #[error(
         "expected index and length known to be multiples of {elements} for a vector of {elements} elements, found multiples of {known}: \
          declare `n.multiple_of({elements})`, which a launch checks, or take a slice of `n & !{}`", elements - 1
@@ -142,7 +142,7 @@ pub enum BuildErrorKind {
         /// A known divisor of both the index and the length.
         known: u64,
     },
-    /// More shared memory than the target allows per block.
+    /// The kernel uses more shared memory than the target allows per block.
     #[error("expected at most {most} bytes of shared memory per block on {target}, found {bytes}")]
     TooMuchShared {
         /// The requested number of bytes.
@@ -152,8 +152,8 @@ pub enum BuildErrorKind {
         /// The target.
         target: Target,
     },
-    /// A block size, cluster size or local-memory size that is zero or exceeds the maximum; or a block, cluster or grid rule that has more
-    /// than three dimensions.
+    /// A block size, cluster size or local-memory size is zero or exceeds the maximum, or a block, cluster or grid rule has more than three
+    /// dimensions.
     #[error("{what}: expected 1 to {most}, found {found}")]
     BadShape {
         /// The kind of shape or size.
@@ -163,8 +163,8 @@ pub enum BuildErrorKind {
         /// The maximum.
         most: u64,
     },
-    /// A block, a maximum block, a cluster or a grid rule is declared again with a different value, which is an error because emitted
-    /// instructions may depend on the earlier value; or the block exceeds the declared maximum.
+    /// A block, a maximum block, a cluster or a grid rule is declared again with a different value, or the block exceeds the declared
+    /// maximum. Redeclaration is an error because emitted instructions may depend on the earlier value.
     #[error("expected {what} to be declared once, found {found} after {before}")]
     Redeclared {
         /// The kind of declaration.
@@ -174,8 +174,8 @@ pub enum BuildErrorKind {
         /// The new declaration, or the block that exceeds the maximum.
         found: String,
     },
-    /// The state that a loop body returns differs from the initial state in its number of registers, or the states of two branches differ
-    /// in their numbers of registers.
+    /// The number of registers in the state that a loop body returns differs from the number in the initial state, or the numbers differ
+    /// between the states of two branches.
     #[error(
         "expected {want} registers of state, as before the loop or in the first branch, found {found}: a `Vec` or an `Option` must keep its length"
     )]
@@ -185,7 +185,7 @@ pub enum BuildErrorKind {
         /// The number of registers of the state that the loop body or the second branch returns.
         found: usize,
     },
-    /// A collective operation under a condition that may exclude some of its threads.
+    /// A collective operation is under a condition that may exclude some of its threads.
     #[error(
         "`{collective}` must be reached by {threads}, but they are not known to agree on {condition} at {condition_at}{}: \
          move `{collective}` to a point that all of them reach, or use `assume_uniform` to assert that the condition is uniform",
@@ -204,7 +204,7 @@ pub enum BuildErrorKind {
         /// line.
         varies_at: Option<&'static Location<'static>>,
     },
-    /// A name that is not an identifier in both PTX and C.
+    /// A name is not an identifier in both PTX and C.
     #[error("expected a PTX identifier, found `{name}`")]
     BadName {
         /// The name.
@@ -217,12 +217,12 @@ pub enum BuildErrorKind {
         /// The name.
         name: String,
     },
-    /// A raw line that is malformed, or whose placeholders do not match its operands.
+    /// A raw line is malformed, or its placeholders do not match its operands.
     #[error("raw line `{line}`: {problem}")]
     BadRaw {
-        /// The template.
+        /// The template of the raw line.
         line: String,
-        /// The problem.
+        /// A description of the problem.
         problem: String,
     },
     /// A computed register or a negative constant is used where an expression of constants and integer kernel parameters is required.
@@ -233,7 +233,7 @@ pub enum BuildErrorKind {
         /// The purpose of the value.
         what: &'static str,
     },
-    /// A size that is not a multiple of the required divisor.
+    /// A size is not a multiple of the required divisor.
     #[error("{what}: expected a multiple of {of}, found {size}")]
     Indivisible {
         /// The purpose of the size.
@@ -243,7 +243,7 @@ pub enum BuildErrorKind {
         /// The required divisor.
         of: u64,
     },
-    /// A print format whose number of placeholders differs from the number of values.
+    /// The number of placeholders in a print format differs from the number of values.
     #[error("print format {format:?}: expected {want} values, found {found}")]
     BadPrint {
         /// The format.
@@ -253,7 +253,7 @@ pub enum BuildErrorKind {
         /// The number of values.
         found: usize,
     },
-    /// A malformed placeholder or an unpaired brace in a print format, or a placeholder that its value does not support.
+    /// A print format contains a malformed placeholder, an unpaired brace, or a placeholder that is not valid for its value.
     #[error("print format {format:?}: expected a placeholder for {value}, found `{hole}`")]
     BadHole {
         /// The format.

@@ -8,11 +8,11 @@ use super::dim::Dim;
 pub struct Extent {
     /// The index of the buffer's parameter.
     pub parameter: usize,
-    /// The size of an element of the view in bytes, which may differ from that of the parameter's elements.
+    /// The size of an element of the view, in bytes. It may differ from the size of the parameter's elements.
     pub element_bytes: u32,
     /// The modes of the view. A view without modes has one element.
     pub modes: Vec<ExtentMode>,
-    /// The maximum number of coordinates of a mode for which the kernel's index computations are correct.
+    /// The largest number of coordinates per mode for which the kernel's index computations are correct.
     pub most: u64,
 }
 

@@ -45,7 +45,7 @@ pub(super) struct RegFacts {
     writes: u32,
     /// The number of instructions that have written it. The register and this version together identify an operand of an expression.
     version: u32,
-    /// Whether it contains several values, so that it must no longer be overwritten in place.
+    /// Whether several values share it, so that it must no longer be overwritten in place.
     shared: bool,
     /// Whether it may be written anywhere in the text, like the registers of a fragment. Expressions that read such a register are not
     /// recorded.
@@ -75,7 +75,7 @@ pub(super) struct ValueFacts {
     condition: Option<u32>,
     /// The index in `Body::dims` of the expression that gives its value at launch.
     dim: Option<u32>,
-    /// The kernel parameter whose buffer starts at it.
+    /// The kernel parameter whose buffer starts at this address.
     buffer: Option<u16>,
     /// The special register that it was read from.
     special: Option<&'static str>,
@@ -133,8 +133,8 @@ impl Body {
         RegId { class, index: index as u32, writes }
     }
 
-    /// Releases the newest register of its class, because its instruction now writes another register. The next fresh register reuses its
-    /// number, and handles to the released register are rejected.
+    /// Releases `newest`, the newest register of its class, because the instruction that defined it now writes another register. The next
+    /// fresh register reuses its number, and handles to the released register are rejected.
     pub(super) fn retire(&mut self, newest: RegId) {
         self.facts_mut(newest).writes += 1;
         self.retired[newest.class.index()] += 1;
@@ -212,7 +212,7 @@ impl Body {
         self.uniform.set_changes(reg);
     }
 
-    /// Returns whether the register contains several values, so that a value must be moved before it is overwritten.
+    /// Returns whether several values share the register, so that a value must be moved to another register before it is overwritten.
     pub(crate) fn is_shared(&self, reg: RegId) -> bool {
         self.facts(reg).shared
     }

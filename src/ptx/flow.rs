@@ -21,8 +21,7 @@ use super::{
     val::{Repr, Val},
 };
 
-/// A handle to the emitted loop whose body is under construction, through which the body leaves the loop or continues with the next
-/// iteration.
+/// A handle to an emitted loop whose body is under construction. The body uses it to leave the loop or to continue with the next iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct Loop<'k> {
     k: Builder<'k>,
@@ -128,9 +127,8 @@ impl<'k> Builder<'k> {
 
     /// Emits a loop over `steps` that carries `state` from one iteration to the next.
     ///
-    /// `body` is called once, or not at all if the range is empty and both of its ends are constants. It takes the counter and, by value,
-    /// the state, and returns the new state. `fold` returns the state after the last iteration, or the initial state if the loop has no
-    /// iterations.
+    /// `body` is called once, or not at all if the range is empty and both of its ends are constants. It takes the counter and the state,
+    /// and returns the new state. `fold` returns the state after the last iteration, or the initial state if the loop has no iterations.
     #[track_caller]
     pub fn fold<T: Counter, S: State<'k>>(
         self,
@@ -165,7 +163,7 @@ impl<'k> Builder<'k> {
         self.place(format_args!("$endloop{label}"));
     }
 
-    /// Emits a loop that runs while `condition`, evaluated before each iteration, holds.
+    /// Emits a loop that runs while `condition` holds; `condition` is evaluated before each iteration.
     #[track_caller]
     pub fn while_<C: Into<Val<'k, bool>>>(self, condition: impl FnOnce() -> C, body: impl FnOnce(Loop<'k>)) {
         let at = Location::caller();
@@ -231,8 +229,8 @@ impl<'k> Builder<'k> {
         outer
     }
 
-    /// Ends the thread. The builder rejects this in the code of a [role](Self::specialize), because copies from shared memory are completed
-    /// at the end of the role.
+    /// Ends the thread. The builder rejects the call in the code of a [role](Self::specialize), because copies from shared memory are
+    /// completed at the end of the role.
     #[doc(alias = "ret")]
     #[track_caller]
     pub fn return_(self) {

@@ -1,4 +1,4 @@
-//! Closures of values that can be bound to variables.
+//! Closures on values, written so that they can be bound to Rust variables.
 
 use super::{kernel::Builder, types::Scalar, val::Val};
 
@@ -30,7 +30,7 @@ impl<'k> Builder<'k> {
         function
     }
 
-    /// Returns a closure of two values; see [`function`](Self::function).
+    /// Returns a closure that takes two values, as [`function`](Self::function) does for one value.
     pub fn function2<T: Scalar, U: Scalar, R, F: Fn(Val<'k, T>, Val<'k, U>) -> R>(self, function: F) -> F {
         function
     }

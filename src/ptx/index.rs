@@ -119,8 +119,8 @@ impl<'k> Index<'k> {
 
 /// The length of a view: the expression by which a launch computes it, and its value in the kernel.
 ///
-/// It is given by a constant, a `Val<u32>` or `Val<u64>`, or a [`Dim`] such as `m.into_dim() * n`, whose operations the kernel performs in
-/// 64 bits. The builder rejects a `Dim` that contains [`Dim::Multiprocessors`].
+/// It is given by a constant, a `Val<u32>` or `Val<u64>`, or a [`Dim`] such as `m.into_dim() * n`, which the kernel evaluates in 64 bits.
+/// The builder rejects a `Dim` that contains [`Dim::Multiprocessors`].
 pub trait IntoLength<'k>: sealed::Length {
     /// Returns the expression and the value.
     #[doc(hidden)]

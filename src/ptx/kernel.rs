@@ -110,8 +110,8 @@ impl<'k> Builder<'k> {
         write()
     }
 
-    /// Emits one instruction with a single result of type `T`, in a fresh register or in that of an earlier instruction
-    /// with the same result.
+    /// Emits one instruction with a single result of type `T` in a fresh register, or returns the register of an earlier instruction with
+    /// the same result.
     #[track_caller]
     pub(crate) fn result<T: Scalar>(
         self,
@@ -180,7 +180,7 @@ impl<'k> Builder<'k> {
         self.body().line(format_args!(""));
     }
 
-    /// Returns a copy of `value` in a fresh register, which no other value shares.
+    /// Returns a copy of `value` in a fresh register that no other value shares.
     #[track_caller]
     pub fn copy_of<T: Scalar>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
         let copy = self.fresh(T::CLASS);
@@ -188,8 +188,8 @@ impl<'k> Builder<'k> {
         Val::from_reg(copy, self)
     }
 
-    /// Returns `value` in a register that is about to be overwritten: its own, which invalidates older handles, or a
-    /// fresh one if `value` is a constant or shares its register with other values.
+    /// Returns `value` in a register that is about to be overwritten: the value's own register, which invalidates older handles, or a fresh
+    /// one if `value` is a constant or shares its register with other values.
     #[track_caller]
     pub(crate) fn taken<T: Scalar>(self, value: Val<'k, T>) -> Val<'k, T> {
         match value.reg() {
@@ -210,7 +210,7 @@ impl<'k> Builder<'k> {
 
     // ── Launch shape ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Declares the number of threads per block in x, y and z, `.reqntid`, and returns the block. Missing dimensions are 1.
+    /// Declares the number of threads per block in x, y and z (`.reqntid`), and returns the block. Missing dimensions are 1.
     ///
     /// The builder rejects a block with no threads, more than 1024 threads, more than 64 threads in z or more than three dimensions, a block
     /// that exceeds the declared [`max_block`](Self::max_block), and a second declaration that differs from the first.
@@ -254,8 +254,8 @@ impl<'k> Builder<'k> {
     /// Declares the maximum extents of a block in x, y and z, in threads: `.maxntid`. Missing dimensions are 1. The product of the extents
     /// must be at most 1024, and the extent in z at most 64.
     ///
-    /// The kernel relies on each extent, although the directive limits only their product: a kernel that declares at most 32×4 threads must
-    /// not be launched with blocks of 128×1 threads.
+    /// The builder rejects a second declaration that differs from the first. The kernel relies on each extent, although the directive
+    /// limits only their product: a kernel that declares at most 32×4 threads must not be launched with blocks of 128×1 threads.
     #[doc(alias = ".maxntid")]
     #[track_caller]
     pub fn max_block<const N: usize>(self, threads: [u32; N]) {
@@ -306,10 +306,10 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Declares the minimum number of resident blocks per multiprocessor, `.minnctapersm`, from 1 to 32. ptxas limits the number of
+    /// Declares the minimum number of resident blocks per multiprocessor, from 1 to 32: `.minnctapersm`. ptxas limits the number of
     /// registers accordingly. The declaration is effective only together with [`block`](Self::block) or [`max_block`](Self::max_block).
     ///
-    /// In a kernel with [roles](Self::specialize), which has one resident block per multiprocessor, the builder rejects any other number.
+    /// A kernel with [roles](Self::specialize) has one resident block per multiprocessor, so the builder rejects any other number.
     #[doc(alias = ".minnctapersm")]
     #[track_caller]
     pub fn min_blocks(self, blocks: u32) {
@@ -344,8 +344,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Declares the number of blocks per cluster in x, y and z, `.reqnctapercluster`, and returns the cluster. Missing dimensions are 1. A
-    /// cluster has at most 8 blocks; the builder rejects a second declaration that differs from the first. The declaration must precede
+    /// Declares the number of blocks per cluster in x, y and z (`.reqnctapercluster`), and returns the cluster. Missing dimensions are 1. A
+    /// cluster has at most 8 blocks. The builder rejects a second declaration that differs from the first. The declaration must precede
     /// code that depends on it, such as rings and [`persistent`](Self::persistent). Requires sm_90 or later.
     #[doc(alias = ".reqnctapercluster")]
     #[track_caller]
@@ -368,10 +368,10 @@ impl<'k> Builder<'k> {
         Cluster::current(self)
     }
 
-    /// Declares the grid rule, which gives the number of blocks of a launch in x, y and z (1 for a missing dimension), as constants or as
-    /// functions of the integer parameters: `k.grid([m.tiles(64), n.tiles(64)])`, or `k.grid((rows, cols.tiles(64)))` if their types
-    /// differ. Launches and the exported header compute the grid from this rule. The builder rejects a computed register, more than three
-    /// dimensions, and a second declaration that differs from the first.
+    /// Declares the grid rule, which gives the number of blocks of a launch in x, y and z. Each number is a constant or a function of the
+    /// integer parameters and the number of multiprocessors; missing dimensions are 1. Examples: `k.grid([m.tiles(64), n.tiles(64)])` or,
+    /// if the types of the numbers differ, `k.grid((rows, cols.tiles(64)))`. Launches and the exported header compute the grid from this
+    /// rule. The builder rejects a computed register, more than three dimensions, and a second declaration that differs from the first.
     #[track_caller]
     pub fn grid(self, blocks: impl IntoGrid) {
         let grid = match blocks.into_grid() {
@@ -402,8 +402,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Sets the kernel's description, one or two lines that appear in the comments before the kernel in the PTX text and the C header, and
-    /// in the exported manifest.
+    /// Sets the kernel's description: one or two lines that appear in the comments at the start of the PTX text, in the kernel's comment in
+    /// the C header, and in the exported manifest.
     pub fn describe(self, text: impl Into<String>) {
         self.body().entry.description = text.into();
     }
@@ -465,8 +465,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Records that `divisor` divides the value of the parameter in `reg`, which every launch checks and which implies the facts `known`.
-    /// If `signed` is false, the parameter must be unsigned.
+    /// Records that `divisor` divides the value of the parameter in `reg`, which implies the facts `known`. Every launch checks the
+    /// divisor. If `signed` is false, the parameter must be unsigned.
     #[track_caller]
     pub(crate) fn promise_multiple(self, reg: RegId, divisor: u32, signed: bool, known: Known) {
         let mut body = self.body();
@@ -488,7 +488,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Records that the value of the parameter in `reg`, an unsigned number, is at most `most`, which every launch checks.
+    /// Records that the value of the parameter in `reg`, an unsigned number, is at most `most`. Every launch checks this bound.
     #[track_caller]
     pub(crate) fn promise_limit(self, reg: RegId, most: u32) {
         let mut body = self.body();
@@ -539,13 +539,13 @@ impl<A> fmt::Debug for Kernel<A> {
 }
 
 impl<A: Params> Kernel<A> {
-    /// Builds a kernel. `signature` is the name of the kernel, optionally followed by the names of its parameters, as in `"scale(x, y,
-    /// n)"`; by default, these are `p0`, `p1` and so on. `write` receives the builder and the handles of the parameters, and emits the
-    /// body.
+    /// Builds a kernel. `signature` is the name of the kernel, optionally followed by the names of its parameters, as in
+    /// `"scale(x, y, n)"`; the default names are `p0`, `p1` and so on. `write` receives the builder and the handles of the parameters, and
+    /// emits the body.
     ///
     /// # Errors
-    /// Returns the first error, with its Rust line: an invalid signature, an error in a call by `write`, or more shared memory than the
-    /// target allows.
+    /// Returns the first error, with its Rust line: an invalid signature, an error in a builder call in `write`, or more shared memory than
+    /// the target allows.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -606,8 +606,8 @@ impl<'k, T: Scalar> Val<'k, T>
 where
     Self: IntoDim,
 {
-    /// Returns the number of tiles of `size` elements that cover `self` elements, `⌈self / size⌉`, for [`Builder::grid`]. A `size` of 0
-    /// counts as 1.
+    /// Returns the number of tiles of `size` elements that cover `self` elements, `⌈self / size⌉`, for [`Builder::grid`]. A `size` of 0 is
+    /// treated as 1.
     pub fn tiles(self, size: u32) -> Dim {
         self.into_dim().ceil_div(size)
     }

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::{entry::Entry, kernel::Kernel, render, target::Target};
 
-/// Several kernels of one target that are rendered, loaded and exported together.
+/// Several kernels for one target that are rendered, loaded and exported together.
 ///
 /// A variable that several kernels use is declared once and shared.
 ///
@@ -32,7 +32,7 @@ pub struct Module {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModuleError {
-    /// The kernel's target differs from that of the module.
+    /// The kernel's target differs from the module's target.
     #[error("kernel `{kernel}`: expected target {wanted} of the module, found {found}")]
     Target {
         /// The name of the kernel.

@@ -65,13 +65,13 @@ impl ParamKind {
 /// The declaration of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamDecl {
-    /// The name in the kernel's signature and in exported headers. In PTX, the name of the kernel and an underscore precede it.
+    /// The name in the kernel's signature and in exported headers. In PTX, it is prefixed with the name of the kernel and an underscore.
     pub name: String,
     /// The kind.
     pub kind: ParamKind,
-    /// The Rust name of the type of the elements or of the number, such as `"bf16"`.
+    /// The name of the Rust type of the buffer elements or of the number, such as `"bf16"`.
     pub element: &'static str,
-    /// The PTX type of the parameter itself: `"u64"` for a pointer.
+    /// The PTX type of the parameter itself: `"u64"` for a pointer, and `"b8"` for a tensor map.
     pub ptx: &'static str,
     /// The size of the parameter itself, in bytes.
     pub bytes: u32,
@@ -97,7 +97,8 @@ pub(super) mod sealed {
     pub struct Once;
 }
 
-/// A type that can be used in a kernel's parameter tuple. An array declares the parameters of each of its elements, each with its own name.
+/// A type that can be used in a kernel's parameter tuple. An array declares the parameters of all its elements; each parameter has its own
+/// name.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a kernel parameter",
     note = "parameters are `In<T>`, `Out<T>`, `InOut<T>` (buffers), `TensorMap` of these, numbers such as `u32` or `f32`, and arrays of them"

@@ -24,17 +24,18 @@ use format::{Piece, pieces};
 const VPRINTF: &str = ".extern .func (.param .b32 status) vprintf (.param .b64 format, .param .b64 args);\n";
 
 impl<'k> Builder<'k> {
-    /// Prints from every thread that executes the call: `k.print("i = {}, x = {}\n", (i, x))`.
+    /// Prints formatted text from every thread that executes the call: `k.print("i = {}, x = {}\n", (i, x))`.
     ///
-    /// Placeholders are `{}`, or `{:…}` with `+`, `0`, a width, `.precision`, and `x`, `X`, `e` or `E`, as in Rust; braces are written `{{`
-    /// and `}}`. Values are integers, floating-point numbers (including 16-bit ones), bits, pointers and predicates. Bits, such as
-    /// [`B32`](super::B32), and pointers are printed in hexadecimal; predicates are printed as 0 or 1. Floating-point numbers without a
-    /// precision are printed with six significant digits (`%g`) or, for `e` and `E`, with six digits after the decimal point.
+    /// Placeholders are `{}`, or `{:…}` with an optional `+`, `0`, width, `.precision`, and `x`, `X`, `e` or `E`, as in Rust. Literal
+    /// braces are written `{{` and `}}`. Values are integers, floating-point numbers (including 16-bit ones), bits, pointers and
+    /// predicates. Bits, such as [`B32`](super::B32), and pointers are printed in hexadecimal; predicates are printed as 0 or 1.
+    /// Floating-point numbers without a precision are printed with six significant digits (`%g`) or, for `e` and `E`, with six digits after
+    /// the decimal point.
     ///
     /// The text appears when the host synchronizes with the device, or immediately in the simulator. No newline is added.
     ///
     /// The builder rejects formats that do not match their values ([`BuildErrorKind::BadPrint`], [`BuildErrorKind::BadHole`]) or contain a
-    /// NUL character, and calls within [`Builder::when`], which cannot guard a call.
+    /// NUL character, and calls within [`Builder::when`]; use [`Builder::if_`] instead.
     ///
     /// ```
     /// use warpwright::prelude::*;

@@ -18,7 +18,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A state space of PTX (PTX ISA, "State Spaces").
+/// A PTX state space (PTX ISA, "State Spaces").
 pub trait Space: sealed::Sealed + 'static {
     /// The type of an address, which has 32 bits in shared memory and 64 bits elsewhere.
     type Address: Scalar + AddressType;
@@ -32,7 +32,7 @@ pub trait Space: sealed::Sealed + 'static {
 /// of the same thread, block or cluster, or aborts the kernel; the simulator reports it.
 pub trait SafeSpace: Space {}
 
-/// Shared memory, of the block or of the cluster.
+/// Shared memory of the block or of the cluster.
 pub trait SharedSpace: SafeSpace<Address = u32> {}
 
 impl SharedSpace for Shared {}
@@ -97,32 +97,32 @@ spaces! {
     /// Constant memory.
     #[doc(alias = ".const")]
     Const, u64, ".const", false;
-    /// Any of these spaces, determined by the address.
+    /// Generic addresses: each address determines its state space.
     Generic, u64, "", false;
 }
 
-/// The accesses that a pointer permits.
+/// The access that a pointer permits: [`Read`], [`Write`] or [`ReadWrite`].
 pub trait Access: Sealed + 'static {}
-/// Accesses that include reads.
+/// Access that permits reads: [`Read`] or [`ReadWrite`].
 #[diagnostic::on_unimplemented(
     message = "this pointer is write-only",
     note = "declare the parameter as `In<T>` or `InOut<T>`"
 )]
 pub trait Readable: Access {}
-/// Accesses that include writes.
+/// Access that permits writes: [`Write`] or [`ReadWrite`].
 #[diagnostic::on_unimplemented(
     message = "this pointer is read-only",
     note = "declare the parameter as `Out<T>` or `InOut<T>`"
 )]
 pub trait Writable: Access {}
 
-/// Permits only reads.
+/// Read-only access.
 #[derive(Clone, Copy, Debug)]
 pub enum Read {}
-/// Permits only writes.
+/// Write-only access.
 #[derive(Clone, Copy, Debug)]
 pub enum Write {}
-/// Permits reads and writes.
+/// Read-write access.
 #[derive(Clone, Copy, Debug)]
 pub enum ReadWrite {}
 
@@ -287,7 +287,8 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         }
     }
 
-    /// Returns the same address with an alignment of `align` bytes that is not known from the operands; the caller must ensure it.
+    /// Returns the same address with an alignment of `align` bytes that does not follow from the operands; the caller must ensure this
+    /// alignment.
     #[must_use]
     pub(crate) fn assume_aligned(self, align: u32) -> Self {
         let offset = self.offset.rem_euclid(i64::from(align));
@@ -379,7 +380,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
 
 impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
     /// Returns the pointer with permission to create views from it, even if it is not a buffer parameter or if a launch cannot compute the
-    /// extents of the views. Pointers at another address, such as the result of [`at`](Self::at), do not inherit this permission.
+    /// extents of the views. Pointers to other addresses, such as the result of [`at`](Self::at), do not inherit this permission.
     ///
     /// # Safety
     ///

@@ -65,7 +65,7 @@ impl RawOperand {
     note = "bind a value, a host constant, a `Var`, a pointer, or an array of values"
 )]
 pub trait IntoRaw<'k> {
-    /// Converts the operand, in kernel `k`.
+    /// Converts this value to an operand in kernel `k`.
     fn into_raw(self, k: Builder<'k>) -> RawOperand;
 }
 
@@ -105,8 +105,8 @@ impl<'k, T: Element, S: Space, A> IntoRaw<'k> for Ptr<'k, T, S, A> {
     }
 }
 
-/// The results of a raw line, to which another result can be appended: `()` and `T` become `T`, `A` and `T` become `(A, T)`, and so on up
-/// to eight.
+/// The results of a raw line, to which another result can be appended: `()` and `T` become `T`, `A` and `T` become `(A, T)`, and so on, up
+/// to eight results.
 pub trait Append<T> {
     /// The type of all results.
     type Joined;
@@ -168,7 +168,7 @@ impl<'k> Builder<'k> {
     ///
     /// The builder rejects the following ([`BuildErrorKind::BadRaw`]): a placeholder without a binding, a binding without a placeholder, a
     /// name bound twice, a character outside ASCII, text that does not end a statement, and, in [`Builder::when`], anything but one
-    /// unguarded instruction.
+    /// instruction without a guard or a label.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -346,7 +346,7 @@ fn statements(text: &str) -> impl Iterator<Item = &str> {
         .filter(|part| !part.is_empty())
 }
 
-/// Returns the error in the structure of a piece of PTX, if any; `guarded` specifies whether the piece is emitted under a guard.
+/// Returns the error in the structure of a piece of PTX, if any; `guarded` indicates whether the piece is emitted under a guard.
 pub(crate) fn shape_problem(text: &str, guarded: bool) -> Option<String> {
     if let Some(bad) = text.chars().find(|c| !c.is_ascii()) {
         return Some(format!("expected only ASCII characters, also in comments, found `{bad}`"));

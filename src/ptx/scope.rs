@@ -48,9 +48,10 @@ mod sealed {
     note = "scopes are `Lane`, `Warp`, `Warps<N>`, `WarpGroup`, `Block` and `Cluster`, as `k.warp()` and `k.block([128])` return them"
 )]
 pub trait Scope<'k>: Copy + Debug + sealed::Sealed {
-    /// Returns the scope of this kind that contains this thread. For [`Block`] and [`Warps`], the builder rejects the call if the block's
-    /// shape is not [declared](Builder::block) or if its number of threads is not a multiple of that of the `Warps`; for [`Cluster`], it
-    /// does so if the cluster's shape is not [declared](Builder::cluster).
+    /// Returns the scope of this kind that contains this thread. [`Block`] and [`Warps`] require that the block's shape be
+    /// [declared](Builder::block), and [`Cluster`] requires that the cluster's shape be [declared](Builder::cluster). [`Warps`] also
+    /// requires that the number of threads in the block be a multiple of the number of threads in the scope. The builder rejects calls that
+    /// do not satisfy these requirements.
     #[track_caller]
     fn current(k: Builder<'k>) -> Self;
 
@@ -136,9 +137,9 @@ pub(crate) fn remainder<'k>(value: Val<'k, u32>, by: u32) -> Val<'k, u32> {
 }
 
 impl<'k> Builder<'k> {
-    /// Requires that either all threads of `scope` or none of them reach the current position, as collective instructions do. The builder
-    /// rejects the kernel if a condition at this position is not known to be uniform for these threads; the error names the operation
-    /// `what`.
+    /// Requires that either all threads of `scope` or none of them reach the current position. Collective instructions have the same
+    /// requirement. The builder rejects the kernel if a condition at this position is not known to be uniform for these threads; the error
+    /// names the operation `what`.
     #[track_caller]
     pub fn require_uniform(self, scope: impl Scope<'k>, what: &str) {
         let at = self.here();
@@ -149,8 +150,8 @@ impl<'k> Builder<'k> {
     /// conditions.
     ///
     /// If the result covers several scopes, such as several warps, and each of them performs an operation on the object that `values`
-    /// select, they all operate on the same object. For example, if `values` are the coordinates of a tile and each of the scopes stores to
-    /// the tile, the stores race.
+    /// select, they all operate on the same object. For example, if `values` are the coordinates of a tile and several scopes store to the
+    /// tile, the stores race.
     pub fn shared_by(self, values: impl IntoIterator<Item = Val<'k, u32>>) -> Uniformity {
         let registers = values.into_iter().filter_map(|value| value.reg().map(|(reg, _)| reg));
         let registers: Vec<_> = registers.collect();
@@ -159,7 +160,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: Scalar> Val<'k, T> {
-    /// Returns which threads are known to have the same value.
+    /// Returns which threads are known to have the same value as this thread.
     pub fn uniformity(&self) -> Uniformity {
         self.reg().map_or(Uniformity::Grid, |(reg, k)| k.body().uniform.level(reg))
     }

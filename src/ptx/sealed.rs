@@ -1,4 +1,4 @@
-//! A supertrait of the traits that only this crate implements: it cannot be named elsewhere.
+//! A supertrait of the traits that only this crate implements: it cannot be named outside the crate.
 
 /// See the module documentation.
 pub trait Sealed {}

@@ -1,4 +1,4 @@
-//! Shared memory: one arena per kernel, from which typed arrays are allocated.
+//! Shared memory: typed arrays are allocated from one arena per kernel.
 //!
 //! An arena of up to 48 KiB is declared with its size; a larger arena is dynamic (`.extern .shared`), as the driver requires, and the
 //! kernel records the size that a launch must request.
@@ -52,7 +52,7 @@ impl Arena {
             return (0, 0, None);
         }
         let name = symbol.to_string();
-        // PTX has no arrays of zero bytes: if all arrays are empty, their address is that of a dynamic array.
+        // PTX has no arrays of zero bytes: if all arrays are empty, their address is the address of a dynamic array.
         if (1..=MAX_STATIC_BYTES).contains(&bytes) {
             let text = format!(".shared .align {align} .b8 {symbol}[{bytes}];\n");
             (bytes, 0, Some(Declaration { name, text }))
@@ -74,8 +74,8 @@ impl<'k> Builder<'k> {
         self.shared_aligned(count, T::SIZE.max(16))
     }
 
-    /// Allocates an array as [`shared`](Self::shared) does, but aligned to `align` bytes, a power of two up to 1024, or to the size of an
-    /// element if that size is larger.
+    /// Allocates an array as [`shared`](Self::shared) does, but aligned to `align` bytes, or to the size of an element if that size is
+    /// larger. `align` must be a power of two up to 1024.
     #[track_caller]
     pub fn shared_aligned<T: Element>(self, count: u32, align: u32) -> Ptr<'k, T, Shared, ReadWrite> {
         if !align.is_power_of_two() || align > 1024 {

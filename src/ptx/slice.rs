@@ -17,9 +17,9 @@ use super::{
 
 /// A view of contiguous elements in global or constant memory: `k.slice(x, n)`.
 ///
-/// Accesses past the end have no effect: loads return 0; stores and atomic operations leave memory unchanged. The instruction is
-/// predicated, so there is no branch. An index that is known to be in bounds does not require a predicate. Indices have 32 or 64 bits and
-/// are compared and scaled without wrapping around.
+/// Accesses past the end have no effect: loads return 0; stores and atomic operations leave memory unchanged. Accesses are predicated, so
+/// no branches are emitted. If the index is known to be in bounds, the predicate is omitted. Indices have 32 or 64 bits and are compared
+/// and scaled without wrapping around.
 ///
 /// ```
 /// use warpwright::prelude::*;
@@ -54,13 +54,13 @@ impl<T: Element, S: Space, A> fmt::Debug for Slice<'_, T, S, A> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the first `len` elements of a buffer parameter. Each launch checks that the buffer contains them.
+    /// Returns a view of the first `len` elements of a buffer parameter. Each launch checks that the buffer contains them.
     ///
-    /// `len` is a constant, an integer parameter, or an expression of these, such as a sum or a product; a [`Dim`](super::Dim) such as
-    /// `m.into_dim() * n` is computed in 64 bits.
+    /// `len` is a constant, an integer parameter, or an expression that combines these, such as a sum or a product. A [`Dim`](super::Dim)
+    /// such as `m.into_dim() * n` is evaluated in 64 bits.
     ///
     /// The builder rejects a pointer that is not a buffer parameter, and a length that a launch cannot compute, unless the pointer is
-    /// [assumed to be valid](Ptr::assume_valid). [`Slice::first`] and [`Slice::skip`], which accept any register, return parts of a slice.
+    /// [assumed to be valid](Ptr::assume_valid). [`Slice::first`] and [`Slice::skip`] return parts of a slice and accept any register.
     #[track_caller]
     pub fn slice<T: Element, A>(
         self,
@@ -77,7 +77,7 @@ impl<'k> Builder<'k> {
         Slice { start: buffer, len }
     }
 
-    /// Returns the elements of a module variable, and declares the variable in the kernel's module.
+    /// Returns a view of the elements of a module variable, and declares the variable in the kernel's module.
     ///
     /// The builder rejects the same variables as [`address_of`](Self::address_of) does.
     #[track_caller]

@@ -20,14 +20,14 @@ use super::{
 /// A value that an emitted loop takes and returns, or that both branches of an emitted `if` return: [`Val`]s, tiles, views, pending
 /// operations, and tuples, arrays, `Vec`s and `Option`s of these.
 ///
-/// The type of the value is the same in every iteration. The value can include a pending copy, for which the next iteration then waits.
+/// The type of the value is the same in every iteration. The value can include a pending copy, so that the next iteration can wait for it.
 /// Branches cannot return views, tiles in shared memory or products in flight.
 pub trait State<'k>: Sized {
     /// Passes every register of the value to `visitor`, always in the same order.
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>);
 }
 
-/// A visitor of the registers of a [`State`].
+/// A visitor for the registers of a [`State`].
 #[derive(Debug)]
 pub struct Visitor<'a, 'k> {
     k: Builder<'k>,
@@ -151,8 +151,8 @@ impl<'k> Visitor<'_, 'k> {
         }
     }
 
-    /// Visits a value whose registers `wgmma`s in flight may still access: they must not be moved, neither to the loop's registers nor out
-    /// of a branch.
+    /// Visits a value whose registers `wgmma`s in flight may still access. These registers must be moved neither to the loop's registers
+    /// nor out of a branch.
     #[track_caller]
     pub(crate) fn in_flight(&mut self, value: &mut impl State<'k>) {
         if matches!(self.step, Step::Merge { .. }) {
@@ -250,7 +250,7 @@ impl Slots {
         self.slots.iter().for_each(|&slot| k.body().carry(slot));
     }
 
-    /// Moves the values that the loop body or the second branch returns into the registers, to which `state` then refers.
+    /// Moves the values that the loop body or the second branch returns into the registers, and makes `state` refer to these registers.
     #[track_caller]
     pub(crate) fn assign<'k>(&mut self, k: Builder<'k>, state: &mut impl State<'k>) {
         let mut values = Vec::new();

@@ -13,10 +13,11 @@ pub use pattern::Pattern;
 
 use super::target::{Features, Version};
 
-/// One form of an instruction: a row of the table.
+/// One form of an instruction: a row of the instruction table.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
-    /// The mnemonic, in a notation based on the manual's: `{.a|.b}` means at most one of the alternatives, and `(.a|.b)` means exactly one.
+    /// The mnemonic, in a notation based on that of the PTX ISA: `{.a|.b}` means at most one of the alternatives, and `(.a|.b)` means
+    /// exactly one.
     pub mnemonic: &'static str,
     /// Operands in order, each `name:class`.
     ///
@@ -27,10 +28,10 @@ pub struct Form {
     /// | `!c:pred`      | a predicate that may be negated, `!%p1`                                            |
     /// | `{4}d:b32`     | four registers in braces; `{v}`: the number in the mnemonic, `.v2`, or one         |
     /// | `d:b32\|pred`  | two results, the second one a predicate, `%r1\|%p1`                               |
-    /// | `[a]`          | an address in the mnemonic's state space, or a generic one; `[a:shared]`: in that space |
+    /// | `[a]`          | an address in the mnemonic's state space, or a generic one; `[a:shared]`: in shared memory |
     /// | `{n/2}d:f32`   | half as many registers as the mnemonic's N, `m64n8k16`; `{n/4}`: a quarter         |
     /// | `[map,nd]`     | a tensor map with the coordinates of the mnemonic's dimension, `.2d`               |
-    /// | `{nd-2}o:b16`  | two registers fewer than that dimension                                            |
+    /// | `{nd-2}o:b16`  | two registers fewer than the mnemonic's dimension                                  |
     /// | `#4\|8\|16`    | one of these constants; `#n`: a small constant                                     |
     /// | `{#0,#0}`      | constants in braces                                                                |
     /// | `_`            | a discarded result                                                                 |
@@ -41,11 +42,11 @@ pub struct Form {
     pub operands: &'static str,
     /// The lowest `.version` that supports the form.
     pub version: Version,
-    /// The target features that the form requires; empty if every supported target has the form.
+    /// The target features that the form requires; empty if every supported target supports the form.
     pub needs: Features,
     /// The section of the PTX ISA that describes the instruction.
     pub reference: &'static str,
-    /// The Rust methods or operators that emit the instruction.
+    /// The Rust methods or operators that emit the form.
     pub rust: &'static str,
 }
 
@@ -65,12 +66,12 @@ impl Form {
     }
 }
 
-/// Returns every form, in the order of the manual's chapters.
+/// Returns every form, in the order of the chapters of the PTX ISA.
 pub fn forms() -> impl Iterator<Item = &'static Form> {
     rows::CHAPTERS.iter().flat_map(|(_, forms)| forms.iter())
 }
 
-/// Returns the titles of the manual's chapters, each with its forms.
+/// Returns the title of each chapter, in the order of the PTX ISA, with the forms that the chapter contains.
 pub fn chapters() -> &'static [(&'static str, &'static [Form])] {
     rows::CHAPTERS
 }

@@ -28,8 +28,8 @@ impl fmt::Display for Version {
 }
 
 bitflags! {
-    /// Target features that instructions require. The oldest supported target, sm_75, has only `TURING`. The description of a feature lists
-    /// its most important instructions.
+    /// Target features that instructions require. The oldest supported target, sm_75, has only `TURING`. The description of each feature
+    /// lists its most important instructions.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Features: u32 {
         /// `cp.async`, bf16 and tf32 `mma`, f64 `mma`, `redux`, f16/bf16 `fma` with `relu`: sm_80 and later.
@@ -40,12 +40,12 @@ bitflags! {
         const HOPPER        = 1 << 2;
         /// `wgmma`: only sm_90a.
         const WGMMA         = 1 << 3;
-        /// `tcgen05` (not in the table) and stochastic rounding, only on data-center Blackwell: sm_100a.
+        /// `tcgen05` (not in the instruction table) and stochastic rounding, only on data-center Blackwell: sm_100a.
         const TCGEN05       = 1 << 4;
         /// Block-scaled `mma`, and `mma` of 6-bit and 4-bit floating-point types: sm_120a.
         const MMA_BLOCK_SCALE = 1 << 5;
         /// `ldmatrix` and `stmatrix` of elements of at most 8 bits, fp8 `mma` with `.kind::f8f6f4`, f32x2 arithmetic and 3-input `min/max`
-        /// (these two are not in the table): sm_100a and sm_120a.
+        /// (the last two are not in the instruction table): sm_100a and sm_120a.
         const BLACKWELL     = 1 << 6;
         /// `ldmatrix`, and f16 `tanh` and `ex2`: sm_75 and later.
         const TURING        = 1 << 7;
@@ -55,7 +55,8 @@ bitflags! {
         const TENSORMAP     = 1 << 9;
         /// Bulk copies to several blocks of a cluster: sm_90a and sm_100a.
         const MULTICAST     = 1 << 10;
-        /// Conversions of the microscaling formats `.e3m2`, `.e2m3`, `.e2m1` and `.ue8m0`: sm_100a and sm_120a.
+        /// Conversions to and from the microscaling formats `.e3m2`, `.e2m3`, `.e2m1` and `.ue8m0` (conversions of the last two are not in
+        /// the instruction table): sm_100a and sm_120a.
         const MX            = 1 << 11;
     }
 }
@@ -69,8 +70,8 @@ impl Features {
 
 /// A GPU architecture for which code is generated, as in `.target sm_90a`.
 ///
-/// Code for a plain target runs on GPUs of that architecture and of all later ones; code for a target with an `a` runs only on that
-/// architecture.
+/// Code for a target without the suffix `a` runs on GPUs of that architecture and of all later ones. Code for a target with the suffix runs
+/// only on that architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Target {
     sm: u16,
@@ -80,7 +81,7 @@ pub struct Target {
 impl Target {
     /// Turing.
     pub const SM_75: Self = Self::new(75, false);
-    /// Ampere A100.
+    /// Data-center Ampere (A100).
     pub const SM_80: Self = Self::new(80, false);
     /// Consumer Ampere.
     pub const SM_86: Self = Self::new(86, false);
@@ -88,7 +89,7 @@ impl Target {
     pub const SM_87: Self = Self::new(87, false);
     /// Ada.
     pub const SM_89: Self = Self::new(89, false);
-    /// Hopper, portable features.
+    /// Hopper with portable features only.
     pub const SM_90: Self = Self::new(90, false);
     /// Hopper with its architecture-specific features, such as `wgmma` and `setmaxnreg`.
     pub const SM_90A: Self = Self::new(90, true);
@@ -114,12 +115,12 @@ impl Target {
         Self { sm, specific }
     }
 
-    /// Returns the number of the architecture, such as 90 for sm_90a.
+    /// Returns the architecture number, such as 90 for sm_90a.
     pub const fn sm(self) -> u16 {
         self.sm
     }
 
-    /// Returns whether the target's name ends in `a`, which means that its code runs only on that architecture.
+    /// Returns whether the target's name ends in `a`, that is, whether its code runs only on that architecture.
     pub const fn is_specific(self) -> bool {
         self.specific
     }
@@ -132,8 +133,9 @@ impl Target {
         if self.specific { device == self.sm } else { device >= self.sm }
     }
 
-    /// Returns the newest target without an `a` in its name whose code runs on devices of compute capability `major.minor`; `None` if the
-    /// compute capability is lower than 7.5. For 12.x, this is sm_89, because these devices have less shared memory than sm_90 permits.
+    /// Returns the newest target without the suffix `a` whose code runs on devices of compute capability `major.minor`; `None` if the
+    /// compute capability is lower than 7.5. For 12.x, the result is sm_89, because these devices have less shared memory than sm_90
+    /// permits.
     pub fn newest_portable(major: u32, minor: u32) -> Option<Self> {
         let [major, minor] = [major, minor].map(|number| u16::try_from(number).unwrap_or(u16::MAX / 16));
         // Devices of 12.x run code for sm_90, but have less shared memory.

@@ -21,7 +21,7 @@ impl Text {
         self.bytes.len()
     }
 
-    /// Returns the text from a position to the end.
+    /// Returns the text from position `start` to the end.
     pub(crate) fn since(&self, start: usize) -> &[u8] {
         &self.bytes[start..]
     }

@@ -1,8 +1,7 @@
-//! Traits in the bounds of instructions: the types that an instruction accepts, and conversions to operands.
+//! Traits in the bounds of instruction methods: they specify the types that an instruction accepts, and convert values to operands.
 //!
-//! The crate implements them for its own types; users see them only in bounds and in error messages. Traits that kernels name
-//! explicitly, such as [`Element`](super::Element), [`Scope`](super::Scope) and [`State`](super::State), are in the parent
-//! module.
+//! The crate implements these traits for its own types; users see them only in bounds and in error messages. Traits that kernels name
+//! explicitly, such as [`Element`](super::Element), [`Scope`](super::Scope) and [`State`](super::State), are in the parent module.
 
 pub use super::dim::IntoGrid;
 pub use super::flow::Counter;

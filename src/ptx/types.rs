@@ -1,8 +1,9 @@
 //! Scalar types of PTX as Rust types.
 //!
-//! Rust's own types represent PTX's: `u32` is `.u32`, `i32` is `.s32`, `f32` is `.f32`, `bool` is `.pred`, and [`half::f16`]/[`half::bf16`]
-//! are `.f16`/`.bf16`. [`e4m3`], [`e5m2`], [`e3m2`], [`e2m3`] and [`tf32`] are PTX types that Rust lacks. [`B16`], [`B32`], [`B64`] and
-//! [`B128`] are the untyped `.b16`, `.b32`, `.b64` and `.b128`; [`f16x2`] and [`bf16x2`] are packed pairs, lower half first.
+//! Rust's own types represent PTX types: `u32` is `.u32`, `i32` is `.s32`, `f32` is `.f32`, `bool` is `.pred`, and
+//! [`half::f16`]/[`half::bf16`] are `.f16`/`.bf16`. [`e4m3`], [`e5m2`], [`e3m2`], [`e2m3`] and [`tf32`] are PTX types that Rust lacks.
+//! [`B16`], [`B32`], [`B64`] and [`B128`] are the untyped `.b16`, `.b32`, `.b64` and `.b128`; [`f16x2`] and [`bf16x2`] are packed pairs,
+//! with the lower half first.
 
 mod minifloat;
 mod tensor_float;
@@ -95,7 +96,7 @@ impl RegClass {
 pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static + sealed::Sealed {
     /// The name in PTX, without the dot, such as `"s32"`.
     const PTX: &'static str;
-    /// The class of its registers.
+    /// The class of the registers that contain values of the type.
     const CLASS: RegClass;
     /// The type suffix of `ld`, `st` and `mov`, such as `"b16"` for f16.
     const MEM: &'static str;
@@ -116,8 +117,8 @@ pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static + sealed::Sea
 
 /// A type that can be stored in memory; [`Element::Reg`] is the type that a load returns.
 ///
-/// 8-bit integers and floats are stored in 32-bit registers: `ld.u8` extends the value that it loads, and `st.u8` truncates the value that
-/// it stores.
+/// 8-bit integers and minifloats are stored in 32-bit registers: `ld.u8` extends the value that it loads, and `st.u8` truncates the value
+/// that it stores.
 pub trait Element: sealed::Sealed + Copy + Debug + PartialEq + Send + Sync + 'static {
     /// The type of the register that a load returns.
     type Reg: Scalar;
@@ -264,7 +265,7 @@ elements! {
     B64,    B64,     "b64",  "b64", 8, |v| v.0,                   B64;
 }
 
-/// Calls a macro with the host types and, for each of them, the element types whose bits a buffer of that host type may contain.
+/// Calls a macro with the host types and, for each host type, the element types whose bits a buffer of that host type may contain.
 #[cfg(feature = "cuda")]
 macro_rules! storage_types {
     ($implement:ident) => {

@@ -26,8 +26,8 @@ pub(crate) use tracker::{Facts, Tracker};
 /// same in each of its warps. The levels for runs of 32 and of 48 threads are not ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Uniformity {
-    /// The same in each run of the given number of consecutive threads of the block, where the first run starts at thread 0. The number is
-    /// 1 if nothing is known, 32 for a warp, and 128 for a warpgroup.
+    /// The same in each run of the given number of consecutive threads of the block; the first run starts at thread 0. The number is 1 if
+    /// nothing is known, 32 for a warp, and 128 for a warpgroup.
     Threads(u32),
     /// The same in all threads of the block.
     Block,
@@ -45,7 +45,7 @@ impl Uniformity {
     /// The same in the 128 threads of each warpgroup.
     pub const WARP_GROUP: Self = Self::Threads(128);
 
-    /// Returns the uniformity of a result that is computed from two values, one with this uniformity and one with `other`.
+    /// Returns the uniformity of a result that is computed from two values: one with this uniformity and one with uniformity `other`.
     #[must_use]
     #[inline]
     pub fn meet(self, other: Self) -> Self {
@@ -59,8 +59,8 @@ impl Uniformity {
         }
     }
 
-    /// Returns whether a value with this uniformity is the same in all threads of each group, for example of each warp if `group` is
-    /// [`WARP`](Self::WARP).
+    /// Returns whether a value with this uniformity is the same in all threads of each group that `group` describes, for example of each
+    /// warp if `group` is [`WARP`](Self::WARP).
     pub fn covers(self, group: Self) -> bool {
         self.meet(group) == group
     }

@@ -47,8 +47,8 @@ impl Untyped {
 
 impl<T: Scalar> Sealed for Val<'_, T> {}
 
-/// A bound on Rust's comparison operators that values do not satisfy. The trait's name, which rustc prints in its error message, lists the
-/// methods to call instead.
+/// A bound on Rust's comparison operators that values do not satisfy. The name of the trait, which rustc prints in its error message, lists
+/// the methods to call instead.
 #[doc(hidden)]
 pub trait CompareByMethodsEqNeLtLeGtGe: Sealed {}
 
@@ -167,7 +167,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         self.reg().is_some_and(|(reg, k)| k.body().is_local(reg))
     }
 
-    /// Returns whether both values are in the same register.
+    /// Returns whether the two values are in the same register.
     pub(crate) fn has_register_of(&self, other: &Self) -> bool {
         matches!((self.0, other.0), (Repr::Reg(reg, _), Repr::Reg(other, _)) if (reg.class, reg.index) == (other.class, other.index))
     }
@@ -197,7 +197,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// Returns a known upper bound of this integer, as an unsigned number, if it is less than the maximum of its type.
+    /// Returns a known upper bound on this integer, as an unsigned number, if it is less than the maximum of its type.
     ///
     /// The bound is derived from the block's shape, masks, shifts, products and sums that cannot wrap around, loop counters, and the
     /// comparisons that guard the current position.
@@ -216,7 +216,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// Returns whether `divisor` is known to divide this integer. A `divisor` of 0 counts as 1.
+    /// Returns whether `divisor` is known to divide this integer. A `divisor` of 0 is treated as 1.
     pub fn is_multiple_of(&self, divisor: u32) -> bool {
         self.divisor().is_multiple_of(u64::from(divisor.max(1)))
     }
@@ -248,12 +248,11 @@ impl<'k, T: Scalar> Val<'k, T> {
     }
 
     /// Requires that `divisor` divide this integer, a kernel parameter; every launch checks this requirement. Known divisors determine the
-    /// widths of vector accesses and remove predicates.
+    /// maximum width of vector accesses and make predicates unnecessary.
     ///
-    /// The builder rejects a computed register that is not known to be a multiple, because no launch can check it; use
-    /// [`assume_multiple_of`](Self::assume_multiple_of) instead. It also rejects a floating-point parameter whose bits are reinterpreted as
-    /// an integer, and a signed parameter whose bits are reinterpreted as an unsigned integer. A constant is not checked. A `divisor` of 0
-    /// counts as 1.
+    /// Unless the integer is known to be a multiple of `divisor`, the builder rejects a computed register, which no launch can check (use
+    /// [`assume_multiple_of`](Self::assume_multiple_of) instead), the reinterpreted bits of a floating-point parameter, and the bits of a
+    /// signed parameter that are reinterpreted as an unsigned integer. A constant is not checked. A `divisor` of 0 is treated as 1.
     #[track_caller]
     pub fn multiple_of(self, divisor: u32) -> Self {
         if let Repr::Reg(reg, k) = self.0 {
@@ -268,7 +267,8 @@ impl<'k, T: Scalar> Val<'k, T> {
     ///
     /// # Safety
     ///
-    /// The assumption must hold in every launch, because the builder then omits predicates that keep accesses within their buffers.
+    /// The assumption must hold in every launch, because the builder relies on it to omit predicates that keep accesses within their
+    /// buffers.
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
     pub unsafe fn assume_multiple_of(self, divisor: u32) -> Self {

@@ -6,8 +6,8 @@ use super::{body::RegId, kernel::Builder, operand::Operand, types::Scalar, val::
 
 /// A register that can be written repeatedly.
 ///
-/// [`Val`]s never change, so rebinding a `Val` inside an emitted loop would take effect only once, on the host. A `Var` is updated by the
-/// loop itself: [`get`](Self::get) reads it, and [`set`](Self::set) writes it.
+/// [`Val`]s never change, so rebinding a `Val` inside an emitted loop takes effect only once, when the kernel is built. A `Var` is updated
+/// by the loop itself: [`get`](Self::get) reads it, and [`set`](Self::set) writes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Var<'k, T: Scalar> {
     k: Builder<'k>,
@@ -26,7 +26,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: Scalar> Var<'k, T> {
-    /// Returns the current value in a separate register, which later writes do not change.
+    /// Returns the current value in a separate register that later writes do not change.
     #[track_caller]
     pub fn get(self) -> Val<'k, T> {
         self.k.result(format_args!("mov.{}", T::MEM), &[Operand::Reg(self.reg)])
@@ -43,7 +43,7 @@ impl<'k, T: Scalar> Var<'k, T> {
         self.k.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(self.reg), value.into().source()]);
     }
 
-    /// Sets the variable to the result of `f` for the current value.
+    /// Sets the variable to the result of applying `f` to the current value.
     #[track_caller]
     pub fn update(self, f: impl FnOnce(Val<'k, T>) -> Val<'k, T>) {
         let next = f(self.get());

@@ -22,7 +22,7 @@ const LOCAL_ALIGN: u32 = 16;
 
 /// A state space of module variables: [`Global`] or [`Const`].
 pub trait VariableSpace: Space {
-    /// The accesses that kernels may perform on the variable.
+    /// The access that kernels have to the variable.
     type Access: Access;
     /// The maximum size of a variable in bytes.
     #[doc(hidden)]
@@ -39,7 +39,8 @@ impl VariableSpace for Const {
     const MAX_BYTES: u64 = MAX_CONSTANT_BYTES;
 }
 
-/// An array that a module declares once and that its kernels access through [`Builder::variable`] (PTX ISA, "Variable Declarations").
+/// An array that a module declares once. The kernels of the module access it through [`Builder::variable`] (PTX ISA, "Variable
+/// Declarations").
 ///
 /// Global variables retain their values between launches, as long as the module is loaded.
 ///
@@ -64,7 +65,7 @@ pub struct Variable<T, S> {
 }
 
 impl<T: Element> Variable<T, Const> {
-    /// Creates an array with the given values in constant memory, which is fastest if all lanes of a warp read the same address.
+    /// Creates an array with the given values in constant memory. Reads are fastest if all lanes of a warp read the same address.
     #[doc(alias = ".const")]
     pub fn constant(name: &str, values: &[T]) -> Self {
         Self::new(name, values.len(), values)
@@ -91,13 +92,13 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
     }
 
     /// Returns the array with an alignment of `bytes` bytes, for vector accesses. The alignment must be a power of two and at least the
-    /// size of an element, which is the default.
+    /// size of an element. The default is the size of an element.
     #[must_use]
     pub fn aligned(self, bytes: u32) -> Self {
         Self { align: bytes, ..self }
     }
 
-    /// Returns the name in the module, for `cuModuleGetGlobal`.
+    /// Returns the name of the variable in the module, for `cuModuleGetGlobal`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -161,8 +162,8 @@ impl<'k> Builder<'k> {
     /// Returns a pointer to the first element of a module variable, and declares the variable in the kernel's module.
     ///
     /// Variables with the same name in a module must have the same declaration. The builder rejects a name that is not an identifier in PTX
-    /// and C, a name that is already that of the kernel or of its shared memory, an invalid [alignment](Variable::aligned), an array
-    /// without elements, and an array of more than 64 KiB in constant memory.
+    /// and C, the name of the kernel or of its shared memory, an invalid [alignment](Variable::aligned), an empty array, and an array of
+    /// more than 64 KiB in constant memory.
     #[track_caller]
     pub fn address_of<T: Element, S: VariableSpace<Address = u64>>(
         self,
@@ -176,8 +177,8 @@ impl<'k> Builder<'k> {
         self.symbol_address(&variable.name, align)
     }
 
-    /// Allocates an uninitialized array of `count` elements, at least 1, that is private to the thread and aligned to 16 bytes. The arrays
-    /// of a kernel can occupy at most 512 KiB per thread.
+    /// Allocates an uninitialized array that is private to the thread and aligned to 16 bytes. It has `count` elements, at least 1. The
+    /// arrays of a kernel can occupy at most 512 KiB per thread.
     ///
     /// The array is stored in local memory unless ptxas can keep it in registers, which requires constant indices.
     #[doc(alias = ".local")]

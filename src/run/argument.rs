@@ -13,10 +13,13 @@ use super::{
 #[cfg(feature = "cuda")]
 use crate::gpu::UncheckedMap;
 
-/// A value that may be passed for the kernel parameter `P`: `&Buffer<T>` or [`BufferRef<T>`](super::BufferRef) for [`In<T>`](In);
-/// `&mut Buffer<T>` or [`BufferMut<T>`](super::BufferMut) for [`Out<T>`](Out) and [`InOut<T>`](InOut); a scalar of the parameter's type for
-/// a scalar parameter; the result of [`TensorBox::of`](super::TensorBox::of) for a [`TensorMap`](crate::ptx::TensorMap), or, on a GPU, an
-/// `UncheckedMap`; and an array of such values for an array of parameters.
+/// A value that may be passed for the kernel parameter `P`:
+///
+/// - for [`In<T>`](In), `&Buffer<T>` or [`BufferRef<T>`](super::BufferRef);
+/// - for [`Out<T>`](Out) and [`InOut<T>`](InOut), `&mut Buffer<T>` or [`BufferMut<T>`](super::BufferMut);
+/// - for a scalar parameter, a scalar of the parameter's type;
+/// - for a [`TensorMap`](crate::ptx::TensorMap), the result of [`TensorBox::of`](super::TensorBox::of) or, on a GPU, an `UncheckedMap`;
+/// - for an array of parameters, an array of such values.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
     label = "the kernel has `{P}` here",
@@ -24,7 +27,7 @@ use crate::gpu::UncheckedMap;
             parameter's type"
 )]
 pub trait Argument<P: Param>: sealed::Sealed<P> {
-    /// Appends the value, or the values of an array in order, to `to` and erases their types.
+    /// Erases the type of the value and appends the value to `to`. For an array, does so for each element, in order.
     fn pass<'a>(self, to: &mut Vec<Value<'a>>)
     where
         Self: 'a;
@@ -38,13 +41,13 @@ pub trait Argument<P: Param>: sealed::Sealed<P> {
             the parameter's type"
 )]
 pub trait Arguments<A: Params>: sealed::Sealed<A> {
-    /// Erases the types of the values.
+    /// Returns the values in order, with their types erased.
     fn values<'a>(self) -> Vec<Value<'a>>
     where
         Self: 'a;
 }
 
-/// An argument whose type is erased.
+/// An argument whose type has been erased.
 #[derive(Debug)]
 pub struct Value<'a>(pub(super) Kind<'a>);
 
@@ -52,7 +55,7 @@ pub struct Value<'a>(pub(super) Kind<'a>);
 #[derive(Debug)]
 pub(super) enum Kind<'a> {
     Number(Number),
-    /// A buffer without elements, at address 0.
+    /// An empty buffer, at address 0.
     Empty,
     Read(&'a Store, usize),
     Write(&'a mut Store, usize),

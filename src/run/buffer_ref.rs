@@ -14,8 +14,8 @@ use super::{
 /// The addresses of allocations are multiples of this many bytes.
 const ALLOCATION_ALIGNMENT: u64 = 256;
 
-/// A buffer of elements of type `T` that a kernel reads. It can be created with `From` from a `&Buffer<T>`, or from cudarc's
-/// `&CudaSlice<U>` or `&CudaView<U>`, where `U` is storage for `T` (`StorageFor`).
+/// A buffer of elements of type `T` that a kernel reads. `From` creates it from a `&Buffer<T>`, or from a `&CudaSlice<U>` or `&CudaView<U>` of
+/// cudarc, where `U` is storage for `T` (`StorageFor`).
 #[derive(Clone, Copy)]
 pub struct BufferRef<'a, T> {
     pub(super) memory: ReadMemory<'a>,
@@ -24,8 +24,8 @@ pub struct BufferRef<'a, T> {
     pub(super) element: PhantomData<fn() -> T>,
 }
 
-/// A buffer of elements of type `T` that a kernel writes. It can be created with `From` from a `&mut Buffer<T>`, or from cudarc's `&mut
-/// CudaSlice<U>` or `&mut CudaViewMut<U>`, where `U` is storage for `T` (`StorageFor`).
+/// A buffer of elements of type `T` that a kernel writes. `From` creates it from a `&mut Buffer<T>`, or from a `&mut CudaSlice<U>` or
+/// `&mut CudaViewMut<U>` of cudarc, where `U` is storage for `T` (`StorageFor`).
 pub struct BufferMut<'a, T> {
     pub(super) memory: WriteMemory<'a>,
     /// The number of elements of `T`.
@@ -48,7 +48,7 @@ pub(super) enum WriteMemory<'a> {
 }
 
 impl<T> BufferRef<'_, T> {
-    /// Returns a buffer without elements, at address 0, for a parameter that a kernel does not read.
+    /// Returns an empty buffer, at address 0, for a parameter that a kernel does not read.
     pub fn empty() -> Self {
         Self { memory: ReadMemory::None, len: 0, element: PhantomData }
     }
@@ -63,8 +63,8 @@ impl<T> BufferRef<'_, T> {
         self.len == 0
     }
 
-    /// Returns whether the address is a multiple of `bytes`, which must be a power of two no greater than 256. The addresses of allocations
-    /// are multiples of 256; a view of an allocation may begin at any element.
+    /// Returns whether the address is a multiple of `bytes`, which must be a power of two no greater than 256. Allocations start at multiples
+    /// of 256; a view of an allocation may start at any element.
     pub fn is_aligned(&self, bytes: u64) -> bool {
         match self.memory {
             ReadMemory::None | ReadMemory::Store(_) => ALLOCATION_ALIGNMENT.is_multiple_of(bytes),
@@ -90,7 +90,7 @@ impl<T> BufferMut<'_, T> {
         self.as_read().is_aligned(bytes)
     }
 
-    /// Reborrows the buffer, so that several launches can write it one after the other.
+    /// Reborrows the buffer, so that several launches in succession can write to it.
     pub fn reborrow(&mut self) -> BufferMut<'_, T> {
         let memory = match &mut self.memory {
             WriteMemory::Store(store) => WriteMemory::Store(store),

@@ -30,13 +30,14 @@ use crate::ptx::{BuildError, Element, Entry, Kernel, Params, Target};
 /// The maximum number of problems of one type that are remembered, and of kernels that are kept for them.
 const MOST_KEPT: usize = 4096;
 
-/// A cache of the kernels that were built and loaded for one device. A call with the same problem as an earlier call reuses the earlier
-/// call's kernel, so no kernel is chosen, built, compiled or loaded again; on a GPU, tensor maps of the same buffers are not encoded again.
-/// When the cache contains 4096 problems of one type, it forgets them before it adds another one.
+/// A cache of the kernels that were built and loaded for one device. A call to a function of [`kernels::call`](crate::kernels::call) with the
+/// same problem as an earlier call reuses the kernel of that call, so no kernel is chosen, built, compiled or loaded again. On a GPU, tensor
+/// maps of the same buffers are not encoded again. When the cache contains 4096 problems of one type, it discards them before it adds another
+/// one.
 ///
-/// A cache is created from `&Simulator`, `&GpuDevice` or `&AnyDevice`, or from `&Gpu`. With one of the first three, calls accept the
-/// [`Buffer`](super::Buffer)s of the device and wait for the kernel. With a `Gpu`, calls also accept buffers of cudarc, and queue the
-/// kernel on the default stream or on the stream passed to `KernelCache::on`.
+/// A cache is created from `&Simulator`, `&GpuDevice`, `&AnyDevice` or `&Gpu`. With one of the first three, calls accept the
+/// [`Buffer`](super::Buffer)s of the device and wait until the kernel has finished. With `&Gpu`, calls also accept buffers of cudarc, and queue
+/// the kernel on the default stream or on the stream passed to `KernelCache::on`.
 ///
 /// ```
 /// use warpwright::{kernels::{call, NormFunction}, prelude::*, run::{self, Device, KernelCache}};
@@ -76,7 +77,7 @@ type Kept<P, A> = FxHashMap<(&'static str, P), Arc<Ready<A>>>;
 #[derive(PartialEq, Eq, Hash)]
 struct Recipe<R>(R);
 
-/// A kernel that can be launched.
+/// A kernel that is ready to be launched.
 struct Ready<A> {
     picked: Arc<Picked>,
     kernel: Kernel<A>,
@@ -85,17 +86,17 @@ struct Ready<A> {
     loaded: OnceLock<Loaded<A>>,
 }
 
-/// A kernel that a call has chosen.
+/// A kernel that a call has chosen and built.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Picked {
-    /// The kernel name, such as `gemm_bf16_row_col_64x128`.
+    /// The name of the kernel, such as `gemm_bf16_row_col_64x128`.
     pub name: String,
-    /// What the kernel computes.
+    /// A description of what the kernel computes.
     pub description: String,
     /// The target for which the kernel was built.
     pub target: Target,
-    /// The time that building the kernel took.
+    /// The time it took to build the kernel.
     pub build_time: Duration,
 }
 
@@ -107,13 +108,13 @@ impl fmt::Display for Picked {
     }
 }
 
-/// A call whose kernel has run or is queued.
+/// A call whose kernel has finished or has been queued.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Called {
     /// The kernel.
     pub kernel: Arc<Picked>,
-    /// Whether an earlier call had built the kernel.
+    /// Whether the kernel was built by an earlier call.
     pub reused: bool,
     /// The result of the launch; `None` if the kernel was only queued on a stream.
     pub launched: Option<Launched>,
@@ -121,8 +122,8 @@ pub struct Called {
     pub copies: Vec<Arc<Picked>>,
 }
 
-/// An error of a call. Either no kernel was launched, or a launch failed; if the call consists of several launches, earlier launches may
-/// have written results.
+/// An error returned by the functions of [`kernels::call`](crate::kernels::call) and of [`Queue`]. Either no kernel was launched, or a launch
+/// failed. In a function that performs several launches, earlier launches may have written results.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -133,7 +134,7 @@ pub enum CallError {
         call: &'static str,
         /// What was expected.
         expected: String,
-        /// The value found.
+        /// What was found.
         found: String,
     },
     /// The kernel for the problem cannot be built.
@@ -160,8 +161,8 @@ impl<'d> KernelCache<'d> {
         device.into()
     }
 
-    /// Returns this cache together with a stream of the GPU, on which calls queue their kernels. These calls return [`CallError::Refused`]
-    /// unless the cache was created from `&Gpu`.
+    /// Returns this cache together with a stream of the GPU. Calls with this [`Queue`] queue their kernels on that stream; they return
+    /// [`CallError::Refused`] unless the cache was created from `&Gpu`.
     #[cfg(feature = "cuda")]
     pub fn on<'q>(&'q self, stream: &'q Arc<CudaStream>) -> Queue<'q> {
         Queue { cache: self, stream: Some(stream) }
@@ -203,9 +204,9 @@ impl<'d> KernelCache<'d> {
         }
     }
 
-    /// Returns the number of clusters of `size` blocks that the device runs at the same time if every multiprocessor runs one block; see
-    /// [`Gpu::resident_clusters`](crate::gpu::Gpu::resident_clusters). In the simulator, on devices without clusters, or if the driver
-    /// returns an error, returns the number of multiprocessors divided by `size`.
+    /// Returns the number of clusters of `size` blocks that the device can run at the same time if every multiprocessor runs one block; see
+    /// [`Gpu::resident_clusters`](crate::gpu::Gpu::resident_clusters). In the simulator, on devices without clusters, or if the driver returns
+    /// an error, returns the number of multiprocessors divided by `size`.
     pub fn resident_clusters(&self, size: u32) -> u32 {
         let clusters = match &self.place {
             #[cfg(feature = "sim")]
@@ -258,7 +259,7 @@ impl<'d> KernelCache<'d> {
         let full = of_type.len() == MOST_KEPT;
         let forgotten = full.then(|| std::mem::take(of_type));
         let winner = Arc::clone(of_type.entry(key).or_insert(ready));
-        // Modules are unloaded while other threads may use the cache.
+        // Release the lock before modules are unloaded, so that other threads can use the cache in the meantime.
         drop(kept);
         drop(forgotten);
         winner
@@ -303,7 +304,8 @@ impl<'d> From<&'d Gpu> for KernelCache<'d> {
     }
 }
 
-/// A cache and the stream on which calls queue their kernels: `&KernelCache` for the default stream, or the result of `KernelCache::on`.
+/// A cache and the stream on which calls queue their kernels. `From` creates it from a `&KernelCache`, with the default stream;
+/// `KernelCache::on` creates it with another stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue<'q> {
     cache: &'q KernelCache<'q>,
@@ -327,12 +329,12 @@ impl Queue<'_> {
         self.cache
     }
 
-    /// Launches the kernel for a problem. `pick` chooses the kernel, unless an earlier call named `call` had the same problem; `build` then
-    /// builds the kernel, unless an earlier call named `call` led to the same choice.
+    /// Launches the kernel for a problem. `pick` chooses the kernel, unless an earlier launch with the same `call` had the same problem.
+    /// `build` then builds the kernel, unless an earlier launch with the same `call` led to the same choice.
     ///
     /// # Errors
-    /// Returns [`CallError`] if `build`, loading or the launch fails, or if the queue has a stream but its cache was not created from
-    /// `&Gpu`.
+    /// Returns a [`CallError`] if building, loading or launching the kernel fails, or if the queue has a stream but its cache was not created
+    /// from `&Gpu`.
     pub fn launch<P, R, A>(
         self,
         call: &'static str,
@@ -376,8 +378,8 @@ impl Queue<'_> {
     }
 
     /// Allocates a buffer of `len` elements with unspecified contents, for intermediate results that only kernels read. If the cache was
-    /// created from a `Gpu`, the memory is allocated in stream order and freed in stream order when the buffer is dropped, so the buffer
-    /// may be dropped as soon as the last launch that uses it is queued.
+    /// created from `&Gpu`, the memory is allocated in stream order, and dropping the buffer frees it in stream order, so the buffer may be
+    /// dropped as soon as the last launch that uses it has been queued.
     ///
     /// # Errors
     /// Returns [`CallError::Run`] if the buffer does not fit in the device's free memory.

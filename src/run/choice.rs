@@ -54,7 +54,7 @@ impl FromStr for DeviceChoice {
     }
 }
 
-/// A device of any kind.
+/// A simulator or a GPU.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AnyDevice {
@@ -78,8 +78,8 @@ pub fn first() -> AnyDevice {
 /// Opens the requested device.
 ///
 /// # Errors
-/// Returns an error if a GPU is requested and the first GPU is not usable, or if the simulator is requested without the `sim` feature.
-/// Without this feature, [`Auto`](DeviceChoice::Auto) also requires a usable GPU.
+/// Returns an error if a GPU is requested but the first GPU is not usable, or if the simulator is requested in a build without the `sim`
+/// feature. In such a build, [`Auto`](DeviceChoice::Auto) also requires a usable GPU.
 pub fn open(choice: DeviceChoice) -> Result<AnyDevice, RunError> {
     match choice {
         #[cfg(feature = "sim")]

@@ -9,7 +9,7 @@ use crate::{
 
 use super::{argument::IntoNumber, error::RunError, plan::Seen, tensor_map::TensorBox};
 
-/// An element type of a buffer that stores elements of the kernel's type `T` bit for bit: for example, `f32` for `f32`, and `u16` or
+/// An element type of a CUDA buffer that can store elements of the kernel's type `T` bit for bit: for example, `f32` for `f32`, and `u16` or
 /// [`half::bf16`] for `bf16`.
 #[diagnostic::on_unimplemented(
     message = "a CUDA buffer of `{Self}` cannot store `{T}`",
@@ -30,10 +30,14 @@ macro_rules! storage {
 
 storage_types! { storage }
 
-/// A value that may be passed for the kernel parameter `P` on a `CudaStream`: `&CudaSlice<U>` or `&CudaView<U>` for [`In<T>`](In), `&mut
-/// CudaSlice<U>` or `&mut CudaViewMut<U>` for [`Out<T>`](Out) and [`InOut<T>`](InOut), where `U` is [storage for](StorageFor) `T`; a scalar
-/// of the parameter's type for a scalar parameter; the result of [`TensorBox::of`] for one of these buffers, or an
-/// [`UncheckedMap`](gpu::UncheckedMap), for a [`TensorMap`](crate::ptx::TensorMap); and an array of such values for an array of parameters.
+/// A value that may be passed for the kernel parameter `P` in a launch on a `CudaStream`:
+///
+/// - for [`In<T>`](In), `&CudaSlice<U>` or `&CudaView<U>`, where `U` is [storage for](StorageFor) `T`;
+/// - for [`Out<T>`](Out) and [`InOut<T>`](InOut), `&mut CudaSlice<U>` or `&mut CudaViewMut<U>`, where `U` is storage for `T`;
+/// - for a scalar parameter, a scalar of the parameter's type;
+/// - for a [`TensorMap`](crate::ptx::TensorMap), the result of [`TensorBox::of`] for one of these buffers, or an
+///   [`UncheckedMap`](gpu::UncheckedMap);
+/// - for an array of parameters, an array of such values.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
     label = "the kernel has `{P}` here",
@@ -61,7 +65,7 @@ pub trait CudaArguments<A: Params>: sealed::Sealed<A> {
         Self: 'a;
 }
 
-/// The arguments collected so far for a launch.
+/// The arguments of a launch that have been collected so far.
 #[derive(Debug)]
 pub struct CudaLaunchArgs<'a> {
     pub(super) args: gpu::Args<'a>,

@@ -20,12 +20,12 @@ use super::{
 /// A device that runs kernels: a [`Simulator`](super::Simulator), a `GpuDevice`, or either
 /// ([`AnyDevice`](super::AnyDevice)).
 ///
-/// All calls are synchronous.
+/// All methods are synchronous.
 pub trait Device: Backend + fmt::Debug {
     /// Returns the device name, such as `NVIDIA H200` or `simulator`.
     fn name(&self) -> String;
 
-    /// Returns a one-line description: the name, the properties and, if recorded, the reason why this device was chosen.
+    /// Returns a one-line description: the name, the properties and, if recorded, the reason for choosing this device.
     fn describe(&self) -> String;
 
     /// Returns the compute capability, such as `(9, 0)`, which determines the supported targets.
@@ -34,7 +34,7 @@ pub trait Device: Backend + fmt::Debug {
     /// Returns the number of multiprocessors.
     fn multiprocessors(&self) -> u32;
 
-    /// Copies values into a new buffer.
+    /// Creates a buffer that contains a copy of `values`.
     ///
     /// # Errors
     /// Returns an error if the buffer does not fit in the device's free memory.
@@ -42,7 +42,7 @@ pub trait Device: Backend + fmt::Debug {
         Ok(Buffer::new(self.allocate(&to_bytes(values))?, values.len()))
     }
 
-    /// Creates a buffer whose bytes are all zero.
+    /// Creates a buffer of `len` elements whose bytes are all zero.
     ///
     /// # Errors
     /// Returns an error if the buffer does not fit in the device's free memory.
@@ -50,8 +50,8 @@ pub trait Device: Backend + fmt::Debug {
         filled(self, len, 0)
     }
 
-    /// Creates a buffer for results. Every byte is 0xFF, a NaN in every floating-point type, which makes elements that the kernel
-    /// did not write recognizable.
+    /// Creates a buffer of `len` elements for results. Every byte is 0xFF, which is a NaN in all floating-point types that have NaNs; elements
+    /// that the kernel did not write are therefore recognizable.
     ///
     /// # Errors
     /// Returns an error if the buffer does not fit in the device's free memory.
@@ -62,7 +62,7 @@ pub trait Device: Backend + fmt::Debug {
     /// Copies the elements of a buffer to the host and returns them.
     ///
     /// # Errors
-    /// Returns an error if the buffer belongs to another device, or, on a GPU, if an earlier kernel faulted.
+    /// Returns an error if the buffer belongs to another device or if, on a GPU, an earlier kernel faulted.
     fn download<T: Element>(&self, buffer: &Buffer<T>) -> Result<Vec<T>, RunError> {
         if self.address(&buffer.store).is_none() {
             return Err(RunError::OtherBuffer { device: self.name() });
@@ -70,14 +70,14 @@ pub trait Device: Backend + fmt::Debug {
         Ok(from_bytes(&self.read(&buffer.store, buffer.len() * T::SIZE as usize)?))
     }
 
-    /// Runs a kernel on the grid that its grid rule specifies, and waits until the kernel has finished. If the grid is empty, the kernel
-    /// does not run, which is not an error.
+    /// Runs a kernel on the grid that its grid rule specifies, and waits until the kernel has finished. An empty grid is not an error; the
+    /// kernel then does not run.
     ///
     /// # Errors
-    /// Before the kernel runs, returns an error if the device cannot run the kernel's target, if a buffer belongs to another device or is
-    /// too short, if a buffer that the kernel writes overlaps another one, if a tensor map is not valid, if an argument violates an
-    /// assumption of the kernel (such as divisibility or alignment), if the grid is too large or not a multiple of the cluster shape, or if
-    /// the kernel has no grid rule or block shape. After that, returns the errors that the device reports.
+    /// Before the kernel runs, returns an error if the device cannot run the kernel's target, if a buffer belongs to another device or is too
+    /// short, if a buffer that the kernel writes overlaps another one, if a tensor map is not valid, if an argument violates an assumption of
+    /// the kernel (such as divisibility or alignment), if the grid is too large or not a multiple of the cluster shape, or if the kernel has no
+    /// grid rule or block shape. Afterward, returns the errors that the device reports.
     fn launch<A: Params>(&self, kernel: &Kernel<A>, args: impl Arguments<A>) -> Result<Launched, RunError> {
         start(self, kernel.entry(), None, args.values())
     }
@@ -97,9 +97,8 @@ pub trait Device: Backend + fmt::Debug {
         start(self, kernel.entry(), Some(grid), args.values())
     }
 
-    /// Writes the launch as a case for `warpwright sim`: `case.json`, `kernel.ptx` with Rust lines, and the contents of each
-    /// buffer as `in_NAME.npy`. The kernel is not run. Call this method before the launch, because a launch changes the buffers that it
-    /// writes.
+    /// Writes the launch as a case for `warpwright sim`: `case.json`, `kernel.ptx` with Rust source lines, and the contents of each buffer as
+    /// `in_NAME.npy`. The kernel is not run. Call this method before the launch, because the kernel changes the buffers that it writes.
     ///
     /// ```
     /// use warpwright::{prelude::*, run::{Device, Simulator}};
@@ -119,9 +118,9 @@ pub trait Device: Backend + fmt::Debug {
     /// ```
     ///
     /// # Errors
-    /// Returns [`RecordError::Run`] for the errors that [`launch`](Device::launch) returns before the kernel runs, or if a buffer cannot be
-    /// read, and [`RecordError::Write`] if a file cannot be written. With the `cuda` feature, also returns an error for an argument that is
-    /// an `UncheckedMap`.
+    /// Returns [`RecordError::Run`] for the errors that [`launch`](Device::launch) returns before the kernel runs and if a buffer cannot be
+    /// read, and [`RecordError::Write`] if a file cannot be written. With the `cuda` feature, also returns an error for an argument that is an
+    /// `UncheckedMap`.
     #[cfg(feature = "record")]
     fn record_case<A: Params>(
         &self,

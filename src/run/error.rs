@@ -19,9 +19,9 @@ pub enum RunError {
     /// An integer argument violates an assumption of the kernel (`multiple_of`).
     #[error("kernel `{kernel}`: parameter `{parameter}`: expected a multiple of {expected}, found {found}")]
     Indivisible {
-        /// The kernel name.
+        /// The name of the kernel.
         kernel: String,
-        /// The parameter name.
+        /// The name of the parameter.
         parameter: String,
         /// The required divisor.
         expected: u32,
@@ -31,9 +31,9 @@ pub enum RunError {
     /// An integer argument exceeds a limit of the kernel (`at_most`).
     #[error("kernel `{kernel}`: parameter `{parameter}`: expected at most {most}, found {found}")]
     TooLarge {
-        /// The kernel name.
+        /// The name of the kernel.
         kernel: String,
-        /// The parameter name.
+        /// The name of the parameter.
         parameter: String,
         /// The maximum that the kernel allows.
         most: u32,
@@ -45,9 +45,9 @@ pub enum RunError {
         "kernel `{kernel}`: parameter `{parameter}`: expected an address that is a multiple of {expected}, found {found:#x}"
     )]
     Misaligned {
-        /// The kernel name.
+        /// The name of the kernel.
         kernel: String,
-        /// The parameter name.
+        /// The name of the parameter.
         parameter: String,
         /// The required alignment in bytes.
         expected: u32,
@@ -59,9 +59,9 @@ pub enum RunError {
         "kernel `{kernel}`: parameter `{parameter}`: expected a buffer of at least {expected} elements, found {found}"
     )]
     TooShort {
-        /// The kernel name.
+        /// The name of the kernel.
         kernel: String,
-        /// The parameter name.
+        /// The name of the parameter.
         parameter: String,
         /// The required number of elements.
         expected: u64,
@@ -74,9 +74,9 @@ pub enum RunError {
         "kernel `{kernel}`: parameter `{parameter}`: expected extents that fit in 64 bits, found an overflow"
     )]
     ExtentOverflow {
-        /// The kernel name.
+        /// The name of the kernel.
         kernel: String,
-        /// The parameter name.
+        /// The name of the parameter.
         parameter: String,
     },
     /// A view has more coordinates along a mode than the kernel can represent.
@@ -84,21 +84,21 @@ pub enum RunError {
         "kernel `{kernel}`: parameter `{parameter}`: expected at most {expected} coordinates along a mode, found {found}"
     )]
     TooManyCoordinates {
-        /// The kernel name.
+        /// The name of the kernel.
         kernel: String,
-        /// The parameter name.
+        /// The name of the parameter.
         parameter: String,
         /// The number of coordinates that the kernel can represent.
         expected: u64,
         /// The number of coordinates.
         found: u64,
     },
-    /// A tensor map that the kernel or the device cannot use.
+    /// The kernel or the device cannot use a tensor map.
     #[error("kernel `{kernel}`: parameter `{parameter}`: {why}")]
     TensorMap {
-        /// The kernel name.
+        /// The name of the kernel.
         kernel: String,
-        /// The parameter name.
+        /// The name of the parameter.
         parameter: String,
         /// The violated rule.
         why: String,
@@ -108,21 +108,21 @@ pub enum RunError {
         "kernel `{kernel}`: parameters `{first}` and `{second}`: expected buffers that do not overlap, found shared bytes"
     )]
     Overlap {
-        /// The kernel name.
+        /// The name of the kernel.
         kernel: String,
         /// The name of a parameter.
         first: String,
         /// The name of the other parameter.
         second: String,
     },
-    /// A buffer larger than the device can address or the host can represent.
+    /// A buffer is larger than any device can address or the host can represent.
     #[error("expected a buffer that fits in {device}, found {len} elements of {element_bytes} bytes")]
     BufferTooLarge {
         /// The number of elements.
         len: usize,
-        /// The bytes per element.
+        /// The size of an element in bytes.
         element_bytes: u32,
-        /// The device.
+        /// The name of the device.
         device: String,
     },
     /// A buffer belongs to a device other than the one that runs the kernel.
@@ -130,23 +130,23 @@ pub enum RunError {
         "kernel `{kernel}`: parameter `{parameter}`: expected a buffer of {device}, found one of another device"
     )]
     OtherDevice {
-        /// The kernel name.
+        /// The name of the kernel.
         kernel: String,
-        /// The parameter name.
+        /// The name of the parameter.
         parameter: String,
-        /// The device that was to run the kernel.
+        /// The device on which the kernel was launched.
         device: String,
     },
     /// A buffer was passed to a device to which it does not belong.
     #[error("expected a buffer of {device}, found one of another device")]
     OtherBuffer {
-        /// The device.
+        /// The name of the device.
         device: String,
     },
     /// The kernel does not declare its block shape.
     #[error("kernel `{kernel}`: expected a block shape, found none; declare it with `k.block([…])`")]
     NoBlockShape {
-        /// The kernel name.
+        /// The name of the kernel.
         kernel: String,
     },
     /// Neither the kernel nor the launch specifies the grid.
@@ -154,13 +154,13 @@ pub enum RunError {
         "kernel `{kernel}`: expected a grid rule, found none; declare it with `k.grid([…])` or use `launch_grid`"
     )]
     NoGridRule {
-        /// The kernel name.
+        /// The name of the kernel.
         kernel: String,
     },
     /// The grid has more blocks along one axis than any device supports.
     #[error("kernel `{kernel}`: expected at most {most} blocks along {axis}, found {found}")]
     GridTooLarge {
-        /// The kernel name.
+        /// The name of the kernel.
         kernel: String,
         /// `x`, `y` or `z`.
         axis: char,
@@ -172,17 +172,17 @@ pub enum RunError {
     /// The result of the kernel's grid rule, which is also the upper bound of an explicit grid, does not fit in 64 bits.
     #[error("kernel `{kernel}`: expected arguments whose grid rule fits in 64 bits, found an overflow")]
     GridOverflow {
-        /// The kernel name.
+        /// The name of the kernel.
         kernel: String,
     },
     /// An explicit grid exceeds the result of the kernel's grid rule, on which the bounds of accesses depend.
     #[error("kernel `{kernel}`: expected a grid of at most {rule:?} blocks, found {grid:?}")]
     GridBeyondRule {
-        /// The kernel name.
+        /// The name of the kernel.
         kernel: String,
-        /// The blocks in x, y and z.
+        /// The number of blocks in x, y and z.
         grid: [u32; 3],
-        /// The result of the grid rule: the blocks in x, y and z.
+        /// The result of the grid rule: the number of blocks in x, y and z.
         rule: [u64; 3],
     },
     /// The grid is not a multiple of the kernel's cluster shape.
@@ -190,21 +190,21 @@ pub enum RunError {
         "kernel `{kernel}`: expected a grid that is a multiple of the cluster {cluster:?}, found {grid:?}"
     )]
     PartialCluster {
-        /// The kernel name.
+        /// The name of the kernel.
         kernel: String,
-        /// The blocks in x, y and z.
+        /// The number of blocks in x, y and z.
         grid: [u32; 3],
-        /// The blocks per cluster in x, y and z.
+        /// The number of blocks per cluster in x, y and z.
         cluster: [u32; 3],
     },
     /// The device cannot run the target for which the kernel was built.
     #[error("kernel `{kernel}`: expected a target that {device} (sm_{}{}) can run, found {target}", .capability.0, .capability.1)]
     WrongTarget {
-        /// The kernel name.
+        /// The name of the kernel.
         kernel: String,
         /// The target for which the kernel was built.
         target: Target,
-        /// The device.
+        /// The name of the device.
         device: String,
         /// The device's compute capability.
         capability: (u32, u32),
@@ -213,7 +213,7 @@ pub enum RunError {
     #[cfg(feature = "sim")]
     #[error("kernel `{kernel}`: {source}")]
     Parse {
-        /// The kernel name.
+        /// The name of the kernel.
         kernel: String,
         /// The error and its location.
         source: Box<sim::ParseError>,
@@ -222,7 +222,7 @@ pub enum RunError {
     #[cfg(feature = "sim")]
     #[error(transparent)]
     Simulation(Box<sim::SimError>),
-    /// The kernel ran to completion in the simulator, which reported findings.
+    /// The kernel ran to completion in the simulator, but the simulator reported findings.
     #[cfg(feature = "sim")]
     #[error(transparent)]
     Findings(KernelFindings),
@@ -258,19 +258,19 @@ pub enum RunError {
     #[cfg(feature = "cuda")]
     #[error("kernel `{kernel}`: {source}")]
     Fault {
-        /// The kernel name.
+        /// The name of the kernel.
         kernel: String,
         /// The driver's error.
         source: GpuError,
     },
 }
 
-/// A kernel that ran to completion in the simulator, and the simulator's findings.
+/// The simulator's findings for a kernel that ran to completion.
 #[cfg(feature = "sim")]
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("kernel `{kernel}` has findings:{}", .report.findings.iter().map(|f| format!("\n{f}")).collect::<String>())]
 pub struct KernelFindings {
-    /// The kernel name.
+    /// The name of the kernel.
     pub kernel: String,
     /// The report with findings and counts.
     pub report: Box<sim::Report>,
@@ -286,12 +286,13 @@ impl From<GpuError> for RunError {
     }
 }
 
-/// A kernel that the driver rejected or compiled to slow code ([`LoadError::Advisories`]), with the Rust lines for the compiler's messages.
+/// The driver rejected a kernel or compiled it to slow code ([`LoadError::Advisories`]). Each of the compiler's messages includes its Rust
+/// line, if known.
 #[cfg(feature = "cuda")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("kernel `{kernel}`: {}", summary(.messages, .source))]
 pub struct JitError {
-    /// The kernel name.
+    /// The name of the kernel.
     pub kernel: String,
     /// The compiler's messages, in order.
     pub messages: Vec<LoadMessage>,
@@ -299,7 +300,7 @@ pub struct JitError {
     pub source: LoadError,
 }
 
-/// A message from the driver's compiler about one line of a kernel.
+/// A message from the driver's compiler about a kernel, usually about one line of it.
 #[cfg(feature = "cuda")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadMessage {

@@ -24,7 +24,7 @@ use super::{
     loaded::{Code, WITH_LINES, config},
 };
 
-/// An NVIDIA GPU. Kernels stay loaded for later launches.
+/// An NVIDIA GPU as a [`Device`]. Kernels stay loaded for later launches.
 #[derive(Debug)]
 pub struct GpuDevice {
     gpu: Gpu,
@@ -34,10 +34,10 @@ pub struct GpuDevice {
 }
 
 impl GpuDevice {
-    /// Opens the device with this 0-based ordinal.
+    /// Opens the GPU with ordinal `ordinal`, counting from 0.
     ///
     /// # Errors
-    /// Returns an error if no driver is usable, or the device does not exist.
+    /// Returns an error if no driver is usable or if the GPU does not exist.
     pub fn new(ordinal: usize) -> Result<Self, RunError> {
         Ok(Self::from(Gpu::new(ordinal)?))
     }

@@ -9,11 +9,11 @@ use crate::sim;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Launched {
-    /// The numbers of blocks in x, y and z; if one of them is zero, the kernel did not run.
+    /// The number of blocks in x, y and z; if one of the numbers is zero, the kernel did not run.
     pub grid: [u32; 3],
     /// The time between two events recorded on the GPU's stream, one before and one after the kernel, or the duration of the simulation.
     pub time: Duration,
-    /// The time to compile or decode the kernel; zero if an earlier launch loaded the kernel.
+    /// The time it took to compile or decode the kernel; zero if an earlier launch had loaded the kernel.
     pub load_time: Duration,
     /// Information specific to the kind of device.
     pub details: Details,

@@ -48,19 +48,19 @@ impl<A> fmt::Debug for Loaded<A> {
 }
 
 impl Gpu {
-    /// Compiles a kernel with the driver's compiler and loads it. Nsight Compute and compute-sanitizer then refer to the Rust lines that
-    /// emitted the instructions.
+    /// Compiles a kernel with the driver's compiler and loads it. Nsight Compute and compute-sanitizer then show the Rust lines that emitted
+    /// the instructions.
     ///
     /// # Errors
     /// Returns an error if the device cannot run the kernel's target, or if the driver rejects the kernel or compiles it to slow code
-    /// ([`LoadError::Advisories`](crate::gpu::LoadError::Advisories)); [`RunError::Load`] contains the compiler's messages, each with its
-    /// PTX line and the Rust line that emitted it, if known.
+    /// ([`LoadError::Advisories`](crate::gpu::LoadError::Advisories)); [`RunError::Load`] contains the compiler's messages, each with its PTX
+    /// line and the Rust line that emitted the PTX line, if known.
     pub fn load<A: Params>(&self, kernel: &Kernel<A>) -> Result<Loaded<A>, RunError> {
         self.load_with(kernel, &WITH_LINES)
     }
 
-    /// Compiles and loads a kernel as [`load`](Gpu::load) does, but with the given options instead of the default options, which keep Rust
-    /// lines for profilers.
+    /// Compiles and loads a kernel as [`load`](Gpu::load) does, but with the given options. The default options preserve Rust lines for
+    /// profilers.
     ///
     /// # Errors
     /// Returns the same errors as [`load`](Gpu::load).
@@ -78,12 +78,12 @@ impl<A: Params> Loaded<A> {
     /// Queues the kernel on `stream` and returns immediately. The kernel's grid rule determines the grid; if the grid is empty, no kernel
     /// is queued.
     ///
-    /// [`run`](crate::run) lists the checks of a launch.
+    /// The documentation of [`run`](crate::run) lists the checks that a launch performs.
     ///
     /// # Errors
     /// Returns an error if a check fails (for example, because an argument violates an assumption of the kernel, such as divisibility or
-    /// alignment, or because a buffer is too short), if the kernel has no grid rule or block shape, or if buffers, stream and kernel belong
-    /// to different contexts. A fault of the kernel itself is reported by a later call on the context.
+    /// alignment, or because a buffer is too short), if the kernel has no grid rule or block shape, or if the buffers, the stream and the
+    /// kernel belong to different contexts. A fault of the kernel itself is reported by a later call on the context.
     pub fn launch(&self, stream: &CudaStream, args: impl CudaArguments<A>) -> Result<(), RunError> {
         self.start(stream, None, args)
     }
@@ -222,7 +222,7 @@ impl Prepared<'_> {
     /// Queues the kernel and returns immediately; if the grid is empty, no kernel is queued.
     ///
     /// # Errors
-    /// Returns the driver's error. A fault of the kernel itself is reported by a later call on the context.
+    /// Returns the driver's error if the kernel cannot be queued. A fault of the kernel itself is reported by a later call on the context.
     pub fn launch(&mut self) -> Result<(), RunError> {
         self.0.as_mut().map_or(Ok(()), |launch| Ok(launch.launch_matched()?))
     }

@@ -33,13 +33,13 @@ pub enum RecordError {
         /// The system's error.
         source: io::Error,
     },
-    /// A parameter is a tensor map that the application has encoded: the tensor that it describes is not known.
+    /// An argument is a tensor map that the application has encoded, so the tensor that it describes is not known.
     #[cfg(feature = "cuda")]
     #[error(
         "parameter `{parameter}`: expected a `TensorBox` in a buffer, found an `UncheckedMap`, which cannot be recorded"
     )]
     UncheckedMap {
-        /// The parameter name.
+        /// The name of the parameter.
         parameter: String,
     },
 }

@@ -23,9 +23,9 @@ use super::{
     tensor_map::STAND_IN_BYTES,
 };
 
-/// A simulated GPU with its own memory. Kernels stay decoded for later launches.
+/// A simulated GPU with its own memory. Decoded kernels are kept for later launches.
 ///
-/// Every finding of the simulator is an error of the launch, even if the kernel ran to completion.
+/// If the simulator reports any finding, the launch returns an error, even if the kernel ran to completion.
 #[derive(Debug, Default)]
 pub struct Simulator {
     sim: Sim<'static>,
@@ -56,28 +56,28 @@ impl Simulator {
         self.with(|sim| sim.checks(checks))
     }
 
-    /// Sets the number of warp instructions that a block (with its cluster) may execute before the launch fails.
+    /// Sets the maximum number of warp instructions that a block, or a cluster if the kernel uses clusters, may execute before the launch
+    /// fails.
     #[must_use]
     pub fn step_limit(self, instructions: u64) -> Self {
         self.with(|sim| sim.step_limit(instructions))
     }
 
     /// Sets the number of multiprocessors, which determines the grid of persistent kernels. The default is that of a typical GPU of the
-    /// architecture: 40 (T4) for sm_75, 128 (RTX 4090) for sm_89, 108 (A100) for other sm_8x, 132 (H100) for sm_90, and 148 (B200) for
-    /// later ones.
+    /// architecture: 40 (T4) for sm_75, 128 (RTX 4090) for sm_89, 108 (A100) for other sm_8x, 132 (H100) for sm_90, and 148 (B200) for later
+    /// architectures.
     #[must_use]
     pub fn multiprocessors(self, count: u32) -> Self {
         Self { multiprocessors: Some(count), ..self }
     }
 
-    /// Sets a listener, which a launch calls, possibly from different threads, with the number of completed blocks and the total number of
-    /// blocks.
+    /// Sets a listener. A launch calls it, possibly from different threads, with the number of completed blocks and the total number of blocks.
     #[must_use]
     pub fn on_progress(self, listener: impl Fn(u64, u64) + Send + Sync + 'static) -> Self {
         self.with(|sim| sim.on_progress(listener))
     }
 
-    /// Adds to [`Device::describe`] the reason why no GPU is used.
+    /// Sets the reason why no GPU is used, which [`Device::describe`] then includes.
     #[must_use]
     pub fn with_reason(self, why: &str) -> Self {
         Self { reason: Some(why.to_string()), ..self }

@@ -7,9 +7,9 @@ use std::fmt;
 pub struct SourceLine {
     /// The path as passed to the compiler.
     pub file: String,
-    /// The 1-based line.
+    /// The 1-based line number.
     pub line: u32,
-    /// The 1-based column.
+    /// The 1-based column number.
     pub column: u32,
 }
 

@@ -19,8 +19,8 @@ pub use mapped::Mapped;
 
 /// A tensor in a buffer, and the box that one copy moves. Dimension 0 is the innermost dimension, along which elements are adjacent.
 ///
-/// [`of`](Self::of) converts it to an argument for a [`TensorMap`](crate::ptx::TensorMap) parameter; the launch checks that the tensor is
-/// in the buffer, and encodes the map.
+/// [`of`](Self::of) returns an argument for a [`TensorMap`](crate::ptx::TensorMap) parameter; the launch checks that the tensor is in the
+/// buffer, and encodes the map.
 ///
 /// ```
 /// use warpwright::{prelude::*, ptx::{Hints, TensorMap}, run::{Device, Simulator, TensorBox}};
@@ -55,29 +55,29 @@ pub struct TensorBox {
     pub dims: Vec<u64>,
     /// The strides in elements along dimensions 1 and up. In bytes, they must be multiples of 16 and less than 2⁴⁰.
     pub strides: Vec<u64>,
-    /// The number of elements of the box along each dimension, from 1 to 256. The length of a row must be a multiple of 16 bytes.
+    /// The number of elements of the box along each dimension, from 1 to 256. The size of a row of the box in bytes must be a multiple of 16.
     pub box_dims: Vec<u32>,
     /// The distance between copied elements along each dimension, from 1 to 8. It must be 1 along dimension 0, where the GPU always copies
     /// adjacent elements.
     pub element_strides: Vec<u32>,
-    /// The swizzle in shared memory, whose width limits the rows of the box.
+    /// The swizzle in shared memory. With a swizzle, a row of the box must not be wider than the swizzle.
     pub swizzle: SwizzleMode,
-    /// Whether floating-point elements that are out of bounds are NaN instead of zero.
+    /// Whether out-of-bounds floating-point elements are read as NaN instead of zero.
     pub nan_fill: bool,
     /// In im2col mode, the pixels that one copy moves. The first entry of `box_dims` is then the number of channels that one copy moves per
     /// pixel, and the others are 1.
     pub column: Option<PixelColumn>,
 }
 
-/// The pixels that one copy in im2col mode moves (PTX ISA, "Im2col mode"). The dimensions of the tensor, innermost first, are the channels,
-/// one to three spatial dimensions, and the images. The copy starts at the pixel that its coordinates select, which must be in the bounding
-/// box, and moves `pixels` consecutive pixels of the images' bounding boxes. Parameters that a kernel may write require a bounding box
-/// inside the images, because the GPU aborts stores through any other bounding box (observed on an H100).
+/// The pixels that one copy in im2col mode moves (PTX ISA, "Im2col mode"). The dimensions of the tensor, innermost first, are the channels, one
+/// to three spatial dimensions, and the images. The copy starts at the pixel that the copy's coordinates select, which must be in the bounding
+/// box, and moves `pixels` consecutive pixels of the images' bounding boxes. Parameters that a kernel may write require a bounding box inside
+/// the images, because the GPU aborts stores through any other bounding box (observed on an H100).
 #[doc(alias = "im2col")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PixelColumn {
-    /// For each spatial dimension, the first pixel of the bounding box, as an offset from the first pixel of the image: for a
-    /// convolution, the negated padding.
+    /// For each spatial dimension, the first pixel of the bounding box, as an offset from the first pixel of the image. For a convolution, this
+    /// is the negated padding.
     pub lower_corner: Vec<i32>,
     /// For each spatial dimension, the last pixel of the bounding box, as an offset from the last pixel of the image.
     pub upper_corner: Vec<i32>,
@@ -93,7 +93,7 @@ impl PixelColumn {
 }
 
 impl TensorBox {
-    /// Returns a contiguous tensor and a box without a swizzle.
+    /// Creates a contiguous tensor and its box, without a swizzle.
     pub fn new(dims: impl Into<Vec<u64>>, box_dims: impl Into<Vec<u32>>) -> Self {
         let (dims, box_dims) = (dims.into(), box_dims.into());
         let mut strides: Vec<u64> = Vec::with_capacity(dims.len());
@@ -112,8 +112,8 @@ impl TensorBox {
         }
     }
 
-    /// Returns a contiguous tensor of images for copies in im2col mode, each of which moves `channels` channels of the pixels that `column`
-    /// describes, without a swizzle.
+    /// Creates a contiguous tensor of images for copies in im2col mode, without a swizzle. Each copy moves `channels` channels of the pixels
+    /// that `column` describes.
     ///
     /// ```
     /// use warpwright::run::{PixelColumn, TensorBox};
@@ -145,8 +145,8 @@ impl TensorBox {
         Self { swizzle, ..self }
     }
 
-    /// Returns the argument: this tensor at the start of `buffer`. Pass `&Buffer<T>` for `TensorMap<In<T>>`, and `&mut Buffer<T>` for
-    /// `TensorMap<Out<T>>` and `TensorMap<InOut<T>>`.
+    /// Returns an argument for a launch: this tensor at the start of `buffer`. Pass `&Buffer<T>` for `TensorMap<In<T>>`, and `&mut Buffer<T>`
+    /// for `TensorMap<Out<T>>` and `TensorMap<InOut<T>>`.
     pub fn of<B>(self, buffer: B) -> Mapped<B> {
         Mapped { tensor: self, buffer }
     }

@@ -37,7 +37,7 @@ pub struct SharedLayout {
 }
 
 impl SharedLayout {
-    /// Creates a layout in elements with a swizzle of byte addresses.
+    /// Combines a layout in elements with a swizzle of byte addresses.
     #[must_use]
     pub fn swizzled(layout: Layout, swizzle: Swizzle) -> Self {
         Self { layout, swizzle }
@@ -99,7 +99,7 @@ impl<'k> Builder<'k> {
         self.tensor_with_strides(pointer, extents, strides.map(Stride::from))
     }
 
-    /// Returns a tensor as [`tensor`](Self::tensor) does, but strides may have 64 bits.
+    /// Returns a tensor as [`tensor`](Self::tensor) does, but with strides of 32 or 64 bits.
     #[track_caller]
     pub fn tensor_with_strides<T: TensorElement, A, const R: usize>(
         self,

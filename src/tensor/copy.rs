@@ -31,7 +31,7 @@ pub(super) const MOST_ELEMENTS: i64 = 4096;
 ///   that half of the lanes execute in the opposite order, and `selp`, which swaps the two elements in the registers of these lanes;
 /// - predicates for a tensor created by [`Builder::tensor`]: elements past its edges are read as 0 and not written.
 ///
-/// Data copied to shared memory are [`Pending`](super::Pending), regardless of the instructions.
+/// Data copied to the block's shared memory are [`Pending`](super::Pending), whichever instructions the copy uses.
 ///
 /// The builder rejects the call if the sizes differ, or if there are more than 4096 elements.
 #[doc(alias = "copyto!")]

@@ -156,8 +156,8 @@ impl<T> Arithmetic for T where
 {
 }
 
-/// An element type whose tiles support arithmetic. Operations on types with [`Arithmetic`] process one word at a time; operations on other
-/// types process one element at a time, in the type given below.
+/// An element type whose tiles support arithmetic. Operations on types that implement [`Arithmetic`] process one word at a time; operations
+/// on other types process one element at a time, in the type given below.
 ///
 /// | type                                   | computed in | results                                          |
 /// | ---                                    | ---         | ---                                              |

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::ptx::{Builder, Readable, Scalar, Val, Writable, sealed::Sealed, traits::Number};
 
-/// Elements that can be accessed individually, in the order of the view's shape.
+/// A tensor or fragment whose elements can be accessed individually, in the order of its shape.
 pub trait Elements<'k, T: TensorElement>: Sealed {
     #[doc(hidden)]
     fn in_kernel(&self) -> Builder<'k>;
@@ -21,14 +21,14 @@ pub trait Elements<'k, T: TensorElement>: Sealed {
     }
 }
 
-/// Elements that can be read.
+/// A tensor or fragment whose elements can be read.
 pub trait ReadElements<'k, T: TensorElement>: Elements<'k, T> {
     #[doc(hidden)]
     #[track_caller]
     fn element(&self, index: i64) -> Val<'k, T::Reg>;
 }
 
-/// Elements that can be written.
+/// A tensor or fragment whose elements can be written.
 pub trait WriteElements<'k, T: TensorElement>: Elements<'k, T> {
     #[doc(hidden)]
     #[track_caller]

@@ -8,7 +8,7 @@ use crate::layout::{AccessError, LayoutError, TvError};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TensorError {
-    /// The layout algebra has no valid result.
+    /// An error of the layout algebra.
     #[error(transparent)]
     Layout(#[from] LayoutError),
     /// An access that no load or store instruction can perform.
@@ -49,7 +49,7 @@ pub enum TensorError {
         /// The number of warps that the threads fill, rounded up.
         warps: i64,
     },
-    /// More modes than M, N and K.
+    /// An atom layout or permutation of a tiled MMA that has more than three modes.
     #[error("{what}: expected at most {wanted} modes, found {found}")]
     Modes {
         /// The tiling.

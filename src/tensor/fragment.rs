@@ -12,7 +12,7 @@ use crate::{
 /// The maximum number of registers of a fragment; a larger one indicates a tensor that was not sliced.
 const MOST_REGISTERS: i64 = 4096;
 
-/// Elements `T` in the registers of one thread, with a layout.
+/// Elements of type `T` in the registers of one thread, with a layout.
 ///
 /// A fragment owns its registers, which are written in place, so it need not be loop state to remain valid in emitted loops. Views
 /// ([`slice`](Self::slice)) and clones share the registers. Elements of 8 or 16 bits share 32-bit registers.
@@ -41,8 +41,8 @@ impl<T: TensorElement> fmt::Debug for Fragment<'_, T> {
 }
 
 impl<'k> Builder<'k> {
-    /// Creates a fragment with a static layout. Its contents are undefined until they are written. The builder rejects a layout of more
-    /// than 4096 registers, and negative strides.
+    /// Creates a fragment with a static layout. Its contents are undefined until they are written. The builder rejects a layout that requires
+    /// more than 4096 registers or has negative strides.
     #[track_caller]
     pub fn fragment<T: TensorElement>(self, layout: &Layout) -> Fragment<'k, T> {
         self.fragment_in(layout, T::Word::CLASS)
@@ -59,7 +59,8 @@ impl<'k> Builder<'k> {
         fragment
     }
 
-    /// Creates a compact fragment with the given extents; the first mode is the fastest.
+    /// Creates a compact fragment with the given extents; the first mode is the fastest. The builder rejects an extent below 1, and a shape
+    /// that requires more than 4096 registers.
     #[track_caller]
     pub fn fragment_of_shape<T: TensorElement>(self, shape: impl Into<IntTuple>) -> Fragment<'k, T> {
         let layout = Layout::column_major(shape);

@@ -7,7 +7,7 @@ use crate::{
     ptx::Val,
 };
 
-/// One index of a coordinate of a tensor in a kernel.
+/// One index in a coordinate of a tensor in a kernel.
 #[derive(Clone, Copy, Debug)]
 pub enum Index<'k> {
     /// The whole mode (`..`, CuTe's `_`).

@@ -14,7 +14,8 @@ use crate::layout::{Codomain, Coord, Layout, LayoutError, Slicer, Slot, Tile, Ti
 /// tile does not divide a mode, the number of tiles is rounded up: the last tile of the mode extends past the end and requires predicates.
 ///
 /// # Errors
-/// Returns the same errors as [`Layout::zipped_divide`], and [`LayoutError::Coordinate`] if `coord` does not nest within the rest modes.
+/// Returns [`TensorError::Layout`] with the same errors as [`Layout::zipped_divide`], or with [`LayoutError::Coordinate`] if `coord` does not
+/// nest within the rest modes.
 ///
 /// ```
 /// use warpwright::{layout::Layout, tensor::local_tile};
@@ -61,8 +62,8 @@ fn start(tiler: &Tiler, coord: &Slicer) -> Option<Coord> {
 /// modes: for A, whose modes are `(m, k)`, the tiler and the coordinate are `(m, n, k)`, and the projection is `[true, false, true]`.
 ///
 /// # Errors
-/// Returns the same errors as [`local_tile`], and [`LayoutError::Rank`] if the lengths of the tiler, the coordinate and `projection`
-/// differ.
+/// Returns the same errors as [`local_tile`], or [`TensorError::Layout`] with [`LayoutError::Rank`] if the lengths of the tiler, the
+/// coordinate and `projection` differ.
 #[doc(alias = "Step")]
 pub fn local_tile_projected<D: Codomain>(
     tensor: &Layout<D>,
@@ -92,7 +93,7 @@ fn project<T: Clone + std::fmt::Display>(
 /// have no other effect.
 ///
 /// # Errors
-/// Returns the same errors as [`Layout::zipped_divide`].
+/// Returns [`TensorError::Layout`] with the same errors as [`Layout::zipped_divide`].
 ///
 /// ```
 /// use warpwright::{layout::Layout, tensor::local_partition};
@@ -116,8 +117,8 @@ pub fn local_partition<D: Codomain>(
 /// elements.
 ///
 /// # Errors
-/// Returns the same errors as [`local_partition`], and [`LayoutError::Rank`] if the rank of `threads` differs from the length of
-/// `projection`.
+/// Returns the same errors as [`local_partition`], or [`TensorError::Layout`] with [`LayoutError::Rank`] if the rank of `threads` differs
+/// from the length of `projection`.
 pub fn local_partition_projected<D: Codomain>(
     tensor: &Layout<D>,
     threads: &Layout,

@@ -47,7 +47,7 @@ impl Axis<'_> {
     }
 }
 
-/// Elements `T` in global or shared memory, with a layout.
+/// Elements of type `T` in global or shared memory, with a layout.
 ///
 /// The structure of the layout is static, but its extents and strides may be in registers. A view of a tensor created by
 /// [`Builder::tensor`](crate::ptx::Builder::tensor) starts at coordinates, which each access multiplies by the strides; other views start
@@ -247,8 +247,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     }
 
     /// Reinterprets the memory as elements of another type. The builder rejects the call if [`Layout::recast`] returns an error, if the
-    /// tensor has edges, if the new elements would extend past the tensor's end, or if its swizzled start might not be at a whole element
-    /// of the new type.
+    /// tensor has edges at which accesses are predicated, if the new elements would extend past the tensor's end, or if its swizzled start is
+    /// not known to be at a whole element of the new type.
     #[must_use]
     #[track_caller]
     pub fn recast<U: TensorElement>(&self) -> Tensor<'k, S, U, A> {
@@ -300,7 +300,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
 }
 
 impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
-    /// Returns the tensor for reading and writing, without proof that copies have completed, for kernels that order their accesses
+    /// Returns the tensor with read and write access, even if copies to it are in flight. Intended for kernels that order their accesses
     /// explicitly.
     #[must_use]
     pub fn unchecked(&self) -> Tensor<'k, Shared, T, ReadWrite> {

@@ -8,7 +8,7 @@ use crate::layout::{Codomain, Coord, Layout, Slicer, Slot, Tuple};
 /// A coordinate of the threads of a divided tensor.
 pub(super) type At = Coord;
 
-/// A part of a tensor: the element at coordinate `c` of the part is at `offset + layout(c)`.
+/// A part of a tensor: the element at coordinate `c` of the part is at `offset + layout(c)` in the tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition<D: Codomain = i64> {
     /// The layout of the part.
@@ -29,7 +29,7 @@ impl<D: Codomain> Partition<D> {
     /// Returns the slice of the part that `at` selects.
     ///
     /// # Errors
-    /// Returns an error if the nesting of `at` does not match that of the layout.
+    /// Returns [`TensorError::Layout`] if `at` does not nest within the shape of the layout.
     pub fn slice(&self, at: impl Into<Slicer>) -> Result<Self, TensorError> {
         let (layout, mut offset) = self.layout.slice_and_offset(at)?;
         offset.step(&self.offset, 1);

@@ -35,8 +35,8 @@ impl<'k, V> Pending<'k, V> {
         Self { by, view, asynchronous }
     }
 
-    /// Combines two pending views; waiting returns both. If their scopes differ, [`wait`](Self::wait) uses the barrier of the larger scope,
-    /// or that of the block if the size of the larger scope is not a multiple of that of the smaller one.
+    /// Combines two pending views; waiting returns both. If the views are written by different scopes, [`wait`](Self::wait) uses the barrier
+    /// of the larger scope, or the block's barrier if the larger scope's size is not a multiple of the smaller scope's size.
     #[track_caller]
     pub fn and<W>(self, other: Pending<'k, W>) -> Pending<'k, (V, W)> {
         let asynchronous = self.asynchronous || other.asynchronous;

@@ -36,7 +36,7 @@ impl<'k> Predicates<'k> {
         self.layout.index(element).unsigned_abs() as usize
     }
 
-    /// Returns the predicate of element `index` of the view; `false` if it has no value.
+    /// Returns the predicate of element `index` of the view, or `false` if there is none.
     #[must_use]
     pub fn get(&self, index: i64) -> Val<'k, bool> {
         self.values.get(self.index(index)).copied().unwrap_or(false.into())

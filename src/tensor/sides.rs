@@ -43,7 +43,7 @@ pub trait Source<'k, T: TensorElement>: Sealed {
 
 /// A destination of a copy: a [`Tensor`] or a [`Fragment`].
 pub trait Destination<'k, T: TensorElement>: Sealed {
-    /// The result of a copy: [`Pending`] data for shared memory of the block; `()` otherwise.
+    /// The result of a copy: [`Pending`] data if the destination is in the block's shared memory, otherwise `()`.
     type Done;
     #[doc(hidden)]
     fn destination(&self) -> Side<'k, T>;

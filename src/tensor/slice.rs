@@ -53,7 +53,9 @@ impl Computation for Division {
 }
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
-    /// Returns the view that `coord` selects: `(.., 3)`, `(.., .., i)`. Entries may be integers, registers or `..`.
+    /// Returns the view that `coord`, such as `(.., 3)` or `(.., .., i)`, selects. Entries may be integers, registers or `..`. The builder
+    /// rejects a constant index that is out of bounds and, in global memory, an index in a register that is not known to be in bounds, unless
+    /// accesses along the mode are predicated.
     #[must_use]
     #[track_caller]
     pub fn slice(&self, coord: impl Into<Indices<'k>>) -> Self {

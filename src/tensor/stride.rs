@@ -2,8 +2,8 @@
 
 use crate::ptx::{Dim, IntoDim, Val, sealed::Sealed};
 
-/// The distance in elements between consecutive coordinates of an axis: a 32-bit constant or register, or a 64-bit one for tensors with
-/// more than 2³² elements.
+/// The distance in elements between consecutive coordinates of an axis: a 32-bit constant or register, or a 64-bit constant or register for
+/// tensors with more than 2³² elements.
 #[derive(Clone, Copy, Debug)]
 pub enum Stride<'k> {
     /// A distance below 2³².

@@ -36,7 +36,7 @@ pub struct MmaThread<'a, 'k> {
 }
 
 impl TiledCopy {
-    /// Returns the view for thread `thread` of a kernel; threads are numbered from 0 within the block.
+    /// Returns the view of thread `thread`. Threads are numbered from 0 within the block.
     #[doc(alias = "get_slice")]
     pub fn thread<'k>(&self, thread: Val<'k, u32>) -> CopyThread<'_, 'k> {
         CopyThread { copy: self, thread }
@@ -83,7 +83,7 @@ impl<'k> CopyThread<'_, 'k> {
         }
     }
 
-    /// Returns a fragment of an MMA in the order of this copy, with the same registers.
+    /// Returns a view of an MMA's fragment in the order of this copy. The view shares the fragment's registers.
     #[doc(alias = "retile_S")]
     #[doc(alias = "retile_D")]
     #[track_caller]
@@ -133,7 +133,7 @@ pub fn copy_tiled<'k, T: TensorElement, D: Destination<'k, T>>(
 }
 
 impl TiledMma {
-    /// Returns the view for thread `thread` of a kernel; threads are numbered from 0 within the block.
+    /// Returns the view of thread `thread`. Threads are numbered from 0 within the block.
     #[doc(alias = "get_slice")]
     pub fn thread<'k>(&self, k: Builder<'k>, thread: Val<'k, u32>) -> MmaThread<'_, 'k> {
         MmaThread { mma: self, k, thread }
@@ -165,7 +165,7 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         tensor.thread_part(divided, &places, self.thread, vmnk.cosize())
     }
 
-    /// Returns the [`partition`](Self::partition) of A, `(m, k)`.
+    /// Returns this thread's [`partition`](Self::partition) of operand A, whose modes are `(m, k)`.
     #[doc(alias = "partition_A")]
     #[track_caller]
     pub fn partition_a<S: TensorSpace, T: TensorElement, A>(
@@ -175,7 +175,7 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.partition(MmaOperand::A, tensor)
     }
 
-    /// Returns the [`partition`](Self::partition) of B, `(n, k)`.
+    /// Returns this thread's [`partition`](Self::partition) of operand B, whose modes are `(n, k)`.
     #[doc(alias = "partition_B")]
     #[track_caller]
     pub fn partition_b<S: TensorSpace, T: TensorElement, A>(
@@ -185,7 +185,7 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.partition(MmaOperand::B, tensor)
     }
 
-    /// Returns the [`partition`](Self::partition) of C, `(m, n)`.
+    /// Returns this thread's [`partition`](Self::partition) of operand C, whose modes are `(m, n)`.
     #[doc(alias = "partition_C")]
     #[track_caller]
     pub fn partition_c<S: TensorSpace, T: TensorElement, A>(
@@ -195,8 +195,8 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.partition(MmaOperand::C, tensor)
     }
 
-    /// Creates a compact fragment `(values, Rest, Rest)` for an operand of `rows`×`cols` elements, in the register class of the
-    /// instruction.
+    /// Creates a compact fragment `(values, Rest, Rest)` for an operand of `rows`×`cols` elements, in registers of the class that the
+    /// instruction requires.
     #[doc(alias = "partition_fragment_A")]
     #[doc(alias = "partition_fragment_C")]
     #[track_caller]

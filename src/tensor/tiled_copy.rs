@@ -48,7 +48,7 @@ impl TiledCopy {
     ///
     /// # Errors
     /// Returns [`TensorError::Values`] or [`TensorError::Threads`] if the number of values or threads is not a multiple of the number per
-    /// instruction, or the errors of the layout algebra.
+    /// instruction, or [`TensorError::Layout`] if the layout algebra has no valid result.
     #[doc(alias = "make_tiled_copy")]
     pub fn new(
         atom: &'static CopyAtom,
@@ -134,7 +134,7 @@ impl TiledCopy {
         Ok((self.reference.mode(0)?.size(), self.reference.mode(1)?.size()))
     }
 
-    /// Returns the instruction.
+    /// Returns the copy atom.
     #[must_use]
     pub fn atom(&self) -> &'static CopyAtom {
         self.atom
@@ -169,7 +169,7 @@ impl TiledCopy {
     /// Returns the layout that determines the owner of each source element: the tiled layout composed with the instruction's source layout.
     ///
     /// # Errors
-    /// Returns the errors of the layout algebra and of [`TvLayout::new`].
+    /// Returns [`TensorError::Layout`] if the layout algebra has no valid result, or the same errors as [`TvLayout::new`].
     #[doc(alias = "get_layoutS_TV")]
     pub fn source(&self) -> Result<TvLayout, TensorError> {
         self.side(&self.src, "source")
@@ -179,7 +179,7 @@ impl TiledCopy {
     /// destination layout.
     ///
     /// # Errors
-    /// Returns the errors of the layout algebra and of [`TvLayout::new`].
+    /// Returns [`TensorError::Layout`] if the layout algebra has no valid result, or the same errors as [`TvLayout::new`].
     #[doc(alias = "get_layoutD_TV")]
     pub fn destination(&self) -> Result<TvLayout, TensorError> {
         self.side(&self.dst, "destination")
@@ -229,7 +229,8 @@ impl TiledCopy {
     /// Divides a source into `(thread, value, (RestM, RestN, …))`, which [`CopyThreadLayout::partition_s`] slices.
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`] or the errors of the layout algebra.
+    /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if the layout algebra has no valid
+    /// result.
     #[doc(alias = "tidfrg_S")]
     pub fn divide_s<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Layout<D>, TensorError> {
         self.thread_fragment(&self.tiled(tensor)?, &self.src)
@@ -238,13 +239,14 @@ impl TiledCopy {
     /// Divides a destination into `(thread, value, (RestM, RestN, …))`, which [`CopyThreadLayout::partition_d`] slices.
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`] or the errors of the layout algebra.
+    /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if the layout algebra has no valid
+    /// result.
     #[doc(alias = "tidfrg_D")]
     pub fn divide_d<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Layout<D>, TensorError> {
         self.thread_fragment(&self.tiled(tensor)?, &self.dst)
     }
 
-    /// Returns the view of the copy for one thread.
+    /// Returns one thread's view of the copy.
     ///
     /// # Errors
     /// Returns [`TensorError::Thread`] if the copy does not have this thread.
@@ -260,7 +262,8 @@ impl TiledCopy {
     /// Returns the layout of a fragment in the order of this copy: `(copy values, rest …)`. No data are moved.
     ///
     /// # Errors
-    /// Returns the errors of the layout algebra, for example if the fragment's values do not match the values of this copy.
+    /// Returns [`TensorError::Layout`] if the layout algebra has no valid result, for example if the fragment's values do not match the
+    /// values of this copy.
     #[doc(alias = "retile_S")]
     #[doc(alias = "retile_D")]
     pub fn retile(&self, fragment: &Layout) -> Result<Layout, TensorError> {
@@ -292,7 +295,8 @@ impl CopyThreadLayout<'_> {
     /// `(values of one instruction, instructions)`.
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`] or the errors of the layout algebra.
+    /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if the layout algebra has no valid
+    /// result.
     #[doc(alias = "partition_S")]
     pub fn partition_s<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
         unzip_rest(&self.copy.divide_s(tensor)?, &At::Leaf(self.thread))
@@ -301,7 +305,8 @@ impl CopyThreadLayout<'_> {
     /// Returns the part of a destination that this thread writes; see [`partition_s`](Self::partition_s).
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`] or the errors of the layout algebra.
+    /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if the layout algebra has no valid
+    /// result.
     #[doc(alias = "partition_D")]
     pub fn partition_d<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
         unzip_rest(&self.copy.divide_d(tensor)?, &At::Leaf(self.thread))

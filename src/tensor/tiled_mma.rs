@@ -21,7 +21,7 @@ pub(super) const fn modes(operand: MmaOperand) -> [usize; 2] {
     }
 }
 
-/// An MMA atom repeated over threads (`atom_layout`) and over the tile of a permutation (CuTe's `TiledMMA`).
+/// An MMA atom repeated over threads and over the values of a tile, whose modes may be permuted (CuTe's `TiledMMA`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct TiledMma {
     atom: &'static MmaAtom,
@@ -46,8 +46,8 @@ impl TiledMma {
     /// repeat) or a layout (which permutes the mode's coordinates).
     ///
     /// # Errors
-    /// Returns an error of the layout algebra if there is no valid result (for example, if the permutation does not match the atoms),
-    /// [`TensorError::Modes`] for more than three modes, or [`TensorError::Atoms`] for atoms that share threads, or whose threads are
+    /// Returns [`TensorError::Layout`] if the layout algebra has no valid result (for example, if the permutation does not match the atoms),
+    /// [`TensorError::Modes`] if there are more than three modes, or [`TensorError::Atoms`] if atoms share threads or if their threads are
     /// spread over more warps than they fill.
     #[doc(alias = "make_tiled_mma")]
     pub fn new(
@@ -87,7 +87,7 @@ impl TiledMma {
         format!("tiled mma {}", self.atom.name())
     }
 
-    /// Returns the instruction.
+    /// Returns the MMA atom.
     #[must_use]
     pub fn atom(&self) -> &'static MmaAtom {
         self.atom
@@ -119,7 +119,8 @@ impl TiledMma {
     /// for C, N replaces K.
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`] for a tensor of fewer than two modes, or the errors of the layout algebra.
+    /// Returns [`TensorError::Rank`] if `tensor` has fewer than two modes, or [`TensorError::Layout`] if the layout algebra has no valid
+    /// result.
     #[doc(alias = "thrfrg_A")]
     #[doc(alias = "thrfrg_B")]
     #[doc(alias = "thrfrg_C")]
@@ -161,7 +162,7 @@ impl TiledMma {
     /// own the same elements.
     ///
     /// # Errors
-    /// Returns the errors of the layout algebra.
+    /// Returns [`TensorError::Layout`] if the layout algebra has no valid result.
     #[doc(alias = "get_layoutA_TV")]
     pub fn layout_a_tv(&self) -> Result<Layout, TensorError> {
         self.layout_tv(MmaOperand::A)
@@ -171,7 +172,7 @@ impl TiledMma {
     /// own the same elements.
     ///
     /// # Errors
-    /// Returns the errors of the layout algebra.
+    /// Returns [`TensorError::Layout`] if the layout algebra has no valid result.
     #[doc(alias = "get_layoutB_TV")]
     pub fn layout_b_tv(&self) -> Result<Layout, TensorError> {
         self.layout_tv(MmaOperand::B)
@@ -181,7 +182,7 @@ impl TiledMma {
     /// own the same elements, whereas CuTe's map extends past the tile for these threads.
     ///
     /// # Errors
-    /// Returns the errors of the layout algebra.
+    /// Returns [`TensorError::Layout`] if the layout algebra has no valid result.
     #[doc(alias = "get_layoutC_TV")]
     pub fn layout_c_tv(&self) -> Result<Layout, TensorError> {
         self.layout_tv(MmaOperand::C)
@@ -214,14 +215,14 @@ impl TiledMma {
     /// Returns the (thread, value) layout of an operand's tile, which determines the owner of each element.
     ///
     /// # Errors
-    /// Returns the errors of the layout algebra and of [`TvLayout::new`].
+    /// Returns [`TensorError::Layout`] if the layout algebra has no valid result, or the same errors as [`TvLayout::new`].
     pub fn map(&self, operand: MmaOperand) -> Result<TvLayout, TensorError> {
         let [rows, cols] = self.operand_tile(operand);
         let name = format!("{}, {operand:?}", self.name());
         Ok(TvLayout::new(name, (rows, cols), self.layout_tv(operand)?)?)
     }
 
-    /// Returns the view of the tiled MMA for one thread.
+    /// Returns one thread's view of the tiled MMA.
     ///
     /// # Errors
     /// Returns [`TensorError::Thread`] if `thread` is negative or past the last thread of the tiled MMA.
@@ -239,7 +240,7 @@ impl TiledMma {
     /// Returns the shape of a fragment of `operand` for a tensor of `rows`×`cols` elements: `(values, RestM, RestK)` for A.
     ///
     /// # Errors
-    /// Returns the errors of the layout algebra.
+    /// Returns [`TensorError::Layout`] if the layout algebra has no valid result.
     #[doc(alias = "partition_shape_C")]
     pub fn fragment_shape(&self, operand: MmaOperand, rows: i64, cols: i64) -> Result<Coord, TensorError> {
         let part = self.get_slice(0)?.partition(operand, &Layout::column_major((rows, cols))?)?;
@@ -269,10 +270,12 @@ impl MmaThreadLayout<'_> {
         Tuple::from(vec![Tuple::Leaf(v), Tuple::from(own.to_vec())])
     }
 
-    /// Returns this thread's part of `tensor` as operand `operand`: `(values, Rest, Rest, …)` and its start.
+    /// Returns this thread's part of `tensor`, which is operand `operand` of the MMA: the layout `(values, Rest, Rest, …)` and the start of
+    /// the part.
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`] for a tensor of fewer than two modes, or the errors of the layout algebra.
+    /// Returns [`TensorError::Rank`] if `tensor` has fewer than two modes, or [`TensorError::Layout`] if the layout algebra has no valid
+    /// result.
     pub fn partition<D: Codomain>(
         &self,
         operand: MmaOperand,
@@ -309,7 +312,7 @@ impl MmaThreadLayout<'_> {
     /// partition's strides.
     ///
     /// # Errors
-    /// Returns the same errors as [`Layout::fragment_like`].
+    /// Returns [`TensorError::Layout`] with the same errors as [`Layout::fragment_like`].
     #[doc(alias = "make_fragment_A")]
     #[doc(alias = "make_fragment_B")]
     pub fn fragment_ab(&self, partition: &Layout) -> Result<Layout, TensorError> {
@@ -319,7 +322,7 @@ impl MmaThreadLayout<'_> {
     /// Returns the column-major register layout for a partition of C.
     ///
     /// # Errors
-    /// Returns the same errors as [`Layout::column_major`].
+    /// Returns [`TensorError::Layout`] with the same errors as [`Layout::column_major`].
     #[doc(alias = "make_fragment_C")]
     pub fn fragment_c(&self, partition: &Layout) -> Result<Layout, TensorError> {
         Ok(Layout::column_major(partition.shape().clone())?)

@@ -18,7 +18,7 @@ pub trait Allocate<'k>: Sized + Sealed {
     /// The size in bytes.
     const BYTES: u32;
 
-    /// Allocates the tile from the block's shared memory.
+    /// Allocates the tile or vector in the block's shared memory.
     #[track_caller]
     fn allocate(k: Builder<'k>) -> Self {
         Self::at(k.shared_aligned(Self::BYTES, Self::alignment(k)))
@@ -65,12 +65,12 @@ impl<'k> Builder<'k> {
         A::allocate(self)
     }
 
-    /// Allocates one tile or vector in shared memory for each of the block's scopes of the same kind as `scope`, and returns the one that
-    /// belongs to the executing thread's scope: `k.shared_tile_of::<St<f32, 1, 4>>(k.warp())` allocates a tile for each warp.
+    /// Allocates one tile or vector in shared memory for each scope of the block that has the same type as `scope`, and returns the one that
+    /// belongs to the executing thread's scope. For example, `k.shared_tile_of::<St<f32, 1, 4>>(k.warp())` allocates a tile for each warp.
     ///
-    /// The threads of the scope, not those of the whole block, execute the tile's operations, which use the scope's barrier. All threads of
-    /// the scope must execute this call. The builder rejects scopes that do not consist of whole warps, are larger than the block or do not
-    /// divide it.
+    /// Only the threads of the scope execute the tile's operations, and these operations use the scope's barrier instead of the block's. All
+    /// threads of the scope must execute the emitted code. The builder rejects scopes that do not consist of whole warps, are larger than the
+    /// block or do not divide it evenly.
     #[track_caller]
     pub fn shared_tile_of<A: Allocate<'k>>(self, scope: impl Scope<'k>) -> A {
         self.check_warps(scope);
@@ -100,8 +100,8 @@ impl<'k> Owner<'k> {
         Self(AnyScope::block(k))
     }
 
-    /// Emits a barrier of the scope inside an emitted loop, where threads may still be reading data of the previous iteration that is
-    /// about to be overwritten.
+    /// Inside an emitted loop, emits a barrier of the scope: threads may still be reading data of the previous iteration that is about to be
+    /// overwritten.
     #[track_caller]
     pub(super) fn sync_in_loop(self) {
         self.0.sync_in_loop();

@@ -41,8 +41,8 @@ impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite> {
 }
 
 impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite, 1> {
-    /// Atomically adds a register vector to the vector in memory. Each element is added once, even if several lanes own it; elements past
-    /// the end are not added.
+    /// Atomically adds a register vector to this tile of the vector in global memory. Each element is added once, even if several lanes own it;
+    /// elements past the end are not added.
     #[doc(alias = "red")]
     #[doc(alias = "add_into")]
     #[track_caller]
@@ -66,7 +66,8 @@ pub struct Adding<Tile> {
 impl<'k, T: AtomicElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
     /// Atomically adds register tiles, from any warps, to rectangles of the tile: `tile.add_with(|tile| tile.add(0, 0, &acc))`.
     ///
-    /// The call first waits at the block's barrier, because other threads may still be reading.
+    /// The emitted code first waits at the barrier of the scope that owns the memory (by default, the block), because other threads may still be
+    /// reading.
     #[doc(alias = "add_into")]
     #[track_caller]
     pub fn add_with(self, add: impl FnOnce(&Adding<Storing<'k, T>>)) -> Pending<'k, St<'k, T, H, W, S>> {
@@ -99,7 +100,8 @@ impl<'k, T: AtomicElement> Adding<Storing<'k, T>> {
 impl<'k, T: AtomicElement, const N: usize> Filled<Sv<'k, T, N>> {
     /// Atomically adds register vectors, from any warps, to parts of the vector: `sums.add_with(|sums| sums.add(0, &v))`.
     ///
-    /// The call first waits at the block's barrier, because other threads may still be reading.
+    /// The emitted code first waits at the barrier of the scope that owns the memory (by default, the block), because other threads may still be
+    /// reading.
     #[doc(alias = "add_into")]
     #[track_caller]
     pub fn add_with(self, add: impl FnOnce(&Adding<StoringVector<'k, T>>)) -> Pending<'k, Sv<'k, T, N>> {
@@ -110,8 +112,8 @@ impl<'k, T: AtomicElement, const N: usize> Filled<Sv<'k, T, N>> {
 }
 
 impl<'k, T: AtomicElement> Adding<StoringVector<'k, T>> {
-    /// Atomically adds a register vector to part `index` of the vector, where each part has the register vector's length. Each element is
-    /// added once. Several warps may add to the same part.
+    /// Atomically adds a register vector to part `index` of the shared vector, which is divided into parts of the register vector's length. Each
+    /// element is added once, even if several lanes own it. Several warps may add to the same part.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const N: usize, V: VectorLayout>(

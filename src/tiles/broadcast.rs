@@ -44,7 +44,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     /// Returns a tile with `vector` in every column if the vector has one element per row ([`ColVec`]), or in every row if it has one
     /// element per column ([`RowVec`]): `Rt::<f32, 1, 4>::broadcast(&t.row_max())`.
     ///
-    /// Operands of arithmetic are broadcast automatically: `t - &t.row_max()`.
+    /// In arithmetic, vector operands are broadcast automatically: `t - &t.row_max()`.
     #[doc(alias = "broadcast_row")]
     #[doc(alias = "broadcast_col")]
     #[must_use]

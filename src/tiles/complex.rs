@@ -64,8 +64,8 @@ pub type Crt<'k, T, const H: usize, const W: usize, L = Row> = Complex<Rt<'k, T,
 #[doc(alias = "crv")]
 pub type Crv<'k, T, const N: usize, V = Orthogonal> = Complex<Rv<'k, T, N, V>>;
 
-/// A tile of complex numbers in shared memory: two shared tiles of the same type, with the states of [`St`]. After its data have arrived,
-/// it is a pair of [`Filled`](super::Filled) tiles.
+/// A tile of complex numbers in shared memory: two shared tiles of the same type, with the same states as an [`St`]. After its data have
+/// arrived, it is a pair of [`Filled`](super::Filled) tiles.
 #[doc(alias = "cst")]
 pub type Cst<'k, T, const H: usize, const W: usize, S = Auto> = Complex<St<'k, T, H, W, S>>;
 

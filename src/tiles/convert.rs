@@ -11,9 +11,9 @@ use crate::{
 /// An element type whose tiles convert to tiles of element type `U`. Every type converts to itself; floating-point types and 8-, 32- and
 /// 64-bit integer types convert to one another.
 ///
-/// f64 and 32- and 64-bit integer types convert to one another directly. All other conversions give the same result as a conversion via
-/// f32, which rounds numbers with more than 24 significant bits twice. Results are rounded to nearest even (tf32: to nearest, ties away
-/// from zero); results of integer types and of floating-point types of at most 8 bits saturate.
+/// f64 and 32- and 64-bit integer types convert to one another directly. All other conversions give the same result as a conversion via f32, so
+/// numbers with more than 24 significant bits are rounded twice. Results are rounded to nearest even (tf32: to nearest, ties away from zero).
+/// Conversions to integer types and to floating-point types of at most 8 bits saturate.
 #[doc(alias = "convertor")]
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` do not convert to `{U}`",
@@ -35,7 +35,7 @@ macro_rules! conversions {
         $( conversions! { $convert, $one => $other } conversions! { $convert, $other => $one } )*
     };
     ($convert:ident, $from:ident => $to:ident) => {
-        // Inline, so that a program compiles only the few conversions that it uses, not all two hundred.
+        // Inline, so that a program compiles only the few conversions that it uses instead of all two hundred.
         impl Convert<$to> for $from {
             #[inline]
             #[track_caller]
@@ -192,9 +192,9 @@ fn converted<'k, T: Convert<U>, U: TensorElement>(from: &Fragment<'k, T>) -> Vec
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Converts the elements to type `U`, rounding to nearest even (tf32: ties away from zero) if necessary. Elements stay in their lanes,
-    /// so an f32 accumulator becomes operand A of the next MMA without a shuffle. The call does not compile if only one of the types has 8
-    /// bits; [`widen`](Self::widen) and [`narrow`](Self::narrow) convert between such types.
+    /// Converts the elements to type `U`, rounding to nearest even (tf32: ties away from zero) if necessary. Elements stay in their lanes, so an
+    /// f32 accumulator becomes operand A of the next MMA without a shuffle. If only one of the types has 8 bits, the call does not compile; use
+    /// [`widen`](Self::widen) or [`narrow`](Self::narrow) instead.
     #[doc(alias = "copy")]
     #[must_use]
     #[track_caller]

@@ -82,8 +82,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         [0, 1].map(|axis| Coordinates::along(k, &layout, axis))
     }
 
-    /// Replaces each element in place with the result of `f`, which receives the builder, the element's row and column in the tile, and its
-    /// value: `t.map_indexed(|k, (row, col), x| …)`.
+    /// Replaces each element in place with the result of `f`, which receives the builder, the element's row and column in the tile, and the
+    /// element: `t.map_indexed(|k, (row, col), x| …)`.
     ///
     /// Packed elements are unpacked; if a function of whole registers suffices, [`apply`](Self::apply) is faster.
     #[must_use]
@@ -153,7 +153,7 @@ zips! {
 }
 
 impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Replaces each element in place with the result of `f`, which receives the builder, the element's index in the vector, and its value:
+    /// Replaces each element in place with the result of `f`, which receives the builder, the element's index in the vector, and the element:
     /// `v.map_indexed(|k, index, x| …)`.
     #[must_use]
     #[track_caller]
@@ -174,10 +174,10 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
 macro_rules! predicates {
     ($($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $what:literal;)*) => {$(
         impl<'k, T: Accumulate, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
-            #[doc = concat!("Returns whether `f` holds for any element of the ", $what, ".")]
+            #[doc = concat!("Returns whether `f` is true for any element of the ", $what, ".")]
             ///
-            /// All lanes of the warp must take part, and all receive the same result. `f` receives each element as [`Accumulate::Sum`], which is
-            /// f32 for 8-bit and 16-bit floating-point types.
+            /// All lanes of the warp must take part, and all receive the same result. `f` receives each element as [`Accumulate::Sum`]: f32 for
+            /// tf32 and for floating-point types of 8 and 16 bits, `i32` for 8-bit integers, and the element type otherwise.
             #[doc(alias = "vote.sync.any")]
             #[track_caller]
             pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
@@ -187,10 +187,10 @@ macro_rules! predicates {
                 k.vote_any(own, FULL_MASK).known_uniform(Uniformity::WARP)
             }
 
-            #[doc = concat!("Returns whether `f` holds for all elements of the ", $what, ".")]
+            #[doc = concat!("Returns whether `f` is true for all elements of the ", $what, ".")]
             ///
-            /// All lanes of the warp must take part, and all receive the same result. `f` receives each element as [`Accumulate::Sum`], which is
-            /// f32 for 8-bit and 16-bit floating-point types.
+            /// All lanes of the warp must take part, and all receive the same result. `f` receives each element as [`Accumulate::Sum`]: f32 for
+            /// tf32 and for floating-point types of 8 and 16 bits, `i32` for 8-bit integers, and the element type otherwise.
             #[doc(alias = "vote.sync.all")]
             #[track_caller]
             pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
@@ -218,7 +218,7 @@ macro_rules! predicates {
 /// A condition on an element.
 pub(super) type Predicate<'f, 'k, T> = dyn Fn(Val<'k, <T as Accumulate>::Sum>) -> Val<'k, bool> + 'f;
 
-/// Returns whether `f` holds for any element of this lane.
+/// Returns whether `f` is true for any element of this lane.
 #[track_caller]
 pub(super) fn any_in_lane<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,
@@ -227,7 +227,7 @@ pub(super) fn any_in_lane<'k, T: Accumulate>(
     fold_elements(fragment, f, &|a, b| a | b)
 }
 
-/// Returns whether `f` holds for all elements of this lane.
+/// Returns whether `f` is true for all elements of this lane.
 #[track_caller]
 pub(super) fn all_in_lane<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,

@@ -51,7 +51,7 @@ where
 macro_rules! extremes {
     ($($what:literal $better:ident $row_over:ident $row:ident $col_over:ident $col:ident $over:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
-            #[doc = concat!("Returns the ", $what, " of each row over the tiles of all warps of `scope`, and the index of the column that contains it.")]
+            #[doc = concat!("Returns the ", $what, " of each row across the tiles of all warps of `scope`, and the index of the column that contains it.")]
             ///
             /// The tiles are side by side, in the order of the warps. If elements are equal, the one with the lowest index is returned. NaN
             /// is treated as −∞ for a maximum and as +∞ for a minimum. All threads of the scope must take part; every warp receives the
@@ -63,7 +63,7 @@ macro_rules! extremes {
                 best_over(self.$row(), scope, Self::COLS, Comparison::$better)
             }
 
-            #[doc = concat!("Returns the ", $what, " of each column over the tiles of all warps of `scope`, and the index of the row that contains it.\n\nThe tiles are stacked in the order of the warps. For ties, participating threads and costs, see [`", stringify!($row_over), "`](Self::", stringify!($row_over), ").")]
+            #[doc = concat!("Returns the ", $what, " of each column across the tiles of all warps of `scope`, and the index of the row that contains it.\n\nThe tiles are stacked in the order of the warps. For ties, participating threads and costs, see [`", stringify!($row_over), "`](Self::", stringify!($row_over), ").")]
             #[must_use]
             #[track_caller]
             pub fn $col_over(&self, scope: impl Scope<'k>) -> (RowVec<'k, T::Sum, W, L, T::Length>, RowVec<'k, u32, W, L, T::Length>) {

@@ -1,5 +1,5 @@
-//! Copies between global memory and shared tiles or vectors, in which all threads of the block take part. Copies to shared memory are
-//! asynchronous if the alignment allows it.
+//! Copies between global memory and shared tiles or vectors. All threads of the block, or of the smaller scope that owns the shared memory, take
+//! part. Copies to shared memory are asynchronous if the alignment allows it.
 
 use std::panic::Location;
 
@@ -19,13 +19,14 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Fills the tile from global memory using all threads of the block; out-of-bounds elements become 0.
+    /// Fills the tile from global memory, using all threads of the block or of the smaller scope that owns the tile. Out-of-bounds elements
+    /// become 0.
     ///
     /// The call uses the widest copy that the known alignment allows: `cp.async` of 16, 8 or 4 bytes (sm_80 and later), or loads and
     /// stores. In either case, the data are [`Pending`]. In an emitted loop, a barrier is emitted first, because threads may still be
     /// reading the tile of the previous iteration.
     ///
-    /// The builder rejects the call if the coordinates of `from` may differ between threads of the block.
+    /// The builder rejects the call if the coordinates of `from` may differ between the threads that fill the tile.
     #[doc(alias = "load_async")]
     #[track_caller]
     pub fn fill<A: Readable>(self, from: GlTile<'k, T, A>) -> Pending<'k, Self> {
@@ -66,7 +67,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 }
 
 impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
-    /// Fills the vector from global memory using all threads of the block, as [`St::fill`] does; elements past the end become 0.
+    /// Fills the vector from global memory, as [`St::fill`] fills a tile; elements past the end become 0.
     #[doc(alias = "load_async")]
     #[track_caller]
     pub fn fill<A: Readable>(self, from: GlTile<'k, T, A, 1>) -> Pending<'k, Self> {
@@ -104,12 +105,13 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
-    /// Stores a shared tile using all threads of the block; elements past the matrix's edges are not written.
+    /// Stores a shared tile, using all threads of the block or of the smaller scope that owns the shared tile. Elements past the matrix's edges
+    /// are not written.
     ///
     /// Adjacent threads store adjacent parts of a row, with the widest accesses that the known alignment allows. If a register tile is
     /// stored via shared memory ([`St::store_with`]), accesses to global memory are therefore up to 16 bytes wide.
     ///
-    /// The builder rejects the call if the coordinates of the tile may differ between threads of the block.
+    /// The builder rejects the call if the coordinates of the tile may differ between the threads that store it.
     #[doc(alias = "store")]
     #[track_caller]
     pub fn store_shared<const H: usize, const W: usize, S: SharedSwizzle>(
@@ -145,7 +147,7 @@ pub struct GlTileOr<'k, T: TensorElement, A, const R: usize> {
 impl<T: TensorElement, A, const R: usize> Sealed for GlTileOr<'_, T, A, R> {}
 
 impl<'k, T: TensorElement, A, const R: usize> GlTile<'k, T, A, R> {
-    /// Returns the tile with elements past the edges read as `value`, as a source for a stage of a pipeline:
+    /// Returns a source for a stage of a pipeline: this tile, with elements past the edges read as `value`. For example:
     /// `stage.fill((x.tile(0, i).or(f32::NEG_INFINITY),))`.
     ///
     /// `cp.async` can write only zeros past an edge, so the data pass through registers, and the threads wait for the loads.
@@ -191,7 +193,7 @@ impl Shape {
     }
 }
 
-/// Starts a copy that uses all threads of the block, and returns whether it is asynchronous.
+/// Starts a copy that uses all threads of the scope `by`, and returns whether it is asynchronous.
 #[track_caller]
 fn fill<'k, T: TensorElement, A: Readable>(
     by: Owner<'k>,
@@ -210,7 +212,7 @@ fn fill<'k, T: TensorElement, A: Readable>(
     copies
 }
 
-/// Copies a tile through registers, using all threads of the block; out-of-bounds elements become `value`.
+/// Copies a tile through registers, using all threads of the scope `by`; out-of-bounds elements become `value`.
 #[track_caller]
 fn fill_or<'k, T: TensorElement, A: Readable>(
     by: Owner<'k>,
@@ -230,7 +232,7 @@ fn fill_or<'k, T: TensorElement, A: Readable>(
     });
 }
 
-/// Copies a tile to global memory, using all threads of the block.
+/// Copies a tile to global memory, using all threads of the scope `by`.
 #[track_caller]
 fn write_out<'k, T: TensorElement, A: Writable>(
     by: Owner<'k>,
@@ -275,7 +277,7 @@ impl Split {
     }
 
     /// Emits the copy of a thread's part of a tile with elements of `size` bytes. `part` receives the tile's (thread, value) layout and the
-    /// index of the thread; threads of the block without a part skip the copy.
+    /// index of the thread; threads without a part skip the copy.
     #[track_caller]
     fn for_each_thread<'k>(
         &self,

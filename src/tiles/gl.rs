@@ -9,7 +9,7 @@ use crate::{
     tensor::{Indices, Tensor, TensorElement, coordinate},
 };
 
-/// A tensor of rank `R` in global memory: by default a matrix `(row, col)`. A vector has rank 1; in a tensor of rank 3 to 5,
+/// A tensor of rank `R` in global memory: by default, a matrix with the axes `(row, col)`. A vector has rank 1; in a tensor of rank 3 to 5,
 /// [`batch`](Self::batch) selects a matrix of the last two axes.
 ///
 /// Offsets and strides have 64 bits where required, so a matrix may have more than 2³² elements.
@@ -109,7 +109,7 @@ impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
     }
 }
 
-/// The coordinates of a matrix in a tensor of rank `R`: a number, or a tuple of two or three numbers.
+/// The coordinates of a matrix in a tensor of rank `R`: one number for rank 3, a tuple of two for rank 4, or a tuple of three for rank 5.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not select a matrix of a tensor of rank {R}",
     note = "a tensor of rank 3 takes one number, of rank 4 a tuple of two, of rank 5 a tuple of three"
@@ -166,7 +166,7 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
         self.tile(row.into() * count + warp, col)
     }
 
-    /// Returns a pointer to element (`row`, `col`), which is accessed only if it is within the matrix.
+    /// Returns a pointer to element (`row`, `col`). The element is accessed only if it is within the matrix.
     #[track_caller]
     pub fn at(
         &self,
@@ -236,7 +236,7 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A, 1> {
         GlTile { tensor: self.tensor.starting_at(&[start.into()]), at: [0.into()] }
     }
 
-    /// Returns a pointer to element `index`, which is accessed only if it is within the vector.
+    /// Returns a pointer to element `index`. The element is accessed only if it is within the vector.
     #[track_caller]
     pub fn at(&self, index: impl Into<Val<'k, u32>>) -> CheckedPtr<'k, T, Global, A> {
         self.tensor.at_coord(&[index.into()])

@@ -39,7 +39,7 @@ pub fn contiguous<'k, const R: usize>(extents: [impl Into<Val<'k, u32>>; R]) -> 
 }
 
 impl<'k, const R: usize> GlLayout<'k, R> {
-    /// Sets the stride of every axis, in elements. Each stride is a `u32` constant, or a register of 32 or 64 bits.
+    /// Sets the stride of every axis, in elements. Each stride is a `u32`, or a value of type `Val<u32>` or `Val<u64>`.
     #[must_use]
     pub fn with_strides(self, strides: [impl Into<Stride<'k>>; R]) -> Self {
         Self { strides: Some(strides.map(Into::into)), ..self }

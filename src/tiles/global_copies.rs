@@ -236,7 +236,7 @@ where
     loaded(k, |fragment| copy_or(fragment, &view.lane_part(&layout, k.lane().rank()), fill))
 }
 
-/// Converts the elements in registers, and stores them to a view, if `condition` holds.
+/// Converts the elements in registers and stores them to a view if `condition` is true.
 #[track_caller]
 pub(super) fn store_elements<'k, T, S, D, A>(view: &Tensor<'k, S, T, A>, from: &D, condition: Val<'k, bool>)
 where

@@ -18,7 +18,7 @@ use crate::{
     tensor::Fragment,
 };
 
-/// Returns, for each index along axis `keep`, 1 if a condition holds for any (`MAX`) or all (`MIN`) elements, and 0 otherwise.
+/// Returns, for each index along axis `keep`, 1 if a condition is true for any (`MAX`) or all (`MIN`) elements, and 0 otherwise.
 #[track_caller]
 fn along<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,
@@ -47,7 +47,7 @@ fn along<'k, T: Accumulate>(
 macro_rules! predicates {
     ($($which:literal $how:ident $row:ident $row_with:ident $row_over:ident $col:ident $col_with:ident $col_over:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
-            #[doc = concat!("Returns, for each row, 1 if `f` holds for ", $which, " of its elements, and 0 otherwise.")]
+            #[doc = concat!("Returns, for each row, 1 if `f` is true for ", $which, " of its elements, and 0 otherwise.")]
             ///
             /// All lanes of the warp must take part. The call requires as many shuffles as [`row_max`](Self::row_max) does for 32-bit sums.
             #[must_use]
@@ -56,7 +56,7 @@ macro_rules! predicates {
                 self.where_lines(0, $how, &f)
             }
 
-            #[doc = concat!("Returns, for each row, 1 if `f` holds for ", $which, " of its elements in this tile and in the tiles whose results `with` contains, and 0 otherwise.")]
+            #[doc = concat!("Returns, for each row, 1 if `f` is true for ", $which, " of its elements in this tile and in the tiles whose results `with` contains, and 0 otherwise.")]
             ///
             /// The result reuses the registers of `with`, so that a loop over the tiles of a row can carry it.
             #[must_use]
@@ -69,7 +69,7 @@ macro_rules! predicates {
                 self.$row(f).combined_into(with, $how)
             }
 
-            #[doc = concat!("Returns, for each row, 1 if `f` holds for ", $which, " of its elements in the tiles of all warps of `scope`, and 0 otherwise; the tiles contain different columns.")]
+            #[doc = concat!("Returns, for each row, 1 if `f` is true for ", $which, " of its elements in the tiles of all warps of `scope`, and 0 otherwise; the tiles contain different columns.")]
             ///
             /// All threads of the scope must take part. The call uses as much shared memory and as many barriers as [`Rv::all_reduce_max`].
             #[must_use]
@@ -82,7 +82,7 @@ macro_rules! predicates {
                 self.$row(f).all_reduced(scope, $how)
             }
 
-            #[doc = concat!("Returns, for each column, 1 if `f` holds for ", $which, " of its elements, and 0 otherwise.")]
+            #[doc = concat!("Returns, for each column, 1 if `f` is true for ", $which, " of its elements, and 0 otherwise.")]
             ///
             /// All lanes of the warp must take part. The call requires as many shuffles as [`col_max`](Self::col_max) does for 32-bit sums.
             #[must_use]
@@ -91,7 +91,7 @@ macro_rules! predicates {
                 self.where_lines(1, $how, &f)
             }
 
-            #[doc = concat!("Returns, for each column, 1 if `f` holds for ", $which, " of its elements in this tile and in the tiles whose results `with` contains, and 0 otherwise, like [`", stringify!($row_with), "`](Self::", stringify!($row_with), ").")]
+            #[doc = concat!("Returns, for each column, 1 if `f` is true for ", $which, " of its elements in this tile and in the tiles whose results `with` contains, and 0 otherwise, like [`", stringify!($row_with), "`](Self::", stringify!($row_with), ").")]
             #[must_use]
             #[track_caller]
             pub fn $col_with(
@@ -102,7 +102,7 @@ macro_rules! predicates {
                 self.$col(f).combined_into(with, $how)
             }
 
-            #[doc = concat!("Returns, for each column, 1 if `f` holds for ", $which, " of its elements in the tiles of all warps of `scope`, and 0 otherwise; the tiles contain different rows.")]
+            #[doc = concat!("Returns, for each column, 1 if `f` is true for ", $which, " of its elements in the tiles of all warps of `scope`, and 0 otherwise; the tiles contain different rows.")]
             ///
             /// All threads of the scope must take part. The call uses as much shared memory and as many barriers as [`Rv::all_reduce_max`].
             #[must_use]

@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Sets the element at each (row, col) for which `f` is true to `value`, in place: `t.fill_where(0.0, |row, col| row.eq(col))`.
+    /// Sets each element for which `f(row, col)` is true to `value`, in place: `t.fill_where(0.0, |row, col| row.eq(col))`.
     #[must_use]
     #[track_caller]
     pub fn fill_where(

@@ -102,8 +102,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         self.emit(count, state, fill, work)
     }
 
-    /// Processes stages as [`run`](Self::run) does, but also passes the index of the iteration to `work`, for masks and positions that
-    /// depend on it.
+    /// Processes stages as [`run`](Self::run) does, but also passes the index of the iteration to `work`, for masks and positions that depend on
+    /// the index.
     #[track_caller]
     pub fn run_indexed<S: State<'k>>(
         self,
@@ -148,9 +148,9 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         state
     }
 
-    /// Processes `count` stages in order, each in `slices` parts along k. Fragments are loaded one part ahead: `load` loads the fragments
-    /// of a part, given the index of the part in its stage, and `work` multiplies them. While a part is multiplied, the fragments of the
-    /// next part, which may be the first part of the next stage, are in flight.
+    /// Processes `count` stages in order, each in `slices` parts along k. Fragments are loaded one part ahead: `load` receives the tiles of a
+    /// stage and the index of a part, and loads the fragments of this part; `work` multiplies them. While one part is multiplied, the fragments
+    /// of the next part (possibly the first part of the next stage) are in flight.
     ///
     /// The code that `fill` emits is also executed for `N − 1` stages past the last one; the data of these stages are not used, and tiles
     /// past the edge of a matrix are not read. All threads of the block must execute the emitted code, which contains one barrier before

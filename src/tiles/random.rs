@@ -50,7 +50,7 @@ impl<'k> Builder<'k> {
         })
     }
 
-    /// Returns the random numbers of a matrix of any size; see [`Random`].
+    /// Returns random numbers for a matrix of any size; see [`Random`].
     #[doc(alias = "philox")]
     #[track_caller]
     pub fn random(self, seed: impl Into<Val<'k, u64>>, offset: impl Into<Val<'k, u64>>) -> Random<'k> {
@@ -111,9 +111,9 @@ impl<'k> Random<'k> {
         RandomTile { random: *self, at: [row.into(), col.into()] }
     }
 
-    /// Returns the random numbers of the transpose, whose word for element (`row`, `col`) is the word for element (`col`, `row`) of this
-    /// matrix. [`normal`](RandomTile::normal) combines other pairs of words in the transpose, so its numbers are not those of the
-    /// transposed elements.
+    /// Returns the random numbers of the transpose, whose word for element (`row`, `col`) is the word for element (`col`, `row`) of this matrix.
+    /// [`normal`](RandomTile::normal) combines different pairs of words in the transpose, so its numbers are not those of the transposed
+    /// elements.
     #[must_use]
     pub fn transposed(self) -> Self {
         Self { is_transposed: !self.is_transposed, ..self }

@@ -16,13 +16,13 @@ use crate::{
     tensor::{Tensor, TensorElement, copy},
 };
 
-/// A tile of another block, at the same address as a [`Filled`] tile of this block, from which warps load register tiles.
+/// A tile in the shared memory of another block, at the same address as a [`Filled`] tile of this block. Warps load register tiles from it.
 pub struct RemoteSt<'a, 'k, T: TensorElement> {
     tile: &'a Tensor<'k, Shared, T, ReadWrite>,
     rank: Val<'k, u32>,
 }
 
-/// A tile of another block, at the same address as a tile of this block, to which warps store register tiles.
+/// A tile in the shared memory of another block, at the same address as a tile of this block. Warps store register tiles to it.
 pub struct RemoteStMut<'a, 'k, T: TensorElement>(RemoteSt<'a, 'k, T>);
 
 impl<T: TensorElement> fmt::Debug for RemoteSt<'_, '_, T> {
@@ -38,7 +38,7 @@ impl<T: TensorElement> fmt::Debug for RemoteStMut<'_, '_, T> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Returns the tile at the same address in the block with rank `rank` of the cluster, as a destination of stores. All blocks must have
+    /// Returns the tile at the same address in the block with rank `rank` of the cluster, as a destination for stores. All blocks must have
     /// allocated the same tiles before this tile.
     ///
     /// The kernel must order the accesses with barriers of the cluster: one before the first access, which ensures that the other block is
@@ -109,7 +109,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 }
 
 impl<'k, T: TensorElement> RemoteSt<'_, 'k, T> {
-    /// Loads a rectangle of the size of the register tile from the upper left corner, and converts its elements.
+    /// Loads a rectangle of the register tile's size from the upper-left corner of the remote tile, and converts its elements.
     #[track_caller]
     pub fn load<U, const H: usize, const W: usize, L>(&self) -> Rt<'k, U, H, W, L>
     where
@@ -171,7 +171,7 @@ impl<'k, T: TensorElement> RemoteSt<'_, 'k, T> {
 }
 
 impl<'k, T: TensorElement> RemoteStMut<'_, 'k, T> {
-    /// Converts the elements of a register tile and stores them to a rectangle of the same size in the upper left corner.
+    /// Converts the elements of a register tile and stores them to a rectangle of the same size in the upper-left corner of the remote tile.
     #[track_caller]
     pub fn store<U, const H: usize, const W: usize, L>(&self, tile: &Rt<'k, U, H, W, L>)
     where

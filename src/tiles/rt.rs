@@ -224,7 +224,7 @@ impl<'k> Builder<'k> {
         R::fill(self, R::Element::from_mem_bits(0))
     }
 
-    /// Returns a tile or vector with one value in every element: `k.filled::<Rt<f32, 4, 4>>(1.0)`.
+    /// Returns a tile or vector in which every element is `value`: `k.filled::<Rt<f32, 4, 4>>(1.0)`.
     #[doc(alias = "constants")]
     #[doc(alias = "one")]
     #[doc(alias = "pos_infty")]

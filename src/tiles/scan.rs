@@ -149,9 +149,9 @@ macro_rules! scans {
             #[doc = concat!("Returns the prefix ", $what, " along each row: element (i, j) of the result is the ", $combined, " of elements (i, 0) to (i, j), computed in")]
             /// [`Accumulate::Sum`]. Tiles of 8-bit elements, whose results have subtiles of another shape, must first be [widened](Self::widen).
             ///
-            /// All lanes of the warp must take part. Per 8×8 elements, a scan along rows requires two shuffles for a [`Row`](super::Row)
-            /// tile and six for a [`Col`](super::Col) tile; a scan along columns requires six and two, respectively. 64-bit sums require
-            /// twice as many.
+            /// All lanes of the warp must take part. Per 8×8 elements, a scan along rows requires two shuffles for a [`Row`](super::Row) tile
+            /// and six for a [`Col`](super::Col) tile; a scan along columns requires six for a `Row` tile and two for a `Col` tile. 64-bit sums
+            /// require twice as many.
             #[doc(alias = "cumsum")]
             #[doc(alias = "prefix sum")]
             #[must_use]

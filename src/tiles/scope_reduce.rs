@@ -79,7 +79,7 @@ macro_rules! reductions {
         )*}
 
         impl<'k, T: Accumulate, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
-            #[doc = concat!("Returns whether `f` holds for any element of the ", $part, "s of all warps of `scope`.\n\nAll threads of the scope must take part; all receive the same result.")]
+            #[doc = concat!("Returns whether `f` is true for any element of the ", $part, "s of all warps of `scope`.\n\nAll threads of the scope must take part; all receive the same result.")]
             #[track_caller]
             pub fn any_over(
                 &self,
@@ -91,7 +91,7 @@ macro_rules! reductions {
                 AnyScope::from(scope).any(any_in_lane(&self.fragment, &f))
             }
 
-            #[doc = concat!("Returns whether `f` holds for all elements of the ", $part, "s of all warps of `scope`.\n\nAll threads of the scope must take part; all receive the same result.")]
+            #[doc = concat!("Returns whether `f` is true for all elements of the ", $part, "s of all warps of `scope`.\n\nAll threads of the scope must take part; all receive the same result.")]
             #[track_caller]
             pub fn all_over(
                 &self,

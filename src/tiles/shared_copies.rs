@@ -52,7 +52,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.owner.pending(self)
     }
 
-    /// Returns the tile as a destination of stores.
+    /// Returns the tile as a destination for stores.
     pub(super) fn storing(&self) -> Storing<'k, T> {
         Storing { tile: self.tensor.clone(), owner: self.owner }
     }
@@ -117,8 +117,8 @@ impl<T: TensorElement> fmt::Debug for SubtileMut<'_, '_, T> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Loads the whole tile into registers: with `ldmatrix` for a [`Row`](super::Row) tile of elements of 8 or 16 bits, with
-    /// `ldmatrix.trans` for a [`Col`](super::Col) tile of 16-bit elements, and with plain accesses otherwise.
+    /// Loads the whole tile into registers: with `ldmatrix` for a [`Row`](super::Row) tile of 8-bit or 16-bit elements, with `ldmatrix.trans`
+    /// for a [`Col`](super::Col) tile of 16-bit elements, and with ordinary loads otherwise.
     #[track_caller]
     pub fn load<L: RegisterLayout>(&self) -> Rt<'k, T, H, W, L> {
         const { assert_whole::<T, T, L>() };
@@ -156,9 +156,9 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
         self.load_as()
     }
 
-    /// Loads a rectangle as [`load`](Self::load) does, but as the given operand of an MMA: `ldmatrix` then writes the registers in the
-    /// order in which `mma.sync` reads the operand. `load` assumes that `Row` tiles are operands A and `Col` tiles are operands B; in other
-    /// cases, such as a `Row` tile that is operand B of [`mma_abt`](Rt::mma_abt), ptxas would have to move registers before the MMA.
+    /// Loads a rectangle as [`load`](Self::load) does, but as the given operand of an MMA: `ldmatrix` then writes the registers in the order in
+    /// which `mma.sync` reads the operand. `load` assumes that a `Row` tile is operand A and a `Col` tile is operand B; in other cases, such as
+    /// a `Row` tile that is operand B of [`mma_abt`](Rt::mma_abt), ptxas would have to move registers before the MMA.
     #[track_caller]
     pub fn load_operand<const H: usize, const W: usize, L: RegisterLayout>(
         &self,

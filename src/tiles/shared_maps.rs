@@ -49,8 +49,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     /// Updates the tile in place, 16 rows at a time, using all warps of the block: `f` receives the index of a row of subtiles and the
     /// elements of its 16 rows, and returns the new elements.
     ///
-    /// All operations on register tiles are available: `tile.update(|row, x| x * &scale.tile(row).load())` multiplies each row by an
-    /// element of a shared vector. The call first waits at the block's barrier, because other threads may still be reading.
+    /// All operations on register tiles are available: `tile.update(|row, x| x * &scale.tile(row).load())` multiplies each row by an element of
+    /// a shared vector. The emitted code first waits at the barrier of the scope that owns the memory (by default, the block), because other
+    /// threads may still be reading.
     ///
     /// Each warp loads 16 rows into registers, which requires 8 · `W` registers per lane for 32-bit elements. If the tile is wider than
     /// about 16 subtiles, update parts of it with [`update_with`](Self::update_with), or use [`map`](Self::map), which supports any width.
@@ -73,7 +74,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     /// `tile.update_with(|tile| tile.subtile(0, 1).update(|t: Rt<f32, 1, 1>| t.relu()))`. Other elements are unchanged. Two warps must
     /// not update the same element.
     ///
-    /// The call first waits at the block's barrier, because other threads may still be reading.
+    /// The emitted code first waits at the barrier of the scope that owns the memory (by default, the block), because other threads may still be
+    /// reading.
     #[track_caller]
     pub fn update_with(self, update: impl FnOnce(&Updating<'k, T>)) -> Pending<'k, St<'k, T, H, W, S>> {
         let tile = self.release();
@@ -83,7 +85,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 
     /// Applies `f` to the tile in place, one register at a time as [`Rt::map`] does, using all warps of the block.
     ///
-    /// The call first waits at the block's barrier, because other threads may still be reading.
+    /// The emitted code first waits at the barrier of the scope that owns the memory (by default, the block), because other threads may still be
+    /// reading.
     #[track_caller]
     pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, St<'k, T, H, W, S>>
     where
@@ -94,7 +97,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 
     /// Replaces every register of the tile with the result of `f`, as [`Rt::map_words`] does. All warps of the block must take part.
     ///
-    /// The call first waits at the block's barrier, because other threads may still be reading.
+    /// The emitted code first waits at the barrier of the scope that owns the memory (by default, the block), because other threads may still be
+    /// reading.
     #[track_caller]
     pub fn map_words(
         self,
@@ -204,7 +208,7 @@ impl<'k, T: TensorElement> SubtileUpdate<'_, 'k, T> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Returns the tile as a destination of updates; no thread may still be reading it.
+    /// Returns the tile as a destination for updates; no thread may still be reading it.
     pub(super) fn updating(&self) -> Updating<'k, T> {
         Updating { to: self.storing() }
     }
@@ -257,7 +261,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 }
 
 impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
-    /// Stores one value in every element, using the first warp of the block.
+    /// Stores `value` in every element, using the first warp of the block.
     #[doc(alias = "zero")]
     #[doc(alias = "one")]
     #[track_caller]
@@ -293,7 +297,8 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
 impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
     /// Applies `f` to the vector in place, one word at a time as [`Rv::map`] does, using all threads of the block.
     ///
-    /// The call first waits at the block's barrier, because other threads may still be reading.
+    /// The emitted code first waits at the barrier of the scope that owns the memory (by default, the block), because other threads may still be
+    /// reading.
     #[track_caller]
     pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, Sv<'k, T, N>>
     where
@@ -304,7 +309,8 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
 
     /// Replaces every word of the vector with the result of `f`, as [`Rv::map_words`] does. All threads of the block must take part.
     ///
-    /// The call first waits at the block's barrier, because other threads may still be reading.
+    /// The emitted code first waits at the barrier of the scope that owns the memory (by default, the block), because other threads may still be
+    /// reading.
     #[track_caller]
     pub fn map_words(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, Sv<'k, T, N>> {
         let at = Location::caller();
@@ -320,7 +326,8 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
     /// Updates the vector in place. Only the first warp of the block does so, because `f` may combine all elements; for elementwise
     /// functions, use [`map`](Self::map), which uses all threads.
     ///
-    /// The call first waits at the block's barrier, because other threads may still be reading.
+    /// The emitted code first waits at the barrier of the scope that owns the memory (by default, the block), because other threads may still be
+    /// reading.
     #[track_caller]
     pub fn update(
         self,

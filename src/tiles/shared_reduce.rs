@@ -20,14 +20,14 @@ use super::{
 use crate::ptx::{Combine, Comparison, Val, reduce};
 
 impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Returns whether `f` holds for any element of the tile. All threads of the block must take part; all receive the same result.
+    /// Returns whether `f` is true for any element of the tile. All threads of the block must take part; all receive the same result.
     #[doc(alias = "bar.red.or")]
     #[track_caller]
     pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
         self.any_band(&|band| band.any(&f))
     }
 
-    /// Returns whether `f` holds for all elements of the tile. All threads of the block must take part; all receive the same result.
+    /// Returns whether `f` is true for all elements of the tile. All threads of the block must take part; all receive the same result.
     #[track_caller]
     pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
         !self.any_band(&|band| !band.all(&f))
@@ -40,7 +40,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
         self.any_band(&|band| band.has_nan())
     }
 
-    /// Returns whether a condition holds for any group of 16 rows; the groups are divided among the warps of the block.
+    /// Returns whether a condition is true for any group of 16 rows; the groups are divided among the warps of the block.
     #[track_caller]
     fn any_band(&self, f: &dyn Fn(Rt<'k, T, 1, W>) -> Val<'k, bool>) -> Val<'k, bool> {
         let k = self.tile.tensor.kernel();
@@ -56,20 +56,21 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
 
 /// Predicates over the elements of a vector. Each calling warp loads the whole vector, so warps do not wait for each other.
 impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {
-    /// Returns whether `f` holds for any element of the vector. All threads of the warp must take part; all of them, in every calling warp,
-    /// receive the same result.
+    /// Returns whether `f` is true for any element of the vector. All threads of each calling warp must take part. All of them receive the same
+    /// result.
     #[track_caller]
     pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
         self.in_registers().any(f)
     }
 
-    /// Returns whether `f` holds for all elements of the vector. The same threads must take part as for [`any`](Self::any).
+    /// Returns whether `f` is true for all elements of the vector. All threads of each calling warp must take part. All of them receive the same
+    /// result.
     #[track_caller]
     pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
         self.in_registers().all(f)
     }
 
-    /// Returns whether any element of the vector is NaN. The same threads must take part as for [`any`](Self::any).
+    /// Returns whether any element of the vector is NaN. All threads of each calling warp must take part. All of them receive the same result.
     #[doc(alias = "hasnan")]
     #[track_caller]
     pub fn has_nan(&self) -> Val<'k, bool> {
@@ -118,7 +119,7 @@ macro_rules! reductions {
         )*}
 
         impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements.\n\nAll threads of the warp must take part; all of them, in every calling warp, receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements.\n\nAll threads of each calling warp must take part. All of them receive the same result.")]
             ///
             /// Each calling warp loads the whole vector, so warps do not wait for each other. Elements are combined in [`Accumulate::Sum`].
             #[must_use]
@@ -222,7 +223,7 @@ macro_rules! extremes {
         )*}
 
         impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements, and its index.\n\nIf elements are equal, the one with the lowest index is returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All threads of the warp must take part; all of them, in every calling warp, receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements, and its index.\n\nIf elements are equal, the one with the lowest index is returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All threads of each calling warp must take part. All of them receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, Val<'k, u32>) {

@@ -5,8 +5,8 @@ use thiserror::Error;
 use super::sparse::{SparseElement, sparsity};
 use crate::{atoms::Sparsity, tensor::TensorElement};
 
-/// A compressed matrix. Each row is divided into chunks of 4 elements (2 for tf32), of which at least half must be zero; half of the
-/// elements of each chunk are stored, including all nonzero elements ("2:4 sparsity").
+/// A compressed matrix. Each row is divided into chunks of 4 elements (2 for tf32). At least half of the elements of each chunk must be zero.
+/// Half of the elements of each chunk are stored, including all nonzero elements ("2:4 sparsity").
 ///
 /// ```
 /// use warpwright::{prelude::*, tiles::SparseMatrix};

@@ -26,9 +26,8 @@ use crate::{
 /// Its layout is [`St::shared_layout`]. With swizzle [`Auto`], fragment accesses are free of bank conflicts, except for 8-bit
 /// [`Col`](super::Col) tiles.
 ///
-/// The block owns the tile, unless [`shared_tile_of`](Builder::shared_tile_of) allocates one per warp or group of warps. In that case,
-/// whatever the documentation of the tile's methods says about the block, its threads or its barrier applies to that warp or group of
-/// warps.
+/// The block owns the tile, unless [`shared_tile_of`](Builder::shared_tile_of) allocates one for each warp or group of warps. In that case,
+/// statements about the block, its threads or its barrier in the documentation of the tile's methods apply to that warp or group of warps.
 #[doc(alias = "st")]
 pub struct St<'k, T: TensorElement, const H: usize, const W: usize, S = Auto> {
     pub(super) tensor: Tensor<'k, Shared, T, ReadWrite>,
@@ -117,8 +116,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         }
     }
 
-    /// Returns the tile as a writable tensor `(row, (col in block, block))`; call [`written`](Self::written) afterward. In an emitted loop,
-    /// the call first waits until the threads of the scope that owns the tile have finished reading its previous contents.
+    /// Returns the tile as a writable tensor `(row, (col in block, block))`; call [`written`](Self::written) afterward. In an emitted loop, this
+    /// method first emits a barrier, at which the threads of the scope that owns the tile wait until all of them have finished reading its
+    /// previous contents.
     #[must_use]
     #[track_caller]
     pub fn tensor(&self) -> Tensor<'k, Shared, T, Write> {
@@ -126,7 +126,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.tensor.with_access()
     }
 
-    /// Returns the tile, which is pending until the copies to its [`tensor`](Self::tensor), represented by `by`, are complete.
+    /// Returns the tile as pending. `by` represents the copies to its [`tensor`](Self::tensor); waiting for the tile waits for these copies.
     pub fn written<V>(self, by: tensor::Pending<'k, V>) -> Pending<'k, Self> {
         by.map(|_| Filled { tile: self })
     }

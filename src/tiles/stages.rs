@@ -8,7 +8,7 @@ use crate::{
     tensor::TensorElement,
 };
 
-/// A tuple of shared tiles and vectors that forms a stage.
+/// A tuple of one to four shared tiles or vectors that forms a stage of a pipeline or ring.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a pipeline's stage",
     note = "a stage is a tuple of one to four shared tiles or vectors, such as `(St<bf16, 4, 2>, Sv<f32, 4>)`"

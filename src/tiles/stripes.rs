@@ -14,10 +14,10 @@ use crate::{
 /// The maximum number of elements in a tile of a vector whose length is known only at launch.
 const MOST_IN_TILE: u32 = 1 << 16;
 
-/// The arrangement of a vector over `threads` threads: in each of `count` stripes, each thread owns `adjacent` consecutive elements, in the
-/// order of the threads.
+/// The arrangement of a vector over several threads, returned by [`Builder::stripes`]. The vector consists of stripes. In each stripe, each
+/// thread owns the same number of adjacent elements, in the order of the threads.
 ///
-/// Unlike in [`Rv`](super::Rv), sizes are values, not type parameters, and the threads may be part of a warp, a block or a cluster.
+/// Unlike in [`Rv`](super::Rv), sizes are values instead of type parameters, and the threads may be part of a warp, a block or a cluster.
 #[doc(alias = "striped arrangement")]
 #[derive(Clone, Copy, Debug)]
 pub struct Stripes<'k> {
@@ -110,7 +110,7 @@ impl<'k> Stripes<'k> {
         Striped { stripes: self, words: vec![value.into(); self.per_thread() as usize] }
     }
 
-    /// Returns a vector of which this thread owns these elements.
+    /// Returns a vector in which this thread owns `elements`.
     pub(crate) fn with<T: TensorElement<Word = T> + Scalar>(self, elements: &[Val<'k, T>]) -> Striped<'k, T> {
         Striped { stripes: self, words: elements.to_vec() }
     }

@@ -20,9 +20,9 @@ use crate::{
     tensor::{self, SharedLayout, Tensor, TensorElement, copy},
 };
 
-/// A vector of `N` · 16 elements `T` in shared memory, with unspecified contents. It has the same states as a shared tile ([`St`]):
-/// [`Pending`] while a copy or store fills it, and [`Filled`] once its data can be read. As for tiles, statements about the block apply to
-/// the warp or group of warps that owns the vector.
+/// A vector of `N` · 16 elements `T` in shared memory, with unspecified contents. It has the same states as a shared tile ([`St`]): [`Pending`]
+/// while a copy or store fills it, and [`Filled`] once its data can be read. As for tiles, if a warp or group of warps owns the vector,
+/// statements about the block in the documentation of the vector's methods apply to that warp or group of warps.
 #[doc(alias = "sv")]
 pub struct Sv<'k, T: TensorElement, const N: usize> {
     pub(super) tensor: Tensor<'k, Shared, T, ReadWrite>,
@@ -76,8 +76,8 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
     /// The number of elements.
     pub const LENGTH: u32 = 16 * N as u32;
 
-    /// Returns the vector as a writable tensor; call [`written`](Self::written) afterward. In an emitted loop, the call first waits until
-    /// the threads of the scope that owns the vector have finished reading its previous contents.
+    /// Returns the vector as a writable tensor; call [`written`](Self::written) afterward. In an emitted loop, this method first emits a
+    /// barrier, at which the threads of the scope that owns the vector wait until all of them have finished reading its previous contents.
     #[must_use]
     #[track_caller]
     pub fn tensor(&self) -> Tensor<'k, Shared, T, Write> {
@@ -85,7 +85,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         self.tensor.with_access()
     }
 
-    /// Returns the vector, which is pending until the copies to its [`tensor`](Self::tensor), represented by `by`, are complete.
+    /// Returns the vector as pending. `by` represents the copies to its [`tensor`](Self::tensor); waiting for the vector waits for these copies.
     pub fn written<V>(self, by: tensor::Pending<'k, V>) -> Pending<'k, Self> {
         by.map(|_| Filled { tile: self })
     }
@@ -106,7 +106,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         self.owner.pending(self)
     }
 
-    /// Returns the vector as a destination of stores.
+    /// Returns the vector as a destination for stores.
     pub(super) fn storing(&self) -> StoringVector<'k, T> {
         StoringVector { vector: self.tensor.clone(), owner: self.owner }
     }
@@ -154,7 +154,7 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         self.tile(0).load_as()
     }
 
-    /// Returns part `index` of the vector. Each part is as long as the register vector into which this part is loaded.
+    /// Returns part `index` of the vector. Each part is as long as the register vector that is loaded from it.
     #[doc(alias = "subvec")]
     pub fn tile(&self, index: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
         Subvector { line: Line::new(self.tile.tensor.clone(), index.into()), of: PhantomData }

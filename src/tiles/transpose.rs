@@ -148,7 +148,7 @@ macro_rules! bytes {
         }
 
         impl<'k, const H: usize, const W: usize> Rt<'k, $t, H, W, Col> {
-            /// Returns the same matrix as a row tile; the inverse of `swap_layout` of row tiles. `H2` must be 2`H` and `W2` must be `W`/2;
+            /// Returns the same matrix as a row tile; the inverse of `swap_layout` for row tiles. `H2` must be 2`H` and `W2` must be `W`/2;
             /// other sizes do not compile.
             #[must_use]
             #[track_caller]

@@ -134,7 +134,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
 }
 
 impl<'k, T: TensorElement<Word = T> + Scalar, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Returns element `index` in all lanes of the warp, all of which must take part. Emits one `shfl` (two for 64-bit elements).
+    /// Returns element `index` in all lanes of the warp. All lanes must take part. Emits one `shfl` (two for 64-bit elements).
     ///
     /// The builder rejects the call if the vector has no such element.
     #[track_caller]

@@ -20,13 +20,13 @@ use problem::Problem;
 
 pub(crate) use tune::Args as TuneArgs;
 
-/// Times attention on random normal numbers, next to other implementations
+/// Times attention on random normal numbers, alongside other implementations
 ///
 /// O = softmax(Q·Kᵀ / √d)·V in bf16 for batches of heads with as many queries as keys. All contenders are timed in turn, in a different order
 /// each round; the table shows the median, and the 10th and 90th percentiles. With a causal mask, half of the operations are counted. Some
 /// rows of each result are compared with f64.
 ///
-/// Exit codes: 0 if all results agree, 2 otherwise, or without a GPU.
+/// Exit codes: 0 if all results agree, 2 otherwise or if no GPU is available.
 #[derive(clap::Args)]
 pub(in crate::bench) struct Args {
     /// Sizes LENGTH,HEAD_SIZE or LENGTH,HEAD_SIZE,VALUE_SIZE, separated by semicolons
@@ -43,7 +43,7 @@ pub(in crate::bench) struct Args {
     /// A command that times other implementations, such as "python3 benches/attention.py"
     #[arg(long)]
     rival: Option<String>,
-    /// The target of the kernels: sm_90a, or sm_80 for those without `wgmma`
+    /// The target of the kernels: sm_90a, or sm_80 for kernels without `wgmma`
     #[arg(long, default_value_t = Target::SM_90A)]
     target: Target,
     /// Also time all tiles and several orders of tiles
@@ -52,7 +52,7 @@ pub(in crate::bench) struct Args {
     /// Time the gradients with respect to Q, K and V, with 5 products instead of 2
     #[arg(long, conflicts_with = "sweep")]
     backward: bool,
-    /// Also time attention of e4m3 elements with scales of heads; with --sweep, other kernels of these elements only
+    /// Also time attention of e4m3 elements with per-head scales; with --sweep, only other kernels for e4m3 elements
     #[arg(long, conflicts_with_all = ["backward", "dropout"])]
     e4m3: bool,
     /// Print the errors of O and of the gradients relative to f64, and those of the rival with the same inputs, instead of times

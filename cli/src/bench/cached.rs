@@ -17,7 +17,7 @@ use problem::{Contender, Problem};
 /// round; the table shows the median, and the 10th and 90th percentiles. Some rows of each result are compared with f64, if the caches have
 /// at most 4 GB.
 ///
-/// Exit codes: 0 if all results agree, 2 otherwise, or without a GPU.
+/// Exit codes: 0 if all results agree, 2 otherwise or if no GPU is available.
 #[derive(clap::Args)]
 pub(in crate::bench) struct Args {
     /// Numbers of sequences
@@ -43,7 +43,7 @@ pub(in crate::bench) struct Args {
     /// A command that times other implementations, such as "python3 benches/attention.py"
     #[arg(long)]
     rival: Option<String>,
-    /// Also time caches of e4m3 elements with scales of heads; rates are then keys per second
+    /// Also time caches of e4m3 elements with per-head scales; rates are then keys per second
     #[arg(long)]
     e4m3: bool,
     /// Also time every supported number of blocks per sequence

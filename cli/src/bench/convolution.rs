@@ -19,12 +19,12 @@ use super::{
     rival::Rival,
 };
 
-/// Times convolutions by Fourier transforms on random normal numbers, next to other implementations
+/// Times convolutions by Fourier transforms on random normal numbers, alongside other implementations
 ///
 /// All contenders are timed in turn, in a different order each round; the table shows the median, the bytes of sequences and results per
 /// second, and the 10th and 90th percentiles. Some elements of the result are compared with f64.
 ///
-/// Exit codes: 0 if all results agree, 2 otherwise, or without a GPU.
+/// Exit codes: 0 if all results agree, 2 otherwise or if no GPU is available.
 #[derive(clap::Args)]
 pub(in crate::bench) struct Args {
     /// Lengths of sequences and transforms, separated by commas

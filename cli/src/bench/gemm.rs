@@ -33,14 +33,14 @@ use super::{Fallible, normals::normals, provenance::Provenance, samples::Samplin
 
 /// Times products of matrices of random normal numbers, alongside cuBLASLt
 ///
-/// D = A·B, with A m×k and B k×n in row or column order, and D m×n row-major. All contenders are launched in turn, in a different order each
-/// round, with buffers that exceed the level-2 cache: the kernel chosen for the size, algorithms of cuBLASLt, and, as the ceiling, a loop of
-/// tensor-core instructions that does not access global memory.
+/// D = A·B, where A (m×k) and B (k×n) are row-major or column-major, and D (m×n) is row-major. All contenders are launched in turn, in a
+/// different order each round, with buffers that exceed the level-2 cache: the kernel chosen for the size, algorithms of cuBLASLt, and, as
+/// the ceiling, a loop of tensor-core instructions that does not access global memory.
 ///
 /// The table shows the median time, the rate, the times of cuBLASLt's fastest algorithm ("best"), of its default and of the ceiling divided
 /// by the median, and the 10th and 90th percentiles. Results are compared with each other, and partly with sums in f64.
 ///
-/// Exit codes: 0 if all results agree, 2 otherwise, or without a GPU or cuBLASLt.
+/// Exit codes: 0 if all results agree, 2 otherwise or if no GPU or no cuBLASLt is available.
 #[derive(clap::Args)]
 pub(in crate::bench) struct Args {
     /// Sizes M,N,K, separated by semicolons; without sizes and shapes, 4096,4096,4096;8192,8192,8192
@@ -52,7 +52,7 @@ pub(in crate::bench) struct Args {
     /// The types of the factors
     #[arg(long, value_delimiter = ',', default_value = "bf16")]
     dtype: Vec<Dtype>,
-    /// The orders of A and B: n for rows, t for columns
+    /// The orders of A and B: n for row-major, t for column-major
     #[arg(long, value_delimiter = ',', default_value = "nt")]
     layout: Vec<Layout>,
     /// The kernels

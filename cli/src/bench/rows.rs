@@ -37,7 +37,7 @@ use table::Line;
 /// different order each round; the table shows the median, the bytes that must be read and written per second, and this rate relative to that
 /// of the driver's copy of the matrix. Some rows of each result are compared with f64.
 ///
-/// Exit codes: 0 if all results agree, 2 otherwise, or without a GPU.
+/// Exit codes: 0 if all results agree, 2 otherwise or if no GPU is available.
 #[derive(clap::Args)]
 pub(in crate::bench) struct Args {
     /// Kernels, separated by commas; all by default

@@ -25,13 +25,13 @@ use super::{
 /// order each round; the table shows the median, the rate relative to the fastest algorithm, and the 10th and 90th percentiles. Some elements of
 /// the result are compared with f64, and all elements with those of other tiles, bit for bit.
 ///
-/// Exit codes: 0 if all results agree, 2 otherwise, or without a GPU or cuBLASLt.
+/// Exit codes: 0 if all results agree, 2 otherwise or if no GPU or no cuBLASLt is available.
 #[derive(clap::Args)]
 pub(in crate::bench) struct Args {
     /// Sizes M,N,K, separated by semicolons
     #[arg(long, value_delimiter = ';', default_value = "2048,2048,2048;4096,4096,4096;8192,8192,8192")]
     sizes: Vec<Size>,
-    /// Orders of A and B, two letters each, separated by commas: n for rows, t for columns
+    /// Orders of A and B, two letters each, separated by commas: n for row-major, t for column-major
     #[arg(long, value_name = "LAYOUTS", value_delimiter = ',', default_value = "nn")]
     layout: Vec<Layout>,
     /// Also time the tiles that are not chosen

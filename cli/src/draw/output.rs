@@ -14,7 +14,7 @@ pub(super) struct Output {
     #[arg(short, long, value_name = "FILE.svg|.png|.typ|.txt")]
     output: Vec<PathBuf>,
 
-    /// Use dark colors in PNG files. (SVG follows the reader's preference)
+    /// Use dark colors in PNG files (SVG files follow the reader's preference)
     #[arg(long)]
     dark: bool,
 

@@ -5,7 +5,7 @@ use crate::machine::tensor_map::{TensorMap, TensorMapError, TensorSwizzle};
 use crate::program::code::TensorType;
 use crate::report::FindingKind;
 
-/// A tensor map in im2col mode, with the parameters of `cuTensorMapEncodeIm2col`. From the innermost, the dimensions are the channels, one to
+/// A tensor map in im2col mode, with the parameters of `cuTensorMapEncodeIm2col`. The dimensions, innermost first, are the channels, one to
 /// three spatial dimensions, and the images.
 #[doc(alias = "cuTensorMapEncodeIm2col")]
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +40,8 @@ const PIXELS: usize = 104;
 const CORNERS: usize = 106;
 
 impl Im2colMap {
-    /// Returns the map of the same tensor in im2col mode. The extents of the tile are the number of channels of each pixel that one copy moves,
-    /// followed by ones.
+    /// Converts a tiled map to a map of the same tensor in im2col mode. The extents of the tile must be the number of channels of each pixel
+    /// that one copy moves, followed by ones.
     ///
     /// # Errors
     /// Returns an error if the tile has other extents.

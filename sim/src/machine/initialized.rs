@@ -5,8 +5,8 @@ use std::ops::Range;
 use crate::machine::memory::{Allocation, Memory, MemoryError};
 
 impl Memory {
-    /// Enables the recording of which bytes of later allocations are written, by kernels or by the host. Kernels that read other bytes are
-    /// reported ([`UninitializedGlobalRead`](crate::FindingKind::UninitializedGlobalRead)). Host memory and module variables are not tracked.
+    /// Enables recording of the bytes that kernels or the host write in later allocations. Loads of other bytes by kernels are reported
+    /// ([`UninitializedGlobalRead`](crate::FindingKind::UninitializedGlobalRead)). Host memory and module variables are not tracked.
     #[must_use]
     pub fn record_writes(mut self) -> Self {
         self.records_writes = true;
@@ -26,10 +26,11 @@ impl Memory {
         Ok(runs.into_iter().map(|run| start + run.start..start + run.end).collect())
     }
 
-    /// Copies `bytes` bytes on the device. Bytes that were never written count as never written at the destination, too.
+    /// Copies `bytes` bytes on the device. If source bytes were never written, the corresponding destination bytes also count as never
+    /// written.
     ///
     /// # Errors
-    /// Returns an error if the bytes of either side are not all in one live allocation.
+    /// Returns an error if the source bytes or the destination bytes are not all in one live allocation.
     #[doc(alias = "cudaMemcpyDeviceToDevice")]
     pub fn copy(&mut self, to: u64, from: u64, bytes: u64) -> Result<(), MemoryError> {
         let unwritten = self.unwritten(from, bytes)?;

@@ -68,7 +68,7 @@ pub struct UnknownArch {
     found: String,
 }
 
-/// Parses the name of an architecture, or of one with the same arithmetic, such as `sm_90`, `sm_90a` or `sm_103f`.
+/// Parses the name of an architecture, or of another architecture with the same arithmetic, such as `sm_90`, `sm_90a` or `sm_103f`.
 impl FromStr for Arch {
     type Err = UnknownArch;
 
@@ -87,13 +87,13 @@ impl FromStr for Arch {
     }
 }
 
-/// The contraction of a `mul` and a dependent `add` or `sub` without rounding modifiers, which the PTX ISA allows but does not require.
+/// Whether a `mul` and a dependent `add` or `sub` without rounding modifiers are contracted, which the PTX ISA allows but does not require.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Contract {
-    /// Fuses them into one `fma` if ptxas 13.0 does, as it does for most pairs within a basic block.
+    /// Fuses the two instructions into one `fma` if ptxas 13.0 does, as it does for most pairs within a basic block.
     #[default]
     Ptxas,
-    /// Never fuses them; each result is rounded.
+    /// Never fuses the two instructions; each result is rounded.
     Never,
 }
 

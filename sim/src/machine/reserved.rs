@@ -19,7 +19,7 @@ pub struct Mapping {
 }
 
 impl Memory {
-    /// Reserves a range of `bytes` addresses without memory, and returns its first address, a multiple of 64 GiB.
+    /// Reserves a range of `bytes` addresses without mapping memory, and returns its first address, a multiple of 64 GiB.
     ///
     /// # Errors
     /// Returns [`MemoryError::TooLarge`] if `bytes` exceeds 2⁴⁶.

@@ -41,7 +41,7 @@ impl TensorSwizzle {
     }
 }
 
-/// A tensor map in tiled mode, with the parameters of `cuTensorMapEncodeTiled`. The innermost dimension is the first.
+/// A tensor map in tiled mode, with the parameters of `cuTensorMapEncodeTiled`. Dimension 0 is the innermost.
 #[doc(alias = "cuTensorMapEncodeTiled")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorMap {
@@ -55,7 +55,7 @@ pub struct TensorMap {
     pub strides: Vec<u64>,
     /// The extents of the box that one copy moves, in elements, at most 256 each.
     pub tile: Vec<u32>,
-    /// The distance between copied elements along each dimension, from 1 to 8. The first one is ignored, as by the GPU.
+    /// The distance between copied elements along each dimension, from 1 to 8. The first value is ignored, as it is by the GPU.
     pub element_strides: Vec<u32>,
     /// The swizzle in shared memory.
     pub swizzle: TensorSwizzle,

@@ -52,7 +52,7 @@ pub enum AddressMode {
     Clamp,
     /// The image repeats, mirrored at each edge.
     Mirror,
-    /// The color of the border is used.
+    /// The border color is used.
     Border,
 }
 
@@ -66,9 +66,9 @@ pub struct Sampler {
     pub linear: bool,
     /// Whether coordinates are normalized: the image extends from 0 to 1 instead of from 0 to its extent.
     pub normalized: bool,
-    /// Whether 8-bit and 16-bit integers are fetched as floating-point numbers, unsigned integers in [0, 1] and signed ones in [−1, 1].
+    /// Whether 8-bit and 16-bit integers are fetched as floating-point numbers: unsigned integers in [0, 1], signed integers in [−1, 1].
     pub unit_range: bool,
-    /// The color of the border.
+    /// The border color.
     pub border: [f32; 4],
 }
 

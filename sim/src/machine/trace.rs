@@ -30,9 +30,9 @@ pub struct Step<'m> {
     pub warp: u32,
     /// The mask of the lanes that executed the instruction.
     pub lanes: u32,
-    /// The 1-based line of the PTX text.
+    /// The 1-based line of the instruction in the PTX text.
     pub line: u32,
-    /// The text of the line, trimmed.
+    /// The text of this line, without leading and trailing spaces.
     pub text: &'m str,
     /// The registers that the instruction wrote, then those that it read, with their values after the instruction.
     pub registers: Vec<Register>,

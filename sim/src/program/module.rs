@@ -14,7 +14,7 @@ use crate::text::error::ParseError;
 use crate::text::lexer::Pos;
 use crate::text::parser;
 
-/// A validated PTX module, which is cheap to clone.
+/// A validated PTX module. It is cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Module {
     inner: Arc<Inner>,
@@ -71,7 +71,7 @@ impl Module {
     /// Parses and validates PTX text as [`Module::parse`] does, with `file` as the file name in reports.
     ///
     /// # Errors
-    /// Returns the errors of [`Module::parse`].
+    /// Returns the same errors as [`Module::parse`].
     pub fn parse_file(file: &str, text: &str) -> Result<Self, ParseError> {
         Self::parse_all(file, text).map_err(|mut errors| errors.swap_remove(0))
     }
@@ -97,8 +97,9 @@ impl Module {
     /// ```
     ///
     /// # Errors
-    /// Returns the errors of [`Module::parse`] outside of these functions. An outline of a text of another length is not used. With the outline
-    /// of another text of the same length, functions may be missing, and errors in functions are errors of the launches that use them.
+    /// Returns the same errors as [`Module::parse`], except errors in the functions in the outline. The outline is ignored if it was made
+    /// from a text of another length. If it was made from another text of the same length, functions may be missing, and errors in functions
+    /// are returned by the launches that use them.
     pub fn parse_outlined(file: &str, text: &str, outline: &Outline) -> Result<Self, ParseError> {
         let text: Arc<str> = text.into();
         let module = parser::parse_outlined(&text, outline.bodies_in(&text))
@@ -268,18 +269,19 @@ impl<'m> Entry<'m> {
         self.kernel.params.iter().map(param).collect()
     }
 
-    /// Returns the integer arguments of the directive `name`, such as `maxntid`, `maxnreg` or `minnctapersm`, if the kernel has it.
+    /// Returns the integer arguments of the directive `name`, such as `maxntid`, `maxnreg` or `minnctapersm`, if the kernel has this
+    /// directive.
     pub fn directive(&self, name: &str) -> Option<&'m [u64]> {
         self.function.directives.iter().find(|d| d.name == name).map(|d| &d.values[..])
     }
 
-    /// Returns the block shape required by `.reqntid`, if the kernel has it, with 1 for missing extents.
+    /// Returns the block shape required by `.reqntid`, if the kernel has this directive, with 1 for missing extents.
     #[doc(alias = ".reqntid")]
     pub fn reqntid(&self) -> Option<[u32; 3]> {
         self.directive("reqntid").map(extents)
     }
 
-    /// Returns the cluster shape required by `.reqnctapercluster`, if the kernel has it, with 1 for missing extents.
+    /// Returns the cluster shape required by `.reqnctapercluster`, if the kernel has this directive, with 1 for missing extents.
     #[doc(alias = ".reqnctapercluster")]
     pub fn reqnctapercluster(&self) -> Option<[u32; 3]> {
         self.directive("reqnctapercluster").map(extents)

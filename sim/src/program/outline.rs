@@ -7,10 +7,11 @@ use crate::text::ast::{Ast, Item, Space, Statement};
 use crate::text::body::Extent;
 use crate::text::lexer::Pos;
 
-/// The extents of the functions of a valid module, which [`Module::parse_outlined`](crate::Module::parse_outlined) need not parse.
+/// The positions of the functions in the text of a valid module. With an outline, [`Module::parse_outlined`](crate::Module::parse_outlined)
+/// need not parse these functions.
 ///
-/// It is printed and parsed as text: the length of the module's text in bytes and the number of functions, and a line per function.
-/// Functions that declare `.global` or `.const` variables are not in it.
+/// An outline is printed and parsed as text: a line with the length of the module's text in bytes and the number of functions, and a line per
+/// function. It does not contain functions that declare `.global` or `.const` variables.
 #[derive(Clone, Debug)]
 pub struct Outline {
     /// The length of the module's text in bytes.
@@ -18,7 +19,7 @@ pub struct Outline {
     bodies: Vec<Extent>,
 }
 
-/// The error of a text that is not an [`Outline`].
+/// The error from parsing text that is not an [`Outline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected an outline of a module: the length of its text, a number of functions, and six numbers per function"

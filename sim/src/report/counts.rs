@@ -38,15 +38,15 @@ pub struct Counts {
     pub divergent_branches: u64,
     /// The number of warp-wide accesses to shared memory: loads, stores and atomics.
     pub shared_requests: u64,
-    /// The number of wavefronts of these requests: passes over the 32 banks of 4 bytes.
+    /// The number of wavefronts of the shared-memory requests: passes over the 32 banks of 4 bytes.
     pub shared_wavefronts: u64,
-    /// The number of wavefronts that these requests would need without bank conflicts.
+    /// The number of wavefronts that the shared-memory requests would need without bank conflicts.
     pub shared_wavefronts_ideal: u64,
     /// The number of warp-wide accesses to global memory: loads, stores, atomics and `cp.async`.
     pub global_requests: u64,
-    /// The number of 32-byte sectors that these requests access.
+    /// The number of 32-byte sectors that the global-memory requests access.
     pub global_sectors: u64,
-    /// The number of sectors that the accessed bytes would occupy if they were adjacent.
+    /// The number of sectors that the bytes of the global-memory requests would occupy if they were adjacent.
     pub global_sectors_ideal: u64,
     /// The number of multiplications and additions that tensor cores perform.
     pub tensor_flops: u64,
@@ -108,13 +108,13 @@ pub enum InstructionClass {
     Double,
     /// `cvt`.
     Conversion,
-    /// `mov`, `selp`, `cvta` and others that move values between registers.
+    /// `mov`, `selp`, `cvta` and other instructions that move values between registers.
     Move,
     /// Comparisons.
     Compare,
-    /// Loads, `ldmatrix`.
+    /// Loads, including `ldmatrix`.
     Load,
-    /// Stores, `stmatrix`.
+    /// Stores, including `stmatrix`.
     Store,
     /// `atom`, `red`.
     Atomic,

@@ -24,11 +24,11 @@ pub struct Site {
     pub kernel: String,
     /// The block's coordinates in the grid.
     pub block: [u32; 3],
-    /// The thread's coordinates in its block, if one thread is at fault.
+    /// The thread's coordinates in its block, if a single thread is at fault.
     pub thread: Option<[u32; 3]>,
     /// The index of the warp in its block.
     pub warp: u32,
-    /// The lane, if one is at fault.
+    /// The lane, if a single lane is at fault.
     pub lane: Option<u32>,
     /// The 1-based line of the PTX text.
     pub line: u32,

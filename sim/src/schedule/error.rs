@@ -2,7 +2,7 @@
 
 use crate::report::{Finding, FindingKind};
 
-/// The reason why a launch did not run, or did not complete.
+/// The reason why a launch did not run or did not complete.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {

@@ -135,8 +135,8 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Sets the size in bytes of the device heap, from which kernels allocate with `malloc`, including headers of 16 bytes. The default is
-    /// 8 MiB. As in CUDA, the size is fixed by the first launch, on a [`Memory`], of a kernel that calls `malloc` or `free`.
+    /// Sets the size in bytes of the device heap, from which kernels allocate with `malloc`, including headers of 16 bytes. The default is 8
+    /// MiB. As in CUDA, the size is fixed when a kernel that calls `malloc` or `free` is first launched on a [`Memory`].
     #[doc(alias = "cudaLimitMallocHeapSize")]
     #[must_use]
     pub fn heap(mut self, bytes: u64) -> Self {
@@ -179,7 +179,8 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Calls `f` with the numbers of completed and of total blocks whenever a block or cluster completes, on the thread that ran it.
+    /// Calls `f` with the number of completed blocks and the total number of blocks whenever a block or cluster completes, on the thread that
+    /// ran it.
     #[must_use]
     pub fn on_progress(mut self, f: impl Fn(u64, u64) + Send + Sync + 'a) -> Self {
         self.progress = Some(Box::new(f));
@@ -198,8 +199,8 @@ impl<'a> Sim<'a> {
     /// The module's variables are loaded into `memory` on first use and retain their values between launches.
     ///
     /// # Errors
-    /// Returns an error if the kernel does not exist or contains an unsupported instruction, if the arguments do not match its parameters,
-    /// if the shape is invalid, or if a finding stops the run ([`SimError::Fault`]).
+    /// Returns an error if the kernel does not exist or contains an unsupported instruction, if the arguments do not match its parameters, if
+    /// the shape of the launch is invalid, or if a finding stops the run ([`SimError::Fault`]).
     pub fn launch(
         &self,
         module: &Module,

@@ -30,7 +30,7 @@ static ATOMS: LazyLock<Vec<CopyAtom>> = LazyLock::new(|| {
     atoms
 });
 
-/// Returns every copy atom.
+/// Returns all copy atoms.
 pub fn copy_atoms() -> impl Iterator<Item = &'static CopyAtom> {
     ATOMS.iter()
 }
@@ -204,8 +204,7 @@ fn ldmatrix_bytes(count: u32) -> CopyAtom {
     )
 }
 
-/// Returns `ldmatrix` of 8×16 elements of 4 or 6 bits, each expanded to a byte (sm_100a), with CuTe's layouts, which number the bits of the
-/// expanded bytes.
+/// Returns `ldmatrix` of 8×16 elements of 4 or 6 bits, each expanded to a byte (sm_100a). CuTe's layouts number the bits of the expanded bytes.
 fn ldmatrix_expanding(count: u32, bits: u32) -> CopyAtom {
     let padding = if bits == 4 { "b4x16_p64" } else { "b6x16_p32" };
     let matrices = Matrices { count, transposed: false, element_bits: 8, memory_bits: bits, rows: 8 * count };

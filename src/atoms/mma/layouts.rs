@@ -22,7 +22,7 @@ pub(super) fn fragment(rows: u32, cols: u32, per_register: u32) -> Layout {
     layout(&threads, &[(per_register, rows), (registers, 8), (cols / right, right * rows)])
 }
 
-/// Returns the layout of an operand in shared memory, of which every thread reads all elements.
+/// Returns the layout of an operand in shared memory; every thread reads all elements.
 pub(super) fn shared(rows: u32, cols: u32) -> Layout {
     layout(&[(128, 0)], &[(rows, 1), (cols, rows)])
 }

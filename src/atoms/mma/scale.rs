@@ -15,7 +15,7 @@ pub enum ScaleVector {
 }
 
 impl ScaleVector {
-    /// Returns the number of scales per row, which is also the number of bytes read from the register.
+    /// Returns the number of scales per row of A or column of B, which is also the number of bytes read from the register.
     #[must_use]
     pub const fn count(self) -> u32 {
         match self {
@@ -28,8 +28,8 @@ impl ScaleVector {
 
 /// The scaling of A and B before they are multiplied (PTX ISA, "Block Scaling for mma.sync").
 ///
-/// Scales are read from individual bytes of a register in some lanes; two small constants, byte and thread, select the bytes and the lanes.
-/// The layouts are those for byte 0 and thread 0. **The arithmetic is unverified on hardware:** no sm_120a device was available. The
+/// Scales are read from individual bytes of a register in some lanes; two small constants, `byte` and `thread`, select the bytes and the lanes.
+/// The layouts are those for `byte` 0 and `thread` 0. **The arithmetic is unverified on hardware:** no sm_120a device was available. The
 /// simulator computes dense MMAs by published rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockScale {
@@ -57,16 +57,16 @@ impl BlockScale {
         self.k / self.vector.count()
     }
 
-    /// Returns the layout that maps (thread, k) to `m + k · M` and thus gives the rows of A whose scales a lane provides. In each group of
-    /// four lanes, lanes 2 and 3, which are selected if `thread` is 1, repeat the scales of lanes 0 and 1.
+    /// Returns the layout that maps (thread, k) to `m + k · M`, where m is the row of A whose scales the lane provides. In each group of four
+    /// lanes, lanes 2 and 3 repeat the scales of lanes 0 and 1; they are selected if `thread` is 1.
     #[doc(alias = "SFALayout")]
     #[must_use]
     pub fn layout_a(&self) -> Layout {
         layouts::scale_a(self.k)
     }
 
-    /// Returns the layout that maps (thread, k) to `n + k · N` and thus gives the columns of B whose scales a lane provides. They are the
-    /// same for the four lanes of a group.
+    /// Returns the layout that maps (thread, k) to `n + k · N`, where n is the column of B whose scales the lane provides. It is the same for
+    /// the four lanes of a group.
     #[doc(alias = "SFBLayout")]
     #[must_use]
     pub fn layout_b(&self) -> Layout {

@@ -3,7 +3,7 @@
 use super::layouts;
 use crate::layout::Layout;
 
-/// The compression of operand A of `mma.sp::ordered_metadata` and `wgmma.mma_async.sp` to half of its columns (PTX ISA, "Sparse matrix
+/// The compression of operand A to half of its columns, for `mma.sp::ordered_metadata` and `wgmma.mma_async.sp` (PTX ISA, "Sparse matrix
 /// storage").
 ///
 /// Each row is divided into chunks; half of the elements of a chunk are stored, in increasing order of k, and the metadata contain their
@@ -54,8 +54,8 @@ impl Sparsity {
         self.metadata_bits
     }
 
-    /// Returns the metadata of the stored unit at position `place` of its chunk, counted in units: `place` itself, except for tf32, where
-    /// `0b0100` is the first position and `0b1110` the second.
+    /// Returns the metadata of a stored unit whose index in its chunk, in units, is `place`. The result is `place` itself, except for tf32,
+    /// where `0b0100` denotes the first unit of a chunk and `0b1110` the second.
     #[must_use]
     pub const fn code(&self, place: u32) -> u32 {
         match (self.bits_per_unit, place) {
@@ -65,14 +65,14 @@ impl Sparsity {
         }
     }
 
-    /// Returns the number of valid values of the selector, which specifies the threads in each group of four that provide metadata.
+    /// Returns the number of valid selectors. A selector specifies which threads in each group of four provide metadata.
     #[must_use]
     pub const fn selectors(&self) -> u32 {
         64 / self.metadata_bits
     }
 
     /// Returns the layout that maps the index of each thread that provides metadata to a lane. For selector `s`, thread `i` of
-    /// [`metadata_layout`](Self::metadata_layout) is lane `layout.index(i) + s · (4 / selectors)`, where `layout` is the result.
+    /// [`metadata_layout`](Self::metadata_layout) is lane `layout.index(i) + s · (4 / selectors)`, where `layout` is the returned layout.
     #[must_use]
     pub fn metadata_threads(&self) -> Layout {
         layouts::metadata_threads(self.metadata_bits)

@@ -72,7 +72,7 @@ static WARP: LazyLock<Table> = LazyLock::new(|| {
 
 static WGMMA: LazyLock<Table> = LazyLock::new(|| Table::new(wgmma::atoms()));
 
-/// Returns every atom: first those of one thread, then those of a quad pair, of a warp, and of a warpgroup.
+/// Returns all atoms, ordered by group: single thread, quad pair, warp, warpgroup.
 pub fn mma_atoms() -> impl Iterator<Item = &'static MmaAtom> {
     WARP.atoms.iter().chain(&WGMMA.atoms)
 }
@@ -86,7 +86,7 @@ pub fn mma_atom(name: &str) -> Result<&'static MmaAtom, UnknownAtom> {
     found.ok_or_else(|| UnknownAtom::new("mma", name, mma_atoms().map(MmaAtom::name)))
 }
 
-/// Returns the first atom whose mnemonic, in the manual's spelling or in CuTe's, is `mnemonic`; `None` if no atom has this mnemonic.
+/// Returns the first atom whose mnemonic is `mnemonic`, in the PTX manual's or CuTe's spelling; `None` if no atom has this mnemonic.
 #[must_use]
 pub fn mma_with_mnemonic(mnemonic: &str) -> Option<&'static MmaAtom> {
     let is = |atom: &&MmaAtom| atom.mnemonic == mnemonic || atom.cute_mnemonic == mnemonic;

@@ -32,7 +32,7 @@ pub type AttentionRowsArgs<T> = (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [u32
 
 /// The arguments of the kernel that [`AttentionBackward::keys_kernel`] builds:
 /// `(q, k, v, d_o, rows, sums, dk, dv, [batches, kv_heads, group, queries, keys], strides, scale, p, [seed, offset])`, where `strides`
-/// contains the strides of Q, K, V, dO, dK and dV. `p`, `seed` and `offset` are those of the forward kernel; without
+/// contains the strides of Q, K, V, dO, dK and dV. `p`, `seed` and `offset` must be equal to the arguments of the forward kernel; without
 /// [`dropout`](AttentionBackward::dropout), they have no effect.
 pub type AttentionKeysArgs<T> = (
     In<T>,
@@ -68,44 +68,44 @@ pub use packed::{
     PackedAttentionFinishArgs, PackedAttentionKeysArgs, PackedAttentionQueriesArgs, PackedAttentionRowsArgs,
 };
 
-/// Kernels that compute the gradients of [attention](super::Attention) with respect to Q, K and V, in three launches. All of these kernels
+/// Kernels that compute the gradients of [attention](super::Attention) with respect to Q, K and V in three launches. All of these kernels
 /// require sm_90a.
 ///
-/// Let lse be the logarithm of the sum of exponentials of each row, as computed by the forward kernel; P = exp(`scale` · Q·Kᵀ − lse); dP =
+/// Let lse be the logarithm of the sum of exponentials of each row, which the forward kernel computes; P = exp(`scale` · Q·Kᵀ − lse); dP =
 /// dO·Vᵀ; δ = the row sums of dO ∘ O; and dS = P ∘ (dP − δ). The gradients are dV = Pᵀ·dO, dK = `scale` · dSᵀ·Q and dQ = `scale` · dS·K,
 /// where dK and dV are summed over the query heads that share them.
 ///
 /// 1. [`rows_kernel`](Self::rows_kernel) prepares lse and δ of each row, and clears the buffer `sums`.
 /// 2. [`keys_kernel`](Self::keys_kernel) computes dK and dV, and accumulates dQ in `sums` with atomic additions in f32. The order of these
-///    additions is not fixed, so the last bits of dQ differ from run to run.
+///    additions is not fixed, so the last bits of dQ can differ from run to run.
 /// 3. [`finish_kernel`](Self::finish_kernel) scales and rounds dQ.
 ///
-/// If [`deterministic`](Self::deterministic) is true, the second kernel omits dQ, and [`queries_kernel`](Self::queries_kernel) computes dQ
-/// in place of the third kernel. `queries_kernel` recomputes Q·Kᵀ and dO·Vᵀ, so there are 7 matrix products instead of 5, but `sums` is not
-/// needed.
+/// If [`deterministic`](Self::deterministic) is true, the second kernel does not accumulate dQ; instead,
+/// [`queries_kernel`](Self::queries_kernel) computes dQ and replaces the third kernel. `queries_kernel` recomputes Q·Kᵀ and dO·Vᵀ, so there
+/// are 7 matrix products instead of 5, but `sums` is not needed.
 ///
-/// Sums are f32; P and dS are rounded to `T` before they are multiplied by other matrices. The gradient with respect to a query without
-/// keys is 0.
+/// Sums are f32; P and dS are rounded to the element type before they are multiplied by other matrices. The gradient with respect to a
+/// query without keys is 0.
 ///
 /// With [`dropout`](Self::dropout), let Z contain a factor for each weight, 0 or 1 / (1 − p). Then dV = (P ∘ Z)ᵀ·dO and dS = P ∘ (Z ∘ dP −
 /// δ). The kernels recompute the random numbers of the forward kernel, so no mask is stored.
 ///
-/// The `packed_…` kernels process sequences of different lengths, which are stored one after the other, as in
-/// [`Attention::packed_kernel`](super::Attention::packed_kernel). The gradients of rows that belong to no sequence are not written. A NaN
-/// or ∞ in a row that follows a sequence, within the last tile of the sequence, can make gradients of the sequence NaN.
+/// The `packed_…` kernels process sequences of different lengths, which are stored one after the other as in
+/// [`Attention::packed_kernel`](super::Attention::packed_kernel). The gradients of rows that do not belong to a sequence are not written. A
+/// NaN or ∞ in a row that follows a sequence, within the last tile of the sequence, can make gradients of the sequence NaN.
 ///
 /// With head sizes of 192 and 256, a block computes dK and dV of 64 keys instead of 128, so Q and dO are read twice as often, and twice as
 /// many sums are added to dQ.
 ///
-/// The kernels for packed sequences, and those with dropout, spill a few registers for some head sizes: with a head size of 128, up to 14
-/// per thread, and with 32, up to 21. With head sizes of 192 and 256, all kernels may spill up to 8 registers per thread, those for packed
-/// sequences up to 24, and those with dropout up to 12 or, in `queries_kernel`, up to 48.
+/// Kernels for packed sequences and kernels with dropout spill a few registers for some head sizes: up to 21 per thread with a head size of
+/// 32, and up to 14 with a head size of 128. With head sizes of 192 and 256, all kernels may spill: up to 8 registers per thread, up to 24
+/// for packed sequences, and up to 12 with dropout (up to 48 in `queries_kernel`).
 ///
 /// All kernels must be built from the same `AttentionBackward` and launched one after the other, with the mask and the `scale` of the
 /// forward kernel; `scale` must be positive. Soft caps and ALiBi slopes are not differentiated. Launch the first kernel before every launch
-/// of the second one, which adds to the `sums` that the first kernel clears. Strides are in elements, between batches, heads and rows, and
-/// must be multiples of 16 bytes. NaN or ∞ in dO·Vᵀ can make the gradients of a query and a key NaN even if the mask hides the key from the
-/// query.
+/// of the second one, which adds to the `sums` that the first kernel clears. Strides are given in elements, between batches, heads and
+/// rows, and must be multiples of 16 bytes. NaN or ∞ in dO·Vᵀ can make the gradients of a query and a key NaN even if the mask hides the
+/// key from the query.
 #[doc(alias = "flash_attention")]
 #[doc(alias = "scaled_dot_product_attention_backward")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -120,7 +120,7 @@ pub struct AttentionBackward {
     pub deterministic: bool,
     /// Whether the forward kernel has [dropout](super::AttentionExtras::dropout).
     pub dropout: bool,
-    /// The order in which the tiles of keys are processed; rows of the schedule are KV heads, and columns are the tiles of a head.
+    /// The order in which the tiles of keys are processed. Rows of the schedule are KV heads, and columns are the tiles of a head.
     /// [`queries_kernel`](Self::queries_kernel) processes the tiles of queries of all query heads in the same order. With a causal mask,
     /// the tiles with the most steps are in the first columns.
     pub schedule: Schedule,
@@ -148,7 +148,7 @@ impl AttentionBackward {
         [2 * rows, sums]
     }
 
-    /// Returns the part of a kernel's name that consists of the type and the head sizes.
+    /// Returns the part of a kernel's name that contains the type and the head sizes.
     fn rows_name<T: TensorElement>(&self) -> String {
         let Self { head_size, value_size, .. } = *self;
         let values = if value_size == head_size { String::new() } else { format!("_{value_size}") };
@@ -165,7 +165,7 @@ impl AttentionBackward {
         [self.head_size, self.value_size]
     }
 
-    /// Rejects finishing sums if `deterministic` is true, because the kernels then compute no sums.
+    /// Rejects the finish kernel if `deterministic` is true, because the other kernels then compute no sums.
     #[track_caller]
     fn refuse_deterministic(&self, k: Builder<'_>) {
         if self.deterministic {
@@ -216,9 +216,9 @@ impl AttentionBackward {
         rows_of(self.sizes(), k, inputs, (rows, sums), sizes, strides);
     }
 
-    /// Builds the kernel that computes dK and dV and accumulates dQ in `sums`. Its name contains the type, the head size and the mask, as
-    /// in `attention_backward_bf16_128_causal`. If `deterministic` is true, it does not compute dQ, and its name begins with
-    /// `attention_backward_keys_`.
+    /// Builds the kernel that computes dK and dV and accumulates dQ in `sums`. Its name contains the type, the head sizes and the mask, as
+    /// in `attention_backward_bf16_128_causal`; with dropout, the name ends in `_dropout`. If `deterministic` is true, the kernel does not
+    /// compute dQ, and its name begins with `attention_backward_keys_`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size, and for a window of 2³⁰ positions or more.
@@ -274,7 +274,7 @@ impl AttentionBackward {
     /// `attention_backward_finish_bf16_128`.
     ///
     /// # Errors
-    /// Returns an error for an unsupported head size, and for `deterministic` kernels, which have no sums.
+    /// Returns an error for an unsupported head size, and if `deterministic` is true, because there are then no sums.
     pub fn finish_kernel<T>(&self) -> Result<Kernel<AttentionFinishArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,
@@ -292,8 +292,8 @@ impl AttentionBackward {
         })
     }
 
-    /// Builds the kernel that computes dQ for `deterministic` results. Its name contains the type, the head size and the mask, as in
-    /// `attention_backward_queries_bf16_128_causal`.
+    /// Builds the kernel that computes dQ if [`deterministic`](Self::deterministic) is true. Its name contains the type, the head sizes and
+    /// the mask, as in `attention_backward_queries_bf16_128_causal`; with dropout, the name ends in `_dropout`.
     ///
     /// # Errors
     /// Returns the same errors as [`keys_kernel`](Self::keys_kernel).

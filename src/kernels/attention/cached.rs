@@ -29,11 +29,12 @@ use rows::GroupRows;
 pub use problem::CachedAttentionProblem;
 pub use scaled::{ScaledCachedAttentionArgs, ScaledPagedAttentionArgs};
 
-/// The arguments of the kernel that [`CachedAttention::kernel`] builds: `(q, k, v, o, lse, lengths, [batches, kv_heads, group, queries,
-/// keys], of_queries, of_keys, scale)`. Each of the `batches`·`kv_heads` caches consists of `keys` rows of K and V, of which the first
-/// `lengths[batch]` are in use, and serves `queries` queries of each of `group` consecutive heads. `of_queries` contains the strides of Q
-/// and O between batches, between heads and between queries; `of_keys` contains those of K and V between batches, between heads and between
-/// rows. `lse` is a contiguous array of `batches`·`kv_heads`·`group`·`queries` elements.
+/// The arguments of the kernel that [`CachedAttention::kernel`] builds:
+/// `(q, k, v, o, lse, lengths, [batches, kv_heads, group, queries, keys], of_queries, of_keys, scale)`. Each of the `batches`·`kv_heads`
+/// caches consists of `keys` rows of K and V; the first `lengths[batch]` rows are in use. A cache serves `queries` queries of each of
+/// `group` consecutive heads. `of_queries` contains the strides of Q and O between batches, between heads and between queries; `of_keys`
+/// contains the strides of K and V between batches, between heads and between rows. `lse` is a contiguous array of
+/// `batches`·`kv_heads`·`group`·`queries` elements.
 pub type CachedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, [u32; 5], [[u32; 3]; 2], [[u32; 3]; 2], f32);
 
@@ -45,22 +46,22 @@ pub type CachedAttentionArgs<T> =
 pub type PagedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, In<u32>, [u32; 6], [[u32; 3]; 2], [[u32; 3]; 2], f32);
 
-/// A kernel for attention of the last queries of each sequence to a cache of keys and values: O = softmax(`scale` · q·Kᵀ)·V, and the
-/// logarithm of the sum of exponentials. Requires sm_90a.
+/// A kernel for attention of the last queries of each sequence to a cache of keys and values. It computes O = softmax(`scale` · Q·Kᵀ)·V and
+/// the logarithm of the sum of exponentials in each row of `scale` · Q·Kᵀ. It requires sm_90a.
 ///
 /// A sequence has 1 to [`queries`](Self::queries) queries, at the positions of its last keys: the last query attends to all keys of the
-/// sequence, the query before it to one key fewer, and so on. The queries of the heads that share a KV head are the rows of tiles of 64
-/// rows; each key and value is read once per tile. The blocks of a cluster divide the keys of a sequence and merge their results, each
-/// relative to its own maximum. The arithmetic is that of [`Attention`](super::Attention), and `scale` must be positive. Rows that are not
-/// in use are ignored and may contain NaN. For a query without keys, O is 0 and the logarithm is −∞. A length that exceeds the size of the
-/// cache is treated as the size of the cache. All strides must be multiples of 16 bytes.
+/// sequence, the query before it to one key fewer, and so on. The queries of the heads that share a KV head form tiles of 64 rows; each key
+/// and value is read once per tile. The blocks of a cluster divide the keys of a sequence among themselves and merge their results, each of
+/// which is relative to its own maximum. The arithmetic is the same as in [`Attention`](super::Attention), and `scale` must be positive.
+/// Rows of a cache that are not in use are ignored and may contain NaN. For a query without keys, O is 0 and the logarithm is −∞. A length
+/// that exceeds the size of the cache is treated as the size of the cache. All strides must be multiples of 16 bytes.
 #[doc(alias = "flash_decoding")]
 #[doc(alias = "speculative_decoding")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CachedAttention {
     /// The head size: 64 or 128.
     pub head_size: u32,
-    /// The number of blocks that divide the keys of a sequence: 1, 2 or 4.
+    /// The number of blocks among which the keys of a sequence are divided: 1, 2 or 4.
     pub parts: u32,
     /// The maximum number of queries per sequence and head: 1, 2, 4 or 8. A tile contains the queries of 64 / `queries` heads.
     pub queries: u32,
@@ -108,8 +109,8 @@ impl CachedAttention {
         )
     }
 
-    /// Builds the kernel for caches in pages of `page` rows, a power of two from 8 to 128. For bf16, a head size of 128, pages of 16
-    /// rows, one query and two parts, it is named `attention_paged_bf16_128_pages16_split2`.
+    /// Builds the kernel for caches in pages of `page` rows; `page` is a power of two from 8 to 128. For bf16, a head size of 128, pages of
+    /// 16 rows, one query and two parts, it is named `attention_paged_bf16_128_pages16_split2`.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel), and an error for an unsupported page size.
@@ -249,11 +250,12 @@ struct Pages<'k> {
 /// Keys or values, their extents, and their strides between batches or pages, between heads and between rows.
 type Rows<'k, T> = (Ptr<'k, T, Global, Read>, [Val<'k, u32>; 3], [Val<'k, u32>; 3]);
 
-/// The number of subtiles of keys in a step, and the number of stages.
+/// The number of subtiles of keys in a step (`N`) and the number of stages.
 const N: usize = 8;
 const STAGES: usize = 2;
 
-/// Emits the kernel for rows of `D` subtiles, of which each of `PARTS` blocks stores `P`, and for at most `most` queries per head.
+/// Emits the kernel for rows of `D` subtiles and at most `most` queries per head. Each of the `PARTS` blocks stores `P` subtiles of each
+/// row.
 fn emit<'k, T, F, const D: usize, const PARTS: usize, const P: usize>(
     k: Builder<'k>,
     inputs: Inputs<'k, T>,

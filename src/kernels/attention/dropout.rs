@@ -7,7 +7,7 @@ use crate::{
     tiles::{DropoutRule, Random, Rt},
 };
 
-/// The random numbers of all heads.
+/// The dropout rule and the random numbers of all heads.
 #[derive(Clone, Copy)]
 pub(super) struct Dropout<'k> {
     rule: DropoutRule<'k>,
@@ -15,7 +15,7 @@ pub(super) struct Dropout<'k> {
     offset: Val<'k, u64>,
 }
 
-/// The weights that a head drops. The random word of a weight depends on the positions of query and key in their sequence.
+/// The weights that a head drops. The random word of a weight depends on the positions of the query and the key in their sequence.
 #[derive(Clone, Copy)]
 pub(super) struct HeadDropout<'k> {
     rule: DropoutRule<'k>,
@@ -73,7 +73,8 @@ impl<'k> HeadDropout<'k> {
         self.map(weights, at, |weight, keeps| keeps.select(weight, -weight))
     }
 
-    /// Applies `of` to each weight, given whether it is kept, one subtile at a time, so that few random words occupy registers.
+    /// Applies `of` to each weight and to whether the weight is kept. Subtiles are processed one at a time, so that few random words occupy
+    /// registers.
     #[track_caller]
     fn map<const H: usize, const N: usize>(
         self,

@@ -25,12 +25,12 @@ pub(super) struct Shape {
     pub(super) overlap: AttentionOverlap,
 }
 
-/// Emits the kernel for rows of `D` subtiles of Q and K and of `E` subtiles of V and O. Elements are of type `T`, except for those of the
-/// matrix O, which are of type `O`.
+/// Emits the kernel for rows of `D` subtiles of Q and K and of `E` subtiles of V and O. Elements are of type `T`, except that elements of
+/// the matrix O are of type `O`.
 ///
-/// A resident block processes tiles of `M` subtiles of queries, 64 queries for each of `C` warpgroups, while one thread loads keys and
-/// values, `N` subtiles of them in each of `STAGES` stages. The tensor cores multiply the weights of one step by V while a warpgroup
-/// computes the weights of the next step. Results are stored `W` columns of subtiles at a time.
+/// A resident block processes tiles of `M` subtiles of queries: 64 queries for each of `C` warpgroups. Meanwhile, one thread loads keys and
+/// values, `N` subtiles of each per step, into rings of `STAGES` stages. The tensor cores multiply the weights of one step by V while a
+/// warpgroup computes the weights of the next step. Results are stored `W` columns of subtiles at a time.
 pub(super) fn forward<
     'k,
     T,
@@ -73,8 +73,8 @@ pub(super) fn forward<
         3 => [32, 160],
         _ => [24, 112],
     };
-    // A thread has 8 registers for each subtile of O and of scores, and 4 for each subtile of queries; the others contain addresses and the
-    // running softmax.
+    // A thread has 8 registers for each subtile of O and of scores, and 4 for each subtile of queries; the remaining registers contain
+    // addresses and the running softmax.
     let of_weights = V::REGISTERS * if overlap.rounds_early { 2 } else { 1 };
     let is_plain = soft_cap.is_none() && inputs.slopes.is_none() && inputs.dropout.is_none();
     let in_registers = is_plain && (8 * E + 4 * D + (8 + of_weights) * N) as u32 <= registers[1] - 36;

@@ -21,7 +21,7 @@ pub(super) struct Inputs<'k, T, O = T> {
     /// The strides of Q, K, V and O between batches, heads and rows.
     pub(super) strides: [[Val<'k, u32>; 3]; 4],
     pub(super) scale: Val<'k, f32>,
-    /// The first query and the first key of each sequence, and the ends of the last one.
+    /// The first query and the first key of each sequence, followed by the ends of the last sequence.
     pub(super) starts: Starts<'k>,
     /// The slope of each head: the number that is subtracted from a score per key of distance.
     pub(super) slopes: Option<Ptr<'k, f32, Global, Read>>,
@@ -76,7 +76,7 @@ impl<'k, T> Inputs<'k, T> {
     }
 }
 
-/// The numbers of heads and of rows; for packed sequences, the rows are those of all sequences.
+/// The numbers of heads and of rows; for packed sequences, the numbers of rows are totals over all sequences.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes<'k> {
     pub(super) batches: Val<'k, u32>,
@@ -182,7 +182,7 @@ impl<'k> Sequences<'k> {
         };
         let [[first_query, end_query], [first_key, end_key]] =
             starts.each_ref().map(|starts| [number, number + 1].map(|at| starts.at(at).load()));
-        // If the starts are not ascending, or exceed the number of rows, a sequence is shorter or empty.
+        // A sequence is shorter or empty if the starts are not ascending or exceed the number of rows.
         let length =
             |first: Val<'k, u32>, end: Val<'k, u32>, all: Val<'k, u32>| end.min(all).max(first) - first;
         let (queries, keys) = (length(first_query, end_query, queries), length(first_key, end_key, keys));
@@ -277,8 +277,8 @@ impl<'k, T: TensorElement, O: TensorElement> Heads<'k, T, O> {
         ]
     }
 
-    /// Returns Q, K and V of a head; rows of K have `d` elements, and rows of V have `e`. Rows of K and V after the last key, which belong
-    /// to the next packed sequence, are read as 0.
+    /// Returns Q, K and V of a head; rows of K have `d` elements, and rows of V have `e`. Rows of K and V after the last key are read as 0:
+    /// in packed sequences, they belong to the next sequence.
     #[track_caller]
     pub(super) fn own_factors(
         &self,
@@ -296,7 +296,7 @@ impl<'k, T: TensorElement, O: TensorElement> Heads<'k, T, O> {
         ]
     }
 
-    /// Returns O and the logarithms of sums of a head.
+    /// Returns O and the logarithms of the sums of a head.
     #[track_caller]
     pub(super) fn results(
         &self,

@@ -1,12 +1,12 @@
-//! How the products of a step and the computation of weights overlap.
+//! How the matrix products of a step overlap with the computation of weights.
 
 /// How the warpgroups of a block overlap matrix products with the computation of weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AttentionOverlap {
     /// The order in which warpgroups start products.
     pub order: ProductOrder,
-    /// Whether the weights of a step are rounded before the products of the previous step are complete. This requires registers for the
-    /// weights of two steps.
+    /// Whether the weights of a step are rounded before the products with the values of the previous step are complete. This requires
+    /// registers for the weights of two steps.
     pub rounds_early: bool,
 }
 
@@ -19,8 +19,8 @@ pub enum ProductOrder {
     /// Warpgroups start products in turn.
     #[doc(alias = "ping-pong")]
     InTurn,
-    /// Warpgroups start products in turn, each when the products Q·Kᵀ of the previous warpgroup are complete, so that warpgroups compute
-    /// weights at different times.
+    /// Warpgroups start products in turn. Each waits until the products Q·Kᵀ of the previous warpgroup are complete, so that warpgroups
+    /// compute weights at different times.
     Staggered,
 }
 

@@ -3,7 +3,7 @@
 use super::{Attention, AttentionBackward, AttentionMask, AttentionTile, ScaledAttention, order, uses_wgmma};
 use crate::{ptx::Target, tiles::Schedule};
 
-/// The sizes of a launch that determine which kernel is fastest.
+/// The properties of a launch that determine which attention kernel is fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttentionProblem {
     /// The target of the kernel.
@@ -44,11 +44,11 @@ const OF_16_BITS: Elements = Elements { bytes: 2, rows: 300 };
 const OF_8_BITS: Elements = Elements { bytes: 1, rows: 230 };
 
 impl Attention {
-    /// Returns the kernel for a problem. For sm_90a and a causal mask, tiles have different numbers of steps, and the tiles of all heads
-    /// are processed in descending order of their number of steps. If, in this order, too few of the tiles in progress would read the same
-    /// keys, heads are processed in groups whose keys and values fit in half of the L2 cache of an H100; the size of the groups is chosen
-    /// to minimize the total time. For other targets, the tile has 64 keys if there is such a tile with the number of queries of the first
-    /// tile of [`AttentionTile::all`].
+    /// Returns the kernel for a problem. With a causal mask, tiles have different numbers of steps. On sm_90a, the tiles of all heads are
+    /// then processed in descending order of their number of steps. If too few of the tiles in progress would read the same keys in this
+    /// order, heads are processed in groups whose keys and values fit in half of the L2 cache of an H100 (a group may always contain all
+    /// query heads of one KV head); the group size is chosen to minimize the total time. For other targets, the tile has 64 keys if such a
+    /// tile exists with as many queries as the first tile of [`AttentionTile::all`].
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
         let AttentionProblem { target, head_size, value_size, mask, .. } = *problem;
@@ -61,7 +61,7 @@ impl Attention {
         Self::for_tile(problem, tile.unwrap_or(attention.tile))
     }
 
-    /// Returns the kernel with the given tile for a problem, with the order of tiles that suits this tile.
+    /// Returns the kernel with the given tile for a problem, with the tile order that suits this tile.
     #[must_use]
     pub fn for_tile(problem: &AttentionProblem, tile: AttentionTile) -> Self {
         let AttentionProblem { target, head_size, value_size, mask, .. } = *problem;
@@ -81,7 +81,8 @@ impl ScaledAttention {
         Self::for_tile(problem, Self::new(problem.head_size, problem.mask).tile)
     }
 
-    /// Returns the kernels with the given tile for a problem, with the order of tiles that suits this tile.
+    /// Returns the kernels with the given tile for a problem, with the tile order that suits this tile. They require sm_90a;
+    /// `problem.target` is ignored.
     #[must_use]
     pub fn for_tile(problem: &AttentionProblem, tile: AttentionTile) -> Self {
         let attention = Self::new(problem.head_size, problem.mask);
@@ -89,7 +90,7 @@ impl ScaledAttention {
     }
 }
 
-/// Returns the order of tiles for a problem, which is `default` without a causal mask.
+/// Returns the tile order for a problem: `default` without a causal mask.
 fn order_of(
     problem: &AttentionProblem,
     tile: AttentionTile,
@@ -117,7 +118,7 @@ fn order_of(
     order::balanced(heads, &costs, multiprocessors, together)
 }
 
-/// Returns the number of steps of `step` keys for the queries before `end` with a causal mask; at least 1.
+/// Returns the number of steps of `step` keys, at least 1, for the queries before `end` with a causal mask.
 fn steps(problem: &AttentionProblem, step: u32, end: u32) -> u32 {
     let AttentionProblem { mask, queries, keys, .. } = *problem;
     let visible = match mask {
@@ -128,17 +129,17 @@ fn steps(problem: &AttentionProblem, step: u32, end: u32) -> u32 {
 }
 
 impl AttentionBackward {
-    /// Returns whether kernels for this head size of Q and K are faster if they are deterministic. On an H200, for head sizes greater than
-    /// 128, summing dQ took longer than two additional products in all but one of the measured problems.
+    /// Returns whether the deterministic kernels are faster for this head size of Q and K. On an H200, for head sizes greater than 128,
+    /// summing dQ took longer than two additional products in all but one of the measured problems.
     pub(in crate::kernels) const fn is_faster_deterministic(head_size: u32) -> bool {
         head_size > 128
     }
 
-    /// Returns the sm_90a kernels for a problem; the problem's target is ignored. For head sizes greater than 128, the deterministic
-    /// kernels are chosen, which are faster in most cases: launch [`queries_kernel`](Self::queries_kernel) instead of
-    /// [`finish_kernel`](Self::finish_kernel). With a causal mask, KV heads are processed in groups. The queries, dO and sums of a group
-    /// together fit in half of the L2 cache of an H100 (a group contains at least one head); within this limit, the group size is chosen to
-    /// minimize the total time.
+    /// Returns the kernels for a problem. They require sm_90a; `problem.target` is ignored. For head sizes greater than 128, the result is
+    /// [`deterministic`](Self::deterministic), because these kernels are faster in most cases: launch
+    /// [`queries_kernel`](Self::queries_kernel) instead of [`finish_kernel`](Self::finish_kernel). With a causal mask, KV heads are
+    /// processed in groups. The queries, dO and sums of a group together fit in half of the L2 cache of an H100 (a group contains at least
+    /// one head); within this limit, the group size is chosen to minimize the total time.
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
         let AttentionProblem {
@@ -168,7 +169,7 @@ impl AttentionBackward {
             group.saturating_mul(rows.div_ceil(64).max(1)).saturating_add(2)
         };
         let costs: Vec<u32> = (0..keys.div_ceil(backward.keys())).map(cost).collect();
-        // Elements of Q and dO have 2 bytes, and those of the sums have 4.
+        // Elements of Q and dO have 2 bytes, and sums have 4.
         let of_row = 6 * u64::from(head_size) + 2 * u64::from(value_size);
         let bytes = of_row * u64::from(queries) * u64::from(group);
         let together = u32::try_from(CACHED / bytes.max(1)).unwrap_or(u32::MAX).max(1);

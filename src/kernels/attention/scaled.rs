@@ -1,4 +1,4 @@
-//! Attention of 8-bit floats with a scale for each head, on Hopper (sm_90a).
+//! Attention with 8-bit floats and a scale for each head, on Hopper (sm_90a).
 
 mod transpose;
 
@@ -22,21 +22,22 @@ pub use transpose::AttentionValuesArgs;
 /// The arguments of the kernel that [`ScaledAttention::kernel`] builds:
 /// `(q, k, v, o, lse, [q_scales, k_scales, v_scales], [batches, kv_heads, group, queries, keys], strides, scale)`, like
 /// [`AttentionArgs`](super::AttentionArgs), but `v` is the result of [`ScaledAttention::values_kernel`], and `strides` contains the strides
-/// of Q, K and O. `q_scales` contains one factor for each query head of all batches; `k_scales` and `v_scales` contain one for each KV head
-/// of all batches.
+/// of Q, K and O. `q_scales` contains one factor for each query head of all batches; `k_scales` and `v_scales` contain one factor for each
+/// KV head of all batches.
 pub type ScaledAttentionArgs<O> =
     (In<e4m3>, In<e4m3>, In<e4m3>, Out<O>, Out<f32>, [In<f32>; 3], [u32; 5], [[u32; 3]; 3], f32);
 
-/// Two kernels for attention of `e4m3` elements, which require sm_90a: O = softmax(`scale` · Q·Kᵀ)·V for each head, and the logarithm of
-/// the sum of exponentials, where Q, K and V are the elements times the scales of their heads.
+/// Two kernels for attention with `e4m3` elements. They require sm_90a. For each head, they compute O = softmax(`scale` · Q·Kᵀ)·V and the
+/// logarithm of the sum of exponentials in each row of `scale` · Q·Kᵀ, where Q, K and V are the elements times the scales of their heads.
 ///
-/// 1. [`values_kernel`](Self::values_kernel) transposes V, because 8-bit operands of `wgmma` require rows along k.
+/// 1. [`values_kernel`](Self::values_kernel) transposes V, because `wgmma` requires 8-bit operands to be contiguous along k (here, along
+///    the keys).
 /// 2. [`kernel`](Self::kernel) computes O and the logarithms.
 ///
-/// Products of elements are exact, and sums are those of `wgmma` for 8-bit floats, which have fewer bits than f32. Weights are rounded to
+/// Products of elements are exact; sums are accumulated by `wgmma` for 8-bit floats, with fewer bits than f32. Weights are rounded to
 /// `e4m3` relative to the largest weight of the row so far, which is scaled to between 2⁶ and 2⁸. Weights below 2⁻¹⁸ of that weight
 /// therefore become 0, and weights below 2⁻¹⁶ of it may become 0. The sum by which O is divided includes these weights. Otherwise,
-/// arithmetic, masks and lengths are those of [`Attention`](super::Attention).
+/// arithmetic, masks and lengths are the same as in [`Attention`](super::Attention).
 #[doc(alias = "fp8")]
 #[doc(alias = "flash_attention")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,9 +48,10 @@ pub struct ScaledAttention {
     pub mask: AttentionMask,
     /// The numbers of queries and keys that a block processes at a time.
     pub tile: AttentionTile,
-    /// The order of the tiles of queries (columns) of all heads (rows). With a causal mask, columns are counted from the last tile.
+    /// The order in which the tiles of queries are processed. Rows of the schedule are heads, and columns are the tiles of a head. With a
+    /// causal mask, columns are counted from the last tile.
     pub schedule: Schedule,
-    /// How products and the computation of weights overlap.
+    /// How matrix products overlap with the computation of weights.
     pub overlap: AttentionOverlap,
 }
 

@@ -45,8 +45,8 @@ impl<'k, const H: usize> Rescale<'k, H> {
     }
 }
 
-/// The maximum is updated only if a weight would exceed 2 to this power, which is greater than the power of the maximum's weight. Few steps
-/// therefore update the maximum; the others do not rescale the sums. The weights of a row remain within the exponent range of every type.
+/// The maximum is updated only if a weight would exceed 2 to this power, which is greater than `lift`. Few steps therefore update the
+/// maximum; the others do not rescale the sums. The weights of a row remain within the exponent range of every type.
 const MOST: f32 = 8.0;
 
 /// Returns an exponent relative to which the maximum's weight is 2 to the power of `lift`.
@@ -75,7 +75,7 @@ impl<'k, const H: usize> Softmax<'k, H> {
         (softmax, weights)
     }
 
-    /// Replaces the scores by their weights relative to the maximum, and adds these to the sums.
+    /// Replaces the scores by their weights relative to the maximum, and adds these weights to the sums.
     #[track_caller]
     fn weights<const N: usize>(&mut self, scores: Rt<'k, f32, H, N>) -> Rt<'k, f32, H, N> {
         let shift = shift(&self.max, self.factor).map(|shift| -lowered(shift, self.lift));
@@ -110,8 +110,8 @@ impl<'k, const H: usize> Softmax<'k, H> {
         (softmax, weights, Rescale { k, factors, needed })
     }
 
-    /// Adds a key with this score, if any, and with values of 0 to each row. Returns the divisors of the weighted sums of values, and the
-    /// logarithms of the sums of exp(score).
+    /// Adds a key with the score `sink`, if any, and with values of 0 to each row. Returns the divisors of the weighted sums of values, and
+    /// the logarithms of the sums of exp(score).
     #[track_caller]
     pub(super) fn finish(self, sink: Option<Val<'k, f32>>) -> (ColVec<'k, f32, H>, ColVec<'k, f32, H>) {
         let Self { k, factor, lift, max, sums } = self;

@@ -61,9 +61,9 @@ pub struct AttentionEntry {
     pub problem: AttentionProblem,
     /// The tile of the kernel.
     pub tile: AttentionTile,
-    /// The order of tiles.
+    /// The order in which tiles are processed.
     pub schedule: Schedule,
-    /// How products and the computation of weights overlap; only [`ScaledAttention`] uses this field.
+    /// How matrix products overlap with the computation of weights. Only [`ScaledAttention`] uses this field.
     pub overlap: AttentionOverlap,
     /// The median time of a launch in microseconds.
     pub micros: f64,
@@ -76,13 +76,13 @@ const PRODUCTS: [(&str, ProductOrder); 3] =
     [("free", ProductOrder::Free), ("in-turn", ProductOrder::InTurn), ("staggered", ProductOrder::Staggered)];
 
 impl AttentionTable {
-    /// Returns the table's kernel for a problem with elements of `T` (bf16 or f16); `None` if the table does not contain the problem.
+    /// Returns the table's kernel for a problem with elements of `T` (bf16 or f16), or `None` if the table does not contain the problem.
     pub fn get<T: Element>(&self, problem: &AttentionProblem) -> Option<Attention> {
         let AttentionEntry { tile, schedule, .. } = *self.entry(T::NAME, problem)?;
         Some(Attention { tile, schedule, ..Attention::for_problem(problem) })
     }
 
-    /// Returns the table's kernels for a problem with elements of `e4m3`; `None` if the table does not contain the problem.
+    /// Returns the table's kernels for a problem with elements of `e4m3`, or `None` if the table does not contain the problem.
     pub fn get_scaled(&self, problem: &AttentionProblem) -> Option<ScaledAttention> {
         let AttentionEntry { tile, schedule, overlap, .. } = *self.entry(e4m3::NAME, problem)?;
         Some(ScaledAttention { tile, schedule, overlap, ..ScaledAttention::for_problem(problem) })

@@ -82,8 +82,8 @@ where
     }
 }
 
-/// The layout for 8-bit elements, whose rows `wgmma` requires to be along k: rows are columns of V, and every 16 keys are in [the
-/// order](super::scaled::key_at) in which a lane owns their weights. `K` columns of subtiles are keys.
+/// The layout for 8-bit elements, which `wgmma` requires to be contiguous along k: rows are columns of V, and each group of 16 keys is in
+/// [the order](super::scaled::key_at) in which a lane owns their weights. `K` columns of subtiles are keys.
 #[derive(Clone, Copy)]
 pub(super) struct Transposed<const K: usize>;
 
@@ -104,11 +104,11 @@ where
         stage.fill((values.tile(0, step),))
     }
 
-    /// Packs weights without exchanging them between lanes: the word of a lane contains its weights of one row and 16 keys.
+    /// Packs weights without exchanging them between lanes: each word of a lane contains the lane's weights of one row and 16 keys.
     fn rounded(k: Builder<'k>, weights: Rt<'k, f32, 1, N>) -> Self::Weights {
         const { assert!(N == 2 * K, "a subtile of 8-bit weights has 32 keys") };
         let registers = weights.registers();
-        // For each 16 keys, a word contains two weights of a row, and the two weights of the same row 8 keys later.
+        // For each group of 16 keys, a word contains two weights of a row and the two weights of the same row 8 keys later.
         let words = registers.chunks(8).flat_map(|subtile| {
             [[0, 1, 4, 5], [2, 3, 6, 7]].map(|row| T::from_f32(&row.map(|at| subtile[at]))[0])
         });

@@ -10,18 +10,18 @@ use crate::{
 pub enum AttentionMask {
     /// All keys.
     Full,
-    /// Keys up to the query's own position. The first query has the position of the first key.
+    /// Keys up to and including the query's own position. The first query has the position of the first key.
     Causal,
-    /// Keys up to the query's own position. The last query has the position of the last key, so queries continue a sequence whose first
-    /// keys are in a cache.
+    /// Keys up to and including the query's own position. The last query has the position of the last key, so queries continue a sequence
+    /// whose first keys are in a cache.
     CausalFromEnd,
     /// Keys from `before` positions before the query's own position to `after` positions after it. The last query has the position of the
     /// last key. `before` and `after` must be less than 2³⁰.
     #[doc(alias = "sliding window")]
     Window {
-        /// The number of keys before the query's position.
+        /// The number of visible keys before the query's position.
         before: u32,
-        /// The number of keys after the query's position.
+        /// The number of visible keys after the query's position.
         after: u32,
     },
 }
@@ -49,8 +49,9 @@ pub(super) struct Visible<'k> {
     pub(super) queries: Val<'k, u32>,
     pub(super) keys: Val<'k, u32>,
     pub(super) step: u32,
-    /// The number of heads whose rows are adjacent for each query: 1 if each row is a different query, or a power of two of at least 8, for
-    /// the rows of one warp and the mask [`CausalFromEnd`](AttentionMask::CausalFromEnd).
+    /// The number of adjacent rows, one per head, that belong to the same query: 1 if each row is a different query, or otherwise a power
+    /// of two of at least 8. A value other than 1 is supported only for the rows of one warp and, among the causal masks and windows, only
+    /// for [`CausalFromEnd`](AttentionMask::CausalFromEnd).
     pub(super) heads: u32,
 }
 
@@ -119,7 +120,8 @@ impl<'k> Visible<'k> {
         Some((query + keys).max(outside) - outside)
     }
 
-    /// Returns the steps with keys for the queries from `first` to `end`: at least one step, so that queries without keys have a result.
+    /// Returns the steps with keys for the queries from `first` to `end`: at least one step, so that queries without keys also have a
+    /// result.
     #[track_caller]
     pub(super) fn range(self, first: Val<'k, u32>, end: Val<'k, u32>) -> Range<'k> {
         let steps = self.before(end).ceil_div(self.step).max(1);

@@ -241,7 +241,7 @@ where
         if C == 1 {
             V::clear(self.c, values, rows);
         } else {
-            // A step of some warpgroups is skipped by others; all of them take part in this one.
+            // Some warpgroups process a step that others skip, but all of them take part in clearing a step that extends past the last key.
             self.c.group().kernel().if_(rows.lt(step), || V::clear(self.c, values, rows));
         }
     }

@@ -40,7 +40,7 @@ const REGISTERS: usize = 170;
 /// Emits the kernel for rows of `D` subtiles of Q and K and of `E` subtiles of V and O.
 ///
 /// A block processes a tile of `M` subtiles of queries, `H` for each warp. While a step of `N` subtiles of keys and values is processed,
-/// the next ones are copied to shared memory, in `STAGES` stages.
+/// the next steps are copied to shared memory, in `STAGES` stages.
 pub(super) fn forward_by_warps<
     'k,
     T,
@@ -165,7 +165,7 @@ where
         .fold(sum, |sum, (row, weights)| sum.mma_ab(&weights, &values.subtile(row, 0).load::<1, E, Col>()))
 }
 
-/// Applies `f`, which computes in place, if a condition holds.
+/// Applies `f`, which computes in place, if `condition` is true.
 #[track_caller]
 fn only_if<'k, S>(k: Builder<'k>, condition: Val<'k, bool>, value: S, f: impl FnOnce(S) -> S) -> S {
     let mut value = Some(value);

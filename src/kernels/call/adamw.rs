@@ -7,18 +7,18 @@ use crate::{
     tiles::Convert,
 };
 
-/// The parameters of a step of [`AdamW`].
+/// The parameters of one step of [`AdamW`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamWStep {
     /// The step number, starting from 1.
     pub step: u32,
     /// The learning rate.
     pub rate: f32,
-    /// β₁, the decay rate of the average of gradients, at least 0 and less than 1.
+    /// β₁, the decay rate of the average of the gradients: at least 0 and less than 1.
     pub beta1: f32,
-    /// β₂, the decay rate of the average of squared gradients, at least 0 and less than 1.
+    /// β₂, the decay rate of the average of the squared gradients: at least 0 and less than 1.
     pub beta2: f32,
-    /// ε, which is added to the square root of the bias-corrected average of squared gradients.
+    /// ε, which is added to the square root of the bias-corrected average of the squared gradients.
     pub epsilon: f32,
     /// The weight decay: each step subtracts `rate` · `decay` · p from each parameter p.
     pub decay: f32,
@@ -31,8 +31,8 @@ impl AdamWStep {
     }
 }
 
-/// Updates `count` parameters p, the averages `mean` of their gradients g, and the averages `square` of the squared gradients, all in
-/// place, as described in [`AdamW`]. Before the first step, the averages must be zero.
+/// Updates in place `count` parameters p, the running averages `mean` of their gradients g, and the running averages `square` of the
+/// squared gradients, as described in [`AdamW`]. Before the first step, the averages must be zero.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};

@@ -35,7 +35,7 @@ pub struct AttentionShape {
     pub head_size: u32,
     /// The head size of V and O: the number of elements per row.
     pub value_size: u32,
-    /// The keys that a query attends to.
+    /// The mask, which determines the keys that each query attends to.
     pub mask: AttentionMask,
     /// The positive factor by which scores are multiplied; 1/√`head_size` if `None`.
     pub scale: Option<f32>,
@@ -109,8 +109,8 @@ pub(super) struct Arguments {
     pub(super) scale: f32,
 }
 
-/// Computes O = softmax(scale · Q·Kᵀ)·V for each head, and stores the logarithms of the sums of exponentials in `lse`, a contiguous array
-/// `[batch][head][query]`. [`Attention::for_problem`] chooses the kernel, unless a table of the cache contains the problem
+/// Computes O = softmax(scale · Q·Kᵀ)·V for each head, and stores the logarithm of each row's sum of exponentials in `lse`, a contiguous
+/// array `[batch][head][query]`. [`Attention::for_problem`] chooses the kernel, unless a table of the cache contains the problem
 /// ([`KernelCache::with_attention_table`](crate::run::KernelCache::with_attention_table)). Requires sm_80 or later.
 ///
 /// ```
@@ -118,7 +118,7 @@ pub(super) struct Arguments {
 ///
 /// let device = Simulator::new();
 /// let kernels = KernelCache::new(&device);
-/// // Two heads of queries for one of keys, 40 positions, rows of 64.
+/// // Two query heads share one KV head; 40 positions, head size 64.
 /// let shape =
 ///     call::AttentionShape { kv_heads: 1, mask: AttentionMask::Causal, ..call::AttentionShape::new(1, 2, 40, 64) };
 /// let q = device.upload(&[bf16::ONE; 40 * 2 * 64])?;
@@ -163,7 +163,7 @@ where
     )
 }
 
-/// Returns the target of the kernels that compute attention with these head sizes on the device.
+/// Checks the head sizes, and returns the target of the device's attention kernels.
 pub(super) fn target_for(
     call: &'static str,
     queue: Queue<'_>,
@@ -195,8 +195,8 @@ pub struct AttentionDerivatives<'a, T> {
     pub dk: BufferMut<'a, T>,
     /// The gradient with respect to V, in the layout of V.
     pub dv: BufferMut<'a, T>,
-    /// Two buffers for intermediate results; [`AttentionShape::workspace`] or [`PackedShape::workspace`](super::PackedShape::workspace)
-    /// returns their lengths.
+    /// Two buffers for intermediate results. [`AttentionShape::workspace`] returns their lengths, or, for packed sequences,
+    /// [`PackedShape::workspace`](super::PackedShape::workspace).
     pub workspace: [BufferMut<'a, f32>; 2],
     /// The dropout with which [`attention_with_extras`](super::attention_with_extras) computed O, if any; must be `None` for packed
     /// sequences.
@@ -204,7 +204,7 @@ pub struct AttentionDerivatives<'a, T> {
 }
 
 impl AttentionShape {
-    /// Returns the lengths, in elements, that the two `workspace` buffers of [`attention_backward`] require.
+    /// Returns the required lengths, in elements, of the two `workspace` buffers of [`attention_backward`] with the same `deterministic`.
     #[must_use]
     pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
         let heads = self.batches as usize * self.heads as usize;
@@ -217,13 +217,13 @@ impl AttentionShape {
     }
 }
 
-/// Computes the gradients of [`attention`] with respect to Q, K and V, in three launches of kernels that [`AttentionBackward::for_problem`]
-/// chooses. If `deterministic` is true, or if the head size of Q and K is greater than 128, the results are bit-identical in every run. The
-/// returned [`Called`] describes the kernel that computes dK and dV. Requires sm_90a.
+/// Computes the gradients of [`attention`] with respect to Q, K and V. This takes three launches, of kernels that
+/// [`AttentionBackward::for_problem`] chooses. If `deterministic` is true, or if `head_size` is greater than 128, the results are
+/// bit-identical in every run. The returned [`Called`] describes the kernel that computes dK and dV. Requires sm_90a.
 ///
 /// # Errors
-/// Returns [`CallError`], for example if no kernel supports the head sizes: those of Q and V must be equal (32, 64, 96, 128, 192 or 256),
-/// or 192 and 128. If the second or third launch fails, the contents of the results are unspecified.
+/// Returns [`CallError`], for example if no kernel supports the head sizes: `head_size` and `value_size` must be equal (32, 64, 96, 128,
+/// 192 or 256), or 192 and 128. If the second or third launch fails, the contents of the results are unspecified.
 #[doc(alias = "scaled_dot_product_attention_backward")]
 pub fn attention_backward<'a, T>(
     on: impl Into<Queue<'a>>,

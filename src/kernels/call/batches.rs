@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The number of products that [`batched_gemm`] computes, and the distances between the first elements of consecutive matrices, in
-/// elements. `None` stands for the number of rows (or columns, in column order) of a matrix times the stride between them.
+/// elements. If a distance is `None`, it is the number of rows (or columns, in column order) of a matrix times the stride between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GemmBatches {
     /// The number of products.
@@ -21,8 +21,8 @@ pub struct GemmBatches {
     pub a_distance: Option<u32>,
     /// The distance between matrices B; 0 if all products share B.
     pub b_distance: Option<u32>,
-    /// The distance between matrices D, which must not overlap. Their rows may be interleaved: row i of every other matrix may be stored
-    /// between rows i and i + 1 of the first.
+    /// The distance between matrices D, which must not overlap. Their rows may be interleaved: row i of all other matrices may be stored
+    /// between rows i and i + 1 of the first matrix.
     pub d_distance: Option<u32>,
 }
 
@@ -33,16 +33,16 @@ impl GemmBatches {
     }
 }
 
-/// Computes D = f(A·B) for each of several products of the same size, in one launch. [`Gemm::for_batches`] chooses the kernel. The
-/// requirements for sizes and strides are those of [`gemm`](super::gemm()), and operands are copied under the same conditions; the
-/// conditions for strides also apply to the distances between matrices.
+/// Computes several products D = f(A·B) of the same size in one launch. [`Gemm::for_batches`] chooses the kernel. The requirements for
+/// sizes and strides are those of [`gemm`](super::gemm()), and operands are copied under the same conditions. The conditions for strides
+/// also apply to the distances between matrices.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
 ///
 /// let device = Simulator::new();
 /// let kernels = KernelCache::new(&device);
-/// // Two matrices A, which are 16×16, and one B for both products.
+/// // Two 16×16 matrices A, and one B that both products share.
 /// let (shape, batches) =
 ///     (call::GemmShape::new(16, 8, 16), call::GemmBatches { b_distance: Some(0), ..call::GemmBatches::new(2) });
 /// let a = device.upload(&[[bf16::ONE; 16 * 16], [bf16::from_f32(2.0); 16 * 16]].concat())?;

@@ -11,14 +11,14 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// Convolves the sequence of each batch and channel with the filter of its channel, using Fourier transforms of `size` points (1024, 4096,
-/// 8192 or 16384), as described in [`FftConvolution`]: y = F⁻¹(F(u) ∘ f). u and y have `batches`·`channels` rows of `length` elements;
-/// `length` must be at most `size` and a multiple of 64 (32 if `size` is 1024). The strides between rows must be multiples of 8 elements.
-/// `re` and `im`, contiguous arrays `[channel][size]`, are the real and imaginary parts of f, the transforms of the filters. The device
-/// must support the transforms; see [`FftConvolution::sizes`].
+/// Convolves the sequence of each batch and channel with the channel's filter: y = F⁻¹(F(u) ∘ f), where F is the Fourier transform of
+/// `size` points (1024, 4096, 8192 or 16384). [`FftConvolution`] describes the algorithm. u and y have `batches`·`channels` rows of
+/// `length` elements; `length` must be at most `size` and a multiple of 64 (32 if `size` is 1024). The strides between rows must be
+/// multiples of 8 elements. `re` and `im`, contiguous arrays `[channel][size]`, are the real and imaginary parts of f, the transforms of
+/// the filters. The device must support the transforms; see [`FftConvolution::sizes`].
 ///
 /// # Errors
-/// Returns [`CallError`], for example `Refused` for unsupported lengths.
+/// Returns [`CallError`], for example `Refused` if `size` or `length` is not supported.
 #[doc(alias = "FlashFFTConv")]
 pub fn fft_convolution<'a, T>(
     on: impl Into<Queue<'a>>,

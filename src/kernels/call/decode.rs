@@ -24,16 +24,16 @@ pub struct CacheShape {
     pub kv_heads: u32,
     /// The number of queries per sequence and head: 1 to 8.
     pub queries: u32,
-    /// The capacity of each cache: the number of positions that it can contain.
+    /// The number of positions that each cache can contain.
     pub capacity: u32,
-    /// The head size, the number of elements per row: 64 or 128.
+    /// The head size, which is the number of elements per row: 64 or 128.
     pub head_size: u32,
     /// The positive factor by which scores are multiplied; 1/√`head_size` if `None`.
     pub scale: Option<f32>,
 }
 
-/// Computes attention of the last queries of each sequence to the first `lengths[batch]` positions of its cache, for each head, and stores
-/// the logarithms of the sums of exponentials in `lse`, a contiguous array `[batch][head][query]`. The last query has position
+/// Computes, for each head, attention of the last queries of each sequence to the first `lengths[batch]` positions of the sequence's cache.
+/// `lse`, a contiguous array `[batch][head][query]`, receives the logarithm of each row's sum of exponentials. The last query has position
 /// `lengths[batch]` − 1 and attends to all of these positions; each earlier query attends to one position fewer than the query after it.
 /// [`CachedAttention::for_problem`] chooses the kernel. Requires sm_90a.
 ///
@@ -77,13 +77,13 @@ where
     )
 }
 
-/// The factors by which [`scaled_cached_attention`] and [`scaled_paged_attention`](super::scaled_paged_attention) multiply the elements of
-/// K and V.
+/// The scales by which [`scaled_cached_attention`] and [`scaled_paged_attention`](super::scaled_paged_attention) multiply the elements of K
+/// and V.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheScales<'a> {
-    /// The factors for K, one for each of the `kv_heads` KV heads; all sequences share them.
+    /// The scales for K, one for each of the `kv_heads` KV heads; all sequences share them.
     pub k: BufferRef<'a, f32>,
-    /// The factors for V, one for each of the `kv_heads` KV heads; all sequences share them.
+    /// The scales for V, one for each of the `kv_heads` KV heads; all sequences share them.
     pub v: BufferRef<'a, f32>,
 }
 

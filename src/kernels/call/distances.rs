@@ -1,4 +1,4 @@
-//! The matrices of a product as its kernel requires them. Factors that the kernel cannot read in place are copied first.
+//! The matrices of a product in the form that the kernel requires. Factors that the kernel cannot read in place are copied first.
 
 use std::sync::Arc;
 
@@ -213,7 +213,7 @@ impl<'a, T: TensorElement> Given<'a, T> {
     }
 }
 
-/// Returns the stride between the rows of an m×n result, n by default, and rejects overlapping rows.
+/// Returns the stride between the rows of an m×n result (by default n), and rejects overlapping rows.
 pub(super) fn stride_of_result(
     call: &'static str,
     [m, n]: [u32; 2],

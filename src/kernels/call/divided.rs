@@ -12,10 +12,10 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes D = f(A·B) with an [`Epilogue`], like [`fused_gemm`], for results that consist of few tiles, such as results with few rows: if
-/// [`DividedGemm::for_problem`] expects this to be faster, a first kernel computes partial sums, each over a part of k, and writes them to
-/// `workspace`, and a second kernel adds them, always in the same order. Otherwise, one kernel computes D, and `workspace` is not used. The
-/// returned [`Called`] describes the first launch.
+/// Computes D = f(A·B) with an [`Epilogue`], like [`fused_gemm`], but divides the sums over k among blocks if [`DividedGemm::for_problem`]
+/// expects this to be faster. This is usually the case if D consists of few tiles, for example if D has few rows. A first kernel then
+/// writes partial sums to `workspace`, and a second kernel adds them, always in the same order. Otherwise, one kernel computes D, and
+/// `workspace` is not used. The returned [`Called`] describes the first launch.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -33,8 +33,8 @@ use crate::{
 /// ```
 ///
 /// # Errors
-/// Returns the same errors as [`gemm`](super::gemm()), for example if `workspace` has fewer elements than [`divided_workspace`] returns. If
-/// the second launch fails, the contents of D are unspecified.
+/// Returns the same errors as [`gemm`](super::gemm()), and an error if `workspace` has fewer elements than [`divided_workspace`] returns.
+/// If the second launch fails, the contents of D are unspecified.
 #[doc(alias = "split-K")]
 pub fn divided_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
@@ -106,7 +106,7 @@ where
     Ok(with_copies(first, [&a, &b]))
 }
 
-/// Returns the number of elements that the workspace of [`divided_gemm`] requires on the device of `kernels`; 0 if one kernel computes D.
+/// Returns the required number of elements of the workspace of [`divided_gemm`] on the device of `kernels`, or 0 if one kernel computes D.
 ///
 /// # Errors
 /// Returns `Refused` if the workspace would have 2³² elements or more.

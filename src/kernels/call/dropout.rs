@@ -11,7 +11,7 @@ use crate::{
     tiles::Convert,
 };
 
-/// The parameters that determine which elements [`Dropout`] replaces with 0.
+/// The parameters that determine which elements a [`Dropout`] kernel replaces with 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DropoutMask {
     /// The probability that an element becomes 0, from 0 to 1.
@@ -29,11 +29,11 @@ impl DropoutMask {
     }
 }
 
-/// Computes y = dropout(x) for m rows of n elements. The same call on the gradient with respect to y computes the gradient with respect to
-/// x.
+/// Computes y = dropout(x) for m rows of n elements. To compute the gradient with respect to x, call `dropout` with the same `mask` on the
+/// gradient with respect to y.
 ///
 /// # Errors
-/// Returns [`CallError`], for example `Refused` if `p` is not between 0 and 1.
+/// Returns [`CallError`], for example `Refused` if `mask.p` is not between 0 and 1.
 pub fn dropout<'a, X, Y>(
     on: impl Into<Queue<'a>>,
     mask: DropoutMask,
@@ -60,7 +60,8 @@ where
     )
 }
 
-/// Computes h = dropout(x) + r, rounded to the type of x, and y = norm(h) · w + b along each of the m rows of n elements.
+/// Computes h = dropout(x) + r, rounded to the type of x, and y = norm(h) · w + b along each of m rows of n elements, where norm is the
+/// given [`NormFunction`].
 ///
 /// # Errors
 /// Returns the same errors as [`dropout`].

@@ -1,4 +1,4 @@
-//! Lookup of rows of a table by index, and addition to such rows.
+//! Lookup of table rows by index, and addition to such rows.
 
 use super::{
     operands::{Rows, RowsMut, portable_target},
@@ -56,8 +56,8 @@ where
 }
 
 /// Computes table\[indices\] += x: adds row i of the m×n matrix x to row `indices[i]` of the `rows`×n table, unless the table has no such
-/// row. If x is the gradient with respect to the result of [`gather`], the call accumulates the gradient with respect to its table. If an
-/// index occurs more than once, the last bits of the sums in that row may differ between calls.
+/// row. If x is the gradient with respect to the result of [`gather`], this accumulates the gradient with respect to the table. If an index
+/// occurs more than once, the last bits of the sums in that row may differ from run to run.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if rows of the table overlap.

@@ -12,7 +12,7 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// The operands of [`AttentionExtras`]; operands that are `None` have no effect.
+/// The operands of [`AttentionExtras`]. An operand that is `None` has no effect.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExtraOperands<'a> {
     /// The soft cap c, from 0.001 to 10,000: each score is replaced with c·tanh(score / c).
@@ -20,16 +20,17 @@ pub struct ExtraOperands<'a> {
     /// ALiBi: one slope per query head. The product of the slope and the distance between the positions of the query and the key is
     /// subtracted from each score.
     pub slopes: Option<BufferRef<'a, f32>>,
-    /// Attention sinks: one score per query head, whose exponential is added to the sum of the exponentials of each row.
+    /// Attention sinks: one score per query head. The exponential of this score is added to the sum of exponentials of each row.
     pub sinks: Option<BufferRef<'a, f32>>,
-    /// Dropout of the weights, with a probability of less than 1. The offset for a head is that of the mask plus the index of the head
-    /// among the query heads of all batches.
+    /// Dropout of the weights; the probability must be less than 1. The random numbers of a head use the mask's `offset` plus the index of
+    /// the head among the query heads of all batches.
     pub dropout: Option<DropoutMask>,
 }
 
-/// Computes [`attention`](super::attention()) with a soft cap, slopes, sinks or dropout; the layouts are the same, and `slopes` and `sinks`
-/// have `heads` elements. [`Attention::for_problem`] chooses the kernel; with dropout, the tile is that of
-/// [`Attention::with_tile_for_dropout`], and otherwise, with a soft cap, that of [`Attention::with_tile_for_cap`]. Requires sm_80 or later.
+/// Computes attention as [`attention`](super::attention()) does, with the same layouts, and with any combination of a soft cap, ALiBi
+/// slopes, attention sinks and dropout. `slopes` and `sinks` have `heads` elements. [`Attention::for_problem`] chooses the kernel;
+/// [`Attention::with_tile_for_dropout`] chooses its tile if there is dropout, or else [`Attention::with_tile_for_cap`] if there is a soft
+/// cap. Requires sm_80 or later.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -48,7 +49,7 @@ pub struct ExtraOperands<'a> {
 /// ```
 ///
 /// # Errors
-/// Returns the same errors as [`attention`](super::attention()), and `Refused` if the soft cap or the probability is out of range.
+/// Returns the same errors as [`attention`](super::attention()), and `Refused` if the soft cap or the dropout probability is out of range.
 #[doc(alias = "softcap")]
 #[doc(alias = "ALiBi")]
 pub fn attention_with_extras<'a, T>(
@@ -98,7 +99,7 @@ where
     )
 }
 
-/// Returns the probability, and the seed and offset, for dropout of the weights; zeros without dropout.
+/// Returns the probability, seed and offset for dropout of the weights; zeros without dropout.
 pub(super) fn of_weights(
     call: &'static str,
     dropout: Option<DropoutMask>,

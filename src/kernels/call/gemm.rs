@@ -22,7 +22,7 @@ pub struct GemmShape {
     pub m: u32,
     /// The number of columns of B and D.
     pub n: u32,
-    /// The number of columns of A and rows of B.
+    /// The number of columns of A, which is the number of rows of B.
     pub k: u32,
     /// The order of A.
     pub a: MatrixOrder,
@@ -64,8 +64,8 @@ factors! {
     u8:   i32;
 }
 
-/// The operands of an [`Epilogue`], which computes D = f((A·B)ᵢⱼ · α · rᵢ · sⱼ + β · Cᵢⱼ + biasⱼ), without the factors and terms whose
-/// fields are `None`.
+/// The operands of an [`Epilogue`], which computes Dᵢⱼ = f((A·B)ᵢⱼ · α · rᵢ · sⱼ + β · Cᵢⱼ + biasⱼ). Factors and terms whose fields are
+/// `None` are omitted.
 #[derive(Clone, Copy, Debug)]
 pub struct FusedOperands<'a, D> {
     /// α, by which A·B is multiplied.
@@ -74,9 +74,9 @@ pub struct FusedOperands<'a, D> {
     pub row_scales: Option<BufferRef<'a, f32>>,
     /// s, one scale for each column: n elements.
     pub col_scales: Option<BufferRef<'a, f32>>,
-    /// C, the stride between its rows in elements, and β. The buffers of C and D must not overlap.
+    /// The matrix C, the stride between its rows in elements, and β. The buffers of C and D must not overlap.
     pub c: Option<(BufferRef<'a, D>, u32, f32)>,
-    /// One term for each column: n elements.
+    /// The bias, one term for each column: n elements.
     pub bias: Option<BufferRef<'a, f32>>,
 }
 
@@ -91,7 +91,7 @@ type EpilogueArguments<'a, D> =
     (f32, f32, BufferRef<'a, D>, u32, BufferRef<'a, f32>, BufferRef<'a, f32>, BufferRef<'a, f32>);
 
 impl<'a, D: Copy> FusedOperands<'a, D> {
-    /// Returns the arguments of the kernel; buffers that its epilogue does not read are empty.
+    /// Returns the arguments of the kernel. Buffers that the epilogue does not read are empty.
     pub(super) fn arguments(&self) -> EpilogueArguments<'a, D> {
         let Self { alpha, row_scales, col_scales, c, bias } = *self;
         let (c, ldc, beta) = c.unwrap_or((BufferRef::empty(), 0, 0.0));
@@ -117,10 +117,10 @@ impl<'a, D: Copy> FusedOperands<'a, D> {
 /// 9.0, and `mma.sync` on other devices of compute capability 8.0 or later. The strides between the rows (or columns, in column order) of A
 /// and B may have any value; the stride between the rows of D must be at least n.
 ///
-/// If the kernel cannot read an operand in place, another kernel first copies it to a workspace, which the call allocates and frees in
-/// stream order; [`Called::copies`] lists these kernels. If elements are not 16 bits wide, this applies to a column-major A and to a
-/// row-major B; on devices of compute capability 9.0, it also applies to operands whose stride is not a multiple of 16 bytes. Addresses
-/// must be multiples of 16 bytes on all devices.
+/// If the kernel cannot read an operand in place, another kernel first copies the operand to a workspace, which `gemm` allocates and frees
+/// in stream order; [`Called::copies`] lists these kernels. A column-major A and a row-major B are copied if their elements are not 16 bits
+/// wide. On devices of compute capability 9.0, operands whose stride is not a multiple of 16 bytes are also copied. Addresses must be
+/// multiples of 16 bytes on all devices.
 ///
 /// # Errors
 /// Returns [`CallError`], for example if rows of D overlap.
@@ -185,7 +185,7 @@ where
     Ok(with_copies(called, [&a, &b]))
 }
 
-/// Computes D = f(A·B) with an [`Epilogue`]: scales, the addition of another matrix, and a bias.
+/// Computes D = f(A·B) with an [`Epilogue`]: scales, the addition of another matrix, and a bias. The requirements are those of [`gemm`].
 ///
 /// # Errors
 /// Returns the same errors as [`gemm`].

@@ -1,4 +1,4 @@
-//! The gradients of kernels on the rows of matrices.
+//! The gradients of functions that operate on the rows of matrices.
 
 use super::{
     operands::{Rows, RowsMut, portable_target},
@@ -18,7 +18,7 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes dx = f′(x) · dy, the gradient of [`pointwise`](super::pointwise), for each element of m×n matrices.
+/// Computes dx = f′(x) · dy, the gradient of [`pointwise`](super::pointwise), for each element of m×n matrices, where f is `function`.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -47,7 +47,8 @@ where
     )
 }
 
-/// Computes dx = f′(x) · u · dy and du = f(x) · dy, the gradients of [`gated`](super::gated), for each element of m×n matrices.
+/// Computes dx = f′(x) · u · dy and du = f(x) · dy, the gradients of [`gated`](super::gated), for each element of m×n matrices, where f is
+/// `function`.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -81,8 +82,8 @@ where
 }
 
 /// Computes the gradient with respect to x of y = softmax(`scale` · x), or of its natural logarithm if `log` is true, for each of the m
-/// rows of n elements, from y and the gradient with respect to y. The kernel is that of [`SoftmaxBackward`], which also applies to the
-/// masked forms of [`softmax`](super::softmax()).
+/// rows of n elements, from y and the gradient with respect to y. [`SoftmaxBackward`] describes the kernel, which also computes the
+/// gradients of the masked forms of [`softmax`](super::softmax()).
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if `scale` is not positive.
@@ -117,9 +118,9 @@ where
     )
 }
 
-/// Computes the gradient of [`cross_entropy`](super::cross_entropy) with respect to the logits of m rows of n elements:
-/// dxⱼ = (e^(xⱼ − `logs`) − \[j = target\]) · dloss. `logs` is the result of [`cross_entropy`](super::cross_entropy); `dlosses` has m
-/// elements. A row whose target is `ignored` has gradient 0.
+/// Computes the gradient of [`cross_entropy`](super::cross_entropy) with respect to the logits of m rows of n elements: dxⱼ = (e^(xⱼ −
+/// `logs`) − \[j = target\]) · dloss. `logs` is the result of [`cross_entropy`](super::cross_entropy); `dlosses` has m elements. The
+/// gradient of a row whose target is `ignored` is 0.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -150,9 +151,10 @@ where
     )
 }
 
-/// Computes the gradients of y = norm(x) · w + b for m rows of n elements: dx, dw = Σ dy · x̂ and db = Σ dy, where x̂ = norm(x), in three
-/// launches: the first computes dx and writes partial sums to the two workspaces ([`NormBackward`]), and the other two add the partial sums
-/// of dw and of db. dw and db have n elements. Results are bit-identical in every run. The returned [`Called`] describes the first launch.
+/// Computes the gradients of y = norm(x) · w + b for m rows of n elements: dx, dw = Σ dy · x̂ and db = Σ dy, where x̂ = norm(x) and norm is
+/// the given [`NormFunction`]. dw and db have n elements. There are three launches: the first computes dx and writes partial sums to the
+/// two workspaces ([`NormBackward`]), and the other two add the partial sums of dw and of db. Results are bit-identical in every run. The
+/// returned [`Called`] describes the first launch.
 ///
 /// ```
 /// use warpwright::{kernels::{NormFunction, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -173,9 +175,9 @@ where
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`], for example if a workspace has fewer elements than [`norm_backward_workspace`] returns, or, on devices of compute
-/// capability 9.0 or later except 12.x, if rows have more than 65,536 elements. If the second or third launch fails, the contents of the
-/// results are unspecified.
+/// Returns [`CallError`], for example if a workspace has fewer elements than [`norm_backward_workspace`] returns. On devices of compute
+/// capability 9.0 or later, except 12.x, rows of more than 65,536 elements are an error. If the second or third launch fails, the contents
+/// of the results are unspecified.
 #[doc(alias = "rmsnorm_backward")]
 #[doc(alias = "layernorm_backward")]
 pub fn norm_backward<'a, X, W>(
@@ -230,8 +232,8 @@ where
     Ok(called)
 }
 
-/// Returns the number of elements that each of the two workspaces of [`norm_backward`] requires for m rows of n elements of type `X`, with
-/// any row strides, on the device of `kernels`.
+/// Returns the required number of elements of each of the two workspaces of [`norm_backward`], for m rows of n elements of type `X` on the
+/// device of `kernels`. The result is sufficient for any strides between rows.
 #[must_use]
 pub fn norm_backward_workspace<X: TensorElement>(kernels: &KernelCache<'_>, [m, n]: [u32; 2]) -> usize {
     let (major, minor) = kernels.capability();

@@ -14,11 +14,10 @@ use crate::{
 /// The groups of rows of [`grouped_gemm`], and the matrices B.
 #[derive(Clone, Copy, Debug)]
 pub struct GemmGroups<'a> {
-    /// The number of adjacent rows of A and D with the same B, which is the number of rows of a tile: 64 or 128, or, on devices of
-    /// compute capability 9.0, also 16 (if A is row-major), 192 or 256. Groups must be padded to a multiple of this number of rows.
+    /// The number of rows of a tile, all of which are multiplied by the same B: 64 or 128 or, on devices of compute capability 9.0, also 16
+    /// (if A is row-major), 192 or 256. Groups must be padded to a multiple of this number of rows.
     pub rows: u32,
-    /// For each group of `rows` rows of A, the index of the matrix B by which the rows are multiplied: ⌈m / `rows`⌉ elements, each less
-    /// than `count`.
+    /// The index of the matrix B for each tile of `rows` rows of A: ⌈m / `rows`⌉ elements, each less than `count`.
     pub groups: BufferRef<'a, u32>,
     /// The number of matrices B.
     pub count: u32,
@@ -34,7 +33,7 @@ pub struct GemmGroups<'a> {
 ///
 /// let device = Simulator::new();
 /// let kernels = KernelCache::new(&device);
-/// // 192 rows: the first 64 are multiplied by the second of two matrices B, the others by the first.
+/// // 192 rows: the first 64 are multiplied by the second of two matrices B, and the others by the first.
 /// let (shape, on_groups) = (call::GemmShape::new(192, 8, 16), device.upload(&[1u32, 0, 0])?);
 /// let groups = call::GemmGroups { rows: 64, groups: (&on_groups).into(), count: 2, b_distance: None };
 /// let a = device.upload(&[bf16::ONE; 192 * 16])?;

@@ -15,9 +15,9 @@ use crate::{
 /// The per-head parameters of [`hedgehog`].
 #[derive(Clone, Copy, Debug)]
 pub struct HedgehogOperands<'a, T> {
-    /// The matrices that map queries to features, `[head][64][64]`.
+    /// The matrices that map queries to features: an array `[head][64][64]`.
     pub q_maps: BufferRef<'a, T>,
-    /// The matrices that map keys to features, `[head][64][64]`.
+    /// The matrices that map keys to features: an array `[head][64][64]`.
     pub k_maps: BufferRef<'a, T>,
     /// α, the positive number by which the weights of the latest tokens are multiplied: one element per head.
     pub alphas: BufferRef<'a, f32>,
@@ -26,12 +26,12 @@ pub struct HedgehogOperands<'a, T> {
 }
 
 /// Computes causal attention with softmax over the latest tokens (those of the current chunk of 64 tokens and of the preceding chunk) and
-/// learned features for older tokens, as described in [`Hedgehog`], for head sizes of 64 (Q and K) and 64 or 128 (V and O). `scale` is the
-/// positive factor by which scores are multiplied; 1/√64 if `None`. Requires sm_80 or later and 128 KiB of shared memory per block, which
-/// devices of compute capability 8.6, 8.9 and 12.x do not have.
+/// learned features for older tokens, as described in [`Hedgehog`]. The head size must be 64 for Q and K, and 64 or 128 for V and O.
+/// `scale` is the positive factor by which scores are multiplied; 1/√64 if `None`. Requires sm_80 or later and 128 KiB of shared memory per
+/// block, which devices of compute capability 8.6, 8.9 and 12.x do not have.
 ///
 /// # Errors
-/// Returns [`CallError`], for example `Refused` for unsupported head sizes.
+/// Returns [`CallError`], for example `Refused` if a head size is not supported.
 #[doc(alias = "LoLCATs")]
 pub fn hedgehog<'a, T>(
     on: impl Into<Queue<'a>>,

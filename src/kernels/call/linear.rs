@@ -1,4 +1,4 @@
-//! Linear attention: with the Taylor expansion of the exponential, and with decays.
+//! Linear attention, with the Taylor expansion of the exponential or with a decaying state.
 
 use super::{
     heads::{HeadOrder, refused_sizes},
@@ -38,12 +38,12 @@ impl LinearShape {
     }
 }
 
-/// Computes causal attention whose weights are the second-order Taylor expansion of the exponential, as described in [`TaylorAttention`],
-/// for head sizes of 16 (Q and K) and 64 (V and O). If `normalized` is true, results are divided by the sums of the weights. Requires sm_80
-/// or later.
+/// Computes causal attention whose weights are the second-order Taylor expansion of the exponential, as described in [`TaylorAttention`].
+/// The head size must be 16 for Q and K, and 64 for V and O. If `normalized` is true, results are divided by the sums of the weights.
+/// Requires sm_80 or later.
 ///
 /// # Errors
-/// Returns [`CallError`], for example `Refused` for unsupported head sizes.
+/// Returns [`CallError`], for example `Refused` if a head size is not supported.
 #[doc(alias = "Based")]
 pub fn taylor_attention<'a, T>(
     on: impl Into<Queue<'a>>,
@@ -75,8 +75,8 @@ where
     )
 }
 
-/// Computes causal linear attention whose state decays by a factor of λ = e^`decay` per position, as described in [`DecayedAttention`], for
-/// head sizes of 64 and 128. `decays` has one element per head, each negative or 0. `state`, a contiguous array
+/// Computes causal linear attention whose state decays by a factor of λ = e^`decay` per position, as described in [`DecayedAttention`].
+/// Each head size must be 64 or 128. `decays` has one element per head, each negative or 0. `state`, a contiguous array
 /// `[batch][head][key_size][value_size]`, contains the state before the first position (zeros at the start of a sequence) and is
 /// overwritten with the state after the last position. Requires sm_80 or later and, if both head sizes are 128, 106 KiB of shared memory
 /// per block, which devices of compute capability 8.6, 8.9 and 12.x do not have.
@@ -99,7 +99,7 @@ where
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`], for example `Refused` for unsupported head sizes.
+/// Returns [`CallError`], for example `Refused` if a head size is not supported.
 #[doc(alias = "Lightning Attention")]
 #[doc(alias = "RetNet")]
 pub fn decayed_attention<'a, T>(

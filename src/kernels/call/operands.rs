@@ -5,14 +5,14 @@ use crate::{
     run::{BufferMut, BufferRef, CallError, Queue},
 };
 
-/// A matrix that a kernel reads: a buffer that contains contiguous rows, or a pair of a buffer and the stride between rows in elements. For
-/// a column-major matrix, this applies to columns instead of rows.
+/// A matrix that a kernel reads: a buffer that contains contiguous rows, or a pair `(buffer, stride)` with the stride between rows in
+/// elements. For a column-major matrix, the same applies to columns.
 pub trait Rows<'a, T> {
     /// Returns the buffer, and the stride if it is given.
     fn rows(self) -> (BufferRef<'a, T>, Option<u32>);
 }
 
-/// A matrix that a kernel writes: a buffer, or a pair of a buffer and a stride, as for [`Rows`].
+/// A matrix that a kernel writes: a buffer, or a pair `(buffer, stride)`, as for [`Rows`].
 pub trait RowsMut<'a, T> {
     /// Returns the buffer, and the stride if it is given.
     fn rows_mut(self) -> (BufferMut<'a, T>, Option<u32>);
@@ -53,7 +53,7 @@ pub(super) fn product(call: &'static str, sizes: &[u32]) -> Result<u32, CallErro
     u32::try_from(product).map_err(|_| refused(call, "matrices of fewer than 2³² elements", product))
 }
 
-/// Returns the newest target whose kernels run on the device and also on later ones.
+/// Returns the newest target whose kernels run on the device and on later devices.
 pub(super) fn portable_target(call: &'static str, queue: Queue<'_>) -> Result<Target, CallError> {
     let (major, minor) = queue.cache().capability();
     Target::newest_portable(major, minor).ok_or_else(|| {

@@ -15,8 +15,8 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// The sizes, mask, scale and layout of [`packed_attention`] and its gradients. The rows of all sequences are stored one sequence after the
-/// other, like those of one long sequence.
+/// The sizes, mask, scale and layout of [`packed_attention`] and its gradients. The sequences are stored one after the other, like one long
+/// sequence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackedShape {
     /// The number of sequences.
@@ -25,21 +25,21 @@ pub struct PackedShape {
     pub heads: u32,
     /// The number of KV heads, which must divide `heads`.
     pub kv_heads: u32,
-    /// The number of rows of Q and O per head, including rows that belong to no sequence.
+    /// The number of rows of Q and O per head, including rows that do not belong to any sequence.
     pub queries: u32,
     /// The number of rows of K and V per head.
     pub keys: u32,
-    /// The maximum number of queries of a sequence. Results are computed only for the first `longest` queries of each sequence, rounded up
-    /// to whole tiles.
+    /// The maximum number of queries per sequence. If a sequence has more, results are computed only for its first `longest` queries,
+    /// rounded up to whole tiles.
     pub longest: u32,
-    /// The maximum number of keys of a sequence. Only [`packed_attention_backward`] uses this number; it does not compute gradients for
-    /// keys beyond this number.
+    /// The maximum number of keys per sequence. Only [`packed_attention_backward`] uses this number: it does not compute gradients for the
+    /// keys of a sequence beyond it.
     pub longest_keys: u32,
     /// The head size of Q and K: the number of elements per row.
     pub head_size: u32,
     /// The head size of V and O: the number of elements per row.
     pub value_size: u32,
-    /// The keys that a query attends to within its sequence.
+    /// The mask, which determines the keys of a sequence that each of its queries attends to.
     pub mask: AttentionMask,
     /// The positive factor by which scores are multiplied; 1/√`head_size` if `None`.
     pub scale: Option<f32>,
@@ -48,8 +48,8 @@ pub struct PackedShape {
 }
 
 impl PackedShape {
-    /// Returns the shape of unmasked self-attention with axes in the order [`HeadOrder::Positions`]. `positions` is the total number of
-    /// positions of all sequences; no sequence may have more than `longest` positions.
+    /// Returns the shape of self-attention without a mask, with axes in the order [`HeadOrder::Positions`]. `positions` is the total number
+    /// of positions of all sequences; no sequence may have more than `longest` positions.
     pub const fn new(sequences: u32, heads: u32, positions: u32, longest: u32, head_size: u32) -> Self {
         Self {
             sequences,
@@ -67,7 +67,8 @@ impl PackedShape {
         }
     }
 
-    /// Returns the lengths, in elements, that the two `workspace` buffers of [`packed_attention_backward`] require.
+    /// Returns the required lengths, in elements, of the two `workspace` buffers of [`packed_attention_backward`] with the same
+    /// `deterministic`.
     #[must_use]
     pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
         let [heads, sequences, queries] =
@@ -86,20 +87,20 @@ impl PackedShape {
     }
 }
 
-/// Computes [`attention`](super::attention()) for each of several sequences of different lengths, which are stored one after the other.
-/// `query_starts` and `key_starts` contain the index of the first row of each sequence, in ascending order, followed by the end of the last
-/// sequence: `sequences` + 1 elements. `lse` is a contiguous array `[head][query]`. Rows of O and `lse` that belong to no sequence are not
-/// written.
+/// Computes attention as [`attention`](super::attention()) does, for sequences of different lengths that are stored one after the other.
+/// `query_starts` and `key_starts` each have `sequences` + 1 elements: the index of the first row of each sequence, in ascending order, and
+/// the end of the last sequence. `lse` is a contiguous array `[head][query]`. Rows of O and `lse` that do not belong to any sequence are
+/// not written.
 ///
-/// [`Attention::new`] chooses the kernel, which does not depend on the number or lengths of the sequences, so calls with other sequences
-/// reuse it. Requires sm_80 or later.
+/// [`Attention::new`] chooses the kernel. It does not depend on the number or lengths of the sequences, so other sequences reuse it.
+/// Requires sm_80 or later.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
 ///
 /// let device = Simulator::new();
 /// let kernels = KernelCache::new(&device);
-/// // Two sequences, of 3 and of 5 positions, with one head of 64.
+/// // Two sequences, of 3 and 5 positions, with one head of size 64.
 /// let shape = call::PackedShape::new(2, 1, 8, 5, 64);
 /// let starts = device.upload(&[0u32, 3, 8])?;
 /// let values: Vec<_> = (0..8 * 64).map(|at| bf16::from_f32(if at / 64 < 3 { 1.0 } else { 2.0 })).collect();
@@ -154,12 +155,12 @@ where
     )
 }
 
-/// Computes the gradients of [`packed_attention`] with respect to Q, K and V, in three launches of the kernels of
-/// [`AttentionBackward::new`]. If `deterministic` is true, the results are bit-identical in every run. Rows of the gradients that belong to
-/// no sequence are not written. The returned [`Called`] describes the kernel that computes dK and dV. Requires sm_90a.
+/// Computes the gradients of [`packed_attention`] with respect to Q, K and V. This takes three launches, of the kernels of
+/// [`AttentionBackward::new`]. If `deterministic` is true, the results are bit-identical in every run. Rows of the gradients that do not
+/// belong to any sequence are not written. The returned [`Called`] describes the kernel that computes dK and dV. Requires sm_90a.
 ///
-/// If a row of Q, K, V, O or dO that follows a sequence, but is in the last tile of the sequence, contains NaN or ∞, gradients of the
-/// sequence may become NaN.
+/// The last tile of a sequence may extend past the end of the sequence. If one of these additional rows of Q, K, V, O or dO contains NaN or
+/// ∞, the gradients of the sequence may become NaN.
 ///
 /// # Errors
 /// Returns [`CallError`], for example if [`attention_backward`](super::attention_backward) does not support the head sizes, or if `dropout`

@@ -24,13 +24,13 @@ pub struct PagedCacheShape {
     pub kv_heads: u32,
     /// The number of queries per sequence and head: 1 to 8.
     pub queries: u32,
-    /// The number of pages of K and of V, which all sequences share.
+    /// The number of pages of K, and also of V; all sequences share these pages.
     pub pages: u32,
     /// The number of positions per page: 8, 16, 32, 64 or 128.
     pub page_size: u32,
-    /// The maximum number of pages per sequence, which is the number of columns of the page table.
+    /// The number of columns of the page table, which is the maximum number of pages per sequence.
     pub table_columns: u32,
-    /// The head size, the number of elements per row: 64 or 128.
+    /// The head size, which is the number of elements per row: 64 or 128.
     pub head_size: u32,
     /// The positive factor by which scores are multiplied; 1/√`head_size` if `None`.
     pub scale: Option<f32>,
@@ -38,10 +38,10 @@ pub struct PagedCacheShape {
     pub order: HeadOrder,
 }
 
-/// Computes [`cached_attention`](super::cached_attention) for caches that are stored in pages. `tables` is the page table, a contiguous
-/// `batches`×`table_columns` matrix: position p of a sequence is stored in page `tables[batch][p / page_size]`, at position p mod
-/// `page_size`. Entries for positions at or after `lengths[batch]` may have any value. `lse` is a contiguous array `[batch][head][query]`.
-/// [`CachedAttention::for_problem`] chooses the kernel. Requires sm_90a.
+/// Computes attention as [`cached_attention`](super::cached_attention) does, for caches that are stored in pages. `tables` is the page
+/// table, a contiguous `batches`×`table_columns` matrix: position p of a sequence is stored at position `p % page_size` of page
+/// `tables[batch][p / page_size]`. Entries for positions at or after `lengths[batch]` may have any value. `lse` is a contiguous array
+/// `[batch][head][query]`. [`CachedAttention::for_problem`] chooses the kernel. Requires sm_90a.
 ///
 /// # Errors
 /// Returns the same errors as [`cached_attention`](super::cached_attention), and `Refused` if the page size is not supported.
@@ -85,8 +85,8 @@ where
     )
 }
 
-/// Computes [`paged_attention`] for keys and values of type `e4m3`, which are multiplied by the scales of their KV heads. `T` is the type
-/// of Q and O. The kernel is [`CachedAttention::scaled_paged_kernel`].
+/// Computes attention as [`paged_attention`] does, for keys and values of type `e4m3` that are multiplied by the scales of their KV heads.
+/// `T` is the type of Q and O. The kernel is [`CachedAttention::scaled_paged_kernel`].
 ///
 /// # Errors
 /// Returns the same errors as [`paged_attention`].

@@ -7,11 +7,11 @@ use crate::{
     tensor::TensorElement,
 };
 
-/// Copies x to y with its axes in another order: axis i of y is axis `order[i]` of x. `extents` contains the extents of x, at most five; x
-/// and y are contiguous.
+/// Copies x to y with the axes in another order: axis i of y is axis `order[i]` of x. x and y are contiguous and have at most five axes;
+/// `extents` contains the extents of x.
 ///
 /// # Errors
-/// Returns [`CallError`], for example `Refused` for more than five axes, or if `order` does not contain each axis exactly once.
+/// Returns [`CallError`], for example `Refused` if there are more than five axes, or if `order` does not contain each axis exactly once.
 pub fn permute<'a, T: TensorElement>(
     on: impl Into<Queue<'a>>,
     extents: &[u32],

@@ -17,7 +17,7 @@ use crate::{
 /// operand is copied first unless it is a row-major A or a column-major B whose stride is a multiple of 16 bytes.
 ///
 /// # Errors
-/// Returns the same errors as [`gemm`](super::gemm()), and an error for types that are not 8-bit floats.
+/// Returns the same errors as [`gemm`](super::gemm()), and an error if `T` is not an 8-bit float or the compute capability is not 9.0.
 pub fn promoted_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
     shape: &GemmShape,
@@ -46,8 +46,8 @@ where
 }
 
 /// Computes D = f(A·B) for 8-bit floats with one scale for each block of 128 elements along k, as in DeepSeek-V3: Dᵢⱼ = f(Σₛ rᵢₛ · cⱼₛ ·
-/// (Aₛ·Bₛ)ᵢⱼ), where Aₛ and Bₛ are the parts of A and B in block s of the ⌈k/128⌉ blocks. `a_scales[s·m + i]` is rᵢₛ, the scale of row i of
-/// Aₛ; this layout is the transpose of that of the scales that [`quantize`](super::quantize()) computes. `b_scales[⌊j/128⌋·⌈k/128⌉ + s]` is
+/// (Aₛ·Bₛ)ᵢⱼ), where Aₛ and Bₛ are the parts of A and B in block s, for s from 0 to ⌈k/128⌉ − 1. `a_scales[s·m + i]` is rᵢₛ, the scale of
+/// row i of Aₛ; [`quantize`](super::quantize()) writes these scales in the transposed layout, `[i][s]`. `b_scales[⌊j/128⌋·⌈k/128⌉ + s]` is
 /// cⱼₛ, which all columns of a 128×128 block of B share. The requirements are those of [`promoted_gemm`].
 ///
 /// # Errors

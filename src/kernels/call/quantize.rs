@@ -13,9 +13,9 @@ use crate::{
     tiles::Convert,
 };
 
-/// Quantizes each of m rows of n elements to e4m3 or i8, with one f32 scale for each row or for each group of 128 adjacent elements of a
-/// row, as [`Quantize`] does: q = round(x / s). `scales` is an m×1 or m×⌈n/128⌉ matrix. Quantization to e4m3 requires a device of compute
-/// capability 8.9 or later.
+/// Quantizes m rows of n elements to e4m3 or i8: q = round(x / s), as described in [`Quantize`]. There is one f32 scale s for each row or
+/// for each group of 128 adjacent elements of a row. `scales` is an m×1 or m×⌈n/128⌉ matrix. Quantization to e4m3 requires a device of
+/// compute capability 8.9 or later.
 ///
 /// ```
 /// use warpwright::{kernels::{ScaleGroup, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -59,7 +59,8 @@ where
     )
 }
 
-/// Quantizes norm(x) · w as [`quantize`] does, without rounding the product first; w has n elements.
+/// Quantizes norm(x) · w as [`quantize`] does, without rounding the product first, where norm is the given [`NormFunction`]; w has n
+/// elements.
 ///
 /// # Errors
 /// Returns the same errors as [`quantize`].
@@ -97,7 +98,8 @@ where
     )
 }
 
-/// Quantizes f(x) · u as [`quantize`] does, without rounding the product first. With [`PointwiseFunction::Silu`], the product is SwiGLU.
+/// Quantizes f(x) · u as [`quantize`] does, without rounding the product first, where f is `function`. With [`PointwiseFunction::Silu`],
+/// the product is SwiGLU.
 ///
 /// # Errors
 /// Returns the same errors as [`quantize`].

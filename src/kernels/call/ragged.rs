@@ -1,4 +1,4 @@
-//! Matrix products of groups of rows with a separate matrix B for each group, where groups may have any number of rows.
+//! Matrix products of groups of any number of rows, with a separate matrix B for each group.
 
 use super::{
     distances::{Counts, Matrices, with_copies},
@@ -14,7 +14,7 @@ use crate::{
 /// The groups of rows of [`ragged_gemm`], and the matrices B.
 #[derive(Clone, Copy, Debug)]
 pub struct RaggedGroups<'a> {
-    /// The index of the first row of each group of A and D, followed by the end of the last group: `count` + 1 elements in ascending order.
+    /// The index of the first row of each group of rows of A and D, and the end of the last group: `count` + 1 elements in ascending order.
     /// Groups may be empty.
     pub offsets: BufferRef<'a, u32>,
     /// The number of groups, which is the number of matrices B.
@@ -23,16 +23,17 @@ pub struct RaggedGroups<'a> {
     pub b_distance: Option<u32>,
 }
 
-/// Computes D = f(A·B) with a separate B for each group of rows of A and D, as in a mixture of experts. Groups may have any number of rows,
-/// which the host need not know, and are not padded. Rows of D outside all groups are not written. [`Gemm::for_ragged_groups`] chooses the
-/// kernel. A must be row-major; the other requirements for sizes and strides are those of [`batched_gemm`](super::batched_gemm).
+/// Computes D = f(A·B) with a separate B for each group of rows of A and D, as in a mixture of experts. A group may have any number of rows
+/// and is not padded. The host need not know the numbers of rows. Rows of D outside all groups are not written. [`Gemm::for_ragged_groups`]
+/// chooses the kernel. A must be row-major; the other requirements for sizes and strides are those of
+/// [`batched_gemm`](super::batched_gemm).
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
 ///
 /// let device = Simulator::new();
 /// let kernels = KernelCache::new(&device);
-/// // 70 rows: the first is multiplied by the first of three matrices B, none by the second, the others by the third.
+/// // 70 rows: the first is multiplied by the first of three matrices B, none by the second, and the others by the third.
 /// let (shape, on_offsets) = (call::GemmShape::new(70, 8, 16), device.upload(&[0u32, 1, 1, 70])?);
 /// let groups = call::RaggedGroups { offsets: (&on_offsets).into(), count: 3, b_distance: None };
 /// let a = device.upload(&[bf16::ONE; 70 * 16])?;
@@ -45,7 +46,7 @@ pub struct RaggedGroups<'a> {
 /// ```
 ///
 /// # Errors
-/// Returns the same errors as [`gemm`](super::gemm()), and `Refused` for a column-major A.
+/// Returns the same errors as [`gemm`](super::gemm()), and `Refused` if A is column-major.
 #[doc(alias = "MoE")]
 pub fn ragged_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,

@@ -1,4 +1,4 @@
-//! Reductions of the rows and of the columns of a matrix.
+//! Reductions of the rows or columns of a matrix.
 
 use super::{
     operands::{Rows, portable_target},
@@ -77,7 +77,7 @@ pub fn reduce_columns<'a, X: Convert<f32>>(
     Ok(first)
 }
 
-/// Returns the number of elements that the workspace of [`reduce_columns`] requires for an m×n matrix on the device of `kernels`; 0 if one
+/// Returns the required number of elements of the workspace of [`reduce_columns`] for an m×n matrix on the device of `kernels`, or 0 if one
 /// launch reduces the matrix.
 #[must_use]
 pub fn column_workspace(kernels: &KernelCache<'_>, function: Reduction, [m, n]: [u32; 2]) -> usize {

@@ -41,7 +41,7 @@ where
     )
 }
 
-/// Computes y = f(x) for each element of an m×n matrix.
+/// Computes y = f(x) for each element of an m×n matrix, where f is `function`.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -70,7 +70,7 @@ where
     )
 }
 
-/// Computes y = f(x) · u for each element of m×n matrices. With [`PointwiseFunction::Silu`], this is SwiGLU.
+/// Computes y = f(x) · u for each element of m×n matrices, where f is `function`. With [`PointwiseFunction::Silu`], this is SwiGLU.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -102,8 +102,8 @@ where
     )
 }
 
-/// Computes y = f(x) + u for each element of m×n matrices. With [`PointwiseFunction::Identity`], this is the sum of two matrices, such as a
-/// residual connection.
+/// Computes y = f(x) + u for each element of m×n matrices, where f is `function`. With [`PointwiseFunction::Identity`], this is the sum of
+/// two matrices, such as a residual connection.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -134,7 +134,7 @@ where
     )
 }
 
-/// The tables of cosines and sines for [`rotary`], and the positions of the tokens, which index the rows of these tables.
+/// The tables of cosines and sines for [`rotary`], and the positions of the tokens, which are row indices of these tables.
 #[derive(Clone, Copy, Debug)]
 pub struct RotaryTables<'a> {
     /// The cosines, a `rows`×`half` matrix.
@@ -143,15 +143,15 @@ pub struct RotaryTables<'a> {
     pub sin: BufferRef<'a, f32>,
     /// The number of rows of the tables, one for each position.
     pub rows: u32,
-    /// The number of columns of the tables, which is the number of pairs that are rotated in each head.
+    /// The number of columns of the tables, which is the number of pairs to rotate in each head.
     pub half: u32,
     /// The position of each token, one element per token.
     pub positions: BufferRef<'a, i32>,
 }
 
-/// Rotates `half` pairs of each head by the angles for the position of the head's token. `sizes` is `[tokens, heads, n]`: x and y have
-/// `tokens`·`heads` rows of n elements, one for each head; the rows of a token are consecutive. The pairs of a token whose position is not
-/// in the tables become zero; the elements after the first 2·`half` of each row are copied.
+/// Rotates `half` pairs of elements of each head by the angles for the position of the head's token. `sizes` is `[tokens, heads, n]`: x and
+/// y have `tokens`·`heads` rows of n elements, one for each head of each token; the rows of a token are consecutive. If a token's position
+/// is not in the tables, its pairs become zero. The elements after the first 2·`half` of each row are copied.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if a head has fewer than `half` pairs.
@@ -171,8 +171,8 @@ where
     rotated("rotary", on.into(), (pairs, false), sizes, tables, x, y)
 }
 
-/// Computes the gradient of [`rotary`] with respect to x from the gradient with respect to y by rotating by the negated angles, which is
-/// also the inverse of [`rotary`]. `pairs`, `sizes` and `tables` are those of [`rotary`].
+/// Computes the gradient of [`rotary`] with respect to x from the gradient with respect to y. This rotates by the negated angles, so it is
+/// also the inverse of [`rotary`]. `pairs`, `sizes` and `tables` are the same as for [`rotary`].
 ///
 /// # Errors
 /// Returns the same errors as [`rotary`].

@@ -1,4 +1,4 @@
-//! Attention of 8-bit floats with a scale for each head.
+//! Attention on 8-bit floats with a scale for each head.
 
 use super::{
     attention::{Arguments, AttentionShape},
@@ -13,19 +13,19 @@ use crate::{
     tiles::Convert,
 };
 
-/// The factors by which [`scaled_attention`] multiplies the elements of Q, K and V; each must be positive or 0.
+/// The scales by which [`scaled_attention`] multiplies the elements of Q, K and V. No scale may be negative.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionScales<'a> {
-    /// One factor for each query head of all batches.
+    /// The scales for Q, one for each query head of each batch.
     pub q: BufferRef<'a, f32>,
-    /// One factor for each KV head of all batches.
+    /// The scales for K, one for each KV head of each batch.
     pub k: BufferRef<'a, f32>,
-    /// One factor for each KV head of all batches.
+    /// The scales for V, one for each KV head of each batch.
     pub v: BufferRef<'a, f32>,
 }
 
 impl AttentionShape {
-    /// Returns the number of elements that the buffer `values` of [`scaled_attention`] requires.
+    /// Returns the required number of elements of the buffer `values` of [`scaled_attention`].
     #[must_use]
     pub fn transposed_values(&self) -> usize {
         let heads = self.batches as usize * self.kv_heads as usize;
@@ -33,8 +33,8 @@ impl AttentionShape {
     }
 }
 
-/// Computes [`attention`](super::attention()) of `e4m3` elements, each multiplied by the scale of its head, in two launches.
-/// [`ScaledAttention::for_problem`] chooses the kernels, unless a table of the cache contains the problem
+/// Computes attention as [`attention`](super::attention()) does, for `e4m3` elements that are multiplied by the scales of their heads. This
+/// takes two launches. [`ScaledAttention::for_problem`] chooses the kernels, unless a table of the cache contains the problem
 /// ([`KernelCache::with_attention_table`](crate::run::KernelCache::with_attention_table)). `values` is a buffer for an intermediate result,
 /// the transpose of V; [`AttentionShape::transposed_values`] returns its length. The layouts are those of
 /// [`attention`](super::attention()). The returned [`Called`] describes the kernel that computes O. Requires sm_90a.

@@ -10,8 +10,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// Finds the `count` largest elements of each of m rows of n elements, in descending order, and their columns, as [`TopK`] does. Both
-/// results are contiguous m×`count` matrices.
+/// Finds the `count` largest elements of each of m rows of n elements, in descending order, and their column indices, as described in
+/// [`TopK`]. `values` and `indices` are contiguous m×`count` matrices.
 ///
 /// # Errors
 /// Returns [`CallError`], for example if `count` is not between 1 and 512.
@@ -44,15 +44,16 @@ where
     )
 }
 
-/// The parameters with which [`Sample`] draws a column.
+/// The parameters that determine how [`Sample`] draws a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
     /// The number by which elements are divided before the softmax; 0 selects the largest element.
     pub temperature: f32,
-    /// The maximum number of columns that may be drawn, starting with those of the largest elements; `u32::MAX` allows all columns.
+    /// The maximum number of candidate columns, in descending order of their elements. The column of the largest element is always a
+    /// candidate. `u32::MAX` excludes no column.
     pub top_k: u32,
-    /// A limit between 0 and 1: a column may be drawn only if the total probability of the columns that precede it, in descending order of
-    /// their elements, is less than this limit; 1 allows all columns.
+    /// A limit from 0 to 1: a column is a candidate only if the total probability of the columns that precede it, in descending order of
+    /// their elements, is less than this limit. The column of the largest element is always a candidate. A limit of 1 excludes no column.
     pub top_p: f32,
     /// The key of the random number generator.
     pub seed: u64,
@@ -61,20 +62,21 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Returns the parameters that draw from the softmax of whole rows at temperature 1.
+    /// Returns parameters with temperature 1 and without restrictions on the columns.
     pub const fn new(seed: u64, offset: u64) -> Self {
         Self { temperature: 1.0, top_k: u32::MAX, top_p: 1.0, seed, offset }
     }
 }
 
-/// Draws a column of each of m rows of n elements with the probabilities of the row's softmax, as [`Sample`] does.
+/// Draws a column of each of m rows of n elements with the probabilities of the row's softmax, as described in [`Sample`]. `tokens`
+/// receives the column indices.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
 ///
 /// let device = Simulator::new();
 /// let kernels = KernelCache::new(&device);
-/// // Two rows of three columns, of which the last or the first can be drawn.
+/// // Two rows of three columns. Only the last column of the first row and the first of the second can be drawn.
 /// let x = device.upload(&[f32::NEG_INFINITY, f32::NEG_INFINITY, 1.0, 2.0, f32::NEG_INFINITY, f32::NEG_INFINITY])?;
 /// let mut tokens = device.output::<i32>(2)?;
 /// let sampling = call::Sampling { temperature: 0.7, top_k: 50, ..call::Sampling::new(1, 0) };

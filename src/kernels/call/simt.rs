@@ -11,9 +11,9 @@ use crate::{
     run::{BufferMut, BufferRef, CallError, Called, Queue},
 };
 
-/// Computes D = f(A·B) in f32 with fused multiply-adds, without rounding the operands to tf32, which tensor cores would require.
-/// [`MatmulSimt::for_strides`] chooses the kernel. Strides may have any value, except that rows of D must not overlap; strides and lengths
-/// of contiguous rows or columns that are multiples of 16 bytes allow wide loads. Addresses must be multiples of 16 bytes.
+/// Computes D = f(A·B) in f32 with fused multiply-adds. Unlike on tensor cores, operands are not rounded to tf32.
+/// [`MatmulSimt::for_strides`] chooses the kernel. Strides may have any value, except that rows of D must not overlap. Loads are wider if
+/// the strides and the lengths of contiguous rows or columns are multiples of 16 bytes. Addresses must be multiples of 16 bytes.
 ///
 /// ```
 /// use warpwright::{kernels::call::{self, GemmShape}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -28,7 +28,7 @@ use crate::{
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`], for example on devices of compute capability lower than 8.0, or if rows of D overlap.
+/// Returns [`CallError`], for example if the compute capability of the device is lower than 8.0, or if rows of D overlap.
 #[doc(alias = "sgemm")]
 #[doc(alias = "simt_gemm")]
 #[doc(alias = "matmul_f32")]

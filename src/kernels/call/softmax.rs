@@ -11,8 +11,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes y = softmax(`scale` · x) along each of the m rows of n elements, or its natural logarithm if `log` is true. `scale` must be
-/// positive.
+/// Computes y = softmax(`scale` · x) along each of m rows of n elements, or the natural logarithm of the softmax if `log` is true. `scale`
+/// must be positive.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -43,8 +43,9 @@ where
     )
 }
 
-/// Computes [`softmax`] with a causal mask: row i sees its leading `first + i % queries` columns. Its other elements become 0, or −∞ if
-/// `log` is true. With `first` = 1, query q sees the first q + 1 keys; with `first` = 1 + n − `queries`, the last query sees all keys.
+/// Computes y as [`softmax`] does, but with a causal mask: row i includes only the first `first + i % queries` columns. Its other elements
+/// become 0, or −∞ if `log` is true. With `first` = 1, query q attends to the first q + 1 keys; with `first` = 1 + n − `queries`, the last
+/// query attends to all keys.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -91,8 +92,8 @@ where
     )
 }
 
-/// Computes [`softmax`] for rows of different lengths: row i sees the first `lengths[i / rows]` columns, and its other elements become 0,
-/// or −∞ if `log` is true. `lengths` has ⌈m / `rows`⌉ elements.
+/// Computes y as [`softmax`] does, but for rows of different lengths: row i includes only the first `lengths[i / rows]` columns. Its other
+/// elements become 0, or −∞ if `log` is true. `lengths` has ⌈m / `rows`⌉ elements.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if `rows` is 0.

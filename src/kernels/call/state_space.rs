@@ -31,12 +31,12 @@ pub struct StateSpaceShape {
     pub order: HeadOrder,
 }
 
-/// The inputs of [`state_space`].
+/// The inputs of [`state_space`], without the state.
 #[derive(Clone, Copy, Debug)]
 pub struct StateSpaceOperands<'a, T> {
     /// X, with rows of `head_size` elements, one for each position and head.
     pub x: BufferRef<'a, T>,
-    /// dt, the positive steps, with one element for each position and head.
+    /// dt, the positive time steps, with one element for each position and head.
     pub dt: BufferRef<'a, f32>,
     /// A, with one finite negative element per head.
     pub a: BufferRef<'a, f32>,
@@ -48,7 +48,7 @@ pub struct StateSpaceOperands<'a, T> {
     pub d: BufferRef<'a, f32>,
 }
 
-/// Computes the state space model of Mamba-2, Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ + dtᵢ · xᵢᵀ·bᵢ and yᵢ = Sᵢ·cᵢ + d · xᵢ, as described in [`StateSpace`].
+/// Computes the state space model of Mamba-2: Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ + dtᵢ · xᵢᵀ·bᵢ and yᵢ = Sᵢ·cᵢ + d · xᵢ, as described in [`StateSpace`].
 /// Y has the layout of X. `state` is a contiguous array `[batch][head][head_size][state_size]`. It contains the state before the first
 /// position (zeros at the start of a sequence) and is overwritten with the state after the last position. Requires sm_80 or later and, if
 /// `head_size` and `state_size` are both 128, 107 KiB of shared memory per block, which devices of compute capability 8.6, 8.9 and 12.x do

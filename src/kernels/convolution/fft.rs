@@ -11,22 +11,23 @@ use crate::{
     tiles::{Cgl, Col, Complex, Convert, Crt, Cst, Filled, Product, Row, Rt, St, contiguous},
 };
 
-/// The arguments of the kernel that [`FftConvolution::kernel`] builds: `(u, re, im, y, [batches, channels, length], [of_u, of_y])`. U and Y
-/// contain a sequence of `length` numbers for each batch and channel. `re` and `im` contain the real and the imaginary parts of the Fourier
-/// transform of each channel's filter, `size` numbers per channel. `of_u` and `of_y` contain the strides of U and Y between batches and
-/// between channels, in elements, which must be multiples of 8. `length` must be at most `size`, and a multiple of 32 if `size` is 1024, of
-/// 64 otherwise.
+/// The arguments of the kernel that [`FftConvolution::kernel`] builds: `(u, re, im, y, [batches, channels, length], [of_u, of_y])`. `u` and
+/// `y` contain a sequence of `length` numbers for each batch and channel. `re` and `im` contain the real and the imaginary parts of the
+/// Fourier transform of each channel's filter, [`size`](FftConvolution::size) numbers per channel. `of_u` and `of_y` contain the strides of
+/// `u` and `y` in elements, first between batches and then between channels. All strides must be multiples of 8. `length` must be at most
+/// `size`, and a multiple of 32 if `size` is 1024, or of 64 otherwise.
 pub type FftConvolutionArgs<T> = (In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u32; 2]; 2]);
 
-/// A kernel for circular convolutions of long sequences with a real filter for each channel: y = F⁻¹(F(u) ∘ f), where f is the transform of
-/// the filter. Sequences are padded with zeros to `size`; if the lengths of the sequence and of the filter are at most `size` / 2, the
-/// convolution is causal.
+/// A kernel for circular convolutions of long sequences with a real filter for each channel: y = F⁻¹(F(u) ∘ f), where F is the Fourier
+/// transform and f is the transform of the filter. Sequences are padded with zeros to `size`; if the lengths of the sequence and of the
+/// filter are at most `size` / 2, the convolution is causal.
 ///
-/// A sequence of 1024 or 4096 numbers is processed as a matrix of √`size` rows. Its transform consists of the transform of the columns, an
-/// elementwise multiplication by roots of unity, and the transform of the rows (the Monarch decomposition). Sequences of 8192 and 16384
-/// numbers are first reduced to 2 and 3 complex sequences of 4096 numbers, respectively. The transform of each of these contains the
-/// frequencies with one residue modulo 2 or 4 (the frequencies with residue 3 modulo 4 are conjugates of those with residue 1). Roots of
-/// unity, the filter, and the numbers between two transforms are rounded to `T`; sums are f32.
+/// A sequence of 1024 or 4096 numbers is processed as a matrix of √`size` rows. Its transform is computed in three steps: a transform of
+/// the columns, an elementwise multiplication by roots of unity, and a transform of the rows (the Monarch decomposition). A sequence of
+/// 8192 numbers is first reduced to two complex sequences of 4096 numbers, and a sequence of 16384 numbers to three. The transform of each
+/// complex sequence contains the frequencies with one residue modulo 2 or 4 (the frequencies with residue 3 modulo 4 are conjugates of the
+/// frequencies with residue 1). Roots of unity, the filter, and the numbers between two transforms are rounded to the element type; sums
+/// are f32.
 #[doc(alias = "Monarch")]
 #[doc(alias = "FlashFFTConv")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,12 +36,12 @@ pub struct FftConvolution {
     pub size: u32,
 }
 
-/// The maximum number of sequences of a channel that a block convolves.
+/// The maximum number of sequences that a block convolves, all of the same channel.
 const SEQUENCES: u32 = 16;
 
 impl FftConvolution {
-    /// Returns the lengths of transforms that a target supports. They depend on the shared memory per block: 1024 and 4096 require 88 KiB,
-    /// 8192 requires 144 KiB, and 16384 requires 224 KiB.
+    /// Returns the transform lengths that a target supports. They depend on the shared memory per block: 1024 and 4096 require 88 KiB, 8192
+    /// requires 144 KiB, and 16384 requires 224 KiB.
     pub const fn sizes(target: Target) -> &'static [u32] {
         match target.max_shared_bytes() / 1024 {
             224.. => &[1024, 4096, 8192, 16384],
@@ -50,7 +51,7 @@ impl FftConvolution {
         }
     }
 
-    /// Builds the kernel. Its name contains the element type and the length of the transforms, as in `fft_convolution_bf16_4096`.
+    /// Builds the kernel. Its name contains the element type and the transform length, as in `fft_convolution_bf16_4096`.
     ///
     /// # Errors
     /// Returns an error if `size` is not one of the [`sizes`](Self::sizes) that the target supports, for example because its blocks have too
@@ -94,8 +95,8 @@ struct Inputs<'k, T> {
 /// Emits the kernel for sequences that are matrices of `W` subtiles of rows and columns. Each warp computes 16 rows of the result of each
 /// step.
 ///
-/// F(u) is (F·U ∘ R)·F with the symmetric matrix F of the transform of a row and roots of unity R; the element in row i and column j is
-/// number i + j·n. As F⁻¹(z) is the conjugate of F(z̄) / n², the inverse has the same steps, in the reverse order.
+/// F(u) is (F·U ∘ R)·F, where F is the symmetric matrix that transforms a row and R contains roots of unity; the element in row i and
+/// column j is number i + j·n. As F⁻¹(z) is the conjugate of F(z̄) / n², the inverse has the same steps in reverse order.
 fn emit<'k, T, const W: usize>(k: Builder<'k>, inputs: Inputs<'k, T>)
 where
     T: TensorElement + FloatElement + Product<T, f32> + Convert<f32>,
@@ -150,8 +151,8 @@ where
                 sums = Crt { re: sums.re.mma_ab(&factor.re, &u), im: sums.im.mma_ab(&factor.im, &u) };
             }
             let spectrum = transform_rows(&sums * &own_rows(&twiddles));
-            // The factor 1 / n² is applied as 1 / n here and 1 / n below, so that rounded numbers stay close in magnitude to those of the
-            // filter and of u.
+            // The factor 1 / n² is applied as 1 / n here and 1 / n below, so that rounded numbers stay close in magnitude to the elements
+            // of the filter and of u.
             let product = (&spectrum * &own_rows(&filter)).conj().scale(1.0 / n as f32);
             let rows = &transform_rows(product) * &own_rows(&twiddles);
             let columns = columns.store_with(|all| all.subtile(warp, 0).store(&rows)).wait();

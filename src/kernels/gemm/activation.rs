@@ -1,4 +1,4 @@
-//! Functions of the elements of a product.
+//! Functions that are applied to the elements of a product.
 
 use std::fmt;
 

@@ -3,11 +3,11 @@
 use super::{Gemm, GemmTile, MatrixOrder};
 use crate::ptx::Features;
 
-/// The maximum number of blocks of a cluster that every device supports (CUDA C++ Programming Guide, "Thread Block Clusters").
+/// The maximum number of blocks per cluster that every device supports (CUDA C++ Programming Guide, "Thread Block Clusters").
 pub(super) const MOST_BLOCKS: u32 = 8;
 
 impl Gemm {
-    /// Returns the number of blocks of a cluster.
+    /// Returns the number of blocks per cluster.
     pub(super) const fn blocks_of_cluster(&self) -> u32 {
         let [rows, cols] = self.cluster;
         rows.saturating_mul(cols).saturating_mul(self.parts)
@@ -18,13 +18,13 @@ impl Gemm {
         self.target.features().contains(Features::WGMMA)
     }
 
-    /// Checks that a kernel for operands of this number of bytes has this combination of target, orders, tile, cluster and parts.
+    /// Checks that kernels support this combination of target, orders, tile, cluster and parts for operands of this number of bytes.
     pub(super) fn check(&self, bytes: u32) -> Result<(), String> {
         let Self { target, a, b, tile, .. } = *self;
         if !target.features().contains(Features::AMPERE) {
             return Err(format!("expected sm_80 or later, found {target}"));
         }
-        // `wgmma` transposes tiles of 16 bits only, `ldmatrix` too.
+        // `wgmma` and `ldmatrix` transpose only 16-bit elements.
         if bytes != 2 && (a, b) != (MatrixOrder::Row, MatrixOrder::Col) {
             return Err(format!(
                 "expected A in rows and B in columns for types other than those of 16 bits, found A in {} and B in {}",
@@ -80,7 +80,7 @@ impl Gemm {
                 "expected blocks without clusters for {target}, found {rows}x{cols} tiles in {parts} parts"
             ));
         }
-        // Elements that are copied one at a time pass through registers, which the sums of this tile occupy.
+        // Elements that are copied one at a time pass through registers, but this tile's sums occupy the registers.
         if self.any_size && tile == GemmTile::T128x256 {
             return Err(format!("expected tiles of 64x64 or 128x128 for any sizes, found {tile}"));
         }

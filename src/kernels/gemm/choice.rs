@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl Gemm {
-    /// Returns the kernels for a target that may be the fastest for results with `m` rows and operands in the given orders.
+    /// Returns the candidates for the fastest kernel on a target, for results with `m` rows and operands in the given orders.
     pub fn candidates(target: Target, a: MatrixOrder, b: MatrixOrder, m: u32) -> impl Iterator<Item = Self> {
         let has_wgmma = target.features().contains(Features::WGMMA);
         let few_rows = move |tile: &GemmTile| tile.size()[0] >= 64 || m <= 16 && a == MatrixOrder::Row;
@@ -27,25 +27,25 @@ impl Gemm {
         })
     }
 
-    /// Returns the kernel of a target for the product of row-major matrices, in tiles of this size.
+    /// Returns the kernel for a target that multiplies row-major matrices, in tiles of this size.
     pub(super) fn of_target(target: Target, tile: GemmTile) -> Self {
         let gemm = Self { target, ..Self::new(tile) };
         if gemm.has_wgmma() { gemm } else { Self { schedule: Schedule::grouped(8), ..gemm } }
     }
 
-    /// Returns the kernel that multiplies an m×k matrix by a k×n matrix of `T`, where `size` is `[m, n, k]`, with results of `D`, on a kind
-    /// of GPU. If a [table](GemmTable::committed) for this kind of GPU contains the problem, or otherwise a table for another kind with the
-    /// same compute capability and number of multiprocessors, the kernel is taken from that table. The kernel has no activation, and its
-    /// fields `any_ldd` and `any_size` are `false`.
+    /// Returns the kernel that multiplies an m×k matrix by a k×n matrix on a kind of GPU, where `size` is `[m, n, k]`. The operands have
+    /// type `T`, and the result has type `D`. The kernel has no activation, and its fields `any_ldd` and `any_size` are `false`. If one of
+    /// the [crate's tables](GemmTable::committed) contains the problem, the kernel is taken from that table. Tables for this kind of GPU
+    /// are searched first, then tables for other kinds with the same compute capability and number of multiprocessors.
     ///
-    /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model. It
-    /// estimates the time as the number of waves of tiles times the time of a tile, which depends on the time to read its operands from the
-    /// L2 cache (longer if rows of an operand do not start at cache lines, shorter if blocks of a cluster share them), combined with the
-    /// time to read all operands from memory and to write results of 16 bits. Such a kernel may have clusters of several rows of tiles,
-    /// which the [batched](Self::batched_kernel), grouped and [gated](Self::gated_kernel) forms do not support.
+    /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model. The
+    /// model multiplies the number of waves of tiles by the time per tile. It combines the result with the time to read all operands from
+    /// memory and to write results of 16 bits. The time per tile depends on the time to read operands from the L2 cache, which is longer if
+    /// rows of an operand do not start at cache lines, and shorter if blocks of a cluster share operands. On these GPUs, the kernel may
+    /// have clusters of several rows of tiles, which only [`kernel`](Self::kernel) and [`fused_kernel`](Self::fused_kernel) support.
     ///
-    /// On other GPUs, the target is that of [`Target::newest_portable`], and tiles are the largest ones that occupy all multiprocessors, or
-    /// the smallest ones if none do.
+    /// On other GPUs, the target is that of [`Target::newest_portable`], and the tile is the largest one for which there are at least as
+    /// many tiles as multiprocessors, or the smallest one if there is none.
     #[must_use]
     pub fn for_problem<T: Element, D: Element>(
         a: MatrixOrder,
@@ -66,9 +66,9 @@ impl Gemm {
         })
     }
 
-    /// Returns the [batched kernel](Self::batched_kernel) that multiplies `batches` pairs of an m×k and a k×n matrix of `T`, where `size`
-    /// is `[m, n, k]`. On GPUs of compute capability 9.0, this is the fastest kernel whose blocks share no loads of A and B, according to
-    /// the model of [`for_problem`](Self::for_problem); on other GPUs, its tiles are chosen as in `for_problem`.
+    /// Returns the [batched kernel](Self::batched_kernel) for `batches` products of an m×k and a k×n matrix with elements of type `T`,
+    /// where `size` is `[m, n, k]`. On GPUs of compute capability 9.0, this is the fastest kernel whose blocks do not share loads of A and
+    /// B, according to the model of [`for_problem`](Self::for_problem). On other GPUs, the tile is chosen as in `for_problem`.
     #[must_use]
     pub fn for_batches<T: Element>(
         a: MatrixOrder,
@@ -88,9 +88,9 @@ impl Gemm {
         Self::filling(target, [a, b], tiles, (size, batches), gpu.multiprocessors)
     }
 
-    /// Returns the [grouped kernel](Self::grouped_kernel) that multiplies an m×k matrix of `T` by k×n matrices, where `size` is `[m, n, k]`
-    /// and the number of rows of each group is a multiple of `rows`, chosen as in [`for_batches`](Self::for_batches) among the tiles with
-    /// `rows` rows; `None` if no tile for the target and the order of A has this number of rows.
+    /// Returns the [grouped kernel](Self::grouped_kernel) that multiplies groups of rows of an m×k matrix by k×n matrices with elements of
+    /// type `T`, where `size` is `[m, n, k]`. The number of rows of each group is a multiple of `rows`. Among the tiles with `rows` rows,
+    /// the kernel is chosen as in [`for_batches`](Self::for_batches); `None` if the target and the order of A support no such tile.
     pub fn for_groups<T: Element>(
         a: MatrixOrder,
         b: MatrixOrder,
@@ -101,8 +101,8 @@ impl Gemm {
         Self::of_height::<T>([a, b], size, rows, gpu, |_| true)
     }
 
-    /// Returns the fastest of the kernels that compute tiles of this number of rows, share no loads of A and B, and are suitable; on targets
-    /// without `wgmma`, all of them are.
+    /// Returns the fastest suitable kernel whose tiles have this number of rows and whose blocks do not share loads of A and B. On targets
+    /// without `wgmma`, all kernels are suitable.
     fn of_height<T: Element>(
         [a, b]: [MatrixOrder; 2],
         size: [u32; 3],
@@ -121,10 +121,10 @@ impl Gemm {
         Some(Self::filling(target, [a, b], tiles, (size, 1), gpu.multiprocessors))
     }
 
-    /// Returns the [kernel of ragged groups](Self::ragged_kernel) for an m×n result of depth k, where `size` is `[m, n, k]`, with A in
-    /// rows, operands of `T`, and this number of groups: the tiles have the smallest number of rows out of 16, 64 and 128 that the target
-    /// supports and that is at least the average number of rows of a group, or 128 if this average is larger. Among these tiles, the kernel
-    /// is chosen as in [`for_groups`](Self::for_groups), but [`parts`](Self::parts) is always 1.
+    /// Returns the [kernel for ragged groups](Self::ragged_kernel) that multiplies `groups` groups of rows of a row-major m×k matrix by k×n
+    /// matrices with elements of type `T`. Tiles have 16, 64 or 128 rows: the smallest of these numbers that the target supports and that
+    /// is not less than the average number of rows per group, or 128 if this average is larger. Among the tiles with this number of rows,
+    /// the kernel is chosen as in [`for_groups`](Self::for_groups), but [`parts`](Self::parts) is always 1.
     #[must_use]
     pub fn for_ragged_groups<T: Element>(
         b: MatrixOrder,
@@ -143,9 +143,9 @@ impl Gemm {
         gemm.unwrap_or(Self { b, ..Self::of_target(Self::target_of(gpu.capability), GemmTile::T64x64) })
     }
 
-    /// Returns the kernel for sm_90a with [promoted sums](Self::promoted_kernel) that multiplies a row-major m×k matrix by a column-major
-    /// k×n matrix of `T`, where `size` is `[m, n, k]`. Of the two supported tiles, the kernel uses the one that is faster according to the
-    /// model of [`for_problem`](Self::for_problem).
+    /// Returns the sm_90a kernel with [promoted sums](Self::promoted_kernel) that multiplies a row-major m×k matrix by a column-major k×n
+    /// matrix with elements of type `T`, where `size` is `[m, n, k]`. Of the two supported tiles, this is the one that is faster according
+    /// to the model of [`for_problem`](Self::for_problem).
     #[must_use]
     pub fn for_promoted<T: Element>(size: [u32; 3], gpu: &GpuKind) -> Self {
         let tiles = [GemmTile::T128x128, GemmTile::T128x192];
@@ -155,8 +155,8 @@ impl Gemm {
         fastest.unwrap_or(kernels[0])
     }
 
-    /// Returns the fastest of the candidates for work on operands of this number of bytes, according to the model, if it predicts the time of
-    /// any of them.
+    /// Returns the fastest candidate, according to the model, for work on operands of this number of bytes; `None` if the model does not
+    /// predict the time of any candidate.
     fn fastest(
         candidates: impl Iterator<Item = Self>,
         work: Work,
@@ -168,8 +168,8 @@ impl Gemm {
         times.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(gemm, _)| gemm)
     }
 
-    /// Returns this kernel, which must be for a target without `wgmma`, with [`any_size`](Self::any_size), for rows (or columns, in column
-    /// order) of A and B of any length and stride, and with tiles of at most 128×128.
+    /// Returns this kernel with [`any_size`](Self::any_size) set to `true` and with tiles of at most 128×128, so that rows (or columns, in
+    /// column order) of A and B may have any length and stride. The target must not have `wgmma`.
     #[must_use]
     pub const fn with_any_size(self) -> Self {
         let tile = match self.tile {
@@ -187,7 +187,7 @@ impl Gemm {
         }
     }
 
-    /// Returns the kernel of a target without `wgmma` for this number of products, with the largest of these tiles that occupy all
+    /// Returns the kernel for a target without `wgmma` and this number of products, with the largest of `tiles` that occupies all
     /// multiprocessors, or with the smallest tile. `tiles` must be in ascending order of size.
     fn filling(
         target: Target,
@@ -208,7 +208,7 @@ impl Gemm {
         candidates.filter(|gemm| gemm.cluster == [1, 1])
     }
 
-    /// Returns the fastest kernel of sm_90a for operands of this number of bytes according to the model.
+    /// Returns the fastest sm_90a kernel for operands of this number of bytes, according to the model.
     fn estimated(a: MatrixOrder, b: MatrixOrder, size: [u32; 3], bytes: u32, multiprocessors: u32) -> Self {
         let candidates = Self::candidates(Target::SM_90A, a, b, size[0]);
         let best = Self::fastest(candidates, Work::products(size, 1), bytes, multiprocessors);

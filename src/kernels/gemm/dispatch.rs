@@ -44,8 +44,8 @@ impl Gemm {
         D::emit(self, &problem);
     }
 
-    /// Emits the products of a target with `wgmma`, with stages of `K` subtiles of depth, and results that are stored `W` columns of
-    /// subtiles at a time, or `V` columns for tiles of 160 columns and tiles that several blocks compute together.
+    /// Emits the products for a target with `wgmma`, with stages of `K` subtiles of depth. Results are stored `W` columns of subtiles at a
+    /// time, or `V` columns for tiles of 160 columns and tiles that several blocks compute together.
     pub(super) fn of_depth<T, C, D, const K: usize, const W: usize, const V: usize>(
         &self,
         problem: &Problem<'_, T, D>,
@@ -93,7 +93,7 @@ impl Gemm {
         for_orders!(T, kernels);
     }
 
-    /// Emits the products of a target with `wgmma` with tiles of 128×176 and stages of `K` subtiles of depth.
+    /// Emits the products for a target with `wgmma`, with tiles of 128×176 and stages of `K` subtiles of depth.
     pub(super) fn of_176_columns<T, C, D, const K: usize>(&self, problem: &Problem<'_, T, D>)
     where
         T: TensorElement + Product<T, C>,
@@ -115,9 +115,9 @@ impl Gemm {
         for_orders!(T, kernels);
     }
 
-    /// Emits the products of a target without `wgmma`, with stages of `K` subtiles of depth for the largest tiles, and of `L` for others,
-    /// which fit in the shared memory of sm_86. Results are stored `Q` columns of subtiles at a time, which correspond to `P` columns of
-    /// subtiles of sums.
+    /// Emits the products for a target without `wgmma`, with stages of `K` subtiles of depth for the largest tiles, and of `L` for other
+    /// tiles, which fit in the shared memory of sm_86. Results are stored `Q` columns of subtiles at a time, which correspond to `P`
+    /// columns of subtiles of sums.
     #[rustfmt::skip]
     pub(super) fn by_warps_of_depth<T, C, D, const K: usize, const L: usize, const P: usize, const Q: usize>(&self, problem: &Problem<'_, T, D>)
     where
@@ -146,7 +146,7 @@ impl Gemm {
         for_orders!(T, kernels);
     }
 
-    /// Emits a gated product of a target without `wgmma`, like [`by_warps_of_depth`](Self::by_warps_of_depth). Half of the columns of a
+    /// Emits a gated product for a target without `wgmma`, like [`by_warps_of_depth`](Self::by_warps_of_depth). Half of the columns of a
     /// tile are products with B₁, and half are products with B₂.
     #[rustfmt::skip]
     pub(super) fn gated_by_warps_of_depth<T, C, D, const K: usize, const L: usize, const P: usize, const Q: usize>(&self, problem: &Problem<'_, T, D>)

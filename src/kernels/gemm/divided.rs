@@ -1,5 +1,5 @@
 //! Split-K: products of few tiles whose sums over k are divided among blocks, with partial sums in device memory, and the kernel that adds
-//! them.
+//! the partial sums.
 
 use super::{
     Epilogue, Gemm, GemmResult, GemmSum, GemmTile, GpuKind, MatrixOrder,
@@ -32,12 +32,12 @@ const AT_ONCE: usize = 4;
 
 impl Gemm {
     /// Builds the kernel of a product whose sum over k is divided into any number of parts, which are computed independently of each other.
-    /// The kernel stores the partial sums in device memory; [`sum_kernel`](Self::sum_kernel) adds them. In contrast to
-    /// [`parts`](Self::parts), this requires no clusters. The kernel ignores the activation, which `sum_kernel` applies.
+    /// The kernel stores the partial sums in device memory; the kernel of [`sum_kernel`](Self::sum_kernel) adds them and applies the
+    /// activation. Unlike the field [`parts`](Self::parts), this division does not require clusters.
     ///
     /// # Errors
-    /// Returns the same errors as [`kernel`](Self::kernel), except that every activation is accepted, and an error for clusters of several
-    /// rows of tiles.
+    /// Returns the same errors as [`kernel`](Self::kernel), and an error for clusters of several rows of tiles. The activation is not
+    /// checked.
     #[doc(alias = "split-K")]
     pub fn partial_kernel<T, C>(&self) -> Result<Kernel<PartialGemmArgs<T, C>>, BuildError>
     where
@@ -65,13 +65,13 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel that adds the partial sums of [`partial_kernel`](Self::partial_kernel) in the order of the parts, so that results
-    /// are reproducible, applies the epilogue and the activation, and stores the results; the stride between rows of D may have any value.
+    /// Builds the kernel that adds the partial sums of [`partial_kernel`](Self::partial_kernel), applies the epilogue and the activation,
+    /// and stores the results. Parts are added in order, so results are reproducible. The stride between rows of D may have any value.
     ///
     /// # Errors
-    /// Returns an error if the epilogue is empty and the type of the sums does not support the activation (other epilogues are computed in
-    /// f32, which supports all activations), or if the target does not support the type of D: bf16 and tf32 require sm_80 or later; e4m3
-    /// and e5m2 require sm_89 or later.
+    /// Returns an error if the epilogue is empty and the type of the sums does not support the activation; other epilogues are computed in
+    /// f32, which supports all activations. Also returns an error if the target does not support the type of D: bf16 and tf32 require sm_80
+    /// or later; e4m3 and e5m2 require sm_89 or later.
     pub fn sum_kernel<C, D>(&self, epilogue: Epilogue) -> Result<Kernel<SumOfPartsArgs<C, D>>, BuildError>
     where
         C: GemmSum + Convert<D> + Convert<f32>,
@@ -123,12 +123,12 @@ impl Gemm {
     }
 }
 
-/// A product whose sum over k is divided into parts: the kernel that computes the parts, and their number.
+/// The kernel for a product whose sum over k is divided into parts, and the number of parts.
 ///
 /// ```
 /// use warpwright::{kernels::{DividedGemm, GpuKind, MatrixOrder}, prelude::*};
 ///
-/// // 16 rows and 1024 columns have 16 tiles, which leave most of the multiprocessors of an H100 idle.
+/// // A 16×1024 result consists of 16 tiles, which leave most multiprocessors of an H100 idle.
 /// let gpu = GpuKind { name: "NVIDIA H100 80GB HBM3".into(), capability: (9, 0), multiprocessors: 132 };
 /// let (a, b) = (MatrixOrder::Row, MatrixOrder::Col);
 /// let divided = DividedGemm::for_problem::<bf16>(a, b, [16, 1024, 8192], &gpu);
@@ -153,13 +153,14 @@ const SUM: f64 = 2.8;
 const CACHE_BANDWIDTH: f64 = 2.6e6;
 
 impl DividedGemm {
-    /// Returns the kernel and the number of parts for the product of an m×k and a k×n matrix, where `size` is `[m, n, k]`, or `None` if the
-    /// sum over k should not be divided. There are at most 16 parts, and at most one for every 512 elements along k.
+    /// Returns the kernel and the number of parts for the product of an m×k and a k×n matrix with elements of type `T`, where `size` is
+    /// `[m, n, k]`; `None` if the sum over k should not be divided. There are at most 16 parts, and at most one for every 512 elements
+    /// along k.
     ///
-    /// On GPUs of compute capability 9.0, the sum over k is divided if this takes less time than the fastest single kernel, according to
-    /// the model of [`Gemm::for_problem`] and including the time to write, read and add the partial sums. On other GPUs of compute
-    /// capability 8.0 or later, the sum is divided if k is at least 1024 and the result has at most as many 64×64 tiles as the GPU has
-    /// multiprocessors; the number of parts is then the largest one within these limits for which there are at most two blocks per
+    /// On GPUs of compute capability 9.0, the sum over k is divided if the model of [`Gemm::for_problem`] predicts that this takes less
+    /// time than the fastest single kernel, including the time to write, read and add the partial sums. On other GPUs of compute capability
+    /// 8.0 or later, the sum is divided if k is at least 1024 and the result has at most as many 64×64 tiles as the GPU has
+    /// multiprocessors; the number of parts is then the largest number within these limits that results in at most two blocks per
     /// multiprocessor.
     #[must_use]
     pub fn for_problem<T: Element>(

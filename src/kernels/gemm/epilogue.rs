@@ -15,20 +15,20 @@ use crate::{
 pub type FusedGemmArgs<T, D> =
     (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32, f32, f32, In<D>, u32, In<f32>, In<f32>, In<f32>);
 
-/// The operations that a kernel applies to a product A·B in f32: D = f((A·B)ᵢⱼ · α · rᵢ · sⱼ + β · Cᵢⱼ + biasⱼ), evaluated from left to
-/// right, without the factors and terms whose fields are `false`.
+/// The operations that a kernel applies to a product A·B in f32: Dᵢⱼ = f((A·B)ᵢⱼ · α · rᵢ · sⱼ + β · Cᵢⱼ + biasⱼ), evaluated from left to
+/// right. Factors and terms whose fields are `false` are omitted.
 #[doc(alias = "CUBLASLT_MATMUL_DESC_EPILOGUE")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Epilogue {
-    /// α, the argument `alpha`.
+    /// Whether to multiply by α, the argument `alpha`.
     pub alpha: bool,
-    /// r, one scale for each row: m elements.
+    /// Whether to multiply each row i by the scale rᵢ; r has m elements.
     pub row_scales: bool,
-    /// s, one scale for each column: n elements.
+    /// Whether to multiply each column j by the scale sⱼ; s has n elements.
     pub col_scales: bool,
-    /// β and C: the argument `beta`, and m×n elements with the row pitch `ldc`.
+    /// Whether to add β · C: the argument `beta` times an m×n matrix with the row pitch `ldc` in elements.
     pub c: bool,
-    /// One term for each column: n elements.
+    /// Whether to add biasⱼ to each column j; the bias has n elements.
     pub bias: bool,
 }
 

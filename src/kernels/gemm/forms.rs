@@ -18,14 +18,14 @@ impl Gemm {
         Self { tile, ..*self }
     }
 
-    /// Builds the kernel. Its name contains the types, orders, tile, cluster and function, as in `gemm_bf16_row_col_128x192`.
+    /// Builds the kernel. Its name contains the types, orders, tile, cluster and activation, as in `gemm_bf16_row_col_128x192`.
     ///
     /// # Errors
-    /// Returns an error if the target is older than sm_80 (sm_89 for operands or results of e4m3 and e5m2), if the table of [`Gemm`] does
-    /// not contain the orders for the type of the operands, if the type of the sums does not support the activation (integers support only
-    /// ReLU), if the target does not support the tile, `cluster` or `any_size`, if a cluster has no blocks or more than 8, or if the tile
-    /// does not support `parts`. Tiles of 16 rows require a row-major A and clusters of one column of tiles, tiles of 128×176 require
-    /// results of 16 or 32 bits, and `any_size` excludes tiles of 128×256.
+    /// Returns an error if the target is older than sm_80 (sm_89 for operands or results of type e4m3 or e5m2), if the table of [`Gemm`]
+    /// does not contain the orders for the type of the operands, or if the type of the sums does not support the activation (integers
+    /// support only ReLU). Also returns an error if the target does not support the tile, `cluster` or `any_size`, if a cluster has no
+    /// blocks or more than 8, or if the tile does not support `parts`. Tiles of 16 rows require a row-major A and clusters of one column of
+    /// tiles, tiles of 128×176 require results of 16 or 32 bits, and tiles of 128×256 do not support `any_size`.
     pub fn kernel<T, C, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
     where
         T: TensorElement + Product<T, C>,
@@ -56,8 +56,8 @@ impl Gemm {
     /// ```
     ///
     /// # Errors
-    /// Returns the same errors as [`kernel`](Self::kernel) for the tile that the kernel uses, except that every activation is supported:
-    /// epilogues are computed in f32.
+    /// Returns the same errors as [`kernel`](Self::kernel) for the tile that is used. All activations are supported, because epilogues are
+    /// computed in f32.
     pub fn fused_kernel<T, C, D>(&self, epilogue: Epilogue) -> Result<Kernel<FusedGemmArgs<T, D>>, BuildError>
     where
         T: TensorElement + Product<T, C>,
@@ -78,7 +78,7 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel that computes a batch of products of the same size, whose matrices are equally spaced, in one launch.
+    /// Builds the kernel that computes a batch of products of the same size in one launch. The matrices are equally spaced in memory.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
@@ -111,8 +111,9 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel that multiplies groups of rows of A by different matrices B, as in a mixture of experts. The groups consist of
-    /// whole tiles, and `groups` contains, for each row of tiles ([`GemmTile::size`]), the index of the matrix B by which it is multiplied.
+    /// Builds the kernel that multiplies groups of rows of A by different matrices B, as in a mixture of experts. Groups consist of whole
+    /// tiles. For each row of tiles ([`GemmTile::size`]), the argument `groups` contains the index of the matrix B by which these rows of A
+    /// are multiplied.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
@@ -148,10 +149,10 @@ impl Gemm {
     /// n columns. With [`Activation::Silu`](super::Activation::Silu), this is SwiGLU ([Shazeer 2020](https://arxiv.org/abs/2002.05202)).
     ///
     /// With `wgmma` and a row-major B, the size of n elements must be a multiple of 16 bytes, because copies begin at the first column of
-    /// B₂; every launch checks this.
+    /// B₂. Every launch checks this.
     ///
     /// # Errors
-    /// Returns the same errors as [`kernel`](Self::kernel), except that every activation is supported, and an error for tiles other than
+    /// Returns the same errors as [`kernel`](Self::kernel), but all activations are supported. Also returns an error for tiles other than
     /// 64×128 and 128×128 (on targets other than sm_90a, 128×128 and 128×256), for `parts` other than 1, and for clusters of several rows
     /// of tiles.
     #[doc(alias = "SwiGLU")]

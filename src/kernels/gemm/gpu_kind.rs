@@ -1,11 +1,11 @@
-//! The GPUs to which measurements apply.
+//! The kinds of GPUs to which measurements apply.
 
 use std::fmt;
 
 #[cfg(any(feature = "cuda", feature = "sim"))]
 use crate::run::Device;
 
-/// A kind of GPU: the properties on which measurements depend. Measurements on a GPU also apply to other GPUs with the same properties.
+/// A kind of GPU: the properties on which measurements depend. Measurements on one GPU also apply to other GPUs of the same kind.
 ///
 /// ```
 /// use warpwright::kernels::GpuKind;

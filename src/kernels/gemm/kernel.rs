@@ -12,9 +12,9 @@ const REGISTERS: [u32; 2] = [40, 232];
 /// The same with three consumer warpgroups.
 const REGISTERS_OF_THREE: [u32; 2] = [32, 160];
 
-/// Emits the kernel in which each resident block computes tiles of `M`×`N` subtiles. One thread loads up to `STAGES` stages ahead, each `K`
-/// subtiles deep. Two warpgroups take turns: while one multiplies, in `H` blocks of 64 rows, the other stores its result through `SLOTS`
-/// slots of `W` columns of subtiles. The blocks of a cluster share tiles of A and B.
+/// Emits the kernel in which each resident block computes tiles of `M`×`N` subtiles. One thread loads ahead by up to `STAGES` stages, each
+/// `K` subtiles deep. Two warpgroups take turns: while one multiplies, in `H` blocks of 64 rows, the other stores its result through
+/// `SLOTS` slots of `W` columns of subtiles. The blocks of a cluster share tiles of A and B.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn in_turns<
@@ -46,7 +46,7 @@ pub(super) fn in_turns<
     );
 }
 
-/// Emits a kernel like that of [`in_turns`], but `GROUPS` warpgroups compute a tile together, `P` of its `M` rows of subtiles each. Larger
+/// Emits a kernel like [`in_turns`], but `GROUPS` warpgroups compute a tile together; each computes `P` of the `M` rows of subtiles. Larger
 /// tiles read less from the L2 cache, but while results are stored, the tensor cores are idle.
 #[rustfmt::skip]
 #[track_caller]
@@ -81,8 +81,8 @@ pub(super) fn together<
     );
 }
 
-/// Emits the kernel for results of few tiles, in which the `PARTS` blocks of a cluster compute one tile of `M`×`N` subtiles, each a part of
-/// the steps along k. Each block adds up the sums of `P` = `N`/`PARTS` columns of subtiles, and stores them in units of `W`.
+/// Emits the kernel for results of few tiles, in which the `PARTS` blocks of a cluster compute one tile of `M`×`N` subtiles together, each
+/// for a part of the steps along k. Each block adds up the sums of `P` = `N`/`PARTS` columns of subtiles, and stores them in units of `W`.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn split<

@@ -1,11 +1,11 @@
-//! A model of the time that kernels for sm_90a take.
+//! A model of the execution time of sm_90a kernels.
 
 use super::{Gemm, GemmTile, MatrixOrder};
 
 /// The time of a block, in microseconds on an H100.
 struct Cost {
     tile: GemmTile,
-    /// The time of a step of 128 bytes along k, if operands are in shared memory.
+    /// The time of a step of 128 bytes along k if the operands are already in shared memory.
     step: f64,
     /// The time between tiles; if two warpgroups take turns, stores overlap with MMAs.
     between: f64,
@@ -27,7 +27,7 @@ const COSTS: [Cost; 12] = [
     Cost { tile: GemmTile::T256x160, step: 0.707, between: 1.4 },
     Cost { tile: GemmTile::T256x192, step: 0.875, between: 1.4 },
 ];
-/// The time in which each multiprocessor reads a cache line from the L2 cache if all of them read, in microseconds.
+/// The time, in microseconds, in which each multiprocessor reads a cache line from the L2 cache while all multiprocessors read.
 const LINE: f64 = 0.001;
 /// The additional time until the blocks of clusters start, in microseconds.
 const CLUSTER: f64 = 0.85;
@@ -35,7 +35,7 @@ const CLUSTER: f64 = 0.85;
 const EXCHANGE: f64 = 0.9;
 /// The additional time of an exchange for each element of the tile, in microseconds.
 const EXCHANGE_OF_ELEMENT: f64 = 1.5e-4;
-/// The factor by which several rounds of tiles take longer in clusters, because their blocks wait for each other.
+/// The factor by which several rounds of tiles take longer in clusters, because the blocks of a cluster wait for each other.
 const IN_STEP: f64 = 1.05;
 /// The same for clusters of more than two blocks whose warpgroups compute a tile together, and do not multiply while they store.
 const TOGETHER_IN_STEP: f64 = 1.12;
@@ -49,7 +49,7 @@ pub(super) struct Work {
     size: [u32; 3],
     /// The number of products.
     batches: u32,
-    /// The number of parts into which the depth of each product is divided, whose sums are stored separately.
+    /// The number of parts into which the depth of each product is divided. The sums of the parts are stored separately.
     divided: u32,
 }
 
@@ -66,8 +66,8 @@ impl Work {
 }
 
 impl Gemm {
-    /// Returns the time of a launch on operands of this number of bytes, without that of any launch, or `None` if the model does not predict
-    /// it or the device cannot run a cluster.
+    /// Returns the time of a launch on operands of this number of bytes, excluding the time that every launch takes; `None` if the model
+    /// does not predict it or the device cannot run a cluster.
     pub(super) fn estimated_micros(&self, work: Work, bytes: u32, multiprocessors: u32) -> Option<f64> {
         let cost = COSTS.iter().find(|cost| cost.tile == self.tile).filter(|_| self.is_predictable())?;
         let Work { size, batches, divided } = work;
@@ -89,7 +89,7 @@ impl Gemm {
         let exchange =
             if self.parts > 1 { EXCHANGE + EXCHANGE_OF_ELEMENT * f64::from(rows * cols) } else { 0.0 };
         let tile = steps * overlapped(cost.step, lines * LINE * active) + cost.between + exchange;
-        // As if results had 16 bits.
+        // Results are assumed to have 16 bits.
         let all_bytes = f64::from(batches) * (f64::from(bytes) * (m * k + k * n) + 2.0 * m * n);
         let start = if in_cluster > 1 { CLUSTER } else { 0.0 };
         let in_step = match in_cluster {
@@ -118,14 +118,15 @@ impl Gemm {
     }
 }
 
-/// Returns the time of two operations that overlap, but not entirely. In contrast to `f64::hypot`, this is cheap: every call of a product
-/// estimates all candidates.
+/// Returns the time of two operations that overlap, but not entirely. Unlike `f64::hypot`, this is cheap, which matters because all
+/// candidates are estimated for each product.
 fn overlapped(a: f64, b: f64) -> f64 {
     (a * a + b * b).sqrt()
 }
 
-/// Returns the number of blocks that run at the same time in clusters of this size, if any. A cluster runs within one GPC; if its size does
-/// not divide the number of multiprocessors of a GPC, some are idle: clusters of 4 or 8 blocks occupy 120 of the 132 of an H100.
+/// Returns the number of blocks that run at the same time in clusters of this size, or `None` if it is 0. A cluster runs within one GPC. If
+/// the cluster size does not divide the number of multiprocessors of a GPC, some multiprocessors are idle: clusters of 4 or 8 blocks occupy
+/// 120 of the 132 multiprocessors of an H100.
 fn resident(in_cluster: u32, multiprocessors: u32) -> Option<u32> {
     let usable = if in_cluster > 2 { multiprocessors - multiprocessors / 11 } else { multiprocessors };
     Some(usable / in_cluster * in_cluster).filter(|&blocks| blocks > 0)

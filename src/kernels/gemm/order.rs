@@ -15,7 +15,8 @@ impl MatrixOrder {
     /// Both orders.
     pub const ALL: [Self; 2] = [Self::Row, Self::Col];
 
-    /// Returns the length of the contiguous rows, or columns, of a matrix, which is the leading dimension of a matrix without gaps.
+    /// Returns the length of the contiguous rows (or columns, in column order) of a `rows`×`cols` matrix. This is the leading dimension if
+    /// there are no gaps.
     pub const fn leading_dimension(self, rows: u32, cols: u32) -> u32 {
         match self {
             Self::Row => cols,

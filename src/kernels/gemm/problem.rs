@@ -24,7 +24,7 @@ pub(super) enum Matrices<'k, T: TensorElement, A> {
 }
 
 impl<'k, T: TensorElement, A> Matrices<'k, T, A> {
-    /// Returns the matrix of a row-major buffer.
+    /// Returns the matrix in a row-major buffer.
     #[track_caller]
     pub(super) fn one(
         buffer: Ptr<'k, T, Global, A>,
@@ -61,9 +61,9 @@ pub(super) enum Batches<'k> {
     One,
     /// This number of products, whose matrices are equally spaced.
     Strided(Val<'k, u32>),
-    /// One A, one D, and for each row of tiles the index of the B by which it is multiplied.
+    /// One A and one D, and, for each row of tiles, the index of the B by which it is multiplied.
     Grouped(Gl<'k, u32, Read, 1>),
-    /// One A and one D, whose rows are divided into groups of any number of rows, each with its B.
+    /// One A and one D, whose rows are divided into groups of any number of rows, each with its own B.
     Ragged(RaggedGroups<'k>),
     /// One A and one B, whose sum over k is divided into this number of parts, and a D of partial sums for each part.
     Divided(Val<'k, u32>),
@@ -102,8 +102,8 @@ pub(super) struct Problem<'k, T: TensorElement, D: TensorElement> {
 }
 
 impl Gemm {
-    /// Declares the divisors of sizes and strides that copies of 16 bytes require, so that launches check them. The divisors that tensor
-    /// copies require are checked in any case.
+    /// Declares the divisors of sizes and strides that 16-byte copies require, so that launches check them. Launches always check the
+    /// divisors that tensor copies require.
     #[track_caller]
     pub(super) fn declare_divisors<'k, T: TensorElement, D: TensorElement>(
         &self,
@@ -139,8 +139,8 @@ impl Gemm {
 }
 
 impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
-    /// Returns the product, or gated product, of one A and one B, each given with the stride between its rows or columns; `size` contains
-    /// m, n and k.
+    /// Returns the product, or gated product, of one A and one B. Each buffer is given with the stride between its rows or columns; `size`
+    /// contains m, n and k.
     #[track_caller]
     pub(super) fn one(
         gemm: Gemm,

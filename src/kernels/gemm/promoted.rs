@@ -1,4 +1,4 @@
-//! Products of 8-bit floats whose sums are promoted to f32, because tensor cores accumulate with fewer bits.
+//! Products of 8-bit floats whose sums are promoted to f32, because tensor cores accumulate them with fewer bits.
 
 use super::{Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmTile, MatrixOrder, problem::Problem};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`Gemm::block_scaled_kernel`] builds: `(a, lda, a_scales, b, ldb, b_scales, d, ldd, m, n, k)`. These
-/// are the parameters of [`GemmArgs`], and the scales of the blocks of A and of B.
+/// are the parameters of [`GemmArgs`] and the scales of the blocks of A and B.
 pub type BlockScaledGemmArgs<T, D> = (In<T>, u32, In<f32>, In<T>, u32, In<f32>, Out<D>, u32, u32, u32, u32);
 
 /// The number of elements along k, and of columns of B, that share a scale.
@@ -16,8 +16,8 @@ const BLOCK: u32 = 128;
 
 impl Gemm {
     /// Builds the kernel that multiplies matrices of 8-bit floats with promoted sums: after every 128 elements along k, the partial sums
-    /// are added to f32 accumulators. With [`kernel`](Self::kernel), tensor cores accumulate the products of 8-bit floats with a precision
-    /// of only about 14 bits, so errors grow with k.
+    /// are added to f32 accumulators. Without promotion, as in [`kernel`](Self::kernel), tensor cores accumulate the products of 8-bit
+    /// floats with a precision of only about 14 bits, so errors grow with k.
     ///
     /// # Errors
     /// Returns an error for targets other than sm_90a, types that are not 8-bit floats, orders other than a row-major A and a
@@ -78,8 +78,8 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel that multiplies block-scaled matrices of 8-bit floats: D = Σₛ rᵢₛ · cⱼₛ · (Aₛ·Bₛ)ᵢⱼ, where Aₛ and Bₛ are the parts
-    /// of A and B that contain elements 128 · s to 128 · s + 127 along k, and rᵢₛ and cⱼₛ are the scales in `a_scales` and `b_scales`.
+    /// Builds the kernel that multiplies block-scaled matrices of 8-bit floats: Dᵢⱼ = Σₛ rᵢₛ · cⱼₛ · (Aₛ·Bₛ)ᵢⱼ. Aₛ and Bₛ are the parts of
+    /// A and B that contain elements 128 · s to 128 · s + 127 along k, and rᵢₛ and cⱼₛ are the scales in `a_scales` and `b_scales`.
     /// `a_scales` contains one scale for each row of each Aₛ, at `a_scales[s · m + i]`; `b_scales` contains one scale for each 128×128
     /// block of B, at `b_scales[(j / 128) · ⌈k / 128⌉ + s]` (as in [DeepSeek-V3](https://arxiv.org/abs/2412.19437)). The activation, if
     /// any, is applied to the sum. The kernel uses tiles of 128×128.
@@ -156,8 +156,8 @@ impl<'k> BlockScales<'k> {
     }
 }
 
-/// Emits the kernel in which two warpgroups compute 64 rows each of a tile of 128×16·`N` elements. The product of each step, 128 elements
-/// deep, starts from zero; each warpgroup adds it to the sums in registers while the other warpgroup multiplies.
+/// Emits the kernel in which each of two warpgroups computes 64 rows of a tile of 128×(16·`N`) elements. The product of each step, 128
+/// elements deep, starts from zero; each warpgroup adds it to the sums in registers while the other warpgroup multiplies.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn promoted<'k, T, D, const N: usize, const STAGES: usize, const W: usize>(

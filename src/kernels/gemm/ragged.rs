@@ -10,15 +10,15 @@ use crate::{
     tiles::{Convert, Gl, Product, vector},
 };
 
-/// The arguments of the kernel that [`Gemm::ragged_kernel`] builds: `(a, lda, b, ldb, b_distance, d, ldd, offsets, groups, m, n, k)`, the
-/// parameters of [`GemmArgs`](super::GemmArgs) for `groups` matrices B that are `b_distance` elements apart, and `offsets`, which contains
-/// the first row of each group and the end of the last one: `groups` + 1 elements.
+/// The arguments of the kernel that [`Gemm::ragged_kernel`] builds: `(a, lda, b, ldb, b_distance, d, ldd, offsets, groups, m, n, k)`. These
+/// are the parameters of [`GemmArgs`](super::GemmArgs), for `groups` matrices B that are `b_distance` elements apart, and `offsets`, which
+/// contains the index of the first row of each group and the end of the last group: `groups` + 1 elements.
 pub type RaggedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u32>, u32, u32, u32, u32);
 
 /// The groups of a launch.
 ///
-/// Rows of tiles are numbered such that group g begins at number ⌊offsets[g] / height⌋ + g. A group never has more tiles than numbers, so
-/// the group of a number is found by bisection, without a table of tiles; at most one number per group has no tile.
+/// Rows of tiles are numbered such that group g begins at number ⌊offsets[g] / height⌋ + g. A group never has more rows of tiles than
+/// numbers, so the group of a number is found by bisection, without a table of tiles; at most one number per group has no rows.
 pub(super) struct RaggedGroups<'k> {
     pub(super) k: Builder<'k>,
     /// The first row of each group, and the end of the last one.
@@ -66,10 +66,11 @@ impl<'k> RaggedGroups<'k> {
 }
 
 impl Gemm {
-    /// Builds the kernel that multiplies groups of rows of A by different matrices B, as in a mixture of experts, where a group may have
-    /// any number of rows, including 0: rows `offsets[g]..offsets[g + 1]` of A are multiplied by matrix g. `offsets` is in device memory
-    /// and must not decrease; rows of D outside all groups are not written. Threads store D, as with [`any_ldd`](Self::any_ldd). The sums
-    /// of tiles larger than 128×128 leave too few registers for these stores, so the kernel uses tiles of 128×128 instead.
+    /// Builds the kernel that multiplies groups of rows of A by different matrices B, as in a mixture of experts: rows
+    /// `offsets[g]..offsets[g + 1]` of A are multiplied by matrix g. A group may have any number of rows, including 0. `offsets` is in
+    /// device memory, and its elements must not decrease. Rows of D outside all groups are not written. Threads store D, as with
+    /// [`any_ldd`](Self::any_ldd). The sums of tiles larger than 128×128 leave too few registers for these stores, so the kernel uses tiles
+    /// of 128×128 instead.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel), and an error for a column-major A, for clusters of several rows of tiles,

@@ -7,7 +7,7 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// A type in which results are stored: [`bf16`], [`struct@f16`], `f32`, [`tf32`], [`e4m3`], [`e5m2`], `i32`, `i8` and `u8`.
+/// A type in which results are stored: [`bf16`], [`struct@f16`], `f32`, [`tf32`], [`e4m3`], [`e5m2`], `i32`, `i8` or `u8`.
 pub trait GemmResult: TensorElement + Convert<f32> {
     /// Emits the code of a kernel that computes products.
     #[doc(hidden)]

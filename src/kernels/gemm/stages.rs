@@ -10,7 +10,7 @@ use crate::{
 pub(super) struct Factors<'k, T: TensorElement> {
     pub(super) a: Gl<'k, T, Read>,
     pub(super) b: Gl<'k, T, Read>,
-    /// In a gated product, the second half of B, which fills half of the columns of B in a stage.
+    /// In a gated product, the second half of B. It fills half of the columns of B in a stage.
     pub(super) up: Option<Gl<'k, T, Read>>,
     /// The number of rows of a tile of A that are loaded, if not all; A must be row-major.
     pub(super) rows: Option<u32>,

@@ -1,4 +1,4 @@
-//! Tables of the fastest kernels for problems, measured on a GPU.
+//! Tables of the fastest measured kernels for problems.
 
 mod text;
 
@@ -10,8 +10,8 @@ use crate::ptx::Element;
 /// The fastest kernels that `warpwright tune gemm` found on a GPU, one for each problem, with the conditions of the measurement.
 ///
 /// The text of a table consists of lines with the conditions of the measurement, a line with the names of the columns, and one line for
-/// each entry, as in the example. Parsing the text checks that [`Gemm`] supports the tile, cluster, orders and parts of every entry, and
-/// that no two entries have the same types, orders and sizes:
+/// each entry, as in the example below. Parsing the text checks that [`Gemm`] supports the tile, cluster, orders and parts of every entry,
+/// and that no two entries have the same types, orders and sizes:
 ///
 /// ```
 /// use warpwright::{kernels::{GemmTable, MatrixOrder}, prelude::*};
@@ -55,8 +55,8 @@ pub struct GemmEntry {
     pub result: String,
     /// m, n and k.
     pub size: [u32; 3],
-    /// The kernel. The text of the table contains only its orders, tile, cluster and parts, and the number of rows in a group of its
-    /// schedule.
+    /// The kernel. Of its fields, the text of the table contains only the orders, the tile, the cluster, the parts, and the number of rows
+    /// in a group of the schedule.
     pub gemm: Gemm,
     /// The median time of a launch in microseconds.
     pub micros: f64,
@@ -84,13 +84,13 @@ static COMMITTED: LazyLock<[GemmTable; 14]> = LazyLock::new(|| {
 });
 
 impl GemmTable {
-    /// Returns the tables in this crate, in which [`Gemm::for_problem`] looks up kernels.
+    /// Returns the crate's own tables, in which [`Gemm::for_problem`] looks up kernels.
     pub fn committed() -> &'static [Self] {
         &*COMMITTED
     }
 
-    /// Returns the table's kernel for the product of an m×k and a k×n matrix of `T` in the orders `a` and `b`, where `size` is `[m, n, k]`,
-    /// with results of `D`; `None` if the table does not contain this problem.
+    /// Returns the table's kernel for the product of an m×k and a k×n matrix in the orders `a` and `b`, where `size` is `[m, n, k]`; `None`
+    /// if the table does not contain this problem. The operands have type `T`, and the result has type `D`.
     pub fn get<T: Element, D: Element>(
         &self,
         a: MatrixOrder,
@@ -101,7 +101,8 @@ impl GemmTable {
         self.entries.iter().find(|entry| entry.problem() == problem).map(|entry| entry.gemm)
     }
 
-    /// Returns the table's kernel for a problem, or the kernel of [`Gemm::for_problem`] if the table does not contain the problem.
+    /// Returns the table's kernel for a problem, or the kernel that [`Gemm::for_problem`] returns if the table does not contain the
+    /// problem.
     #[must_use]
     pub fn for_problem<T: Element, D: Element>(
         &self,

@@ -55,7 +55,7 @@ where
         scores.store_with(|all| all.subtile(row, part * P as u32).store(&products)).wait()
     }
 
-    /// Returns the results for every 16 tokens: the contributions of the state before the chunk and of the tokens of the chunk.
+    /// Returns the results for each group of 16 tokens: the contributions of the state before the chunk and of the tokens of the chunk.
     #[track_caller]
     pub(super) fn sums(
         &self,

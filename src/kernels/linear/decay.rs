@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The decays in a chunk. At token i, token j is multiplied by 2^(cᵢ − cⱼ) · wⱼ, and the state before the chunk by 2^cᵢ, where cᵢ is the
-/// sum of the base-2 logarithms of the decays up to token i.
+/// sum of the base-2 logarithms of the decays up to token i, and wⱼ is the weight of token j.
 pub(super) struct Decays<'k> {
     k: Builder<'k>,
     /// c; each warp has a copy, which it reads without waiting for other warps.

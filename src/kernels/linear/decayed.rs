@@ -20,11 +20,11 @@ pub type DecayedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, In<f32>, Out<T>, InOut<f32>, [u32; 3], [[u32; 3]; 4]);
 
 /// A kernel for causal linear attention whose state decays by a constant factor λ = e^`decay` per head: Sᵢ = λ · Sᵢ₋₁ + kᵢᵀ·vᵢ, oᵢ = qᵢ·Sᵢ.
-/// The argument `state` contains S₀ and is overwritten with S after the last token, so a sequence can be processed in parts. Decays must be
-/// negative, or 0 for linear attention without decay; −∞ is not allowed.
+/// The argument `state` contains S₀ and is overwritten with the state after the last token, so a sequence can be processed in parts. Decays
+/// must be negative, or 0 for linear attention without decay; −∞ is not allowed.
 ///
-/// Sums are f32. The scores q·k and the values v, both multiplied by their decay factors, and the state are rounded to `T` before they
-/// become operands of an MMA.
+/// Sums are f32. The scores q·k and the values v (both multiplied by their decay factors) and the state are rounded to the element type
+/// before they become operands of an MMA.
 #[doc(alias = "Lightning Attention")]
 #[doc(alias = "RetNet")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! Linear attention with learned feature maps for older tokens, and softmax for the latest ones (Hedgehog).
+//! Linear attention with learned feature maps for older tokens and softmax for the latest tokens (Hedgehog).
 
 use std::f32::consts::LOG2_E;
 
@@ -12,22 +12,22 @@ use crate::{
 
 /// The arguments of the kernel that [`Hedgehog::kernel`] builds:
 /// `(q, k, v, q_maps, k_maps, alphas, betas, o, [batches, heads, length], strides, scale)`. `q_maps` and `k_maps` contain a contiguous
-/// 64×64 matrix for each head, and `alphas` and `betas` contain a number for each head; [`LinearAttentionArgs`](super::LinearAttentionArgs)
+/// 64×64 matrix for each head; `alphas` and `betas` contain a number for each head. [`LinearAttentionArgs`](super::LinearAttentionArgs)
 /// describes the other arguments.
 pub type HedgehogArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u32; 3]; 4], f32);
 
-/// A kernel for causal attention with softmax over the latest tokens and learned features for older ones: oᵢ = Σ wᵢⱼ · vⱼ / Σ wᵢⱼ over j ≤
-/// i, where
+/// A kernel for causal attention with softmax over the latest tokens and learned features for older tokens: oᵢ = Σ wᵢⱼ · vⱼ / Σ wᵢⱼ over j
+/// ≤ i, where
 ///
-/// - wᵢⱼ = α · e^(sᵢⱼ − max sᵢ) with s = scale · qᵢ·kⱼ, for tokens in the same chunk of 64 tokens as i and in the preceding chunk;
-/// - wᵢⱼ = β · φ(qᵢ)·φ(kⱼ) for older tokens, with the 128 features φ(x) = \[softmax(x·W), softmax(−x·W)\]. Queries and keys have separate
+/// - wᵢⱼ = α · e^(sᵢⱼ − max sᵢ) with sᵢⱼ = `scale` · qᵢ·kⱼ, for tokens j in the same chunk of 64 tokens as i and in the preceding chunk;
+/// - wᵢⱼ = β · φ(qᵢ)·φ(kⱼ) for older tokens j, with the 128 features φ(x) = \[softmax(x·W), softmax(−x·W)\]. Queries and keys have separate
 ///   maps W for each head.
 ///
 /// The maximum is over the tokens j ≤ i of these two chunks. `scale` and α must be positive, and β must not be negative.
 ///
-/// Sums and softmax are f32. Features, weights relative to their sum, and the state, Σ φ(kⱼ)ᵀ·vⱼ over older tokens, are rounded to `T`
-/// before they become operands of an MMA.
+/// Sums and softmax are f32. Features, weights (divided by their sum) and the state (Σ φ(kⱼ)ᵀ·vⱼ over older tokens) are rounded to the
+/// element type before they become operands of an MMA.
 #[doc(alias = "LoLCATs")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hedgehog {
@@ -47,7 +47,7 @@ const VALUES: usize = 4;
 /// The weights of the tokens of two chunks, in columns of subtiles.
 const WINDOW: usize = 2 * SUBTILES;
 
-/// The data that the warps exchange: the weights of the preceding chunk and of this one, and the features of queries and of keys.
+/// The data that the warps exchange: the weights of the preceding chunk and of this chunk, and the features of queries and of keys.
 type Exchanged<'k, T> = St<'k, T, SUBTILES, { WINDOW + 2 * FEATURES }>;
 const OF_QUERIES: u32 = WINDOW as u32;
 const OF_KEYS: u32 = OF_QUERIES + FEATURES as u32;
@@ -238,7 +238,7 @@ where
     [softmax(&mapped * 1.0), softmax(-mapped)]
 }
 
-/// The queries of a warp, for which the weights of the latest tokens are a softmax.
+/// The queries of a warp, for the softmax over the latest tokens.
 struct Window<'a, 'k, T: TensorElement> {
     k: Builder<'k>,
     q: &'a Rt<'k, T, 1, D>,
@@ -299,7 +299,7 @@ impl<'k> Past<'k> {
         Self { values: k.zeros(), features: [k.zeros(), k.zeros()] }
     }
 
-    /// Returns the weighted sums of the values for each 16 queries.
+    /// Returns the weighted sums of the values for each group of 16 queries.
     #[track_caller]
     fn sums<T>(
         &self,

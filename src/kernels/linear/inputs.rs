@@ -32,8 +32,8 @@ pub(super) struct Sizes<'k> {
 }
 
 impl<'k> Sizes<'k> {
-    /// Returns the matrices of `columns` columns of all batches and heads. The strides are those between batches, heads and rows; rows
-    /// are accessed 16 bytes at a time.
+    /// Returns the matrices of `columns` columns of all batches and heads. `strides` contains the strides between batches, heads and rows;
+    /// rows are accessed 16 bytes at a time.
     #[track_caller]
     pub(super) fn matrices<T: TensorElement, A>(
         self,

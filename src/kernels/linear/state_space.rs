@@ -15,18 +15,19 @@ use crate::{
 
 /// The arguments of the kernel that [`StateSpace::kernel`] builds:
 /// `(x, dt, a, b, c, d, y, state, [batches, groups, heads, length], strides)`. X and Y consist of a matrix of `length` rows for each batch
-/// and each of `groups`·`heads` heads; B and C consist of a matrix for each batch and group. `strides` contains the strides of X, B, C, Y
-/// and dt between batches, between heads or groups, and between tokens, in elements. All strides except those of dt must be multiples
-/// of 8. A and D contain one number per head. The states are contiguous `head_size`×`state_size` matrices, one for each batch and head.
+/// and each of the `groups`·`heads` heads; B and C consist of such a matrix for each batch and group. `strides` contains the strides of X,
+/// B, C, Y and dt between batches, between heads or groups, and between tokens, in elements. All strides except those of dt must be
+/// multiples of 8. `a` and `d` contain one number per head. `state` consists of contiguous `head_size`×`state_size` matrices, one for each
+/// batch and head.
 pub type StateSpaceArgs<T> =
     (In<T>, In<f32>, In<f32>, In<T>, In<T>, In<f32>, Out<T>, InOut<f32>, [u32; 4], [[u32; 3]; 5]);
 
 /// A kernel for the state space model of Mamba-2, whose state decays by a separate factor for each token and head: Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ +
-/// dtᵢ · xᵢᵀ·bᵢ, yᵢ = Sᵢ·cᵢ + d · xᵢ. The argument `state` contains S₀ and is overwritten with S after the last token, so a sequence can be
-/// processed in parts. a must be finite and negative, and dt must be positive (usually the result of softplus).
+/// dtᵢ · xᵢᵀ·bᵢ, yᵢ = Sᵢ·cᵢ + d · xᵢ. The argument `state` contains S₀ and is overwritten with the state after the last token, so a
+/// sequence can be processed in parts. `a` must be finite and negative, and `dt` must be positive (usually the result of softplus).
 ///
-/// Sums are f32. The scores c·b and the values x, both multiplied by their factors, and the state are rounded to `T` before they become
-/// operands of an MMA.
+/// Sums are f32. The scores c·b and the values x (both multiplied by their factors) and the state are rounded to the element type before
+/// they become operands of an MMA.
 #[doc(alias = "SSD")]
 #[doc(alias = "Mamba-2")]
 #[doc(alias = "mamba_chunk_scan")]
@@ -86,7 +87,7 @@ struct Inputs<'k, T> {
     rows: [Ptr<'k, T, Global, Read>; 3],
     /// dt.
     steps: Ptr<'k, f32, Global, Read>,
-    /// A and D.
+    /// a and d.
     of_heads: [Ptr<'k, f32, Global, Read>; 2],
     y: Ptr<'k, T, Global, Write>,
     state: Ptr<'k, f32, Global, ReadWrite>,

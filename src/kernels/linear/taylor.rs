@@ -14,9 +14,9 @@ use crate::{
 /// A kernel for causal attention whose weights are the second-order Taylor expansion of the exponential: oᵢ = Σ w(qᵢ·kⱼ / 4) · vⱼ over j ≤
 /// i with w(s) = 1 + s + s²/2, for head sizes of 16 (Q and K) and 64 (V and O).
 ///
-/// w(q·k / 4) = φ(q)·φ(k) with 1 + 16 + 16² features φ, so the keys before a chunk of 64 tokens are represented by a state with that many
-/// rows. Of the last 16² rows, those of the features (a, b) and (b, a) are equal, so only 16 · 9 rows are stored. Sums are f32. Weights,
-/// features and the state are rounded to `T` before they become operands of an MMA.
+/// w(q·k / 4) = φ(q)·φ(k) with 1 + 16 + 16² features φ, so the keys before a chunk of 64 tokens are represented by a state with one row per
+/// feature. Of the last 16² rows, the rows of the features (a, b) and (b, a) are equal, so only 16 · 9 rows are stored. Sums are f32.
+/// Weights, features and the state are rounded to the element type before they become operands of an MMA.
 #[doc(alias = "Based")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TaylorAttention {
@@ -153,7 +153,8 @@ struct Past<'k> {
 }
 
 /// The masks of the stored pairs: (q·k)² is the sum over a and b of q_a·q_b · k_a·k_b, and each mask represents 16 pairs (a, b). The pairs
-/// of mask 0 are the squares; those of mask 1 also occur as (b, a); those of the other masks do not. No two masks have a pair in common.
+/// of mask 0 are the squares; the pairs of mask 1 also occur as (b, a); the pairs of the other masks do not. No two masks have a pair in
+/// common.
 const MASKS: [u32; 9] = [0, 1, 2, 4, 6, 8, 10, 12, 14];
 
 /// Returns b of the pair (a, b): a ^ `mask` or, if `mask` is at least 2 and its highest bit is set in a, a ^ (`mask` + 1).

@@ -12,7 +12,7 @@ pub(super) const DEPTH: usize = 2;
 pub(super) const STEP: usize = 2;
 /// The numbers of lanes of a warp along m and along n.
 const LANES: [usize; 2] = [4, 8];
-/// The number of adjacent rows or columns in a group of a thread, if those of the operand are contiguous in memory.
+/// The number of adjacent rows or columns in a group of a thread, if the rows or columns of the operand are contiguous in memory.
 const ADJACENT: usize = 4;
 
 /// The rows or the columns of a tile of D, and their division among threads.

@@ -8,18 +8,18 @@ use crate::{kernels::MatrixOrder, ptx::Target};
 /// The part of a result that a block computes: rows × columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SimtTile {
-    /// 32×64 by 64 threads, each with 4×8 elements.
+    /// 32×64, computed by 64 threads with 4×8 elements each.
     T32x64,
-    /// 64×64 by 128 threads, each with 4×8 elements.
+    /// 64×64, computed by 128 threads with 4×8 elements each.
     T64x64,
-    /// 64×128 by 256 threads, each with 4×8 elements.
+    /// 64×128, computed by 256 threads with 4×8 elements each.
     T64x128,
-    /// 128×64 by 128 threads, each with 8×8 elements.
+    /// 128×64, computed by 128 threads with 8×8 elements each.
     T128x64,
-    /// 128×128 by 256 threads, each with 8×8 elements.
+    /// 128×128, computed by 256 threads with 8×8 elements each.
     T128x128,
-    /// 256×128 by 256 threads, each with 16×8 elements; for divisors that are multiples of 4, and targets with at least 160 KiB of shared
-    /// memory per block.
+    /// 256×128, computed by 256 threads with 16×8 elements each. Requires a divisor that is a multiple of 4, and a target with at least 160
+    /// KiB of shared memory per block.
     T256x128,
 }
 
@@ -53,8 +53,8 @@ impl SimtTile {
     }
 
     /// Returns the estimated rate of multiply-adds of a multiprocessor for operands in these orders, relative to that of the largest tile
-    /// for row-major operands: smaller tiles load more operands per multiply-add. With these rates, the chosen tile among 256×128 and
-    /// 128×128 is the one that was fastest on an H200 and an H100.
+    /// for row-major operands: smaller tiles load more operands per multiply-add. With these rates, the tile that was faster on an H200 and
+    /// an H100 is chosen from 256×128 and 128×128.
     const fn rate(self, a: MatrixOrder, b: MatrixOrder) -> f64 {
         use MatrixOrder::{Col, Row};
         match (self, a, b) {
@@ -71,9 +71,9 @@ impl SimtTile {
 }
 
 impl MatmulSimt {
-    /// Returns the kernel that multiplies an m×k matrix by a k×n matrix without an activation, where `size` is `[m, n, k]`, on a device with
-    /// `multiprocessors` multiprocessors. Rows (or columns, in column order) have no gaps between them; see
-    /// [`for_strides`](Self::for_strides).
+    /// Returns the kernel that multiplies an m×k matrix by a k×n matrix, without an activation, on a device with this number of
+    /// multiprocessors; `size` is `[m, n, k]`. The tile is chosen as in [`for_strides`](Self::for_strides), for matrices without gaps
+    /// between their rows (or columns, in column order).
     #[must_use]
     pub fn for_problem(
         target: Target,
@@ -86,8 +86,9 @@ impl MatmulSimt {
         Self::for_strides(target, a, b, size, strides, multiprocessors)
     }
 
-    /// Returns the kernel for matrices with the leading dimensions `strides` of A, B and D. Tiles are computed in rounds of one tile per
-    /// multiprocessor; a model estimates the time of a round, and the tile is the one whose rounds take the least time.
+    /// Returns the kernel for matrices A, B and D with the leading dimensions `strides`; the other arguments are those of
+    /// [`for_problem`](Self::for_problem). Tiles are computed in rounds of one tile per multiprocessor. A model estimates the time of a
+    /// round for each tile size, and the tile size with the least total time is chosen.
     #[must_use]
     pub fn for_strides(
         target: Target,

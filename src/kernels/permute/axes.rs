@@ -54,7 +54,7 @@ impl Axes {
         })
     }
 
-    /// Returns the strides of x and of y, in each case without that of the contiguous axis.
+    /// Returns the strides of x and of y, each without the stride of the contiguous axis.
     pub(super) fn strides(&self) -> Result<([u32; RANK - 1], [u32; RANK - 1]), PermuteError> {
         let narrow = |strides: [u64; RANK - 1]| {
             let mut narrowed = [0; RANK - 1];
@@ -70,7 +70,7 @@ impl Axes {
     }
 }
 
-/// Returns the axes in the order of y, without those of extent 1; axes that are adjacent in both tensors are merged.
+/// Returns the axes in the order of y, without axes of extent 1; axes that are adjacent in both tensors are merged.
 fn merged(extents: &[u32], order: &[usize]) -> Vec<Axis> {
     let strides = |extents: &mut dyn DoubleEndedIterator<Item = u32>| {
         let mut strides: Vec<u64> = Vec::new();

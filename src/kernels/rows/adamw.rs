@@ -49,7 +49,7 @@ impl AdamW {
         Self { tiling }
     }
 
-    /// Builds the kernel. For parameters and gradients of f32, and sizes that are multiples of 4, it is named `adamw_f32_f32_any_by4`.
+    /// Builds the kernel. For f32 parameters and gradients, and sizes that are multiples of 4, it is named `adamw_f32_f32_any_by4`.
     ///
     /// # Errors
     /// Returns an error for an invalid or unaligned tiling.

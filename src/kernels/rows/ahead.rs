@@ -16,9 +16,9 @@ use crate::{
 pub(super) const ALIGN: u32 = 16;
 /// The maximum number of words of weights that a thread keeps in registers.
 const HELD_WORDS: u32 = 16;
-/// The same for rows that begin at any element, if several such rows share the weights.
+/// The same maximum for rows that begin at any element, if several such rows share the weights.
 const ARRANGED_WORDS: u32 = 32;
-/// The number of registers of a thread that contain neither elements nor weights.
+/// The number of a thread's registers that contain neither elements nor weights.
 const OTHER_REGISTERS: u32 = 32;
 /// The maximum number of bytes of a vector of weights that is arranged in shared memory for rows that begin at any element.
 const MOST_ARRANGED: u32 = 40 << 10;
@@ -113,8 +113,8 @@ impl RowTiling {
     }
 
     /// Declares the block and the grid of a kernel with `parts` teams, each of which processes every `parts`-th of `m` rows of `n`
-    /// elements. A thread processes the same columns of all rows: those of groups that are aligned in the first row of matrices whose rows
-    /// are `pitch` elements apart.
+    /// elements. A thread processes the same columns of all rows: the columns of groups that are aligned in the first row of matrices whose
+    /// rows are `pitch` elements apart.
     #[track_caller]
     pub(super) fn turns_in_parts<'k>(
         self,
@@ -260,7 +260,7 @@ pub(super) enum Weights<'k, T: TensorElement, A> {
 
 /// A matrix whose rows can be copied to shared memory.
 pub(super) trait ReadAhead<'k> {
-    /// Starts copying this thread's part of a row, if there is one.
+    /// Starts copying this thread's part of a row, if any.
     fn read_ahead(&self, row: &Row<'k>);
 }
 
@@ -285,8 +285,8 @@ impl<'k> Row<'k> {
         Line::Staged(StagedRow::new(slots.at(self.own_slot()), ahead, self.tiling.adjacent))
     }
 
-    /// Returns a number near the elements of the row, which single outliers do not affect: the median of the first, the middle and the last
-    /// element, loaded from global memory.
+    /// Returns a number near the elements of the row that is not affected by single outliers: the median of the first, the middle and the
+    /// last element, loaded from global memory.
     #[track_caller]
     pub(super) fn typical<T: Convert<f32>, A: Readable>(&self, input: &Input<'k, T, A>) -> Val<'k, f32> {
         let at = |col| self.load_element(input.matrix, input.pitch, col);

@@ -6,8 +6,8 @@ use crate::{
     tiles::{Convert, Striped},
 };
 
-/// The rank of an element in a selection: greater elements have greater keys, and among equal elements, those in lower columns have greater
-/// keys. NaN is greater than all numbers, and −0 equals 0. No element has key 0.
+/// The rank of an element in a selection: greater elements have greater keys, and among equal elements, elements in lower columns have
+/// greater keys. NaN is greater than all numbers, and −0 equals 0. No element has key 0.
 #[derive(Clone, Copy)]
 pub(super) struct Key<'k>(pub(super) Val<'k, u64>);
 
@@ -17,7 +17,7 @@ impl<'k> Key<'k> {
     pub(super) fn new(x: Val<'k, f32>, col: Val<'k, u32>) -> Self {
         // The addition turns −0 into +0, and every NaN into the canonical one, which is positive.
         let bits = (x + 0.0).bits::<u32>();
-        // The sign bit of positive numbers and all bits of negative ones are inverted.
+        // The sign bit of positive numbers and all bits of negative numbers are inverted.
         let mask = (bits.bits::<i32>() >> 31).bits::<u32>() | SIGN;
         Self(Val::<u64>::pack(!col, bits ^ mask))
     }
@@ -42,9 +42,9 @@ const SIGN: u32 = 1 << 31;
 /// The number of elements of a thread that are collected together; the keys of more elements would take too many registers.
 const TOGETHER: usize = 4;
 
-/// The candidates of a row, which are collected in two slots per thread by a warp, or by a block whose number of threads is a power of two.
-/// When the slots are full, the candidates are sorted, and all but the `count` largest are discarded; from then on, only greater elements
-/// are collected.
+/// The candidates of a row. A warp, or a block whose number of threads is a power of two, collects them in two slots per thread. When the
+/// slots are full, the candidates are sorted, and all but the `count` largest are discarded; from then on, only greater elements are
+/// collected.
 pub(super) struct Candidates<'a, 'k> {
     row: &'a Row<'k>,
     /// The keys of this row.
@@ -102,8 +102,8 @@ impl<'a, 'k> Candidates<'a, 'k> {
         });
     }
 
-    /// Collects those of the `pending` elements of part `part` whose keys are greater than `least`. Returns a bit for each element for
-    /// which no slot was left, and whether the warp had such elements.
+    /// Collects the `pending` elements of part `part` whose keys are greater than `least`. Returns a bit for each element for which no slot
+    /// was left, and whether the warp had such elements.
     #[track_caller]
     fn collect_part<T: Convert<f32>>(
         &self,
@@ -143,14 +143,14 @@ impl<'a, 'k> Candidates<'a, 'k> {
         (left.get(), overflows.get().ne(0))
     }
 
-    /// Returns the candidate whose rank equals the index of this thread, after the last part.
+    /// After the last part, returns the candidate whose rank equals the index of this thread.
     #[track_caller]
     pub(super) fn sorted(&self) -> Key<'k> {
         Key(self.keys.at(self.row.thread).load())
     }
 
-    /// Appends those elements of all lanes for which the condition holds; each element is given with the index of its bit. Returns a bit
-    /// for each element of this lane for which no slot was left, and a value that is nonzero if the warp had such elements.
+    /// Appends the elements of all lanes whose conditions are true; each element is given with the index of its bit. Returns a bit for each
+    /// element of this lane for which no slot was left, and a value that is nonzero if the warp had such elements.
     #[track_caller]
     fn append(&self, elements: &[(u32, Key<'k>, Val<'k, bool>)]) -> (Val<'k, u32>, Val<'k, u32>) {
         let (k, warp) = (self.row.k, self.row.k.warp());

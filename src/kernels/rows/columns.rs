@@ -10,7 +10,7 @@ use crate::{
 /// with row pitches `ldx` and `ldy` in elements.
 pub type ColumnReductionArgs<X> = (In<X>, u32, Out<f32>, u32, u32, u32, u32);
 
-/// A kernel that reduces columns: row `p` of y contains the results over the rows p, p + `parts`, … of x.
+/// A kernel that reduces columns: row p of y contains the results over the rows p, p + `parts`, p + 2 · `parts`, … of x.
 ///
 /// To reduce a tall matrix on all multiprocessors, launch the kernel twice: first with many parts, and then, on the result of the first
 /// launch, with one part. Results do not depend on the order in which blocks run. Means are computed per part, so they can be combined only

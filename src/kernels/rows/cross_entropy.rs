@@ -18,11 +18,11 @@ pub type CrossEntropyBackwardArgs<X> = (In<X>, u32, In<i32>, In<f32>, In<f32>, O
 
 /// Kernels that compute the loss of each row of logits, ln Σₖ e^xₖ − x_target, and its gradient.
 ///
-/// `logs` receives the logarithm of the sum of exponentials of each row, from which the gradient is computed: dxⱼ = (e^(xⱼ − logs) − [j =
-/// target]) · dloss. Rows whose target is `ignored` have loss 0 and gradient 0. If another target is not the index of a column, the loss of
-/// its row is NaN.
+/// The buffer `logs` receives the logarithm of the sum of exponentials of each row. The gradient is computed from these logarithms: dxⱼ =
+/// (e^(xⱼ − logs) − [j = target]) · dloss. Rows whose target is `ignored` have loss 0 and gradient 0. If another target is not the index of
+/// a column, the loss of its row is NaN.
 ///
-/// Rows may have any length; each row is read once, in parts, with a running maximum.
+/// Rows may have any length. The loss of each row is computed in one pass over its parts, with a running maximum.
 #[doc(alias = "nll_loss")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CrossEntropy {

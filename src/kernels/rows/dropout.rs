@@ -20,7 +20,7 @@ const WORDS: u32 = 4;
 /// A dropout kernel: each element becomes 0 with probability `p`, which is between 0 and 1, and the other elements are multiplied by 1 / (1
 /// − `p`).
 ///
-/// Element (i, j) is kept if the upper 24 bits of its random word are at least `p` · 2²⁴. The word is word j mod 4 of
+/// Element (i, j) is kept if the upper 24 bits of its random word are at least `p` · 2²⁴. The random word is word j mod 4 of the result of
 /// [Philox4x32-10](crate::ptx::Builder::philox4x32) for the counter (i, ⌊j / 4⌋, `offset`) and the key `seed`, low words first. No mask is
 /// stored: a launch with the same `p`, `seed` and `offset` on the gradient with respect to y computes the gradient with respect to x. This
 /// also applies to the dropout in [`Norm::dropout_kernel`](super::Norm::dropout_kernel).

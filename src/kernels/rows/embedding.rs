@@ -1,4 +1,4 @@
-//! Embedding tables: rows of a table, selected by indices, and sums into these rows.
+//! Embedding tables: selection of rows by indices, and addition to these rows.
 
 use super::RowTiling;
 use crate::{
@@ -10,17 +10,17 @@ use crate::{
 const VECTOR: usize = 4;
 
 /// The arguments of the kernel that [`Embedding::kernel`] builds: `(table, ldt, indices, y, ldy, rows, m, n)`, where the table is `rows`×n,
-/// there are m indices, and y is m×n. The row pitches are `ldt` and `ldy`, in elements.
+/// there are m indices, and y is m×n. `ldt` and `ldy` are the row pitches in elements.
 pub type GatherArgs<X> = (In<X>, u32, In<i32>, Out<X>, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Embedding::add_kernel`] builds: `(x, ldx, indices, table, ldt, rows, m, n)`, where x is m×n, there
-/// are m indices, and the table is `rows`×n. The row pitches are `ldx` and `ldt`, in elements.
+/// are m indices, and the table is `rows`×n. `ldx` and `ldt` are the row pitches in elements.
 pub type ScatterAddArgs<X> = (In<X>, u32, In<i32>, InOut<f32>, u32, u32, u32, u32);
 
 /// Kernels that select rows of a table (y = table\[indices\]) and that compute the gradient of this selection (table\[indices\] += x).
 ///
 /// An index that does not refer to a row of the table selects zeros, and its row of x is not added. Sums are f32. If an index occurs more
-/// than once, the order of the additions to its row, and therefore the last bits of the sums, are not specified.
+/// than once, the order of the additions to its row is not specified, so the last bits of the sums can differ from run to run.
 #[doc(alias = "index_select")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Embedding {

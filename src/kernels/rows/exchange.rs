@@ -82,8 +82,8 @@ impl<'k> Exchange<'k> {
         self.k.refuse("expected all reductions of a row in one loop, or none in a loop".into());
     }
 
-    /// Returns the results of all warps of the cluster, in the order of the blocks; `own` contains those of this warp and is the same in
-    /// all lanes. `of` loads the results, given a pointer to those of the first warp. All threads of the cluster must take part.
+    /// Returns the results of all warps of the cluster, in the order of the blocks; `own` contains the results of this warp and is the same
+    /// in all lanes. `of` loads all results, given a pointer to the results of the first warp. All threads of the cluster must take part.
     #[track_caller]
     pub(super) fn results_of_warps<const N: usize, R>(
         &self,

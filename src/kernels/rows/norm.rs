@@ -57,12 +57,12 @@ impl NormFunction {
     }
 }
 
-/// Kernels that compute y = norm(x) · w or y = norm(x) · w + b along rows, where norm is a [`NormFunction`], or the same function of a
-/// residual sum h = x + r, which is also stored.
+/// Kernels that compute y = norm(x) · w or y = norm(x) · w + b along rows, where norm is a [`NormFunction`]. The residual kernels normalize
+/// the sum h = x + r instead of x, and also store h.
 ///
 /// Sums are f32, and the result is rounded once; h is rounded to its type before it is normalized. As in PyTorch, if a row contains NaN or
-/// ±∞, y contains NaN. The rows must fit the [tiling](RowTiling), which a launch checks. Rows that do not fit in registers are read two or
-/// three times.
+/// ±∞, y contains NaN. The rows must fit the [tiling](RowTiling); each launch checks this. Rows that do not fit in registers are read two
+/// or three times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Norm {
     /// How rows are divided among threads.
@@ -78,8 +78,8 @@ impl Norm {
         Self { tiling: tilings::of_rows(function, target, bytes, sizes), function }
     }
 
-    /// Returns the kernel for residual sums; see [`for_rows`](Self::for_rows). Because there are two input matrices, fewer rows pass through
-    /// shared memory.
+    /// Returns the kernel for residual sums; [`for_rows`](Self::for_rows) describes the parameters. Because there are two input matrices,
+    /// fewer rows pass through shared memory.
     #[must_use]
     pub fn for_residual_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: tilings::of_residual_rows(function, target, bytes, sizes), function }
@@ -132,8 +132,8 @@ impl Norm {
         )
     }
 
-    /// Builds the kernel that computes h = x + r and y = norm(h) · w. The tiling should be that of
-    /// [`for_residual_rows`](Self::for_residual_rows); others may spill registers.
+    /// Builds the kernel that computes h = x + r and y = norm(h) · w. Use the tiling of [`for_residual_rows`](Self::for_residual_rows);
+    /// kernels with other tilings may spill registers.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel).
@@ -162,8 +162,8 @@ impl Norm {
         )
     }
 
-    /// Builds the kernel that computes h = x + r and y = norm(h) · w + b. The tiling should be that of
-    /// [`for_residual_rows`](Self::for_residual_rows); others may spill registers.
+    /// Builds the kernel that computes h = x + r and y = norm(h) · w + b. Use the tiling of [`for_residual_rows`](Self::for_residual_rows);
+    /// kernels with other tilings may spill registers.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel).
@@ -289,7 +289,7 @@ impl<'k> Statistics<'k> {
         }
     }
 
-    /// Returns norm(x); elements outside the row are finite if those in the row are.
+    /// Returns norm(x); elements outside the row are finite if the elements in the row are finite.
     #[track_caller]
     pub(super) fn normalized(
         &self,

@@ -23,7 +23,8 @@ const BLOCKS: u32 = 4;
 /// Let g = dy · w, x̂ = norm(x), and r be the square root by which norm divides. Then dx = (g − mean(g · x̂) · x̂) / r; for LayerNorm,
 /// mean(g) is also subtracted inside the parentheses. Row `p` of dw contains the sums of dy · x̂ over the rows p, p + `parts`, … of x, and
 /// row `p` of db contains the sums of dy over the same rows; [`ColumnReduction`](super::ColumnReduction) adds the rows. Results therefore
-/// depend on `parts`, but not on the order in which blocks run. The rows must fit in the registers of the [tiling](RowTiling).
+/// depend on `parts`, but not on the order in which blocks run. Rows must not be longer than the [capacity](RowTiling::capacity) of the
+/// tiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NormBackward {
     /// How rows are divided among threads; rows are not read in parts.
@@ -43,9 +44,10 @@ impl NormBackward {
         Self { tiling: if fastest.fits_sums(target, bytes) { fastest } else { tiling }, function }
     }
 
-    /// Returns a good argument `parts` for a device that runs `clusters` clusters of the tiling's size at the same time, with one block per
-    /// multiprocessor ([`KernelCache::resident_clusters`](crate::run::KernelCache::resident_clusters)); without clusters in the tiling,
-    /// `clusters` is the number of multiprocessors. With one more part, the last cluster would begin only after the others have finished.
+    /// Returns a suitable value of the argument `parts` for a device that runs `clusters` clusters of the tiling's size at the same time,
+    /// with one block per multiprocessor ([`KernelCache::resident_clusters`](crate::run::KernelCache::resident_clusters)). If the tiling
+    /// has no clusters, `clusters` is the number of multiprocessors. With more parts, the last cluster would start only after other
+    /// clusters have finished.
     #[must_use]
     pub fn parts(&self, clusters: u32) -> u32 {
         let RowTiling { rows, adjacent, unaligned, resident, ahead, .. } = self.tiling;
@@ -57,7 +59,7 @@ impl NormBackward {
         teams / together * together * rows
     }
 
-    /// Builds the kernel. At a launch, `parts` must be a multiple of the number of rows of a block.
+    /// Builds the kernel. At launch, `parts` must be a multiple of the tiling's [`rows`](RowTiling::rows).
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, for a tiling that reads rows in parts, and for clusters on targets older than sm_90.
@@ -139,8 +141,8 @@ impl NormBackward {
     }
 }
 
-/// Returns whether a second reduction takes longer than the access to a few elements: the blocks of a cluster exchange its results, or aligned
-/// rows are loaded again for it.
+/// Returns whether a second reduction takes longer than loading a few elements, because the blocks of a cluster exchange its results or
+/// aligned rows are loaded again for it.
 fn is_reduction_slow(row: &Row<'_>) -> bool {
     row.tiling.cluster > 1 || row.is_reloaded() && !row.tiling.unaligned
 }
@@ -189,9 +191,10 @@ impl<'k> Moments<'k> {
     }
 
     /// Computes all averages at the same time, from deviations from a number near the elements of the row. The variance is the difference
-    /// between the mean square of these deviations and the square of their mean, so its relative error is larger than that of the mean square
-    /// by the ratio of the latter to the variance. If the number lies within a few standard deviations of the mean, that is a small factor,
-    /// and for types of 16 bits, the precision suffices; the factor is at most about the number of elements if the number is one of them.
+    /// between the mean square of these deviations and the square of their mean, so its relative error is the error of the mean square
+    /// times the ratio of the mean square to the variance. If the number is within a few standard deviations of the mean, this ratio is
+    /// small, and the precision suffices for 16-bit types. If the number is one of the elements, the ratio is at most about the number of
+    /// elements.
     #[track_caller]
     fn in_one_pass(
         row: &Row<'k>,
@@ -211,11 +214,11 @@ impl<'k> Moments<'k> {
     }
 }
 
-/// Returns the tiling with which the gradients of rows that begin at any element are fastest on an H200, given that of
+/// Returns the tiling with which the gradients of rows that begin at any element are fastest on an H200, given the tiling of
 /// [`RowTiling::for_summed_rows`].
 fn fastest(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let groups = tiling.groups(sizes);
-    // Copies to shared memory have at least 4 bytes; those of single 32-bit elements are slower.
+    // Copies to shared memory have at least 4 bytes; copies of single 32-bit elements are slower.
     let are_copied = aligned_elements(sizes) > 1;
     if (function, bytes) == (NormFunction::Rms, 2) && !are_copied && matches!(groups, 1281..=1536) {
         return tiling.in_registers(groups, 3, 512).copied_ahead(1);

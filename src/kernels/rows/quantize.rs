@@ -13,7 +13,8 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`Quantize::kernel`] builds: `(x, ldx, q, ldq, scales, lds, m, n)`, where x and q are m×n, with row
-/// pitches `ldx` and `ldq` in elements. `scales` is m×`lds`; each of its rows begins with one scale or ⌈n/128⌉ scales.
+/// pitches `ldx` and `ldq` in elements. `scales` is m×`lds`; each of its rows begins with one scale ([`ScaleGroup::Row`]) or ⌈n/128⌉ scales
+/// ([`ScaleGroup::Block`]).
 pub type QuantizeArgs<X, Q> = (In<X>, u32, Out<Q>, u32, Out<f32>, u32, u32, u32);
 
 /// The arguments of the kernel that [`Quantize::norm_kernel`] builds: `(x, ldx, w, q, ldq, scales, lds, m, n, epsilon)`. w has n elements;
@@ -41,7 +42,7 @@ impl Quantized for i8 {
 /// The elements that share a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ScaleGroup {
-    /// A row.
+    /// All elements of a row.
     Row,
     /// 128 adjacent elements of a row; the last group of a row may be smaller.
     Block,
@@ -99,7 +100,7 @@ impl Quantize {
         Self::with_tiling(group, RowTiling::for_copied_rows(target, bytes, sizes))
     }
 
-    /// Returns the kernels with this tiling or, if it does not allow the groups, with one that does.
+    /// Returns the kernels with this tiling or, if it does not allow the groups, with a tiling that does.
     fn with_tiling(group: ScaleGroup, of_rows: RowTiling) -> Self {
         let rows = Self { tiling: of_rows, group };
         if group == ScaleGroup::Row {
@@ -129,7 +130,7 @@ impl Quantize {
         Self { tiling, group }
     }
 
-    /// Returns the number of threads that process a group of [`BLOCK`] elements; `None` if the tiling does not allow such groups.
+    /// Returns the number of threads that process a group of [`BLOCK`] elements, or `None` if the tiling does not allow such groups.
     fn lanes(&self) -> Option<u32> {
         let RowTiling { threads, cluster, adjacent, unaligned, stripes, .. } = self.tiling;
         let is_row = cluster == 1 && threads <= 32 && threads * adjacent * stripes == BLOCK;
@@ -160,8 +161,8 @@ impl Quantize {
         })
     }
 
-    /// Builds the kernel that quantizes norm(x) · w, without intermediate rounding of the product. Its name begins with that of the norm,
-    /// as in `rmsnorm_quantize_row_bf16_e4m3_8192_by8`.
+    /// Builds the kernel that quantizes norm(x) · w, without intermediate rounding of the product. Its name begins with the name of the
+    /// norm, as in `rmsnorm_quantize_row_bf16_e4m3_8192_by8`.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel).
@@ -209,7 +210,7 @@ impl Quantize {
     }
 
     /// Builds the kernel that quantizes f(x) · u (SwiGLU, if f is SiLU), without intermediate rounding of the product. Its name begins with
-    /// that of the function, as in `silu_gated_quantize_row_bf16_e4m3_8192_by8`.
+    /// the name of the function, as in `silu_gated_quantize_row_bf16_e4m3_8192_by8`.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel).
@@ -331,7 +332,7 @@ where
     }
 }
 
-/// Divides numbers by the scale of a group with this maximum.
+/// Divides numbers by the scale of their group, whose largest magnitude is `most`.
 #[track_caller]
 fn scaled<'k, Q: Quantized>(x: &Striped<'k, f32>, most: Val<'k, f32>) -> Striped<'k, f32> {
     // The minimum keeps the reciprocal of a scale that is 0, or almost 0, finite.

@@ -20,9 +20,9 @@ pub enum Reduction {
     Sum,
     /// The sum, divided by the number of elements.
     Mean,
-    /// The maximum; NaN if any element is NaN, and −∞ for no elements.
+    /// The maximum; NaN if any element is NaN, and −∞ if there are no elements.
     Max,
-    /// The minimum; NaN if any element is NaN, and ∞ for no elements.
+    /// The minimum; NaN if any element is NaN, and ∞ if there are no elements.
     Min,
     /// √(Σ x²).
     #[doc(alias = "L2 norm")]
@@ -40,7 +40,7 @@ impl Reduction {
         }
     }
 
-    /// Returns the result for no elements.
+    /// Returns the result if there are no elements.
     pub(super) const fn neutral(self) -> f32 {
         match self {
             Self::Sum | Self::Mean | Self::Norm => 0.0,

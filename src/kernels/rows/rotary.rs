@@ -15,7 +15,7 @@ pub type RotaryArgs<X> =
 /// The pairs of elements that are rotated together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RotaryPairs {
-    /// Elements i and i + half.
+    /// Elements i and i + `half`.
     #[doc(alias = "NeoX")]
     Halves,
     /// Elements 2i and 2i + 1.
@@ -27,14 +27,15 @@ pub enum RotaryPairs {
 /// A kernel that rotates `half` pairs (a, b) of each row by the angles for the row's position: (a · cos − b · sin, b · cos + a · sin). The
 /// elements after the first 2 · `half` are copied.
 ///
-/// The position of row i is `positions[i / heads]`; its cosines and sines are a row of the tables. In rows after those of the last token,
-/// and in rows whose position is not in the tables, the pairs become zeros. Arithmetic is f32, and results are rounded once.
+/// The position of row i is `positions[i / heads]`; the row of the tables with this index contains the cosines and sines of the angles. In
+/// rows past the last token, and in rows whose position is not in the tables, the pairs become zeros. Arithmetic is f32, and results are
+/// rounded once.
 #[doc(alias = "RoPE")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rotary {
     /// The number of threads per row, a power of two up to 32.
     pub threads: u32,
-    /// The number of adjacent elements that a thread accesses together, which must divide `half`, n and all row pitches.
+    /// The number of adjacent elements that a thread accesses together. It must divide `half`, n and all row pitches.
     pub adjacent: u32,
     /// The pairs of elements that are rotated together.
     pub pairs: RotaryPairs,
@@ -48,8 +49,8 @@ const THREADS: u32 = 256;
 const ROWS: u32 = 4;
 
 impl Rotary {
-    /// Returns the kernel for elements of `bytes` bytes. `sizes` contains `half`, the length of rows and all row pitches, or divisors of
-    /// these.
+    /// Returns the kernel for elements of `bytes` bytes. `sizes` contains `half` as its first entry, followed by the length of rows and all
+    /// row pitches, or by divisors of these.
     #[must_use]
     pub fn for_rows(pairs: RotaryPairs, bytes: u32, sizes: &[u32]) -> Self {
         let widest = (16 / bytes).clamp(1, 8);

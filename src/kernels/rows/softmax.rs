@@ -17,34 +17,34 @@ use crate::{
 /// `ldx` and `ldy` in elements.
 pub type SoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32);
 
-/// The arguments of the kernel that [`Softmax::causal_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, queries, first)`. Row `i` sees its
-/// leading `first + i % queries` columns; [`SoftmaxArgs`] describes the other arguments.
+/// The arguments of the kernel that [`Softmax::causal_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, queries, first)`. Row `i` sees the
+/// first `first + i % queries` columns. [`SoftmaxArgs`] describes the other arguments.
 pub type CausalSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, u32, i32);
 
 /// The arguments of the kernel that [`Softmax::lengths_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, lengths, count, rows)`. Row `i` sees
-/// the first `lengths[i / rows]` columns, or no columns if `i / rows` is not less than `count`, the length of `lengths`;
-/// [`SoftmaxArgs`] describes the other arguments.
+/// the first `lengths[i / rows]` columns, or no columns if `i / rows` is not less than `count`, the length of `lengths`. [`SoftmaxArgs`]
+/// describes the other arguments.
 pub type LengthsSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, In<u32>, u32, u32);
 
 /// Kernels that compute y = softmax(`scale` · x) along rows, or its natural logarithm. `scale`, the reciprocal of a temperature, must be
 /// positive.
 ///
-/// With a mask, the columns that a row does not see count as −∞, so their y is 0, or −∞ as a logarithm. This also applies to all elements
-/// of a row that sees no columns. As in PyTorch, a row whose visible columns contain NaN or +∞, or only −∞, becomes NaN.
+/// With a mask, the columns that a row does not see count as −∞, so their y is 0, or −∞ if y is the logarithm. This also applies to all
+/// elements of a row that sees no columns. As in PyTorch, a row whose visible columns contain NaN or +∞, or only −∞, becomes NaN.
 ///
-/// Exponentials and sums are f32. The length n of rows and the pitches `ldx` and `ldy` must fit the [tiling](RowTiling), which a launch
-/// checks.
+/// Exponentials and sums are f32. The length n of rows and the pitches `ldx` and `ldy` must fit the [tiling](RowTiling); each launch checks
+/// this.
 #[doc(alias = "log_softmax")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Softmax {
     /// How rows are divided among threads.
     pub tiling: RowTiling,
-    /// Whether y is the logarithm.
+    /// Whether y is the logarithm of softmax.
     pub log: bool,
 }
 
 impl Softmax {
-    /// Returns the kernels of softmax, not of its logarithm, for elements of `bytes` bytes in rows of the given `sizes`;
+    /// Returns the kernels with [`log`](Self::log) set to `false`, for elements of `bytes` bytes in rows of the given `sizes`;
     /// [`RowTiling::for_rows`] describes the parameters.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
@@ -195,7 +195,8 @@ impl Softmax {
     }
 }
 
-/// Returns the tiling with which softmax is fastest on an H200 or, for long rows, an H100, given that of [`RowTiling::for_copied_rows`].
+/// Returns the tiling with which softmax is fastest on an H200 or, for long rows, an H100, given the tiling of
+/// [`RowTiling::for_copied_rows`].
 fn fastest(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let (groups, clusters) = (tiling.groups(sizes), target.features().contains(Features::HOPPER));
     let is_even = tiling.has_even_halves(sizes);

@@ -12,8 +12,8 @@ use crate::{
 /// m×n, with row pitches `ldy`, `lddy` and `lddx` in elements.
 pub type SoftmaxBackwardArgs<Y, X> = (In<Y>, u32, In<Y>, u32, Out<X>, u32, u32, u32, f32);
 
-/// A kernel that computes the gradient of y = softmax(`scale` · x) from y: dx = `scale` · y · (dy − Σ dy · y), or, for the logarithm, dx =
-/// `scale` · (dy − e^y · Σ dy).
+/// A kernel that computes the gradient of y = softmax(`scale` · x) from y: dx = `scale` · y · (dy − Σ dy · y), or, for y = ln
+/// softmax(`scale` · x), dx = `scale` · (dy − e^y · Σ dy).
 ///
 /// Masked elements of softmax, whose y is 0, have dx = 0; masked elements of its logarithm, whose y is −∞, have dx = `scale` · dy.
 #[doc(alias = "log_softmax")]
@@ -21,12 +21,12 @@ pub type SoftmaxBackwardArgs<Y, X> = (In<Y>, u32, In<Y>, u32, Out<X>, u32, u32, 
 pub struct SoftmaxBackward {
     /// How rows are divided among threads.
     pub tiling: RowTiling,
-    /// Whether y is the logarithm.
+    /// Whether y is the logarithm of softmax.
     pub log: bool,
 }
 
 impl SoftmaxBackward {
-    /// Returns the kernel for softmax, not for its logarithm, with elements of `bytes` bytes in rows of the given `sizes`;
+    /// Returns the kernel with [`log`](Self::log) set to `false`, for elements of `bytes` bytes in rows of the given `sizes`;
     /// [`RowTiling::for_rows`] describes the parameters.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {

@@ -59,7 +59,7 @@ impl<'k> Row<'k> {
         let load = || from.load_own(own, inside, fill);
         let words = match self.tiling.parts_at_a_time() {
             1 => load(),
-            // Nearly all parts are whole, and therefore need no predicates.
+            // Nearly all parts are complete and therefore need no predicates.
             _ => {
                 let are_inside = (0..own.count).map(inside).reduce(|a, b| a & b).unwrap_or(exists);
                 self.k.if_else_with(are_inside, || from.load_own(own, |_| true.into(), fill), load)
@@ -70,8 +70,7 @@ impl<'k> Row<'k> {
         if exact.is_some() { loaded } else { loaded.fill_outside(part, self.n, outside) }
     }
 
-    /// Stores each thread's groups of a vector that has been copied in aligned groups to the addresses at which the thread itself reads
-    /// them.
+    /// For a vector that has been copied in aligned groups, stores each thread's groups to the addresses from which the thread reads them.
     #[track_caller]
     pub(super) fn arrange_staged<T: TensorElement>(&self, line: &StagedRow<'k, T>) {
         let words = line.load_anywhere(self.groups_in(self.stripes), self.n);
@@ -160,7 +159,7 @@ impl<'k> Row<'k> {
 #[allow(clippy::large_enum_variant, reason = "there are a few for each kernel that is built")]
 pub(super) enum MovedLine<'k, T: TensorElement, A> {
     InPlace(Line<'k, T, A>),
-    /// Groups are exchanged through shared memory, unless they are those of the row in memory.
+    /// Groups are exchanged through shared memory, unless they are also the aligned groups of the row in global memory.
     Exchanged {
         to: UnalignedRow<'k, T, A>,
         is_in_place: Val<'k, bool>,

@@ -50,7 +50,8 @@ impl<'k> Team<'k> {
         }
     }
 
-    /// Returns whether `predicate` holds in any thread of a row that one warp or one block processes; synchronizes a block, but not a warp.
+    /// Returns whether `predicate` is true in any thread of a row that one warp or one block processes. Synchronizes a block, but not a
+    /// warp.
     #[track_caller]
     pub(super) fn any(&self, predicate: Val<'k, bool>) -> Val<'k, bool> {
         match self.tiling.threads {
@@ -59,9 +60,9 @@ impl<'k> Team<'k> {
         }
     }
 
-    /// Waits until all threads of the row that are in this block have read the results of earlier reductions, so that a loop may reuse their
-    /// memory. In a cluster, the exchange waits for them, and threads only read rows that they have copied themselves. A warp only waits if
-    /// its lanes load from shared memory what others have copied there, after the last reduction.
+    /// Waits until all threads of the row that are in this block have read the results of earlier reductions, so that a loop may reuse
+    /// their memory. In a cluster, the exchange waits for them, and threads read only rows that they have copied themselves. A warp waits
+    /// only if, after the last reduction, its lanes load elements that other lanes have copied to shared memory.
     #[track_caller]
     pub(super) fn finish_round(&self) {
         let tiling = self.tiling;

@@ -13,15 +13,15 @@ pub(super) use narrow::aligned_elements;
 use row::Segment;
 pub(super) use row::{Line, Row, same_or};
 
-/// How rows are divided among threads, and how long they may be.
+/// How the rows of a matrix are divided among threads, and how long the rows may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowTiling {
     /// The number of threads of a block that process a row: a power of two up to 32, or a multiple of 32 up to 1024.
     pub threads: u32,
     /// The number of rows per block; more than 1 only if a row has at most 32 threads.
     pub rows: u32,
-    /// The number of blocks that process a row together, as a cluster: 1, or a power of two up to 8, which requires sm_90 or later and PTX
-    /// 8.6 (a driver for CUDA 12.7 or later).
+    /// The number of blocks that process a row together, as a cluster: a power of two up to 8. Clusters of more than one block require
+    /// sm_90 or later and PTX 8.6 (a driver for CUDA 12.7 or later).
     pub cluster: u32,
     /// The number of adjacent elements that a thread accesses together, at most 16 bytes at a time; a power of two.
     pub adjacent: u32,
@@ -32,10 +32,12 @@ pub struct RowTiling {
     pub stripes: u32,
     /// Whether rows may be longer than the [capacity](Self::capacity); if so, longer rows are read in parts, possibly several times.
     pub streamed: bool,
-    /// The number of resident blocks per multiprocessor that the registers of a thread must allow; 0 for no limit.
+    /// The number of blocks that must be able to reside on a multiprocessor at the same time, which limits the registers per thread; 0 for
+    /// no limit.
     pub resident: u32,
-    /// The number of rows for which the threads that process a row together have space in shared memory; if it is more than 1, the next
-    /// rows are copied while a row is processed. 0 if rows are loaded directly into registers. Requires sm_80 or later.
+    /// The number of rows for which the threads that process a row together have space in shared memory; 0 if rows are loaded directly into
+    /// registers. If the number is more than 1, the next rows are copied while a row is processed. Numbers other than 0 require sm_80 or
+    /// later.
     pub ahead: u32,
     /// The number of rows that the same threads process one after the other, if rows pass through shared memory. This number is small, so
     /// that all blocks finish at about the same time and the rows in progress are close to each other. A launch processes fewer rows with
@@ -64,9 +66,9 @@ const MOST_HOLDING: u32 = 512;
 /// The maximum number of elements of a row in shared memory that a thread loads at a time if it does not keep them.
 const MOST_AT_A_TIME: u32 = 16;
 
-/// The same if few registers are left, or if they contain sums.
+/// The same maximum if few registers are left, or if they contain sums.
 const MOST_IN_FEW: u32 = 4;
-/// The maximum number of registers per thread with which few are left.
+/// The maximum number of registers per thread that leaves few for elements.
 const FEW_REGISTERS: u32 = 80;
 
 /// The number of registers of a multiprocessor, which are divided equally among its schedulers.
@@ -94,7 +96,7 @@ impl RowTiling {
     ///
     /// On an H200, the fastest tiling is a warp per row for short rows, and a block with 32 bytes per thread for longer rows; for elements
     /// narrower than 32 bits, blocks are small enough for two to fit on a multiprocessor. For still longer rows of f32, the fastest tiling
-    /// is a block with up to 32 elements per thread, and for the longest ones, a cluster of up to 8 blocks. Long rows of 16-bit elements,
+    /// is a block with up to 32 elements per thread and, for the longest rows, a cluster of up to 8 blocks. Long rows of 16-bit elements,
     /// and all long rows on targets without clusters, are read twice, in parts; the second read hits the L2 cache.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
@@ -150,12 +152,12 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for kernels that read each row once or twice and can copy rows to shared memory first. If copying is not faster,
-    /// the tiling is that of [`for_rows`](Self::for_rows).
+    /// Returns the tiling for kernels that read each row once or twice and can copy rows to shared memory first. If copying is not faster
+    /// or not supported, the tiling is the same as in [`for_rows`](Self::for_rows).
     ///
-    /// On an H200, rows of 8 to 64 KiB (32 to 64 KiB of f32) are processed fastest by one block each, which copies its row to shared memory
-    /// while other blocks compute, so that more bytes are in flight than registers can contain. Unaligned rows are reordered in shared
-    /// memory.
+    /// On an H200, rows of 8 to 64 KiB (32 to 64 KiB of f32) are processed fastest by one block each. The block copies its row to shared
+    /// memory while other blocks compute, so that more bytes are in flight than registers can contain. Unaligned rows are reordered in
+    /// shared memory.
     #[must_use]
     pub fn for_copied_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let direct = Self::for_rows(target, bytes, sizes);
@@ -204,7 +206,7 @@ impl RowTiling {
         self.rows * self.own_slots() * (self.ahead * inputs * bytes + vectors * of_weights.unwrap_or(0))
     }
 
-    /// Returns this tiling for unaligned rows and `vectors` vectors of weights, with one row ahead if shared memory has no room for two in
+    /// Returns this tiling for unaligned rows and `vectors` vectors of weights, with one row ahead if shared memory is too small for two in
     /// all resident blocks.
     pub(super) fn with_room(self, target: Target, bytes: u32, vectors: u32) -> Self {
         let of_blocks = self.resident * self.shared_bytes(target, bytes, 1, vectors);
@@ -237,10 +239,10 @@ impl RowTiling {
         Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead, turns, ..self }
     }
 
-    /// Returns the tiling for kernels that keep several rows in registers; [`for_rows`](Self::for_rows) describes the parameters and
-    /// divides short rows among at most a warp in the same way. Of longer rows, a thread keeps at most 16 elements each, and rows of more
-    /// than 8192 elements are divided among the blocks of a cluster. On targets without clusters, blocks of 1024 threads process such rows,
-    /// with more elements per thread.
+    /// Returns the tiling for kernels that keep several rows in registers; [`for_rows`](Self::for_rows) describes the parameters. Short
+    /// rows are divided among at most a warp, as in `for_rows`. For longer rows, a thread keeps at most 16 elements of each row, and rows
+    /// of more than 8192 elements are divided among the blocks of a cluster. On targets without clusters, single blocks of up to 1024
+    /// threads process such rows, with more elements per thread if necessary.
     #[must_use]
     pub fn for_held_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
@@ -258,8 +260,8 @@ impl RowTiling {
     }
 
     /// Returns the tiling for kernels whose blocks keep sums of many rows in registers and can copy the next row to shared memory while they
-    /// process a row. For rows that are too short or too long for such copies, and on targets older than sm_80, the tiling is that of
-    /// [`for_held_rows`](Self::for_held_rows).
+    /// process a row. For rows that are too short or too long for such copies, for elements of more than 4 bytes, and on targets older than
+    /// sm_80, the tiling is the same as in [`for_held_rows`](Self::for_held_rows).
     #[must_use]
     pub fn for_summed_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let held = Self::for_held_rows(target, bytes, sizes);
@@ -311,8 +313,8 @@ impl RowTiling {
         self.ahead == 0 || self.own_slots() * of_element <= shared_for_rows(target)
     }
 
-    /// Returns the tiling for kernels that read rows of the given `sizes` once, as in [`for_rows`](Self::for_rows), except that rows that
-    /// do not fit in a block are read in parts.
+    /// Returns the tiling for kernels that read rows of the given `sizes` once. It is the same as in [`for_rows`](Self::for_rows), except
+    /// that rows that do not fit in a block are read in parts.
     #[must_use]
     pub fn for_reductions(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
@@ -330,8 +332,8 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for elementwise functions of rows of the given `sizes`, as in [`for_rows`](Self::for_rows), except that rows
-    /// that are too long for a warp are divided among blocks of 64 threads, each of which processes two groups of up to 16 bytes.
+    /// Returns the tiling for elementwise functions of rows of the given `sizes`. It is the same as in [`for_rows`](Self::for_rows), except
+    /// that rows that are too long for a warp are divided among blocks of 64 threads, each of which processes two groups of up to 16 bytes.
     #[must_use]
     pub fn for_elements(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
@@ -456,7 +458,7 @@ impl RowTiling {
         self.row(k, [m, n, pitch])
     }
 
-    /// Rejects a tiling that reads rows ahead, for a kernel that does not.
+    /// Rejects a tiling that reads rows ahead, for a kernel that does not do so.
     #[track_caller]
     fn refuse_ahead(self, k: Builder<'_>) {
         if self.ahead > 0 {
@@ -530,12 +532,13 @@ impl RowTiling {
     }
 }
 
-/// Returns the bytes of a block's shared memory that rows may occupy.
+/// Returns the number of bytes of a block's shared memory that rows may occupy.
 pub(super) const fn shared_for_rows(target: Target) -> u32 {
     target.max_shared_bytes() - FOR_REDUCTIONS
 }
 
-/// Formats the end of a kernel's name, with the length of the longest row and the divisor of sizes: `8192_by8`.
+/// Formats the end of a kernel's name, as in `8192_by8`: the length of the longest row, or `any` if longer rows are read in parts, and the
+/// divisor of all sizes.
 impl fmt::Display for RowTiling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.streamed {

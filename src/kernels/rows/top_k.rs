@@ -16,13 +16,15 @@ pub type TopKArgs<X> = (In<X>, u32, Out<X>, Out<i32>, u32, u32, u32);
 /// Equal elements are ordered by column; −0 equals 0 and is returned as 0. As in PyTorch, NaN is greater than all numbers. If a row has
 /// fewer than `count` elements, the remaining values are NaN, and the remaining indices are −1.
 ///
-/// Rows of any length are read once, in parts. Elements that are not less than the smallest of the `count` largest so far are collected in
-/// shared memory; when the slots, two per thread, are full, the elements are sorted, and all but the largest `count` are discarded. If n
-/// elements are in random order, about `count` · ln n of them are collected; in the worst case, a row in ascending order, all n are.
+/// Rows of any length are read once, in parts. Elements that rank above the last of the `count` largest elements so far are collected in
+/// shared memory. When the slots, two per thread, are full, the elements are sorted, and all but the `count` largest are discarded. If n
+/// elements are in random order, about `count` · ln n of them are collected; in the worst case, a row in ascending order, all n are
+/// collected.
 #[doc(alias = "topk")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TopK {
-    /// How rows are divided among threads: one warp, or one block whose number of threads is a power of two, for each row.
+    /// How rows are divided among threads: each row is read in parts by one warp, or by one block whose number of threads is a power of
+    /// two.
     pub tiling: RowTiling,
 }
 
@@ -34,11 +36,11 @@ const MOST_OF_WARP: u32 = 128;
 const THREADS: u32 = 256;
 
 impl TopK {
-    /// The maximum of `count`; threads of larger blocks would have too few registers.
+    /// The maximum `count`; threads of larger blocks would have too few registers.
     pub const MOST: u32 = 512;
 
-    /// Returns the kernel that finds up to `count` elements (at most [`MOST`](Self::MOST)) in rows of elements of `bytes` bytes and the given
-    /// `sizes`; see [`RowTiling::for_rows`].
+    /// Returns the kernel that finds up to `count` elements (at most [`MOST`](Self::MOST)), for elements of `bytes` bytes in rows of the
+    /// given `sizes`; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32], count: u32) -> Self {
         let chosen = RowTiling::for_rows(target, bytes, sizes);
@@ -49,7 +51,7 @@ impl TopK {
         // Each element of a thread is represented by a bit of a word.
         let most = if chosen.unaligned { 2 } else { GROUPS }.min(32 / chosen.adjacent.min(32));
         let stripes = groups.div_ceil(threads).clamp(1, most);
-        // Unaligned rows take more registers, as do the instructions for earlier targets.
+        // Unaligned rows, and the instructions for earlier targets, take more registers.
         let is_narrow = !chosen.unaligned && target.features().contains(Features::HOPPER);
         let resident = if is_narrow { 768 } else { 512 } / (threads * rows);
         Self {

@@ -13,7 +13,7 @@ use crate::layout::{
 /// between threads whose indices differ in the [`thread_bits`](Self::thread_bits).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Along {
-    /// The bits of the thread index, lowest first; bits 0 to 4 are those of the lane.
+    /// The bits of the thread index, lowest first; bits 0 to 4 are the bits of the lane index.
     pub thread_bits: Vec<ThreadBit>,
     /// A thread's values on one line, as steps of the value index from the first value on the line: 0, and the steps to the other values.
     pub values: Layout,
@@ -31,13 +31,13 @@ pub struct ThreadBit {
 }
 
 impl TvLayout {
-    /// Returns the bits of the thread index and the modes of the value index that vary along `axis`, a mode of the tile. In a matrix, the
-    /// elements of a row are along axis 1 and those of a column along axis 0. Bits and modes that vary along no axis, because several
-    /// threads or values own the same element, are omitted.
+    /// Returns the bits of the thread index and the modes of the value index that vary along `axis`, a mode of the tile. In a matrix, rows
+    /// extend along axis 1, and columns extend along axis 0. Bits and modes that vary along no axis, because several threads or values own
+    /// the same element, are omitted.
     ///
     /// # Errors
-    /// Returns [`TvError::Axis`] for an axis that the tile does not have, [`TvError::Diagonal`] or [`TvError::Wraps`] if a step moves along
-    /// several axes, and [`TvError::Bits`] if the threads along the axis do not correspond to bits of the thread index.
+    /// Returns [`TvError::Axis`] if the tile does not have the axis, [`TvError::Diagonal`] or [`TvError::Wraps`] if a mode of the layout
+    /// varies along several axes, and [`TvError::Bits`] if the threads along the axis do not correspond to bits of the thread index.
     ///
     /// ```
     /// use warpwright::atoms::{ElementWidth, TileLayout, rt_base};

@@ -5,8 +5,8 @@ use thiserror::Error;
 use super::Owner;
 use crate::layout::LayoutError;
 
-/// An invalid (thread, value) layout, or a query without a valid result. The messages of all variants except the last start with the name
-/// of the layout.
+/// An invalid (thread, value) layout, or a query without a valid result. The messages of all variants except [`Layout`](Self::Layout) start
+/// with the name of the layout.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TvError {
@@ -35,7 +35,7 @@ pub enum TvError {
         name: String,
         /// The maximum number of elements.
         max: i64,
-        /// The number of elements of the tile, or of values of all threads.
+        /// The number of elements of the tile, or the total number of values of all threads.
         found: i64,
     },
     /// A value outside the tile.
@@ -45,7 +45,7 @@ pub enum TvError {
     Outside {
         /// The name of the layout.
         name: String,
-        /// The thread of the lowest index if that is negative, otherwise of the highest index.
+        /// The thread that owns the lowest index if that index is negative, otherwise the thread that owns the highest index.
         thread: i64,
         /// The value, as an index within the thread.
         value: i64,
@@ -112,19 +112,19 @@ pub enum TvError {
         /// The axis.
         axis: usize,
     },
-    /// A step that moves along several axes simultaneously.
+    /// A mode of the layout that varies along several axes of the tile.
     #[error("{name}: expected a step of {step} in the {number} number to move along one axis, found {moves}")]
     Diagonal {
         /// The name of the layout.
         name: String,
-        /// `thread` or `value`.
+        /// The index that the mode belongs to: `thread` or `value`.
         number: &'static str,
-        /// The step: in the thread index, usually a power of 2 (one bit).
+        /// The step of the mode in the thread index or value index.
         step: i64,
-        /// The step's coordinate in the tile.
+        /// The displacement in the tile that corresponds to one step, as a coordinate.
         moves: String,
     },
-    /// Steps that wrap from one axis to the next.
+    /// A mode of the layout that wraps from one axis of the tile to the next.
     #[error("{name}: expected steps that each move along one axis: {fault}")]
     Wraps {
         /// The name of the layout.
@@ -146,7 +146,7 @@ pub enum TvError {
         /// The step of the mode in the thread index.
         step: i64,
     },
-    /// The layout algebra has no valid result.
+    /// An error of the layout algebra.
     #[error(transparent)]
     Layout(#[from] LayoutError),
 }

@@ -65,7 +65,7 @@ impl TvLayout {
     /// Returns the first owner of an element in the order of threads, then of values.
     ///
     /// # Errors
-    /// Returns [`TvError::Coordinate`] for a coordinate outside the tile, and [`TvError::Unowned`] for an element without an owner.
+    /// Returns [`TvError::Coordinate`] if the coordinate is outside the tile, and [`TvError::Unowned`] if the element has no owner.
     pub fn owner(&self, coord: impl Into<Coord>) -> Result<Owner, TvError> {
         let index = self.index_of(&coord.into())?;
         self.first_owner(index).ok_or_else(|| self.unowned(index))
@@ -74,7 +74,7 @@ impl TvLayout {
     /// Returns all owners of an element, in the order of threads, then of values. Visits every value of every thread.
     ///
     /// # Errors
-    /// Returns [`TvError::Coordinate`] for a coordinate outside the tile.
+    /// Returns [`TvError::Coordinate`] if the coordinate is outside the tile.
     pub fn owners(&self, coord: impl Into<Coord>) -> Result<Vec<Owner>, TvError> {
         let index = self.index_of(&coord.into())?;
         let owns = |&(thread, value): &(i64, i64)| self.index(thread, value) == index;
@@ -84,7 +84,7 @@ impl TvLayout {
     /// Returns the elements of a thread, in the order of its values.
     ///
     /// # Errors
-    /// Returns [`TvError::Thread`] for a thread that the layout does not have.
+    /// Returns [`TvError::Thread`] if the layout does not have this thread.
     pub fn elements(&self, thread: i64) -> Result<Vec<Element>, TvError> {
         let threads = self.threads();
         if !(0..threads).contains(&thread) {

@@ -13,7 +13,8 @@ impl TvLayout {
     /// Values are in the order of the tile's values; several threads may own the same element, as a broadcast requires.
     ///
     /// # Errors
-    /// Returns [`TvError::Axis`] for an axis that the tile does not have, and [`TvError::Wraps`] if steps wrap from one axis to the next.
+    /// Returns [`TvError::Axis`] if the tile does not have the axis, and [`TvError::Wraps`] if a mode of the layout wraps from one axis to
+    /// the next.
     ///
     /// ```
     /// use warpwright::atoms::{ElementWidth, TileLayout, rt_base};

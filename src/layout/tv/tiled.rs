@@ -10,7 +10,7 @@ impl TvLayout {
     ///
     /// # Errors
     /// Returns [`TvError::Matrix`] if the tile is not of rank 2, [`TvError::TooLarge`] as in [`new`](Self::new), or [`TvError::Layout`] if
-    /// `height` or `width` is 0 or a step of the layout wraps from one column to the next.
+    /// `height` or `width` is 0, or if a mode of the layout wraps from one column to the next.
     #[doc(alias = "rt")]
     pub fn tiled(base: &TvLayout, height: u32, width: u32) -> Result<TvLayout, TvError> {
         let name = format!("{} {height}×{width}", base.name);

@@ -16,7 +16,7 @@ pub(in crate::ptx) enum Condition {
     Not(RegId),
 }
 
-/// A comparison of two operands of type `ptx`, with the versions of those that are registers.
+/// A comparison of two operands of type `ptx`, with the versions of the operands that are registers.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ptx) struct Compared {
     pub(in crate::ptx) comparison: Comparison,

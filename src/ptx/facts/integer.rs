@@ -14,11 +14,11 @@ pub(crate) struct Known {
     ones: u64,
     /// An odd divisor of the value; `zeros` determines the power of two that divides it.
     odd: u64,
-    /// An upper bound of the value.
+    /// An upper bound on the value.
     most: u64,
 }
 
-/// Returns all bits of a width.
+/// Returns a mask of the lowest `width` bits.
 const fn mask(width: u32) -> u64 {
     if width >= 64 { u64::MAX } else { (1 << width) - 1 }
 }
@@ -73,12 +73,12 @@ impl Known {
         (self.zeros | self.ones == mask(self.width)).then_some(self.ones)
     }
 
-    /// Returns the upper bound of the value.
+    /// Returns the upper bound on the value.
     pub(crate) fn most(&self) -> u64 {
         self.most
     }
 
-    /// Returns the lower bound of the value.
+    /// Returns the lower bound on the value.
     pub(crate) fn least(&self) -> u64 {
         self.ones
     }
@@ -137,7 +137,7 @@ impl Known {
         .tightened()
     }
 
-    /// Adds an upper bound and a divisor of the exact result; `exact` is `None` if the result may have wrapped around.
+    /// Adds an upper bound on the exact result and a divisor of it; `exact` is `None` if the result may have wrapped around.
     fn unwrapped(self, exact: Option<(u64, u64)>) -> Self {
         match exact {
             Some((most, divisor)) => Self { most, odd: odd_part(divisor), ..self }.tightened(),

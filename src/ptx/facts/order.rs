@@ -85,7 +85,7 @@ impl Order {
             Dim::Param(parameter) => self.number(Term::Parameter(*parameter)),
             Dim::CeilDiv(a, n) => {
                 let a = self.of_dim(a)?;
-                // As in launches, a divisor of 0 counts as 1.
+                // As in launches, a divisor of 0 is treated as 1.
                 self.ceil_div(a, u64::from(*n).max(1))
             }
             Dim::Sum(a, b) => {

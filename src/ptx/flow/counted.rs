@@ -47,7 +47,7 @@ impl<'k, T: Counter> Steps<'k, T> {
         Self { start: start.into(), end: end.into(), step: T::ONE.into() }
     }
 
-    /// Sets the step, which must be positive; the builder rejects a constant that is not.
+    /// Sets the step, which must be positive; the builder rejects a constant that is not positive.
     #[must_use]
     pub fn by(self, step: impl Into<Val<'k, T>>) -> Self {
         Self { step: step.into(), ..self }
@@ -101,8 +101,8 @@ pub(super) struct Counted<'k, T: Counter> {
     k: Builder<'k>,
     steps: Steps<'k, T>,
     label: u32,
-    /// The bound below which a value of the counter is followed by another iteration, if the counter may overflow past the end. The counter
-    /// is then compared before it is incremented.
+    /// The bound with which the counter is compared before it is incremented, if incrementing it past the end may overflow. A counter below
+    /// the bound is followed by another iteration.
     last: Option<Val<'k, T>>,
 }
 

@@ -14,9 +14,9 @@ fn nan_as_integer(from: Format, to: Format) -> Option<u64> {
     }
 }
 
-/// A number type that `cvt` converts from and to.
+/// A number type that `cvt` converts to and from.
 pub trait Numeric: super::Number {
-    /// The format of its bits.
+    /// The format of the type's bits.
     const FORMAT: Format;
 }
 

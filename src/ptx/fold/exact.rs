@@ -1,4 +1,4 @@
-//! Floating-point arithmetic on constants with any rounding: exact, or with a sticky bit for the discarded part.
+//! Floating-point arithmetic on constants in any rounding mode: exact, or with a sticky bit for the discarded part.
 //!
 //! The significand of a result has at most 127 bits. If any discarded bit is 1, the least significant bit is set. That bit is far below the
 //! position at which any format rounds, so rounding is correct.
@@ -10,7 +10,7 @@ use super::{
     format::{Exact, Format, Rounding},
 };
 
-/// The rounding, flushing and clamping of a floating-point instruction.
+/// How a floating-point instruction rounds its result, and whether it flushes subnormals and clamps the result.
 ///
 /// Examples: `Mode::from(Rounding::Rz)`, `Mode::RN.ftz().sat()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -21,7 +21,7 @@ pub struct Mode {
 }
 
 impl Mode {
-    /// Rounds to nearest even.
+    /// Rounds to nearest even, without flushing or clamping.
     pub const RN: Self = Self { rounding: Rounding::Rn, ftz: false, sat: false };
 
     /// Returns this mode with subnormal inputs and results flushed to zeros of the same sign: `.ftz` (f32, f16).
@@ -31,7 +31,7 @@ impl Mode {
         Self { ftz: true, ..self }
     }
 
-    /// Returns this mode with results clamped to the range from 0 to 1, where NaN gives 0: `.sat` (f32, f16).
+    /// Returns this mode with results clamped to the range from 0 to 1, and with NaN replaced by 0: `.sat` (f32, f16).
     #[doc(alias = ".sat")]
     #[must_use]
     pub const fn sat(self) -> Self {

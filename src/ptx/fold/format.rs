@@ -1,6 +1,6 @@
 //! Number formats: conversion of bits to exact numbers, and rounding of exact numbers to bits.
 
-/// The rounding of a result that is not representable (PTX ISA, "Rounding Modifiers").
+/// The rounding mode for results that are not representable (PTX ISA, "Rounding Modifiers").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rounding {
     /// To nearest, ties to even: `.rn`, `.rni`.

@@ -25,7 +25,7 @@ macro_rules! safety {
 /// Defines the accesses through a pointer: `unsafe` if the last section of their documentation is given, and safe otherwise.
 macro_rules! accesses {
     ($space:ident $(: $unsafe:tt $safety:expr)?) => {
-        /// Returns the pointer with a condition: accesses are performed only if the condition holds; otherwise, loads return 0.
+        /// Returns the pointer with a condition: accesses through it are performed only if the condition holds; otherwise, loads return 0.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn when(self, condition: impl Into<Val<'k, bool>>) -> CheckedPtr<'k, T, $space, A> {
@@ -123,8 +123,8 @@ macro_rules! accesses {
 /// Defines the atomic operations through a pointer in the same way.
 macro_rules! atomics {
     ($space:ident $(: $unsafe:tt $safety:expr)?) => {
-        /// Returns the atomic operations on the element. By default, they are relaxed, with block scope in shared memory of the block,
-        /// cluster scope in shared memory of the cluster, and device scope elsewhere: `counter.atomic().add(1)`,
+        /// Returns the atomic operations on the element. By default, they are relaxed, with block scope in shared memory of the block, cluster
+        /// scope in shared memory of the cluster, and device scope elsewhere. Examples: `counter.atomic().add(1)`,
         /// `flag.atomic().order(Order::AcqRel).scope(MemoryScope::Sys).exchange(1)`.
         $(#[doc = $safety])?
         #[doc(alias = "atom")]
@@ -133,8 +133,8 @@ macro_rules! atomics {
             self.accessed().atomic()
         }
 
-        /// Returns the reductions on the element, which are atomic operations without a result. By default, they are relaxed, with block
-        /// scope in shared memory of the block, cluster scope in shared memory of the cluster, and device scope elsewhere:
+        /// Returns the reductions on the element: atomic operations that return no result. By default, they are relaxed, with block scope in
+        /// shared memory of the block, cluster scope in shared memory of the cluster, and device scope elsewhere. Example:
         /// `sum.reduction().add(x)`.
         $(#[doc = $safety])?
         #[doc(alias = "red")]

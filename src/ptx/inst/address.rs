@@ -16,9 +16,9 @@ pub enum Prefetch {
     L1,
     /// The L2 cache.
     L2,
-    /// The L2 cache, with eviction priority `evict_last`. Only for global memory; requires sm_80 or later.
+    /// The L2 cache, with eviction priority `evict_last`. Only for global memory. Requires sm_80 or later.
     L2EvictLast,
-    /// The L2 cache, with eviction priority `evict_normal`. Only for global memory; requires sm_80 or later.
+    /// The L2 cache, with eviction priority `evict_normal`. Only for global memory. Requires sm_80 or later.
     L2EvictNormal,
 }
 
@@ -33,7 +33,7 @@ impl Prefetch {
     }
 }
 
-/// A space that supports prefetches: global, local, generic.
+/// A space that supports prefetches: global, local or generic.
 pub trait Prefetchable: Space {}
 
 impl Prefetchable for Global {}

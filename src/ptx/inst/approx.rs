@@ -63,21 +63,21 @@ unary! {
     ex2_approx_ftz: f32 = "ex2.approx.ftz.f32";
     /// Approximates 2 to the power of x in f16.
     ex2_approx_f16: f16 = "ex2.approx.f16";
-    /// Approximates 2 to the power of each half.
+    /// Approximates 2 to the power of each half of x.
     ex2_approx_f16x2: f16x2 = "ex2.approx.f16x2";
     /// Approximates 2 to the power of x in bf16, with subnormals flushed to zero. Requires sm_90 or later.
     ex2_approx_bf16: bf16 = "ex2.approx.ftz.bf16";
-    /// Approximates 2 to the power of each half, with subnormals flushed to zero. Requires sm_90 or later.
+    /// Approximates 2 to the power of each half of x, with subnormals flushed to zero. Requires sm_90 or later.
     ex2_approx_bf16x2: bf16x2 = "ex2.approx.ftz.bf16x2";
     /// Approximates the hyperbolic tangent of x.
     tanh_approx: f32 = "tanh.approx.f32";
     /// Approximates the hyperbolic tangent of x in f16.
     tanh_approx_f16: f16 = "tanh.approx.f16";
-    /// Approximates the hyperbolic tangent of each half.
+    /// Approximates the hyperbolic tangent of each half of x.
     tanh_approx_f16x2: f16x2 = "tanh.approx.f16x2";
     /// Approximates the hyperbolic tangent of x in bf16. Requires sm_90 or later.
     tanh_approx_bf16: bf16 = "tanh.approx.bf16";
-    /// Approximates the hyperbolic tangent of each half. Requires sm_90 or later.
+    /// Approximates the hyperbolic tangent of each half of x. Requires sm_90 or later.
     tanh_approx_bf16x2: bf16x2 = "tanh.approx.bf16x2";
 }
 

@@ -149,8 +149,8 @@ impl<'k, T: Number> Val<'k, T> {
             .with_dim(|| Some(value.dim()? * factor.dim()? + addend.dim()?))
     }
 
-    /// Returns the minimum. For floating-point types, −0 is less than +0, and the result is NaN only if both operands are NaN. 16-bit
-    /// floating-point types and pairs require sm_80 or later.
+    /// Returns the minimum of both operands. For floating-point types, −0 is less than +0, and the result is NaN only if both operands are NaN.
+    /// 16-bit floating-point types and pairs require sm_80 or later.
     #[track_caller]
     pub fn min(self, other: impl Into<Self>) -> Self {
         let other = other.into();
@@ -176,8 +176,8 @@ impl<'k, T: Number> Val<'k, T> {
         }
     }
 
-    /// Returns the maximum. For floating-point types, +0 is greater than −0, and the result is NaN only if both operands are NaN. 16-bit
-    /// floating-point types and pairs require sm_80 or later.
+    /// Returns the maximum of both operands. For floating-point types, +0 is greater than −0, and the result is NaN only if both operands are
+    /// NaN. 16-bit floating-point types and pairs require sm_80 or later.
     #[track_caller]
     pub fn max(self, other: impl Into<Self>) -> Self {
         let other = other.into();
@@ -219,8 +219,8 @@ impl<'k, T: Number> Val<'k, T> {
     }
 }
 
-/// A type that supports division: integers, whose quotients are truncated, and f32, f64, f16, bf16 and pairs, whose quotients are correctly
-/// rounded. bf16 requires sm_80 or later.
+/// A type that supports division: integers, whose quotients are truncated toward zero, and f32, f64, f16, bf16 and pairs, whose quotients are
+/// correctly rounded. bf16 requires sm_80 or later.
 pub trait Divide: Number {
     #[doc(hidden)]
     fn quotient<'k>(dividend: Val<'k, Self>, divisor: Val<'k, Self>) -> Val<'k, Self>;
@@ -358,7 +358,7 @@ macro_rules! wide_products {
 wide_products! { u16, u32; i16, i32; u32, u64; i32, i64; u64, u128; i64, i128; }
 
 impl<'k, T: WideProduct> Val<'k, T> {
-    /// Returns the upper half of the product.
+    /// Returns the upper half of the product of both operands.
     #[doc(alias = "mul.hi")]
     #[track_caller]
     pub fn mul_hi(self, other: impl Into<Self>) -> Self {
@@ -376,9 +376,9 @@ impl<'k, T: WideProduct> Val<'k, T> {
     }
 }
 
-/// An integer type of 16 or 32 bits, whose full products have a type twice as wide.
+/// An integer type of 16 or 32 bits. The full product of two such integers has a type twice as wide.
 pub trait Widen: Integer + Numeric {
-    /// The type twice as wide.
+    /// The integer type that is twice as wide.
     type Wide: Integer + Numeric + From<Self>;
 }
 
@@ -396,7 +396,7 @@ impl Widen for i32 {
 }
 
 impl<'k, T: Widen> Val<'k, T> {
-    /// Returns the full product, in a type twice as wide.
+    /// Returns the full product of both operands, in a type twice as wide.
     #[doc(alias = "mul.wide")]
     #[track_caller]
     pub fn mul_wide(self, other: impl Into<Self>) -> Val<'k, T::Wide> {
@@ -414,7 +414,7 @@ impl<'k, T: Widen> Val<'k, T> {
         }
     }
 
-    /// Returns the full product plus `addend`, in a type twice as wide.
+    /// Returns the full product of this number and `other`, plus `addend`, in a type twice as wide.
     #[doc(alias = "mad.wide")]
     #[track_caller]
     pub fn mad_wide(self, other: impl Into<Self>, addend: impl Into<Val<'k, T::Wide>>) -> Val<'k, T::Wide> {
@@ -487,7 +487,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
         }
     }
 
-    /// Returns the smallest multiple of `unit` that is at least this number, modulo 2^width; `unit` must be positive.
+    /// Returns the smallest multiple of `unit` that is at least this number; the result wraps around on overflow. `unit` must be positive.
     #[track_caller]
     pub fn round_up(self, unit: impl Into<Self>) -> Self {
         let unit = unit.into();

@@ -57,7 +57,7 @@ additions! {
     bf16x2, ".add.noftz.bf16x2";
 }
 
-/// An integer element of 32 or 64 bits, which supports atomic minimum, maximum and bitwise operations.
+/// An integer element type of 32 or 64 bits. It supports atomic minimum, maximum and bitwise operations.
 #[diagnostic::on_unimplemented(message = "`{Self}` is not an integer of 32 or 64 bits")]
 pub trait AtomicInteger: Element<Reg: Scalar> {
     /// The untyped PTX type of the same width, such as `"b32"`.
@@ -95,7 +95,8 @@ impl Ordering {
     }
 }
 
-/// The atomic operations on one element, each of which returns the element's old value. [`CheckedPtr::atomic`] returns this type.
+/// The atomic operations on one element, each of which returns the element's old value. The `atomic` methods of pointers return this type, for
+/// example [`CheckedPtr::atomic`].
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Atomic<'k, T: Element, S: Space> {
@@ -103,7 +104,8 @@ pub struct Atomic<'k, T: Element, S: Space> {
     ordering: Ordering,
 }
 
-/// The reductions on one element, which are atomic operations without a result. [`CheckedPtr::reduction`] returns this type.
+/// The reductions on one element: atomic operations that return no result. The `reduction` methods of pointers return this type, for example
+/// [`CheckedPtr::reduction`].
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Reduction<'k, T: Element, S: Space> {
@@ -112,9 +114,9 @@ pub struct Reduction<'k, T: Element, S: Space> {
 }
 
 impl<'k, T: Element, S: AtomicSpace> CheckedPtr<'k, T, S, ReadWrite> {
-    /// Returns the atomic operations on the element: `counter.at(0).atomic().add(1)`. By default, they are relaxed, with block scope in
-    /// shared memory of the block, cluster scope in shared memory of the cluster, and device scope elsewhere. If the element is out of
-    /// bounds, they have no effect and return 0.
+    /// Returns the atomic operations on the element, such as `counter.at(0).atomic().add(1)`. By default, they are relaxed, with block scope in
+    /// shared memory of the block, cluster scope in shared memory of the cluster, and device scope elsewhere. If the element is out of bounds,
+    /// they have no effect and return 0.
     #[doc(alias = "atom")]
     pub fn atomic(self) -> Atomic<'k, T, S> {
         Atomic { at: self, ordering: Ordering::of::<S>() }
@@ -172,7 +174,7 @@ impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
         old
     }
 
-    /// Stores `value`, and returns the old value. Elements must have 32 or 64 bits.
+    /// Stores `value` and returns the old value. Elements must have 32 or 64 bits.
     #[doc(alias = "atom.exch")]
     #[track_caller]
     pub fn exchange(self, value: impl Into<Val<'k, T::Reg>>) -> Val<'k, T::Reg> {
@@ -180,7 +182,7 @@ impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
         self.emit(format_args!(".exch.b{}", 8 * T::SIZE), &[value.into()])
     }
 
-    /// Stores `value` if the element has the bits of `expected`, and returns the old value in either case. Elements must have 16, 32 or 64
+    /// Stores `value` if the element has the same bits as `expected`. Returns the old value in either case. Elements must have 16, 32 or 64
     /// bits.
     #[doc(alias = "atom.cas")]
     #[track_caller]
@@ -280,9 +282,9 @@ operations! { Atomic -> Val<'k, T::Reg>, Val<'k, u32> }
 operations! { Reduction }
 
 impl<'k, T: AtomicAdd> Reduction<'k, T, Global> {
-    /// Adds `values` to `N` adjacent elements, each atomically. `N` may be 2 or 4 for f32, f16, bf16 and pairs, and also 8 for f16 and
-    /// bf16. The address must be known to be aligned to the size of the vector, and the elements must be entirely in bounds or entirely out
-    /// of bounds. Supports only [`Order::Relaxed`]. Requires sm_90 or later.
+    /// Adds `values` to `N` adjacent elements, each atomically. `N` may be 2 or 4 for f32, f16, bf16 and pairs, and also 8 for f16 and bf16.
+    /// The address must be known to be aligned to the size of the vector, and the elements must be all in bounds or all out of bounds. Supports
+    /// only [`Order::Relaxed`]. Requires sm_90 or later.
     #[doc(alias = "red.v4")]
     #[track_caller]
     pub fn add_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N]) {

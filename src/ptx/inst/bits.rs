@@ -89,8 +89,8 @@ impl<'k, T: WideBits> Val<'k, T> {
         }
     }
 
-    /// Returns `into` with `length` of its bits, starting at bit `position`, replaced by the low bits of this value. Position and length
-    /// must be between 0 and 255; bits beyond the width are dropped.
+    /// Returns `into` with the `length` bits that start at bit `position` replaced by the low bits of this value. `position` and `length` must
+    /// be between 0 and 255; bits beyond the width are dropped.
     #[doc(alias = "bfi")]
     #[track_caller]
     pub fn insert_bits(
@@ -136,14 +136,15 @@ fn fold_insert<T: Scalar>(a: T, b: T, position: u32, length: u32) -> T {
 }
 
 impl<'k, T: WideBits + Integer> Val<'k, T> {
-    /// Returns the position of the highest one bit or, for a negative number, of the highest zero bit; `u32::MAX` if there is no such bit.
+    /// Returns the position of the highest one bit or, for a negative number, the highest zero bit; `u32::MAX` if there is no such bit.
     #[doc(alias = "bfind")]
     #[track_caller]
     pub fn highest_bit(self) -> Val<'k, u32> {
         self.find("", |bit, _| bit)
     }
 
-    /// Returns the left-shift amount that moves the [`highest_bit`](Self::highest_bit) to the top; `u32::MAX` if there is no such bit.
+    /// Returns the amount of a left shift that moves the [`highest_bit`](Self::highest_bit) to the most significant position; `u32::MAX` if
+    /// there is no such bit.
     #[doc(alias = "bfind.shiftamt")]
     #[track_caller]
     pub fn normalizing_shift(self) -> Val<'k, u32> {
@@ -162,8 +163,8 @@ impl<'k, T: WideBits + Integer> Val<'k, T> {
         }
     }
 
-    /// Returns the `length` bits starting at `position` as a number, sign-extended for signed types. Position and length must be between 0
-    /// and 255; bits beyond the width are 0 or, for signed types, copies of the sign bit.
+    /// Returns the `length` bits that start at bit `position` as a number, sign-extended for signed types. `position` and `length` must be
+    /// between 0 and 255; bits beyond the width are 0 or, for signed types, copies of the sign bit.
     #[doc(alias = "bfe")]
     #[track_caller]
     pub fn extract_bits(self, position: impl Into<Val<'k, u32>>, length: impl Into<Val<'k, u32>>) -> Self {
@@ -212,15 +213,14 @@ fn fold_extract<T: Integer>(a: T, position: u32, length: u32) -> T {
     T::from_bits(if negative { low | !field(0, inside) } else { low })
 }
 
-/// A 32-bit type whose low bits can be extended: `u32`, `i32`.
+/// A 32-bit type whose low bits can be extended: `u32` or `i32`.
 pub trait Extend: WideBits + Integer {}
 
 impl Extend for u32 {}
 impl Extend for i32 {}
 
 impl<'k, T: Extend> Val<'k, T> {
-    /// Sign-extends (`i32`) or zero-extends (`u32`) the low `bits` bits; `mode` determines the treatment of values of `bits` that are 32 or
-    /// more.
+    /// Sign-extends (`i32`) or zero-extends (`u32`) the low `bits` bits. If `bits` is 32 or more, `mode` determines how it is treated.
     #[doc(alias = "szext")]
     #[track_caller]
     pub fn extend_from(self, bits: impl Into<Val<'k, u32>>, mode: ShiftMode) -> Self {
@@ -236,8 +236,7 @@ impl<'k, T: Extend> Val<'k, T> {
 }
 
 impl<'k> Val<'k, u32> {
-    /// Returns a mask of `length` ones, starting at bit `position`; `mode` determines the treatment of positions and lengths that are 32 or
-    /// more.
+    /// Returns a mask of `length` ones, starting at bit `position`; `mode` determines how positions and lengths of 32 or more are treated.
     #[doc(alias = "bmsk")]
     #[track_caller]
     pub fn bit_mask(position: impl Into<Self>, length: impl Into<Self>, mode: ShiftMode) -> Self {
@@ -248,9 +247,9 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Returns the position of the `offset`-th one bit at or above bit `base`; for a negative offset, that of the `−offset`-th one bit at
-    /// or below bit `base`; for an offset of 0, `base` if bit `base` is 1. Returns `u32::MAX` if there is no such bit. `base` must be
-    /// between 0 and 31.
+    /// Returns the position of the `offset`-th one bit at or above bit `base`. For a negative offset, returns the position of the `−offset`-th
+    /// one bit at or below bit `base`; for an offset of 0, returns `base` if bit `base` is 1. Returns `u32::MAX` if there is no such bit.
+    /// `base` must be between 0 and 31.
     #[doc(alias = "fns")]
     #[track_caller]
     pub fn find_nth_set(self, base: impl Into<Self>, offset: impl Into<Val<'k, i32>>) -> Self {

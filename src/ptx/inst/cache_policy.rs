@@ -63,9 +63,9 @@ impl<'k> Builder<'k> {
         CachePolicy(self.result(mnemonic, &[]))
     }
 
-    /// Returns a policy with priority `primary` for a fraction of the accesses and `secondary` for the others. The fraction must be greater
-    /// than 0 and at most 1, and `secondary` must be [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged). Requires sm_80 or
-    /// later.
+    /// Returns a policy with priority `primary` for a fraction of the accesses and priority `secondary` for the others. The fraction must be
+    /// greater than 0 and at most 1, and `secondary` must be [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged). Requires sm_80
+    /// or later.
     #[doc(alias = "createpolicy.fractional")]
     #[track_caller]
     pub fn cache_policy_fraction(
@@ -85,8 +85,8 @@ impl<'k> Builder<'k> {
         CachePolicy(self.result(mnemonic, &[fraction.operand(self)]))
     }
 
-    /// Returns a policy with priority `primary` for the first `bytes` bytes at `start`, and `secondary` for the `window − bytes` bytes
-    /// after them and the `window − bytes` bytes before `start`. Accesses with the policy must be within these bytes. `secondary` must be
+    /// Returns a policy with priority `primary` for the `bytes` bytes that start at `start`, and priority `secondary` for the `window − bytes`
+    /// bytes after them and the `window − bytes` bytes before `start`. Accesses with the policy must be within these bytes. `secondary` must be
     /// [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged). Requires sm_80 or later.
     #[doc(alias = "createpolicy.range")]
     #[track_caller]

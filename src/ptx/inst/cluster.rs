@@ -32,8 +32,8 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Shared, A> {
 }
 
 impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
-    /// Returns the address that corresponds to this one, which must be in shared memory, in the block with rank `rank` in the cluster.
-    /// Requires sm_90 or later.
+    /// Returns the corresponding address in the shared memory of the block with rank `rank` in the cluster. This address must be in shared
+    /// memory. Requires sm_90 or later.
     #[doc(alias = "mapa.u64")]
     #[track_caller]
     pub fn in_block(self, rank: impl Into<Val<'k, u32>>) -> Self {
@@ -61,8 +61,8 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         k.result(format_args!("getctarank.shared::cluster.u32"), &[address])
     }
 
-    /// Stores `value` asynchronously to the element, which must have 32 or 64 bits; completion is signaled at `barrier`, which must be in
-    /// the same block as the element. Requires sm_90 or later.
+    /// Stores `value` asynchronously to the element, which must have 32 or 64 bits. Completion is signaled at `barrier`, which must be in the
+    /// same block as the element. Requires sm_90 or later.
     #[doc(alias = "st.async")]
     #[track_caller]
     pub fn store_async(self, value: impl Into<Val<'k, T::Reg>>, barrier: Mbarrier<'k, SharedCluster>)
@@ -72,8 +72,8 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         self.store_values_async([value.into()], barrier);
     }
 
-    /// Stores `N` (2 or 4) adjacent elements of at most 16 bytes in total, as [`store_async`](Self::store_async) does. The address must be
-    /// known to be aligned to the size of the vector.
+    /// Stores `N` adjacent elements (2 or 4, at most 16 bytes in total) as [`store_async`](Self::store_async) does. The address must be known
+    /// to be aligned to the size of the vector.
     #[doc(alias = "st.async.v4")]
     #[track_caller]
     pub fn store_vector_async<const N: usize>(
@@ -103,9 +103,9 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         k.emit(mnemonic, &[self.operand(), one_or_vector(&registers), barrier.pointer().operand()]);
     }
 
-    /// Combines the element asynchronously with `value`, using the operation `op`; completion is signaled at `barrier`, which must be in
-    /// the same block as the element. Supports all operations on `u32`, all except [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec) on
-    /// `i32`, bitwise operations on other types of 32 bits, and addition of `u64` and `i64`. Requires sm_90 or later.
+    /// Combines the element asynchronously with `value`, using the operation `op`. Completion is signaled at `barrier`, which must be in the
+    /// same block as the element. Supports all operations on `u32`, all except [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec) on `i32`,
+    /// bitwise operations on other types of 32 bits, and addition of `u64` and `i64`. Requires sm_90 or later.
     #[doc(alias = "red.async")]
     #[track_caller]
     pub fn reduce_async(
@@ -126,16 +126,15 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
 }
 
 impl Builder<'_> {
-    /// Arrives at the barrier of the cluster without waiting. The lanes of a warp may have diverged; every thread of the cluster must
-    /// arrive once. A thread's earlier writes are visible to all threads after the wait. Requires sm_90 or later.
+    /// Arrives at the barrier of the cluster without waiting. The lanes of a warp may have diverged; every thread of the cluster must arrive
+    /// once. After the wait, a thread's earlier writes are visible to all threads of the cluster. Requires sm_90 or later.
     #[doc(alias = "barrier.cluster.arrive")]
     #[track_caller]
     pub fn barrier_cluster_arrive(self) {
         self.emit(format_args!("barrier.cluster.arrive"), &[]);
     }
 
-    /// Arrives as [`barrier_cluster_arrive`](Self::barrier_cluster_arrive) does, but without ordering earlier accesses. Requires sm_90 or
-    /// later.
+    /// Arrives as [`barrier_cluster_arrive`](Self::barrier_cluster_arrive) does, but does not order earlier accesses. Requires sm_90 or later.
     #[doc(alias = "barrier.cluster.arrive.relaxed")]
     #[track_caller]
     pub fn barrier_cluster_arrive_relaxed(self) {

@@ -183,33 +183,32 @@ macro_rules! comparisons {
 }
 
 comparisons! { Number:
-    /// Returns whether `self == other`; false if either is NaN.
+    /// Returns whether `self == other`; false if either operand is NaN.
     eq, Eq, "setp.eq";
-    /// Returns whether `self != other`; false if either is NaN, as in PTX. [`neu`](Self::neu) corresponds to Rust's `!=`, which is true in
-    /// that case.
+    /// Returns whether `self != other`; false if either operand is NaN, as in PTX. In that case, Rust's `!=` and [`neu`](Self::neu) are true.
     ne, Ne, "setp.ne";
-    /// Returns whether `self < other`; false if either is NaN.
+    /// Returns whether `self < other`; false if either operand is NaN.
     lt, Lt, "setp.lt";
-    /// Returns whether `self <= other`; false if either is NaN.
+    /// Returns whether `self <= other`; false if either operand is NaN.
     le, Le, "setp.le";
-    /// Returns whether `self > other`; false if either is NaN.
+    /// Returns whether `self > other`; false if either operand is NaN.
     gt, Gt, "setp.gt";
-    /// Returns whether `self >= other`; false if either is NaN.
+    /// Returns whether `self >= other`; false if either operand is NaN.
     ge, Ge, "setp.ge";
 }
 
 comparisons! { Float:
-    /// Returns whether `self == other`, or either is NaN.
+    /// Returns whether `self == other` or either operand is NaN.
     equ, Equ, "setp.equ";
-    /// Returns whether `self != other`, or either is NaN.
+    /// Returns whether `self != other` or either operand is NaN.
     neu, Neu, "setp.neu";
-    /// Returns whether `self < other`, or either is NaN.
+    /// Returns whether `self < other` or either operand is NaN.
     ltu, Ltu, "setp.ltu";
-    /// Returns whether `self <= other`, or either is NaN.
+    /// Returns whether `self <= other` or either operand is NaN.
     leu, Leu, "setp.leu";
-    /// Returns whether `self > other`, or either is NaN.
+    /// Returns whether `self > other` or either operand is NaN.
     gtu, Gtu, "setp.gtu";
-    /// Returns whether `self >= other`, or either is NaN.
+    /// Returns whether `self >= other` or either operand is NaN.
     geu, Geu, "setp.geu";
     /// Returns whether neither operand is NaN.
     num, Num, "setp.num";
@@ -225,7 +224,7 @@ const fn is_pair(ptx: &str) -> bool {
 impl<'k, T: Number> Val<'k, T> {
     /// Compares two numbers: `x.compare(Comparison::Ltu, y)`.
     ///
-    /// On targets older than sm_90, bf16 is compared as f32, with the same result.
+    /// On targets older than sm_90, bf16 is compared in f32, which gives the same result.
     #[doc(alias = "setp")]
     #[track_caller]
     pub fn compare(self, comparison: Comparison, other: impl Into<Self>) -> Val<'k, bool> {
@@ -275,7 +274,7 @@ impl<'k, T: Numeric> Val<'k, T> {
     }
 }
 
-/// A 16-bit floating-point type or a pair, for which `set` can return 1 or 0 in the same type.
+/// A 16-bit floating-point type, or a pair of such numbers, for which `set` can return 1 or 0 in the same type.
 pub trait UnitMask: Number {
     #[doc(hidden)]
     fn fold_unit(self, other: Self, holds: impl Fn(Option<Ordering>) -> bool) -> Self;
@@ -315,8 +314,8 @@ unit_masks! {
 }
 
 impl<'k, T: UnitMask> Val<'k, T> {
-    /// Returns 1 if the comparison holds and 0 otherwise, in the compared type; separately for each half of a pair. bf16 requires sm_90 or
-    /// later.
+    /// Returns 1 if the comparison holds and 0 otherwise, in the compared type. The halves of a pair are compared separately. bf16 requires
+    /// sm_90 or later.
     #[doc(alias = "set")]
     #[track_caller]
     pub fn compare_unit(self, comparison: Comparison, other: impl Into<Self>) -> Self {
@@ -329,7 +328,8 @@ impl<'k, T: UnitMask> Val<'k, T> {
 }
 
 impl<'k, T: CompareEach> Val<'k, T> {
-    /// Compares the low halves and the high halves separately, and returns both results, low halves first. bf16 requires sm_90 or later.
+    /// Compares the low halves and the high halves separately. Returns the result for the low halves, then the result for the high halves. bf16
+    /// requires sm_90 or later.
     #[doc(alias = "setp")]
     #[track_caller]
     pub fn compare_each(

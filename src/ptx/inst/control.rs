@@ -32,10 +32,10 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("nanosleep.u32"), &[nanoseconds.into().operand(self)]);
     }
 
-    /// Increases the number of registers per thread of the warpgroup to `registers`, a multiple of 8 from 24 to 256, and waits until they
-    /// are available. All threads of the warpgroup must execute the instruction. Before the call, the kernel must declare
+    /// Increases the number of registers per thread of the warpgroup to `registers`, a multiple of 8 from 24 to 256, and waits until they are
+    /// available. All threads of the warpgroup must execute the instruction. The kernel must already have declared
     /// [`max_registers`](Self::max_registers), or [`min_blocks`](Self::min_blocks) and either [`block`](Self::block) or
-    /// [`max_block`](Self::max_block), because ptxas ignores the instruction otherwise. Requires sm_90a, sm_100a or sm_120a.
+    /// [`max_block`](Self::max_block); otherwise, ptxas would ignore the instruction. Requires sm_90a, sm_100a or sm_120a.
     #[doc(alias = "setmaxnreg.inc")]
     #[track_caller]
     pub fn setmaxnreg_inc(self, registers: u32) {
@@ -73,12 +73,12 @@ impl<'k> Builder<'k> {
         entry.max_registers.is_some() || threads.is_some() && entry.min_blocks.is_some()
     }
 
-    /// Allows launches of this kernel to start before the preceding kernel in the stream has ended, waits here until that kernel has ended,
-    /// and allows the next kernel to start. Instructions before the call, such as the initialization of barriers, overlap with the end of
-    /// the preceding kernel.
+    /// Allows launches of this kernel to start before the preceding kernel in the stream has ended, waits here until that kernel has ended, and
+    /// allows the next kernel to start. Earlier instructions, such as the initialization of barriers, can overlap with the end of the preceding
+    /// kernel.
     ///
-    /// All threads must execute the emitted code. The builder rejects the call after an instruction that may access global memory, and in
-    /// conditions, loops and roles. Requires sm_90 or later.
+    /// All threads must execute the emitted code. The builder rejects a programmatic launch after an instruction that may access global memory,
+    /// and in conditions, loops and roles. Requires sm_90 or later.
     #[doc(alias = "programmatic dependent launch")]
     #[doc(alias = "PDL")]
     #[track_caller]
@@ -107,7 +107,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("griddepcontrol.wait"), &[]);
     }
 
-    /// Allows dependent grids to start once all blocks have executed this call or have ended. Requires sm_90 or later.
+    /// Allows dependent grids to start once all blocks have executed this instruction or have ended. Requires sm_90 or later.
     #[doc(alias = "griddepcontrol.launch_dependents")]
     #[doc(alias = "cudaTriggerProgrammaticLaunchCompletion")]
     #[track_caller]

@@ -47,10 +47,10 @@ impl<'k, T: Numeric> Val<'k, T> {
     /// numbers to integers round toward zero and saturate; other conversions round to nearest even. If the floating-point or the integer
     /// type has 64 bits, NaN becomes the integer in which only the highest bit is 1; otherwise, NaN becomes 0, as with `as`.
     ///
-    /// Conversions between integers of the same width emit no instruction. Conversions to bf16 require sm_80 or later. Conversions between
-    /// bf16 and types other than f32 take one instruction on sm_90 and later. On earlier targets, they use f32 as an intermediate type if
-    /// this gives the same result. The other conversions, from f64 and from integers of 32 or 64 bits to bf16, would round twice and are
-    /// rejected there; convert via f32 explicitly if double rounding is acceptable.
+    /// Conversions between integers of the same width emit no instruction. Conversions to bf16 require sm_80 or later. Conversions between bf16
+    /// and types other than f32 take one instruction on sm_90 and later. On earlier targets, they use f32 as an intermediate type if this gives
+    /// the same result. The other conversions, from f64 and from integers of 32 or 64 bits to bf16, would round twice, so the builder rejects
+    /// them on these targets; convert via f32 explicitly if double rounding is acceptable.
     #[doc(alias = "cvt")]
     #[track_caller]
     pub fn cast<U: Numeric>(self) -> Val<'k, U> {
@@ -93,9 +93,9 @@ impl<'k, T: Numeric> Val<'k, T> {
         if T::PTX == "u32" && U::PTX == "u64" { result.with_dim(|| self.dim()) } else { result }
     }
 
-    /// Clamps the number to the range of another integer type, or rounds it to a floating-point type and clamps it to 0 … 1. In a
-    /// floating-point type, NaN becomes 0; in an integer type, NaN and fractions are converted as by [`cast`](Self::cast). The builder
-    /// rejects conversions to bf16, and from bf16 to other floating-point types.
+    /// Clamps the number to the range of another integer type, or rounds it to a floating-point type and clamps it to the range from 0 to 1. In
+    /// a floating-point type, NaN becomes 0; in an integer type, NaN and fractions are converted as [`cast`](Self::cast) converts them. The
+    /// builder rejects conversions to bf16, and from bf16 to other floating-point types.
     #[doc(alias = "cvt.sat")]
     #[track_caller]
     pub fn cast_saturating<U: Numeric>(self) -> Val<'k, U> {
@@ -135,7 +135,7 @@ fn as_i64<T: Integer>(value: T) -> i64 {
 }
 
 impl<'k, T: Integer> Val<'k, T> {
-    /// Returns the low 8 bits as a number, extended to 32 bits: `x.wrap_to::<i8>()`.
+    /// Returns the low 8 bits as a number of an 8-bit type, extended to 32 bits: `x.wrap_to::<i8>()`.
     #[doc(alias = "cvt.s32.s8")]
     #[track_caller]
     pub fn wrap_to<B: ByteSized>(self) -> Val<'k, B::Reg> {
@@ -149,7 +149,7 @@ impl<'k, T: Integer> Val<'k, T> {
         }
     }
 
-    /// Clamps the number to the range of an 8-bit type, and extends the result to 32 bits: `x.clamp_to::<u8>()`.
+    /// Clamps the number to the range of an 8-bit type and extends the result to 32 bits: `x.clamp_to::<u8>()`.
     #[doc(alias = "cvt.sat.u8")]
     #[track_caller]
     pub fn clamp_to<B: ByteSized>(self) -> Val<'k, B::Reg> {
@@ -161,7 +161,8 @@ impl<'k, T: Integer> Val<'k, T> {
 }
 
 impl<'k> Val<'k, f32> {
-    /// Converts to f16 or bf16, with [`Rounding::Rn`] or [`Rounding::Rz`], and replaces negative numbers with 0. Requires sm_80 or later.
+    /// Converts to f16 or bf16 with rounding [`Rounding::Rn`] or [`Rounding::Rz`], and replaces negative numbers with 0. Requires sm_80 or
+    /// later.
     #[doc(alias = "cvt.relu")]
     #[track_caller]
     pub fn convert_relu<U: Numeric + Half>(self, rounding: Rounding) -> Val<'k, U> {
@@ -186,7 +187,7 @@ impl<'k> Val<'k, f32> {
         }
     }
 
-    /// Converts to tf32, with [`Rounding::Rn`] or [`Rounding::Rz`]. Requires sm_90 or later.
+    /// Converts to tf32 with rounding [`Rounding::Rn`] or [`Rounding::Rz`]. Requires sm_90 or later.
     #[doc(alias = "cvt.rn.tf32.f32")]
     #[doc(alias = "cvt.rz.tf32.f32")]
     #[track_caller]
@@ -197,7 +198,7 @@ impl<'k> Val<'k, f32> {
         }
     }
 
-    /// Converts as [`to_tf32_with`](Self::to_tf32_with) does, and replaces negative numbers with 0. Requires sm_90 or later.
+    /// Converts as [`to_tf32_with`](Self::to_tf32_with) does, but replaces negative numbers with 0. Requires sm_90 or later.
     #[doc(alias = "cvt.rn.relu.tf32.f32")]
     #[track_caller]
     pub fn to_tf32_relu(self, rounding: Rounding) -> Val<'k, tf32> {
@@ -212,7 +213,7 @@ impl<'k> Val<'k, f32> {
 }
 
 impl<'k> Val<'k, tf32> {
-    /// Returns the same number in f32: the lower 13 bits of the register are ignored, as by `mma`.
+    /// Returns the same number in f32. The low 13 bits of the register are ignored, as they are by `mma`.
     #[track_caller]
     pub fn to_f32(self) -> Val<'k, f32> {
         (self.bits::<u32>() & !0x1fff).bits()

@@ -12,12 +12,12 @@ use crate::ptx::{
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     /// Starts copying `BYTES` bytes (4, 8 or 16) from a view of global memory to this address. If the elements are out of bounds, zeros are
-    /// written and nothing is read. Both addresses must be known to be aligned to `BYTES`, and the elements must be entirely in bounds or
-    /// entirely out of bounds, as for [`CheckedPtr::load_vector`].
+    /// written and nothing is read. Both addresses must be known to be aligned to `BYTES` bytes, and the elements must be all in bounds or all
+    /// out of bounds, as for [`CheckedPtr::load_vector`].
     ///
-    /// The data have arrived when this thread has [committed](Builder::cp_async_commit_group) the copy to a group and has
-    /// [waited](Builder::cp_async_wait_group) for this group; they are visible to other threads after a subsequent barrier. Copies of 16
-    /// bytes bypass L1 (`.cg`); smaller ones do not (`.ca`). Requires sm_80 or later.
+    /// The data have arrived once this thread has [committed](Builder::cp_async_commit_group) the copy to a group and has
+    /// [waited](Builder::cp_async_wait_group) for this group. They are visible to other threads after a subsequent barrier. Copies of 16 bytes
+    /// bypass L1 (`.cg`); smaller ones do not (`.ca`). Requires sm_80 or later.
     #[doc(alias = "cp.async")]
     #[track_caller]
     pub fn copy_async<const BYTES: u32>(self, from: CheckedPtr<'k, T, Global, impl Readable>) {
@@ -72,7 +72,7 @@ pub enum PrefetchSize {
     B256,
 }
 
-/// Hints for the L2 cache in `cp.async`. Requires sm_80 or later.
+/// Hints for the L2 cache, for `cp.async`. Requires sm_80 or later.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CopyHints<'k> {
     /// The prefetch size; by default, the hardware decides.

@@ -20,7 +20,7 @@ macro_rules! binary {
         impl<'k, T: $bound> Val<'k, T> {
             $(#[$doc])*
             ///
-            /// The supported modes depend on the type: all modes for f32; all roundings for f64; rounding to nearest even, with or without
+            /// The supported modes depend on the type: all modes for f32; all rounding modes for f64; rounding to nearest even, with or without
             /// flushing and clamping, for f16; only [`Mode::RN`] for bf16, on sm_90 and later. Division supports only f32 and f64, without
             /// clamping. The builder rejects instructions with other modes.
             #[track_caller]
@@ -52,7 +52,7 @@ binary! {
 
 impl<'k, T: Float> Val<'k, T> {
     /// Returns `self · factor + addend`, rounded once with the given mode. Each type supports the same modes as in
-    /// [`add_with`](Self::add_with); bf16 requires only sm_80.
+    /// [`add_with`](Self::add_with), but bf16 requires only sm_80.
     #[doc(alias = "fma")]
     #[track_caller]
     pub fn fma_with(self, factor: impl Into<Self>, addend: impl Into<Self>, mode: impl Into<Mode>) -> Self {
@@ -172,7 +172,7 @@ macro_rules! nan_extrema {
 nan_extrema! { f16 bf16 f16x2 bf16x2 }
 
 impl<'k, T: NanExtremum> Val<'k, T> {
-    /// Returns the minimum; NaN if either operand is NaN. Requires sm_80 or later.
+    /// Returns the minimum of both operands, or NaN if either operand is NaN. Requires sm_80 or later.
     #[doc(alias = "min.NaN")]
     #[track_caller]
     pub fn min_nan(self, other: impl Into<Self>) -> Self {
@@ -183,7 +183,7 @@ impl<'k, T: NanExtremum> Val<'k, T> {
         }
     }
 
-    /// Returns the maximum; NaN if either operand is NaN. Requires sm_80 or later.
+    /// Returns the maximum of both operands, or NaN if either operand is NaN. Requires sm_80 or later.
     #[doc(alias = "max.NaN")]
     #[track_caller]
     pub fn max_nan(self, other: impl Into<Self>) -> Self {

@@ -29,9 +29,9 @@ pub trait Root: Scalar {
     fn emit_rsqrt<'k>(k: Builder<'k>, x: Val<'k, Self>) -> Val<'k, Self>;
 }
 
-/// A type that supports elementary functions: f32, f16, bf16 and pairs. Where a function is computed in f32, the stated error is that of
-/// the f32 result; a 16-bit result is then rounded to nearest even. The approximate f32 instructions, except that of
-/// [`tanh`](Builder::tanh), flush subnormal operands and results to zero; the stated errors do not cover these cases.
+/// A type that supports elementary functions: f32, f16, bf16 and pairs. If a function is computed in f32, the stated error is that of the f32
+/// result; a 16-bit result is then rounded to nearest even. The approximate f32 instructions, except the one for [`tanh`](Builder::tanh), flush
+/// subnormal operands and results to zero; the stated errors do not cover these cases.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no elementary functions",
     note = "f32, f16, bf16, f16x2 and bf16x2 have them; for f64, PTX has only square roots and reciprocals"
@@ -216,12 +216,12 @@ functions! { Elementary:
     #[doc(alias = "swish")]
     silu = |k, x| T::in_f32(x, |x| x * k.logistic(x));
 
-    /// Approximates x · Φ(x), where Φ is the cumulative distribution function of the standard normal distribution, in f32, with an absolute
-    /// error of at most 2^−20 · max(1, |x|). −∞ gives NaN.
+    /// Approximates x · Φ(x) in f32, where Φ is the cumulative distribution function of the standard normal distribution. The absolute error is
+    /// at most 2^−20 · max(1, |x|). The result for −∞ is NaN.
     gelu = |k, x| T::in_f32(x, |x| x * k.normal_distribution(x));
 
-    /// Approximates x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), an approximation of [`gelu`](Self::gelu), in f32, with a relative error
-    /// of at most 2^−14 for x ≥ −10. The result is −0 for finite x below about −10, and NaN for −∞.
+    /// Approximates x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))) in f32; this function is itself an approximation of [`gelu`](Self::gelu).
+    /// The relative error is at most 2^−14 for x ≥ −10. The result is −0 for finite x below about −10, and NaN for −∞.
     gelu_tanh = |k, x| T::in_f32(x, |x| {
         // (1 + tanh(u)) / 2 is the logistic function of 2u.
         let twice = 2.0 * (2.0 / std::f32::consts::PI).sqrt();

@@ -93,7 +93,7 @@ impl<'k, T: Integer> Val<'k, T> {
     }
 }
 
-/// A type that supports 24-bit multiplication: `u32`, `i32`.
+/// A type that supports 24-bit multiplication: `u32` or `i32`.
 pub trait Narrow24: Integer {
     /// Returns the low 24 bits as a number of the type.
     #[doc(hidden)]
@@ -172,7 +172,7 @@ impl<'k> Val<'k, i32> {
     }
 }
 
-/// Packed integers (four 8-bit or two 16-bit integers): unsigned in `u32`, signed in `i32`.
+/// A type for packed integers (four of 8 bits or two of 16 bits): `u32` for unsigned integers, `i32` for signed integers.
 pub trait Packed: Integer {
     /// Returns byte `i` as a number.
     #[doc(hidden)]

@@ -13,7 +13,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A type that supports logic and shift instructions: the integers and [`B16`], [`B32`], [`B64`].
+/// A type that supports logic and shift instructions: an integer type, [`B16`], [`B32`] or [`B64`].
 pub trait Bits: Scalar {
     /// The untyped PTX type of the same width, such as `"b32"`.
     const UNTYPED: &'static str;

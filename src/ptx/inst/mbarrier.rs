@@ -20,8 +20,8 @@ use crate::ptx::{
 /// [`in_block`](Self::in_block) returns; threads can arrive at such a barrier but not wait on it. Requires sm_80 or later; byte counts and
 /// clusters require sm_90 or later.
 ///
-/// By default, arrivals are `.release` and waits are `.acquire`, with block scope; [`relaxed`](Self::relaxed) and [`scope`](Self::scope)
-/// return a handle to the same barrier with other semantics: `full.scope(MemoryScope::Cluster).wait(0)`.
+/// By default, arrivals are `.release` and waits are `.acquire`, with block scope. [`relaxed`](Self::relaxed) and [`scope`](Self::scope) return
+/// handles to the same barrier with other semantics, as in `full.scope(MemoryScope::Cluster).wait(0)`.
 ///
 /// ```
 /// use warpwright::prelude::*;
@@ -103,7 +103,7 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         Self { at, relaxed: false, scope: None }
     }
 
-    /// Returns barrier `index` of the array that starts here.
+    /// Returns the barrier at index `index` in the array that starts at this barrier.
     #[track_caller]
     pub fn at(self, index: impl Into<Val<'k, u32>>) -> Self {
         Self { at: self.at.at(index), ..self }
@@ -114,7 +114,7 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         self.at
     }
 
-    /// Returns a handle to the same barrier whose operations do not order the thread's other accesses: `.relaxed`. Requires sm_90 or later.
+    /// Returns a handle to the same barrier whose operations do not order the thread's other accesses (`.relaxed`). Requires sm_90 or later.
     #[must_use]
     #[doc(alias = ".relaxed")]
     pub fn relaxed(self) -> Self {
@@ -189,22 +189,23 @@ impl<'k> Mbarrier<'k> {
         k.emit(format_args!("mbarrier.init.shared.b64"), &[self.at.operand(), arrivals.operand(k)]);
     }
 
-    /// Invalidates the barrier, after which its memory may be used for other purposes.
+    /// Invalidates the barrier. Its memory may then be used for other purposes.
     #[doc(alias = "mbarrier.inval")]
     #[track_caller]
     pub fn invalidate(self) {
         self.at.kernel().emit(format_args!("mbarrier.inval.shared.b64"), &[self.at.operand()]);
     }
 
-    /// Arrives at the barrier when all `cp.async` copies that this thread has started are complete. Each call also adds one arrival to
-    /// those that the current phase expects.
+    /// Arrives at the barrier when all `cp.async` copies that this thread has started are complete. This instruction also increases the number
+    /// of arrivals that the current phase expects by one.
     #[doc(alias = "cp.async.mbarrier.arrive")]
     #[track_caller]
     pub fn arrive_after_copies(self) {
         self.at.kernel().emit(format_args!("cp.async.mbarrier.arrive.shared.b64"), &[self.at.operand()]);
     }
 
-    /// Arrives as [`arrive_after_copies`](Self::arrive_after_copies) does, but as one of the arrivals that [`init`](Self::init) specified.
+    /// Arrives as [`arrive_after_copies`](Self::arrive_after_copies) does, but counts as one of the arrivals that [`init`](Self::init)
+    /// specified.
     #[doc(alias = "cp.async.mbarrier.arrive.noinc")]
     #[track_caller]
     pub fn arrive_after_copies_counted(self) {
@@ -271,7 +272,7 @@ impl<'k> Mbarrier<'k> {
         self.poll("try_wait", state, None)
     }
 
-    /// Waits as [`try_wait`](Self::try_wait) does, but with a time limit of about `nanoseconds`. Requires sm_90 or later.
+    /// Waits as [`try_wait`](Self::try_wait) does, but with a time limit of about `nanoseconds` nanoseconds. Requires sm_90 or later.
     #[track_caller]
     pub fn try_wait_for(self, state: Val<'k, u64>, nanoseconds: impl Into<Val<'k, u32>>) -> Val<'k, bool> {
         self.poll("try_wait", state, Some(nanoseconds.into()))
@@ -285,7 +286,8 @@ impl<'k> Mbarrier<'k> {
         self.poll_parity("try_wait.parity", parity.into(), None)
     }
 
-    /// Waits as [`try_wait_parity`](Self::try_wait_parity) does, but with a time limit of about `nanoseconds`. Requires sm_90 or later.
+    /// Waits as [`try_wait_parity`](Self::try_wait_parity) does, but with a time limit of about `nanoseconds` nanoseconds. Requires sm_90 or
+    /// later.
     #[track_caller]
     pub fn try_wait_parity_for(
         self,
@@ -327,7 +329,7 @@ macro_rules! arrivals {
                 self.arrival("arrive", $counted, Some(counted(self.at.kernel(), count.into())))
             }
 
-            /// Adds `bytes` to the number of expected bytes, and arrives. Requires sm_90 or later.
+            /// Adds `bytes` to the number of expected bytes and arrives. Requires sm_90 or later.
             #[doc(alias = "mbarrier.arrive.expect_tx")]
             #[track_caller]
             pub fn arrive_expect_tx(self, bytes: impl Into<Val<'k, u32>>) $(-> $state)? {
@@ -364,9 +366,8 @@ arrivals! { Shared, ".shared::cta", Val<'k, u64> }
 arrivals! { SharedCluster, ".shared::cluster" }
 
 impl<'k> Mbarrier<'k> {
-    /// Arrives `count` times, and returns the state. The arrivals must not complete the phase: `count` must be less than the number of
-    /// arrivals that the current phase still expects. The builder rejects [`relaxed`](Self::relaxed) handles and handles with cluster
-    /// scope.
+    /// Arrives `count` times and returns the state. The arrivals must not complete the phase: `count` must be less than the number of arrivals
+    /// that the current phase still expects. The builder rejects [`relaxed`](Self::relaxed) handles and handles with cluster scope.
     #[doc(alias = "mbarrier.arrive.noComplete")]
     #[track_caller]
     pub fn arrive_no_complete(self, count: impl Into<Val<'k, u32>>) -> Val<'k, u64> {

@@ -14,11 +14,11 @@ use crate::ptx::{
 /// The caching or the ordering of a load (PTX ISA, "Cache Operators", "Memory Consistency Model").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Load {
-    /// Cached at all levels; for memory of an `In` parameter, [`Nc`](Self::Nc), except in a kernel with a [programmatic
+    /// Cached at all levels. For memory of an `In` parameter, the same as [`Nc`](Self::Nc), except in a kernel with a [programmatic
     /// launch](crate::ptx::Builder::programmatic_launch).
     #[default]
     Default,
-    /// Cached at all levels, also for memory of an `In` parameter.
+    /// Cached at all levels, even for memory of an `In` parameter.
     Ca,
     /// Cached only at the global level, L2.
     Cg,
@@ -131,9 +131,9 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         value
     }
 
-    /// Loads `N` adjacent elements (2 or 4, at most 16 bytes in total) with one instruction, or returns zeros if they are out of bounds.
-    /// The address must be known to be aligned to the size of the vector, and the elements must be entirely in bounds or entirely out of
-    /// bounds: for a slice, index and length must be known to be multiples of `N`.
+    /// Loads `N` adjacent elements (2 or 4, at most 16 bytes in total) with one instruction, or returns zeros if they are out of bounds. The
+    /// address must be known to be aligned to the size of the vector, and the elements must be all in bounds or all out of bounds: for a slice,
+    /// the index and the length must be known to be multiples of `N`.
     #[doc(alias = "ld.v4")]
     #[track_caller]
     pub fn load_vector<const N: usize>(self) -> [Val<'k, T::Reg>; N]

@@ -1,4 +1,5 @@
-//! Conversion of minifloats: `cvt` of `.e4m3x2` and the like. The documentation of each type states which targets support its conversions.
+//! Conversion of minifloats: `cvt` for `.e4m3x2` and similar types. The documentation of each type states which targets support its
+//! conversions.
 
 use super::{
     Half,
@@ -44,9 +45,9 @@ impl Negative {
 }
 
 impl<'k> Val<'k, u16> {
-    /// Converts two numbers to a [`Minifloat`] type and packs them, the first in the low byte: `Val::pack_minifloats::<e4m3>(x, y)`. Rounds
-    /// to nearest even; numbers out of range and infinities become the largest finite number of the same sign, and NaN becomes the positive
-    /// NaN, or the largest number if the format has no NaN. Requires a target that supports conversions of the type.
+    /// Converts two numbers to a [`Minifloat`] type and packs them, the first in the low byte: `Val::pack_minifloats::<e4m3>(x, y)`. Rounds to
+    /// nearest even. Infinities and numbers out of range become the largest finite number of the same sign. NaN becomes the positive NaN, or
+    /// the largest number if the format has no NaN. Requires a target that supports conversions of the type.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f32")]
     #[doc(alias = "cvt.rn.satfinite.e5m2x2.f32")]
     #[track_caller]
@@ -57,7 +58,7 @@ impl<'k> Val<'k, u16> {
         Self::packed::<T>(low.into(), high.into(), Negative::Kept)
     }
 
-    /// Packs as [`pack_minifloats`](Self::pack_minifloats) does, and replaces negative numbers with 0.
+    /// Packs as [`pack_minifloats`](Self::pack_minifloats) does, but replaces negative numbers with 0.
     #[doc(alias = "cvt.rn.satfinite.relu.e4m3x2.f32")]
     #[track_caller]
     pub fn pack_minifloats_relu<T: Minifloat>(
@@ -88,7 +89,7 @@ impl<'k> Val<'k, u16> {
         self.unpacked::<T>(Negative::Kept)
     }
 
-    /// Unpacks as [`unpack_minifloats`](Self::unpack_minifloats) does, and replaces negative numbers with 0.
+    /// Unpacks as [`unpack_minifloats`](Self::unpack_minifloats) does, but replaces negative numbers with 0.
     #[doc(alias = "cvt.rn.relu.f16x2.e4m3x2")]
     #[track_caller]
     pub fn unpack_minifloats_relu<T: Minifloat>(self) -> Val<'k, f16x2> {
@@ -111,8 +112,8 @@ impl<'k> Val<'k, u16> {
 }
 
 impl<'k> Val<'k, f16x2> {
-    /// Rounds both halves as [`Val::pack_minifloats`] does: `pair.to_minifloats::<e4m3>()`. If PTX does not convert f16x2 to the type,
-    /// emits conversions to f32, which are exact, and from f32. Requires a target that supports conversions of the type.
+    /// Rounds and packs both halves as [`Val::pack_minifloats`] does: `pair.to_minifloats::<e4m3>()`. If PTX has no conversion from f16x2 to
+    /// the type, emits exact conversions to f32, followed by a conversion from f32. Requires a target that supports conversions of the type.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f16x2")]
     #[doc(alias = "cvt.rn.satfinite.e5m2x2.f16x2")]
     #[track_caller]
@@ -120,7 +121,7 @@ impl<'k> Val<'k, f16x2> {
         self.narrowed::<T>(Negative::Kept)
     }
 
-    /// Rounds as [`to_minifloats`](Self::to_minifloats) does, and replaces negative numbers with 0.
+    /// Rounds as [`to_minifloats`](Self::to_minifloats) does, but replaces negative numbers with 0.
     #[doc(alias = "cvt.rn.satfinite.relu.e4m3x2.f16x2")]
     #[track_caller]
     pub fn to_minifloats_relu<T: Minifloat>(self) -> Val<'k, u16> {

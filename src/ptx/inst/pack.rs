@@ -51,7 +51,7 @@ impl HalfPair for f16x2 {}
 impl HalfPair for bf16x2 {}
 
 impl<'k, T: Pair> Val<'k, T> {
-    /// Returns the pair of `low` and `high`. Emits `mov`, for example `mov.b32 %r0, {%h0, %h1}`.
+    /// Packs `low` and `high` into a pair. Emits `mov`, for example `mov.b32 %r0, {%h0, %h1}`.
     #[doc(alias = "mov")]
     #[track_caller]
     pub fn pack(low: impl Into<Val<'k, T::Half>>, high: impl Into<Val<'k, T::Half>>) -> Self {
@@ -68,7 +68,7 @@ impl<'k, T: Pair> Val<'k, T> {
         }
     }
 
-    /// Returns the low and the high half.
+    /// Returns the low half and the high half.
     #[doc(alias = "mov")]
     #[track_caller]
     pub fn unpack(self) -> (Val<'k, T::Half>, Val<'k, T::Half>) {
@@ -111,8 +111,8 @@ impl<'k, T: HalfPair> Val<'k, T> {
         k.result(["cvt.rn.", T::PTX, ".f32"], &[high.operand(k), low.operand(k)])
     }
 
-    /// Packs as [`pack_f32`](Self::pack_f32) does, but numbers that would overflow, and infinities, become the largest finite number of the
-    /// same sign; NaN remains NaN. Requires sm_80 or later.
+    /// Packs as [`pack_f32`](Self::pack_f32) does, but infinities and numbers that would overflow become the largest finite number of the same
+    /// sign. NaN remains NaN. Requires sm_80 or later.
     #[doc(alias = "cvt.rn.satfinite.f16x2.f32")]
     #[doc(alias = "cvt.rn.satfinite.bf16x2.f32")]
     #[track_caller]
@@ -127,7 +127,7 @@ impl<'k, T: HalfPair> Val<'k, T> {
         }
     }
 
-    /// Packs as [`pack_f32`](Self::pack_f32) does, and replaces negative numbers with 0. Requires sm_80 or later.
+    /// Packs as [`pack_f32`](Self::pack_f32) does, but replaces negative numbers with 0. Requires sm_80 or later.
     #[doc(alias = "cvt.rn.relu.bf16x2.f32")]
     #[track_caller]
     pub fn pack_f32_relu(low: impl Into<Val<'k, f32>>, high: impl Into<Val<'k, f32>>) -> Self

@@ -16,9 +16,9 @@ pub enum Permute {
     B4e,
     /// Byte `n`, four times.
     Rc8,
-    /// Bytes 0 to 3, but byte `n` in place of the bytes below it.
+    /// Bytes 0 to 3, with the bytes below byte `n` replaced by byte `n`.
     Ecl,
-    /// Bytes 0 to 3, but byte `n` in place of the bytes above it.
+    /// Bytes 0 to 3, with the bytes above byte `n` replaced by byte `n`.
     Ecr,
     /// 16-bit half `n` mod 2, twice.
     Rc16,
@@ -94,8 +94,8 @@ fn known(a: Val<'_, u32>, b: Val<'_, u32>, c: Val<'_, u32>) -> Known3 {
 }
 
 impl<'k> Val<'k, u32> {
-    /// Applies a function of three bits to the corresponding bits of `self`, `b` and `c`. Bit `4a + 2b + c` of `table` is the function's
-    /// value for the bits a, b and c; see [`lop3_table`].
+    /// Applies a function of three bits to the corresponding bits of `self`, `b` and `c`. Bit `4x + 2y + z` of `table` is the function's value
+    /// for a bit x of `self`, y of `b` and z of `c`; see [`lop3_table`].
     #[track_caller]
     pub fn lop3(self, b: impl Into<Self>, c: impl Into<Self>, table: u8) -> Self {
         let (b, c) = (b.into(), c.into());
@@ -109,7 +109,7 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Returns the result of [`lop3`](Self::lop3), and the predicate `result != 0 || predicate`.
+    /// Returns the result of [`lop3`](Self::lop3) and the predicate `result != 0 || predicate`.
     #[doc(alias = "lop3.or")]
     #[track_caller]
     pub fn lop3_or(
@@ -122,7 +122,7 @@ impl<'k> Val<'k, u32> {
         self.lop3_with("or", b.into(), c.into(), table, predicate.into(), |a, b| a | b)
     }
 
-    /// Returns the result of [`lop3`](Self::lop3), and the predicate `result != 0 && predicate`.
+    /// Returns the result of [`lop3`](Self::lop3) and the predicate `result != 0 && predicate`.
     #[doc(alias = "lop3.and")]
     #[track_caller]
     pub fn lop3_and(
@@ -169,7 +169,8 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Shifts the 64 bits `high:low` left by `amount`, where `self` is `high`, and returns the upper word.
+    /// Shifts the 64 bits `self:low`, with `self` in the upper half, left by `amount` and returns the upper 32 bits. `mode` determines how
+    /// amounts of 32 or more are treated.
     #[doc(alias = "shf.l")]
     #[track_caller]
     pub fn funnel_left(self, low: impl Into<Self>, amount: impl Into<Self>, mode: ShiftMode) -> Self {
@@ -177,7 +178,8 @@ impl<'k> Val<'k, u32> {
         self.funnel('l', low.into(), amount.into(), mode, fold)
     }
 
-    /// Shifts the 64 bits `high:low` right by `amount`, where `self` is `high`, and returns the lower word.
+    /// Shifts the 64 bits `self:low`, with `self` in the upper half, right by `amount` and returns the lower 32 bits. `mode` determines how
+    /// amounts of 32 or more are treated.
     #[doc(alias = "shf.r")]
     #[track_caller]
     pub fn funnel_right(self, low: impl Into<Self>, amount: impl Into<Self>, mode: ShiftMode) -> Self {
@@ -201,15 +203,17 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Selects four of the eight bytes of `high:self`: for each byte of the result, lowest first, four bits of `selector` are the index n
-    /// of the source byte; if n is 8 or more, the sign bit of byte n − 8 is replicated in the result byte.
+    /// Selects each byte of the result from the eight bytes of `high:self`, in which `self` is the lower half. For each result byte, lowest
+    /// first, four bits of `selector` are an index n: if n is less than 8, byte n is copied; otherwise, the sign bit of byte n − 8 is
+    /// replicated.
     #[doc(alias = "prmt")]
     #[track_caller]
     pub fn permute(self, high: impl Into<Self>, selector: impl Into<Self>) -> Self {
         self.prmt("", high.into(), selector.into(), fold_permute)
     }
 
-    /// Selects four of the eight bytes of `high:self` according to `rule` and the low two bits of `selector`.
+    /// Selects each byte of the result from the eight bytes of `high:self`, in which `self` is the lower half, according to `rule` and the low
+    /// two bits of `selector`.
     #[doc(alias = "prmt")]
     #[track_caller]
     pub fn permute_with(self, high: impl Into<Self>, selector: impl Into<Self>, rule: Permute) -> Self {

@@ -51,21 +51,21 @@ impl Builder<'_> {
         self.emit(format_args!("fence.proxy.alias"), &[]);
     }
 
-    /// Orders this thread's changes to a tensor map before a later acquire of the map at `scope`. Requires sm_90 or later.
+    /// Orders this thread's changes to a tensor map before a later acquire of that map at `scope`. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.tensormap::generic.release")]
     #[track_caller]
     pub fn fence_proxy_tensormap_release(self, scope: MemoryScope) {
         self.emit(["fence.proxy.tensormap::generic.release", scope.suffix()], &[]);
     }
 
-    /// Emits an acquire fence with cluster scope for accesses to shared memory of the cluster only. Requires sm_90 or later.
+    /// Emits an acquire fence with cluster scope that applies only to accesses to shared memory of the cluster. Requires sm_90 or later.
     #[doc(alias = "fence.acquire.sync_restrict")]
     #[track_caller]
     pub fn fence_acquire_restricted(self) {
         self.emit(format_args!("fence.acquire.sync_restrict::shared::cluster.cluster"), &[]);
     }
 
-    /// Emits a release fence with cluster scope for accesses to shared memory of the block only. Requires sm_90 or later.
+    /// Emits a release fence with cluster scope that applies only to accesses to shared memory of the block. Requires sm_90 or later.
     #[doc(alias = "fence.release.sync_restrict")]
     #[track_caller]
     pub fn fence_release_restricted(self) {

@@ -114,7 +114,7 @@ impl Not for Val<'_, bool> {
     }
 }
 
-/// A type whose sign `select_by_sign` can test: `i32`, `f32`.
+/// A type whose sign `select_by_sign` can test: `i32` or `f32`.
 pub trait Selector: Number + PartialOrd {}
 
 impl Selector for i32 {}

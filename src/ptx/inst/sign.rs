@@ -125,7 +125,7 @@ impl Class {
 }
 
 impl<'k, T: Real> Val<'k, T> {
-    /// Returns whether the number is in a class: `x.is(Class::Finite)`.
+    /// Returns whether the number belongs to a class: `x.is(Class::Finite)`.
     #[doc(alias = "testp")]
     #[track_caller]
     pub fn is(self, class: Class) -> Val<'k, bool> {

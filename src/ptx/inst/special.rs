@@ -81,8 +81,8 @@ special_registers! {
     nctaid_z: u32 = "%nctaid.z";
     /// Returns the lane index of the thread in its warp, 0 to 31.
     laneid: u32 = "%laneid";
-    /// Returns the index of the warp on its multiprocessor; this index may change while the kernel runs. The linear index of the thread in
-    /// its block, divided by 32, is the warp index in the block.
+    /// Returns the index of the warp on its multiprocessor; this index may change while the kernel runs. For the index of the warp in its
+    /// block, divide the linear index of the thread in the block by 32.
     warpid: u32 = "%warpid";
     /// Returns the maximum number of warps on the multiprocessor.
     nwarpid: u32 = "%nwarpid";
@@ -90,9 +90,9 @@ special_registers! {
     smid: u32 = "%smid";
     /// Returns an upper bound on the indices of multiprocessors.
     nsmid: u32 = "%nsmid";
-    /// Returns the index of the launch in its context.
+    /// Returns the number of the grid launch in its context.
     gridid: u64 = "%gridid";
-    /// Returns whether the launch specified the cluster shape. Requires sm_90 or later.
+    /// Returns whether a cluster launch was explicitly specified. Requires sm_90 or later.
     is_explicit_cluster: bool = "%is_explicit_cluster";
     /// Returns the x index of the cluster in the grid. Requires sm_90 or later.
     clusterid_x: u32 = "%clusterid.x";
@@ -138,10 +138,10 @@ special_registers! {
     clock_hi: u32 = "%clock_hi";
     /// Returns the multiprocessor's cycle counter.
     clock64: u64 = "%clock64";
-    /// Returns the global timer in nanoseconds.
+    /// Returns the value of the global timer in nanoseconds.
     globaltimer: u64 = "%globaltimer";
-    /// Returns the size of the block's shared memory, static and dynamic, in bytes, rounded up to the allocation unit of the target.
+    /// Returns the size of the block's static and dynamic shared memory in bytes, rounded up to the allocation unit of the target.
     total_smem_size: u32 = "%total_smem_size";
-    /// Returns the size of dynamic shared memory in bytes.
+    /// Returns the size of the block's dynamic shared memory in bytes.
     dynamic_smem_size: u32 = "%dynamic_smem_size";
 }

@@ -1,4 +1,4 @@
-//! Stochastic rounding, `cvt.rs`: up or down at random, so that the expected value is the exact number.
+//! Stochastic rounding, `cvt.rs`: numbers are rounded up or down at random, so that the expected value is the exact number.
 //!
 //! The effect of the random bits depends on the hardware, so these conversions are never folded: they are methods of [`Builder`] and emit
 //! an instruction even for constant operands. The simulator reproduces results measured on a B200.

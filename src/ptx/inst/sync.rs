@@ -3,7 +3,8 @@
 use crate::ptx::{kernel::Builder, operand::Operand, types::Scalar, val::Val};
 
 impl<'k> Builder<'k> {
-    /// Emits `bar.sync 0`, which waits until all threads of the block have arrived; their earlier writes are then visible to all of them.
+    /// Emits `bar.sync 0`, which waits until all threads of the block have arrived. Their earlier writes are then visible to all threads of the
+    /// block.
     #[doc(alias = "bar.sync")]
     #[doc(alias = "__syncthreads")]
     #[track_caller]
@@ -11,7 +12,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("bar.sync"), &[Val::from(0u32).operand(self)]);
     }
 
-    /// Waits at barrier `barrier` (0 to 15) until `threads` threads have arrived; their earlier writes are then visible to the threads that
+    /// Waits at barrier `barrier` (0 to 15) until `threads` threads have arrived. Their earlier writes are then visible to the threads that
     /// have waited. `threads` must be a multiple of 32, and the lanes of a warp must execute the instruction together.
     ///
     /// [`Warps`](crate::ptx::Warps) and tiles use barriers, numbered from 1, that the kernel does not use itself. The builder rejects a
@@ -45,8 +46,8 @@ impl<'k> Builder<'k> {
         [barrier.operand(self), threads.operand(self)]
     }
 
-    /// Arrives at barrier `barrier` (0 to 15) without waiting; `threads`, a multiple of 32, is the total number of threads that arrive or
-    /// wait.
+    /// Arrives at barrier `barrier` (0 to 15) without waiting. `threads`, a multiple of 32, is the total number of threads that arrive or wait
+    /// at the barrier.
     #[doc(alias = "bar.arrive")]
     #[track_caller]
     pub fn bar_arrive(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
@@ -153,7 +154,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("barrier.arrive"), &operands);
     }
 
-    /// Waits until all lanes of `mask` have arrived; their earlier writes are then visible to all of them.
+    /// Waits until all lanes of `mask` have arrived. Their earlier writes are then visible to all of these lanes.
     #[doc(alias = "bar.warp.sync")]
     #[doc(alias = "__syncwarp")]
     #[track_caller]

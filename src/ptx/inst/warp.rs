@@ -48,7 +48,7 @@ impl Shuffle {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the 32-bit value of the lane whose index is lower by `delta % 32`; lanes without a source keep their own value. All lanes of
+    /// Returns the 32-bit value of the lane whose index is `delta % 32` lower. Lanes without a source lane keep their own value. All lanes of
     /// the warp must take part.
     #[doc(alias = "shfl.sync.up")]
     #[track_caller]
@@ -56,16 +56,16 @@ impl<'k> Builder<'k> {
         self.shfl(Shuffle::Up, value, delta.into())
     }
 
-    /// Returns the 32-bit value of the lane whose index is higher by `delta % 32`; lanes without a source keep their own value. All lanes
-    /// of the warp must take part.
+    /// Returns the 32-bit value of the lane whose index is `delta % 32` higher. Lanes without a source lane keep their own value. All lanes of
+    /// the warp must take part.
     #[doc(alias = "shfl.sync.down")]
     #[track_caller]
     pub fn shfl_down<T: Scalar>(self, value: Val<'k, T>, delta: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl(Shuffle::Down, value, delta.into())
     }
 
-    /// Returns the 32-bit value of the lane whose index differs from this lane's in the bits that are set in `bits`; only the low 5 bits of
-    /// `bits` are used. All lanes of the warp must take part.
+    /// Returns the 32-bit value of the lane whose index is this lane's index XOR `bits`. Only the low 5 bits of `bits` are used. All lanes of
+    /// the warp must take part.
     #[doc(alias = "shfl.sync.bfly")]
     #[track_caller]
     pub fn shfl_bfly<T: Scalar>(self, value: Val<'k, T>, bits: impl Into<Val<'k, u32>>) -> Val<'k, T> {
@@ -96,10 +96,10 @@ impl<'k> Builder<'k> {
         self.emit(["shfl.sync.", how.suffix(), ".b32"], &operands);
     }
 
-    /// Shuffles among the lanes of `mask`, which must all execute the instruction, with an explicit clamp operand. Returns the value of the
-    /// source lane, or this lane's own value if the source lane is out of range, and whether the source lane is in range. Bits 8 to 12 of
-    /// `clamp` divide the warp into segments: they select the bits of the lane index that are equal in all lanes of a segment. Bits 0 to 4
-    /// are the other bits of the highest source lane in the segment, or of the lowest for [`Shuffle::Up`]; with [`Shuffle::Bfly`], the
+    /// Shuffles values among the lanes of `mask` with an explicit clamp operand. All lanes of `mask` must execute the instruction. Returns the
+    /// value of the source lane, or this lane's own value if the source lane is out of range, and whether the source lane is in range. Bits 8
+    /// to 12 of `clamp` divide the warp into segments: they select the bits of the lane index that are equal in all lanes of a segment. Bits 0
+    /// to 4 are the other bits of the highest source lane in the segment, or of the lowest for [`Shuffle::Up`]; with [`Shuffle::Bfly`], the
     /// source lane may also be in a lower segment. Values must have 32 bits.
     #[doc(alias = "shfl.sync")]
     #[track_caller]
@@ -160,7 +160,7 @@ impl<'k> Builder<'k> {
         self.vote("uni.pred", predicate.into(), mask.into())
     }
 
-    /// Returns the lanes of `mask` in which `predicate` holds, as a bit mask. All lanes of `mask` must execute the instruction.
+    /// Returns a bit mask of the lanes of `mask` in which `predicate` holds. All lanes of `mask` must execute the instruction.
     #[doc(alias = "vote.sync.ballot")]
     #[track_caller]
     pub fn vote_ballot(
@@ -171,7 +171,7 @@ impl<'k> Builder<'k> {
         self.vote("ballot.b32", predicate.into(), mask.into())
     }
 
-    /// Returns the lanes of `mask` whose `value` equals that of this lane, as a bit mask. All lanes of `mask` must execute the instruction.
+    /// Returns a bit mask of the lanes of `mask` whose `value` equals this lane's `value`. All lanes of `mask` must execute the instruction.
     /// Values must have 32 or 64 bits.
     #[doc(alias = "match.any.sync")]
     #[track_caller]
@@ -195,7 +195,7 @@ impl<'k> Builder<'k> {
         (Val::from_reg(lanes, self), Val::from_reg(same, self))
     }
 
-    /// Returns the lanes of the warp that currently execute the instruction, as a bit mask.
+    /// Returns a bit mask of the lanes of the warp that execute this instruction together.
     #[track_caller]
     pub fn activemask(self) -> Val<'k, u32> {
         self.result(format_args!("activemask.b32"), &[])
@@ -236,17 +236,17 @@ macro_rules! reductions {
 }
 
 reductions! {
-    /// Returns the sum over the lanes of `mask`, which must all execute the instruction. Requires sm_80 or later.
+    /// Returns the sum of `value` over the lanes of `mask`, which must all execute the instruction. Requires sm_80 or later.
     redux_add, "add", PTX;
-    /// Returns the minimum over the lanes of `mask`, which must all execute the instruction. Requires sm_80 or later.
+    /// Returns the minimum of `value` over the lanes of `mask`, which must all execute the instruction. Requires sm_80 or later.
     redux_min, "min", PTX;
-    /// Returns the maximum over the lanes of `mask`, which must all execute the instruction. Requires sm_80 or later.
+    /// Returns the maximum of `value` over the lanes of `mask`, which must all execute the instruction. Requires sm_80 or later.
     redux_max, "max", PTX;
-    /// Returns the bits that are 1 in all lanes of `mask`, which must all execute the instruction. Requires sm_80 or later.
+    /// Returns the bits of `value` that are 1 in all lanes of `mask`, which must all execute the instruction. Requires sm_80 or later.
     redux_and, "and", UNTYPED;
-    /// Returns the bits that are 1 in any lane of `mask`. All lanes of `mask` must execute the instruction. Requires sm_80 or later.
+    /// Returns the bits of `value` that are 1 in any lane of `mask`. All lanes of `mask` must execute the instruction. Requires sm_80 or later.
     redux_or, "or", UNTYPED;
-    /// Returns the bits that are 1 in an odd number of lanes of `mask`. All lanes of `mask` must execute the instruction. Requires sm_80 or
-    /// later.
+    /// Returns the bits of `value` that are 1 in an odd number of lanes of `mask`. All lanes of `mask` must execute the instruction. Requires
+    /// sm_80 or later.
     redux_xor, "xor", UNTYPED;
 }

@@ -15,7 +15,8 @@ use crate::ptx::{
 
 /// The permutation of 16-byte chunks in shared memory that tensor copies and `wgmma` support (PTX ISA, "Swizzling Modes").
 ///
-/// Bits 7 to 9 of an address are XORed into bits 4 to 6, the index of the chunk; narrower swizzles use only the lower of these bits.
+/// With [`B128`](Self::B128), bits 7 to 9 of an address are XORed into bits 4 to 6, the index of the chunk. [`B64`](Self::B64) uses only bits 7
+/// and 8, and [`B32`](Self::B32) only bit 7.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SwizzleMode {
     /// No permutation.
@@ -54,8 +55,8 @@ pub struct MatrixLayout {
     pub leading_bytes: u32,
     /// The stride dimension byte offset, a multiple of 16 that is less than 2¹⁸.
     pub stride_bytes: u32,
-    /// The index of the 128-byte row, from 0 to 7, at which the pattern of the swizzle starts; 0 if the address of the operand is a
-    /// multiple of the pattern size (256, 512 or 1024 bytes).
+    /// The index of the 128-byte row, from 0 to 7, at which the swizzle pattern starts; 0 if the address of the operand is a multiple of the
+    /// pattern size (256, 512 or 1024 bytes).
     pub base_offset: u32,
     /// The swizzle.
     pub swizzle: SwizzleMode,
@@ -169,9 +170,9 @@ pub(crate) struct WgmmaTail<'k> {
 const MOST: usize = 128;
 
 impl<'k> Builder<'k> {
-    /// Orders this thread's register accesses before later `wgmma` instructions. The fence is required before the first `wgmma`, after
-    /// writes to accumulators or registers of A, and before the `wgmma`s of each iteration of a loop, where ptxas would otherwise insert a
-    /// fence. All threads of the warpgroup must execute the instruction. Requires sm_90a.
+    /// Orders this thread's register accesses before later `wgmma` instructions. The fence is required before the first `wgmma` and after
+    /// writes to accumulators or registers of A. It is also required before the `wgmma`s of each iteration of a loop, where ptxas would
+    /// otherwise insert a fence. All threads of the warpgroup must execute the instruction. Requires sm_90a.
     #[doc(alias = "wgmma.fence")]
     #[doc(alias = "warpgroup_arrive")]
     #[track_caller]
@@ -199,8 +200,8 @@ impl<'k> Builder<'k> {
         self.body().wgmma_groups
     }
 
-    /// Waits until at most the `pending` (0 to 7) newest groups are in flight; the accumulators of the other groups may then be read. All
-    /// threads of the warpgroup must execute the instruction. Requires sm_90a.
+    /// Waits until at most the `pending` (0 to 7) newest `wgmma` groups are in flight; the accumulators of the other groups may then be read.
+    /// All threads of the warpgroup must execute the instruction. Requires sm_90a.
     #[doc(alias = "wgmma.wait_group")]
     #[doc(alias = "warpgroup_wait")]
     #[track_caller]

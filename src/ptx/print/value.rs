@@ -39,9 +39,9 @@ pub enum PrintValue<'k> {
     F32(Val<'k, f32>),
     /// Printed without conversion.
     F64(Val<'k, f64>),
-    /// A 32-bit address in hexadecimal.
+    /// A 32-bit address, printed in hexadecimal.
     Address32(Val<'k, u32>),
-    /// A 64-bit address in hexadecimal.
+    /// A 64-bit address, printed in hexadecimal.
     Address64(Val<'k, u64>),
 }
 
@@ -195,7 +195,7 @@ impl<'k, T: Element, S: Space, A> Print<'k> for Ptr<'k, T, S, A> {
     }
 }
 
-/// The arguments of [`Builder::print`](crate::ptx::Builder::print): one value, or a tuple of up to 12.
+/// The arguments of [`Builder::print`](crate::ptx::Builder::print): one value, or a tuple of up to 12 values.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be printed from a kernel",
     note = "give one value or a tuple of up to 12: numbers, bits, predicates, pointers"

@@ -95,8 +95,8 @@ impl<'k> AnyScope<'k> {
         (self.sync)(self.k);
     }
 
-    /// Emits a barrier inside an emitted loop, where threads may still be reading data of the previous iteration that is about to be
-    /// overwritten.
+    /// Emits a barrier if the current position is in an emitted loop, because threads may still be reading data of the previous iteration
+    /// that is about to be overwritten.
     #[track_caller]
     pub(crate) fn sync_in_loop(self) {
         if self.k.in_loop() {

@@ -71,7 +71,7 @@ impl<'k> Scope<'k> for Block<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the block, whose shape must have been [declared](Self::block).
+    /// Returns the block. The block's shape must be [declared](Self::block).
     #[track_caller]
     pub fn this_block(self) -> Block<'k> {
         Block::new(self)

@@ -3,7 +3,7 @@
 use super::{Scope, by_own_methods, sealed};
 use crate::ptx::{dim::Dim, kernel::Builder, uniform::Uniformity, val::Val};
 
-/// All threads of the cluster, whose shape is [declared](Builder::cluster). Requires sm_90 or later.
+/// All threads of the cluster. The cluster's shape must be [declared](Builder::cluster). Requires sm_90 or later.
 #[derive(Clone, Copy, Debug)]
 pub struct Cluster<'k> {
     k: Builder<'k>,
@@ -67,7 +67,7 @@ impl<'k> Cluster<'k> {
         self.wait();
     }
 
-    /// Arrives at the barrier of the cluster without waiting. This thread's earlier writes are visible to threads that then
+    /// Arrives at the barrier of the cluster without waiting. This thread's earlier writes become visible to the threads that subsequently
     /// [`wait`](Self::wait).
     #[doc(alias = "barrier.cluster.arrive")]
     #[track_caller]
@@ -91,7 +91,7 @@ impl<'k> Cluster<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the cluster, whose shape must have been [declared](Self::cluster).
+    /// Returns the cluster. The cluster's shape must be [declared](Self::cluster).
     #[track_caller]
     pub fn this_cluster(self) -> Cluster<'k> {
         Cluster::new(self)

@@ -62,7 +62,7 @@ fn by_words(k: Builder<'_>, from: RegId, exchange: impl Fn(RegId) -> RegId) -> R
     result
 }
 
-/// Exchanges between the lanes of the warp. All lanes must participate.
+/// Data exchange between the lanes of the warp. All lanes must participate.
 impl<'k> Warp<'k> {
     /// Returns the value of the lane whose index is `delta` lower. Only the lowest 5 bits of `delta` are used. Lanes without a source lane
     /// keep their own value. Supports values of up to 64 bits.
@@ -91,7 +91,7 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Bfly, value, bits.into())
     }
 
-    /// Returns the value of lane `lane`, of which only the lowest 5 bits are used. Supports values of up to 64 bits.
+    /// Returns the value of lane `lane`. Only the lowest 5 bits of `lane` are used. Supports values of up to 64 bits.
     #[doc(alias = "shfl.sync.idx")]
     #[doc(alias = "__shfl_sync")]
     #[track_caller]
@@ -99,8 +99,8 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Idx, value, lane.into())
     }
 
-    /// Returns the value of lane `lane` to all lanes; `lane` must be the same in all lanes. If `lane` is known to be uniform, so is the
-    /// result. Supports values of up to 64 bits.
+    /// Returns the value of lane `lane` in all lanes. `lane` must be the same in all lanes. If `lane` is known to be uniform, the result is
+    /// also known to be uniform. Supports values of up to 64 bits.
     #[track_caller]
     pub fn broadcast<T: Scalar>(self, value: Val<'k, T>, lane: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl_idx(value, lane)
@@ -134,9 +134,9 @@ impl<'k> Warp<'k> {
     }
 }
 
-/// Exchanges between the threads of the block. All threads must participate.
+/// Data exchange between the threads of the block. All threads must participate.
 impl<'k> Block<'k> {
-    /// Returns whether `predicate` holds in all threads.
+    /// Waits as [`sync_threads`](Builder::sync_threads) does, and returns whether `predicate` holds in all threads of the block.
     #[doc(alias = "bar.red.and")]
     #[doc(alias = "__syncthreads_and")]
     #[track_caller]
@@ -144,7 +144,7 @@ impl<'k> Block<'k> {
         self.k.sync_threads_and(predicate)
     }
 
-    /// Returns whether `predicate` holds in any thread.
+    /// Waits as [`sync_threads`](Builder::sync_threads) does, and returns whether `predicate` holds in any thread of the block.
     #[doc(alias = "bar.red.or")]
     #[doc(alias = "__syncthreads_or")]
     #[track_caller]
@@ -152,7 +152,7 @@ impl<'k> Block<'k> {
         self.k.sync_threads_or(predicate)
     }
 
-    /// Returns the number of threads in which `predicate` holds.
+    /// Waits as [`sync_threads`](Builder::sync_threads) does, and returns the number of threads of the block in which `predicate` holds.
     #[doc(alias = "bar.red.popc")]
     #[doc(alias = "__syncthreads_count")]
     #[track_caller]
@@ -160,7 +160,8 @@ impl<'k> Block<'k> {
         self.k.sync_threads_count(predicate)
     }
 
-    /// Returns the value of thread `thread` to all threads, through shared memory; `thread` must be the same in all threads.
+    /// Returns the value of thread `thread` in all threads of the block. `thread` must be the same in all threads. The value is exchanged
+    /// through shared memory.
     #[track_caller]
     pub fn broadcast<T: Element<Reg = T> + Scalar>(
         self,

@@ -168,7 +168,7 @@ impl<'k, W: Numeric + Element<Reg = W>> Partials<'k, W> {
         Self { scope, values: values.at(in_block - warp), warps, warp }
     }
 
-    /// Stores this warp's value from one lane, and waits for those of the other warps of the scope.
+    /// Stores this warp's value from one lane, and waits until the other warps of the scope have stored theirs.
     fn store(&self, value: Val<'k, W>, from_lane: u32) {
         self.scope.sync_in_loop();
         self.store_unordered(value, from_lane);
@@ -195,8 +195,8 @@ impl<'k, W: Numeric + Element<Reg = W>> Partials<'k, W> {
     }
 }
 
-/// Returns the pairs of all warps of a scope, one per lane, and the number of lanes after which they are repeated. All lanes of a warp must
-/// have the same pair. If the number of warps is not a power of two, the last pair fills the remaining lanes of each repetition.
+/// Returns the pairs of all warps of a scope, one per lane, and the number of lanes after which they repeat. All lanes of a warp must have
+/// the same pair. If the number of warps is not a power of two, the last pair fills the remaining lanes of each repetition.
 #[track_caller]
 pub(crate) fn pairs_of_warps<'k, A, B>(
     scope: AnyScope<'k>,
@@ -218,7 +218,7 @@ where
     ((first.load_repeated(), second.load_repeated()), first.warps.next_power_of_two())
 }
 
-/// Checks that a scope consists of whole warps, all of whose lanes exchange values.
+/// Checks that a scope consists of whole warps, because all lanes of each warp exchange values.
 #[track_caller]
 fn check_whole_warps(scope: AnyScope<'_>) {
     let threads = scope.size();
@@ -279,27 +279,27 @@ macro_rules! reductions {
     ([$($generics:tt)*] $scope:ty, $threads:literal) => {
         #[doc = concat!("Reductions and scans over ", $threads, ". All threads must participate.")]
         impl<'k, $($generics)*> $scope {
-            /// Returns the sum of the values of all threads, bit-identical in all of them.
+            /// Returns the sum of the values of all threads. The result is bit-identical in all threads.
             #[doc(alias = "redux.sync.add")]
             #[track_caller]
             pub fn sum<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 reduce(self.into(), value.into(), Combine::Sum)
             }
 
-            /// Returns the product of the values of all threads, bit-identical in all of them.
+            /// Returns the product of the values of all threads. The result is bit-identical in all threads.
             #[track_caller]
             pub fn product<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 reduce(self.into(), value.into(), Combine::Product)
             }
 
-            /// Returns the maximum of the values of all threads; for floating-point types, NaN only if all values are NaN.
+            /// Returns the maximum of the values of all threads. For floating-point types, the result is NaN only if all values are NaN.
             #[doc(alias = "redux.sync.max")]
             #[track_caller]
             pub fn max<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 reduce(self.into(), value.into(), Combine::Max)
             }
 
-            /// Returns the minimum of the values of all threads; for floating-point types, NaN only if all values are NaN.
+            /// Returns the minimum of the values of all threads. For floating-point types, the result is NaN only if all values are NaN.
             #[doc(alias = "redux.sync.min")]
             #[track_caller]
             pub fn min<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {

@@ -13,7 +13,7 @@ pub struct Warps<'k, const N: usize> {
 /// This thread's warp: 32 lanes.
 pub type Warp<'k> = Warps<'k, 1>;
 
-/// This thread's warpgroup: four warps, which execute `wgmma` together.
+/// This thread's warpgroup: four warps that execute `wgmma` together.
 #[doc(alias = "warpgroup")]
 pub type WarpGroup<'k> = Warps<'k, 4>;
 
@@ -46,7 +46,7 @@ impl<'k, const N: usize> Warps<'k, N> {
         Self::SIZE
     }
 
-    /// Returns the index of these warps in the block, in units of N warps.
+    /// Returns the index of these warps in the block, in units of `N` warps.
     #[track_caller]
     pub fn rank(self) -> Val<'k, u32> {
         quotient(self.k.this_block().thread(), Self::SIZE)
@@ -69,11 +69,11 @@ impl<'k, const N: usize> Warps<'k, N> {
         self.k.lane()
     }
 
-    /// Waits until all threads of the scope have arrived: `bar.warp.sync` for one warp, `bar.sync` for several. Their earlier writes are
-    /// then visible to all of them.
+    /// Waits until all threads of the scope have arrived; their earlier writes are then visible to all of them. Emits `bar.warp.sync` for
+    /// one warp, and `bar.sync` for several.
     ///
-    /// Every scope of several warps that is smaller than the block uses its own named barrier, one of the block's barriers 1 to 15. The
-    /// builder rejects the call if too few barriers remain.
+    /// Every scope of several warps that is smaller than the block uses its own named barrier (1 to 15). The builder rejects the call if
+    /// too few barriers remain.
     #[doc(alias = "bar.warp.sync")]
     #[doc(alias = "bar.sync")]
     #[track_caller]
@@ -164,7 +164,7 @@ impl<'k> Builder<'k> {
         self.when_warps::<4>(rank, work);
     }
 
-    /// Emits `work` in a branch that only the scope of `N` consecutive warps with rank `rank` executes.
+    /// Emits `work` in a branch that only the scope of rank `rank` in the block executes; each scope consists of `N` consecutive warps.
     #[track_caller]
     pub fn when_warps<const N: usize>(self, rank: impl Into<Val<'k, u32>>, work: impl FnOnce(Warps<'k, N>)) {
         let warps = self.warps::<N>();

@@ -1,4 +1,4 @@
-//! Mnemonics in the manual's notation, such as `add{.rn|.rz}{.ftz}.f32`.
+//! Mnemonics in the notation of the instruction table, such as `add{.rn|.rz}{.ftz}.f32`.
 
 /// A mnemonic with alternatives: `{.a|.b}` means at most one of them, and `(.a|.b)` means exactly one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ enum Part {
 }
 
 impl Pattern {
-    /// Parses the notation. Brackets must be balanced and not nested; the table's test checks every row.
+    /// Parses a mnemonic in this notation. Brackets must be balanced and not nested; a test checks every row of the table.
     pub fn new(text: &'static str) -> Self {
         let mut parts = Vec::new();
         let mut rest = text;

@@ -1,4 +1,4 @@
-//! The rows of the table, in the order of the manual's chapters.
+//! The rows of the table, in the order of the chapters of the PTX ISA.
 
 mod async_copy;
 mod atomic;
@@ -52,7 +52,7 @@ const SM_100A: Features = Features::TCGEN05;
 const BLOCK_SCALE: Features = Features::MMA_BLOCK_SCALE;
 const MX: Features = Features::MX;
 
-/// The manual's chapters on instructions, each with its forms.
+/// The chapters of the PTX ISA on instructions, each with its forms.
 pub(super) static CHAPTERS: &[(&str, &[Form])] = &[
     ("Integer Arithmetic", integer::FORMS),
     ("Extended-Precision Integer Arithmetic", extended::FORMS),

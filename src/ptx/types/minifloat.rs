@@ -1,4 +1,4 @@
-//! Minifloats, floating-point numbers of at most 8 bits that are stored in a byte, on the host (PTX ISA, "Alternate Floating-Point Data
+//! Minifloats on the host: floating-point numbers of at most 8 bits that are stored in a byte (PTX ISA, "Alternate Floating-Point Data
 //! Formats"; OCP, "8-bit Floating Point Specification" and "Microscaling Formats Specification").
 
 use std::{cmp::Ordering, fmt, ops::Neg};
@@ -25,13 +25,14 @@ pub trait Minifloat: Scalar + Element<Reg = Self> {
     fn fold_to_f32(self) -> f32;
 }
 
-/// A format: from the highest bit that is used, the sign, the exponent field, and the significand field without the leading one.
+/// A format. From the highest bit that is used, it consists of the sign, the exponent field, and the significand field without the leading
+/// one.
 struct Format {
     /// The width of the exponent field.
     exponent: u32,
     /// The width of the significand field.
     digits: u32,
-    /// The largest finite number. Larger magnitudes are NaN, except that, if there are several, the first is infinity.
+    /// The largest finite number. Larger magnitudes are NaN, except that the first of them is infinity if there are several.
     max: u8,
 }
 
@@ -107,8 +108,8 @@ impl Format {
 macro_rules! formats {
     ($($(#[$doc:meta])* $t:ident: $exponent:literal, $digits:literal, $max:literal, $from_f16x2:literal;)*) => {$(
         $(#[$doc])*
-        /// PTX has no scalar arithmetic instructions for this type, but `mma` multiplies matrices of it, and
-        /// [`Val::to_f32`](crate::ptx::Val::to_f32) converts it to f32.
+        /// PTX has no scalar arithmetic instructions for this type, but `mma` multiplies matrices of this type, and
+        /// [`Val::to_f32`](crate::ptx::Val::to_f32) converts values to f32.
         #[allow(non_camel_case_types, reason = "named like the PTX type and like half's own types")]
         #[derive(Clone, Copy, Default)]
         #[repr(transparent)]
@@ -129,7 +130,7 @@ macro_rules! formats {
             /// The smallest positive number.
             pub const MIN_POSITIVE_SUBNORMAL: Self = Self(1);
 
-            /// Creates the number from its bits, including those that the format does not use.
+            /// Creates the number from its bits, including bits that the format does not use.
             pub const fn from_bits(bits: u8) -> Self {
                 Self(bits)
             }

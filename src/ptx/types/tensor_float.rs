@@ -32,7 +32,7 @@ impl tf32 {
     /// NaN.
     pub const NAN: Self = Self(0x7fff_e000);
 
-    /// Creates the number from the bits of an f32; the lower 13 bits are dropped.
+    /// Creates the number from the bits of an f32; the lower 13 bits are cleared.
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits & !DROPPED)
     }

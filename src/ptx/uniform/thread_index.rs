@@ -46,7 +46,7 @@ impl ThreadIndex {
     }
 
     /// Returns the uniformity of the result of an operation on this integer and constants, and the result as an integer derived from the
-    /// thread index, if it is one.
+    /// thread index, if it is such an integer.
     pub(super) fn operated(
         self,
         operation: Operation,

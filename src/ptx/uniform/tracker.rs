@@ -456,8 +456,8 @@ impl Tracker {
         divergence
     }
 
-    /// Checks that the threads that must execute an instruction together reach it, if its operands are unknown; for a barrier, only the
-    /// threads of the warp are checked.
+    /// Checks that the threads that must execute an instruction together reach it, for an instruction whose operands are unknown. For a
+    /// barrier, only the threads of the warp are checked.
     pub(crate) fn require_raw(
         &mut self,
         rule: Rule,

@@ -132,8 +132,8 @@ macro_rules! functions {
                 magnitudes(self, &|square| square)
             }
 
-            /// Returns the magnitudes |z|, the square roots of |z|², computed in [`Accumulate::Sum`]; they overflow if the squares overflow
-            /// in that type. Complex numbers are not ordered, so use magnitudes for maxima and conditions: `z.abs().row_argmax()`.
+            /// Returns the magnitudes |z|, the square roots of |z|², computed in [`Accumulate::Sum`]; they overflow if the squares overflow in
+            /// that type. Complex numbers are not ordered, so use magnitudes to find maxima and to test conditions: `z.abs().row_argmax()`.
             #[doc(alias = "norm")]
             #[must_use]
             #[track_caller]
@@ -214,8 +214,8 @@ fn mapped<'k, P: Registers<'k>>(
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Crt<'k, T, H, W, L> {
-    /// Applies `f` to each element and returns the results, as [`Rt::map_indexed`] does; `f` receives the builder, the element's row and
-    /// column in the tile, and the element: `z.map_indexed(|k, (row, col), z| …)`.
+    /// Applies `f` to each element and returns the results in fresh registers. As in [`Rt::map_indexed`], `f` receives the builder, the
+    /// element's row and column in the tile, and the element: `z.map_indexed(|k, (row, col), z| …)`.
     #[must_use]
     #[track_caller]
     pub fn map_indexed(

@@ -50,7 +50,7 @@ impl<'k, T: TensorElement, A> Cgl<'k, T, A, 1> {
 }
 
 impl<'k, T: TensorElement, A, const R: usize> CglTile<'k, T, A, R> {
-    /// Returns the tile with elements past the edges read as `re` + i · `im`; see [`GlTile::or`](crate::tiles::GlTile::or).
+    /// Returns a view of the tile in which elements past the edges are read as `re` + i · `im`; see [`GlTile::or`](crate::tiles::GlTile::or).
     #[must_use]
     pub fn or(self, re: T, im: T) -> Complex<GlTileOr<'k, T, A, R>> {
         Complex { re: self.re.or(re), im: self.im.or(im) }
@@ -103,7 +103,8 @@ impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A> {
         self.im.store(&tile.im);
     }
 
-    /// Stores a shared tile using all threads of the block, as [`GlTile::store_shared`](crate::tiles::GlTile::store_shared) does.
+    /// Stores a shared tile, using all threads of the block or of the smaller scope that owns the shared tile, as
+    /// [`GlTile::store_shared`](crate::tiles::GlTile::store_shared) does.
     #[track_caller]
     pub fn store_shared<const H: usize, const W: usize, S: SharedSwizzle>(
         self,
@@ -126,7 +127,7 @@ impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A, 1> {
         self.im.store(&vector.im);
     }
 
-    /// Stores a shared vector using all threads of the block.
+    /// Stores a shared vector, using all threads of the block or of the smaller scope that owns the shared vector.
     #[track_caller]
     pub fn store_shared<const N: usize>(self, vector: &Complex<Filled<Sv<'k, T, N>>>) {
         self.re.store_shared(&vector.re);
@@ -146,8 +147,8 @@ impl<'k, T: AtomicElement> CglTile<'k, T, ReadWrite> {
 }
 
 impl<'k, T: AtomicElement> CglTile<'k, T, ReadWrite, 1> {
-    /// Adds a register vector to the vector in memory. Each real and each imaginary part is added atomically, but the two parts of an element
-    /// are added separately.
+    /// Adds a register vector to this tile of the vector in global memory. Each real and each imaginary part is added atomically, but the two
+    /// parts of an element are added separately.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const N: usize, V: VectorLayout>(self, vector: &Crv<'k, T, N, V>) {

@@ -62,8 +62,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Cr
         subtile "Returns a copy of the subtiles that start at subtile (`row`, `col`)" "Rt" [const H2: usize, const W2: usize] (row: usize, col: usize) -> Crt<'k, T, H2, W2, L>;
         row_sum "Returns the sum of each row" "Rt" () -> RowSums<'k, T, H, L> where [T: Accumulate];
         col_sum "Returns the sum of each column" "Rt" () -> ColSums<'k, T, W, L> where [T: Accumulate];
-        row_sum_over "Returns the sum of each row over the tiles of all warps of `scope`" "Rt" (scope: impl Scope<'k>) -> RowSums<'k, T, H, L> where [T: Accumulate];
-        col_sum_over "Returns the sum of each column over the tiles of all warps of `scope`" "Rt" (scope: impl Scope<'k>) -> ColSums<'k, T, W, L> where [T: Accumulate];
+        row_sum_over "Returns the sum of each row across the tiles of all warps of `scope`" "Rt" (scope: impl Scope<'k>) -> RowSums<'k, T, H, L> where [T: Accumulate];
+        col_sum_over "Returns the sum of each column across the tiles of all warps of `scope`" "Rt" (scope: impl Scope<'k>) -> ColSums<'k, T, W, L> where [T: Accumulate];
         row_scan "Returns the prefix sums along each row" "Rt" () -> Crt<'k, T::Sum, H, W, L> where [T: Accumulate];
         col_scan "Returns the prefix sums along each column" "Rt" () -> Crt<'k, T::Sum, H, W, L> where [T: Accumulate];
         sum "Returns the sum of all elements" "Rt" () -> Complex<Val<'k, T::Sum>> where [T: Accumulate];

@@ -59,7 +59,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle>
         both(self.re.col_sum(to.re), self.im.col_sum(to.im))
     }
 
-    /// Returns whether either part of any element is NaN. See [`Filled::has_nan`].
+    /// Returns whether either part of any element is NaN, as [`Filled::has_nan`] does.
     #[track_caller]
     pub fn has_nan(&self) -> Val<'k, bool> {
         self.re.has_nan() | self.im.has_nan()
@@ -185,9 +185,9 @@ impl<'k, T: AtomicElement> Complex<Adding<Storing<'k, T>>> {
 }
 
 impl<'k, T: AtomicElement> Complex<Adding<StoringVector<'k, T>>> {
-    /// Adds a register vector to part `index` of the vector, where each part has the register vector's length. Each element is added once,
-    /// even if several lanes own it. Each real and each imaginary part is added atomically, but the two parts of an element are added
-    /// separately.
+    /// Adds a register vector to part `index` of the shared vector, which is divided into parts of the register vector's length. Each element is
+    /// added once, even if several lanes own it. Each real and each imaginary part is added atomically, but the two parts of an element are
+    /// added separately.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const N: usize, V: VectorLayout>(

@@ -14,8 +14,8 @@ use crate::{
 const SUBTILE: usize = 8;
 const ROWS: usize = 2;
 
-/// Shared memory for an all-to-all exchange among the blocks of a cluster that compute parts of the same tile of 64 rows. From the block of
-/// every part, each block receives `P` columns of subtiles and one vector with one element per row.
+/// Shared memory for an all-to-all exchange among the blocks of a cluster that compute parts of the same tile of 64 rows. Each block receives
+/// `P` columns of subtiles and one vector with one element per row from each of these blocks, including itself.
 pub struct AllToAll<'k, T, const P: usize> {
     exchange: PartExchange<'k, T>,
 }
@@ -27,9 +27,9 @@ impl<T: TensorElement, const P: usize> fmt::Debug for AllToAll<'_, T, P> {
 }
 
 impl<'k> Persistent<'k> {
-    /// Allocates the shared memory for exchanges of `P` columns of subtiles among the [parts](Persistent::part) of a tile:
-    /// `tiles.all_to_all::<f32, 4>()`. All threads of the cluster must execute the emitted code. The builder rejects the call in an emitted
-    /// loop. The call does not compile unless elements have 32 bits.
+    /// Allocates the shared memory for exchanges of `P` columns of subtiles among the blocks that compute the [parts](Persistent::part) of a
+    /// tile: `tiles.all_to_all::<f32, 4>()`. All threads of the cluster must execute the emitted code. The builder rejects the call in an
+    /// emitted loop. The call does not compile unless elements have 32 bits.
     #[track_caller]
     pub fn all_to_all<T: Arithmetic + TensorElement<Word = T>, const P: usize>(self) -> AllToAll<'k, T, P> {
         let k = self.kernel();

@@ -16,8 +16,8 @@ use crate::{
 /// read the previous one, and reuses a slot only after all warpgroups have contributed to the tile in the other slot.
 const SLOTS: u32 = 2;
 
-/// A shared tile of `H`×`W` subtiles for an operand that `C` consumer warpgroups compute, and that each of them then reads in full. Each
-/// warpgroup computes 64 rows or, if the tile has 64 rows, a part of the columns. Two such tiles alternate from round to round.
+/// A shared tile of `H`×`W` subtiles for an operand that `C` consumer warpgroups compute together and that each of them then reads in full. Each
+/// warpgroup computes 64 rows or, if the tile has 64 rows, a part of the columns. Consecutive rounds alternate between two such tiles.
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::{consumers, producer}};
@@ -65,9 +65,9 @@ impl<T: TensorElement, const H: usize, const W: usize, const C: usize> fmt::Debu
 }
 
 impl<'k> Builder<'k> {
-    /// Allocates an assembly of `H`×`W` subtiles that `C` consumer warpgroups write together: `k.assembly::<bf16, 8, 4, 2>()`. `H` must be
-    /// 4`C`, or 4 if `C` divides `W`. All threads of the block must execute the emitted code. The builder rejects an assembly that is
-    /// created in an emitted loop.
+    /// Allocates an assembly of `H`×`W` subtiles that `C` consumer warpgroups write together: `k.assembly::<bf16, 8, 4, 2>()`. `H` must be 4 ·
+    /// `C`, or 4 if `C` divides `W`. All threads of the block must execute the emitted code. The builder rejects an assembly that is created in
+    /// an emitted loop.
     #[track_caller]
     pub fn assembly<T: TensorElement, const H: usize, const W: usize, const C: usize>(
         self,
@@ -105,9 +105,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, const C: usize> Assem
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Writes this warp's 16 of the warpgroup's 64 rows to the next tile: whole rows or, if the tile has only 64 rows, part `c.rank()` of
-    /// the columns. This warpgroup must have finished reading the previous tile: its `wgmma`s must be complete, because other warpgroups
-    /// overwrite that tile after this contribution has arrived.
+    /// Writes this warp's 16 of the warpgroup's 64 rows to the next tile: whole rows or, if the tile has only 64 rows, part `self.rank()` of the
+    /// columns. This warpgroup must have finished reading the previous tile, and the `wgmma`s that read it must be complete: other warpgroups
+    /// may overwrite that tile once this contribution has arrived.
     #[track_caller]
     pub fn contribute<T, U, const H: usize, const W: usize, const P: usize>(
         self,

@@ -14,7 +14,8 @@ use crate::{
     tiles::{Product, Row, Rt, registers::Registers},
 };
 
-/// A tile of 64 rows into which `wgmma`s in flight accumulate. Each of the four warps owns a register tile of 16 rows.
+/// A tile of 64 rows, or an array of such tiles, into which `wgmma`s in flight accumulate. Each of the four warps owns 16 of every 64 rows, in a
+/// register tile.
 ///
 /// The registers cannot be accessed before [`wait`](Self::wait). Further `wgmma`s can be started; they execute in order. An `InFlight` can
 /// be loop state, so `wgmma`s can remain in flight from one iteration to the next.
@@ -84,8 +85,8 @@ impl<'k> WarpGroup<'k> {
     }
 }
 
-/// The register tiles in which the MMAs of a warpgroup accumulate: one tile of 64 rows, or an array of tiles for consecutive blocks of 64
-/// rows. Each warp owns 16 rows of a block.
+/// The register tiles in which the MMAs of a warpgroup accumulate: one tile of 64 rows, or an array of tiles for consecutive blocks of 64 rows.
+/// Each warp owns 16 rows of each block.
 pub trait Accumulators<'k>: State<'k> + sealed::Sealed {
     /// Returns tiles with uninitialized registers, which must be written before they are read.
     #[doc(hidden)]

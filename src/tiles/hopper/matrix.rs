@@ -39,8 +39,8 @@ impl Blocks {
     }
 }
 
-/// A matrix of `H`×`W` subtiles in shared memory as an operand of a warpgroup MMA: a [`Filled`] tile, its [rows](Filled::rows) or
-/// [columns](Filled::cols), or the [transpose](Self::transposed) of these.
+/// A matrix of `H`×`W` subtiles in shared memory as an operand of a warpgroup MMA: a [`Filled`] tile, a part of its [rows](Filled::rows) or
+/// [columns](Filled::cols), or the [transpose](Self::transposed) of any of these.
 #[derive(Clone, Copy)]
 pub struct SharedMatrix<'k, T, const H: usize, const W: usize> {
     start: Ptr<'k, u8, Shared>,
@@ -86,7 +86,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize> SharedMatrix<'k, T, H
         self.start.kernel()
     }
 
-    /// Returns the transpose, without emitting instructions. `wgmma` supports rows along m or n (MN-major) only for 16-bit types.
+    /// Returns the transpose, without emitting instructions. `wgmma` supports MN-major operands, whose rows extend along m or n, only for 16-bit
+    /// types.
     #[must_use]
     pub fn transposed(self) -> SharedMatrix<'k, T, W, H> {
         let Self { start, blocks, transposed, element } = self;

@@ -62,14 +62,13 @@ impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, 
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Converts the warpgroup's tiles (blocks of 64 rows, of which each warp owns 16) and starts copying them to global memory. `to(b)`
-    /// returns the destination of block `b`, a tile of 64 rows (or the number set with [`Outbox::first_rows`]) and 16 · `N` columns.
-    /// Elements past the edges are not written. Threads store the elements, as with [`Outbox::by_threads`], if the first column of the
+    /// Converts the warpgroup's tiles (blocks of 64 rows; each warp owns 16 rows of each block) and starts copying them to global memory.
+    /// `to(b)` returns the destination of block `b`, a tile of 64 rows (or the number set with [`Outbox::first_rows`]) and 16 · `N` columns.
+    /// Elements past the edges are not written. Threads store the elements, as with [`Outbox::by_threads`], if the column offset of the
     /// destination is not known to be a multiple of 16 bytes.
     ///
-    /// All threads of the warpgroup must execute the emitted code. The copies complete before the kernel ends. The number of columns of a
-    /// slot must divide that of the tiles, and the number of slot-sized parts in `tiles` must be a multiple of `SLOTS`; other sizes do not
-    /// compile.
+    /// All threads of the warpgroup must execute the emitted code. The copies complete before the kernel ends. The width of a slot must divide
+    /// the width of the tiles, and the number of slot-sized parts in `tiles` must be a multiple of `SLOTS`; other sizes do not compile.
     #[track_caller]
     pub fn store<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(
         self,
@@ -85,9 +84,9 @@ impl<'k, const C: usize> Consumer<'k, C> {
         self.send(None, outbox, tiles, |tile: Rt<'k, U, 1, W, Row>, _| tile, to);
     }
 
-    /// Applies `map` and stores the results as [`store`](Self::store) does. `map` receives tiles of 16 rows and `P` columns of subtiles,
-    /// each together with the index of its block of 64 rows and its index in that block. `P` must divide `W`; smaller values require fewer
-    /// registers.
+    /// Applies `map` and stores the results as [`store`](Self::store) does. `map` receives tiles of 16 rows and `P` columns of subtiles, each
+    /// with the index of its block of 64 rows and the index of its columns in that block, in units of `P` subtiles. `P` must divide `W`; smaller
+    /// values of `P` require fewer registers.
     #[track_caller]
     pub fn store_mapped<
         T,
@@ -117,8 +116,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
     }
 
     /// Converts the warpgroup's tiles as [`store`](Self::store) does, and adds them to global memory. Elements are added atomically, in
-    /// unspecified order. The builder rejects the call if the elements are of type f64 or `i64`, which tensor copies cannot add, or if the
-    /// length of the rows in global memory or the first column of the destination is not known to be a multiple of 16 bytes.
+    /// unspecified order. The builder rejects the call if the elements are of type f64 or `i64`, which tensor copies cannot add, or if either
+    /// the row length in global memory or the column offset of the destination is not known to be a multiple of 16 bytes.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn add<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(

@@ -281,7 +281,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         self.release_if(true.into(), stage);
     }
 
-    /// If `condition` holds, arrives at the empty barrier of `stage` in every block that fills the stage, with one lane of the warp per block.
+    /// If `condition` is true, arrives at the empty barrier of `stage` in every block that fills the stage, with one lane of the warp per block.
     #[track_caller]
     fn release_if(&self, condition: Val<'k, bool>, stage: Val<'k, u32>) {
         let (k, empty) = (self.k, self.empty(stage));
@@ -326,10 +326,10 @@ impl<'k> Producer<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Accumulates the MMAs of `count` stages of the ring and returns the sum. `work` is called once, or not at all if `count` is known to
-    /// be 0; it borrows a stage and adds the stage's `wgmma`s to those in flight. If the ring has several stages, the `wgmma`s of one stage
-    /// remain in flight while the consumer waits for the next stage, unless they read A from registers of the iteration, or `work` starts
-    /// them in a loop or a branch, which might not start any.
+    /// Accumulates the MMAs of `count` stages of the ring and returns the sum. `work` is called once, or not at all if `count` is known to be 0;
+    /// it borrows a stage and adds the stage's `wgmma`s to those in flight. If the ring has several stages, the last MMA of a stage remains in
+    /// flight while the consumer waits for the next stage, with two exceptions: MMAs that read A from registers that the next iteration
+    /// overwrites, and MMAs that `work` starts in an emitted loop or branch, which might not execute.
     ///
     /// `work` may also load elements of the stage to registers; a proxy fence then orders the loads before the next copies to the stage.
     #[track_caller]
@@ -346,11 +346,11 @@ impl<'k, const C: usize> Consumer<'k, C> {
         ring.accumulate(count, sum, work, || ())
     }
 
-    /// Waits for this warpgroup's turn and then accumulates as [`run`](Self::run) does. Only one warpgroup reads each stage. `count` must
+    /// Waits for this warpgroup's turn and then accumulates as [`run`](Self::run) does. Each stage is read by only one warpgroup. `count` must
     /// be the same in every turn.
     ///
     /// The index of the turn determines the stages. The builder therefore rejects a second call with the same turns, other calls that read
-    /// stages of the ring, and emitted loops around or inside the loop over the tiles that contain the call.
+    /// stages of the ring, and a call inside nested emitted loops: only the loop over the tiles may contain the call.
     #[track_caller]
     pub fn run_in_turn<Tiles: StageTiles<'k>, R: Accumulators<'k>, const N: usize>(
         self,
@@ -410,8 +410,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
     /// Releases a stage after its elements have been loaded into registers, so that the producer may refill it. `wgmma`s that read the
     /// stage must be complete.
     ///
-    /// Loads and tensor copies access memory through different proxies: without the fence that this call emits, the next copy may overtake
-    /// the loads (observed on an H200).
+    /// Loads and tensor copies access memory through different proxies: without the fence that this method emits, the next copy may overtake the
+    /// loads (observed on an H200).
     #[doc(alias = "fence.proxy.async")]
     #[track_caller]
     pub fn release_loaded<Tiles: StageTiles<'k>, const N: usize>(

@@ -11,7 +11,7 @@ pub struct Producer<'k> {
     k: Builder<'k>,
 }
 
-/// One of `C` consumer warpgroups, which execute the same code.
+/// One of `C` consumer warpgroups, all of which execute the same code.
 #[derive(Clone, Copy, Debug)]
 pub struct Consumer<'k, const C: usize> {
     group: WarpGroup<'k>,
@@ -36,7 +36,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         self.group
     }
 
-    /// Returns the index of this warp in its warpgroup. Each warp owns 16 of 64 rows.
+    /// Returns the index of this warp in its warpgroup. Each warp owns 16 of every 64 rows.
     #[track_caller]
     pub fn warp(self) -> Val<'k, u32> {
         self.group.kernel().warp_of(self.group).0
@@ -83,12 +83,13 @@ pub fn consumers<'k, const C: usize, F: FnOnce(Consumer<'k, C>)>(registers: u32,
 }
 
 impl<'k> Builder<'k> {
-    /// Divides the block of 128·(1 + C) threads into a producer warpgroup (the first) and `C` consumer warpgroups, and redistributes
-    /// registers among them (`setmaxnreg`: multiples of 8 from 24 to 256). Requires sm_90a, sm_100a or sm_120a. The builder rejects blocks
-    /// of another size, block-wide barriers and returns in either role, roles that require more registers than the block has (a number that
-    /// [`max_registers`](Self::max_registers) reduces), and a producer with more registers per thread than threads have at launch.
+    /// Divides the block of 128·(1 + C) threads into a producer warpgroup (the first) and `C` consumer warpgroups, and redistributes registers
+    /// among them (`setmaxnreg`: multiples of 8 from 24 to 256). Requires sm_90a, sm_100a or sm_120a. The builder rejects blocks of another
+    /// size, a [`min_blocks`](Self::min_blocks) other than 1, block-wide barriers and returns in either role, roles that together require more
+    /// registers than the block has ([`max_registers`](Self::max_registers) reduces this number), and a producer with more registers per thread
+    /// than threads have at launch.
     ///
-    /// At the end, all blocks of a cluster wait for each other, because stages are filled and released across blocks.
+    /// At the end, all blocks of a cluster wait for each other, because they fill and release each other's stages.
     #[doc(alias = "setmaxnreg")]
     #[doc(alias = "warp specialization")]
     #[track_caller]

@@ -2,15 +2,15 @@
 
 use super::schedule::Schedule;
 
-/// The number of tiles of a result that are computed simultaneously, and the numbers of distinct tiles of A and B that the computation
-/// reads in each step and that the L2 cache must therefore fetch from memory.
+/// The number of tiles of a result that are computed simultaneously, and the numbers of distinct tiles of A and B that the computation reads in
+/// each step. The L2 cache must fetch these tiles of A and B from memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Footprint {
     /// The number of tiles of the result that are computed simultaneously.
     pub tiles: u32,
-    /// The number of distinct tiles of A: one for each row of the result that contains one of the computed tiles.
+    /// The number of distinct tiles of A: one for each row of tiles that contains a computed tile.
     pub of_a: u32,
-    /// The number of distinct tiles of B: one for each column of the result that contains one of the computed tiles.
+    /// The number of distinct tiles of B: one for each column of tiles that contains a computed tile.
     pub of_b: u32,
 }
 

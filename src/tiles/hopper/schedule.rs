@@ -43,9 +43,9 @@ impl Schedule {
         Self { group: 1, cluster: None, parts: 1, back_and_forth: false }
     }
 
-    /// Returns the order by groups of `rows` rows (at least 1), from top to bottom; within a group, columns are ordered from left to right,
-    /// and the tiles of each column from top to bottom. Tiles that are computed simultaneously then share rows of A and columns of B in the
-    /// L2 cache.
+    /// Returns the order that takes groups of `rows` rows (at least 1) from top to bottom. Within a group, columns are ordered from left to
+    /// right, and the tiles of each column from top to bottom. Tiles that are computed simultaneously then share rows of A and columns of B in
+    /// the L2 cache.
     #[must_use]
     pub const fn grouped(rows: u32) -> Self {
         Self { group: if rows == 0 { 1 } else { rows }, cluster: None, parts: 1, back_and_forth: false }
@@ -72,7 +72,7 @@ impl Schedule {
         Self { back_and_forth: true, ..self }
     }
 
-    /// Lets `parts` (at least 1) blocks of a cluster compute each tile together: each block computes a part of the tile's steps
+    /// Lets `parts` (at least 1) blocks of a cluster compute each tile together: each block performs some of the steps of the computation
     /// ([`Persistent::part`]). Use this method if the result has fewer tiles than the device has multiprocessors.
     #[doc(alias = "split-K")]
     #[must_use]
@@ -92,9 +92,9 @@ impl Schedule {
         (rows.max(1), cols.max(1))
     }
 
-    /// Returns the row and column of tile `number` of a result of `rows`×`cols` tiles. The row and column are unspecified if `number` is
-    /// past the last tile. In a kernel with clusters, the order applies to the rectangles of tiles that clusters compute, and `number`,
-    /// `rows` and `cols` count these rectangles.
+    /// Returns the row and column of tile `number` of a result of `rows`×`cols` tiles. The row and column are unspecified if `number` is past
+    /// the last tile. In a kernel with clusters, the order applies to the rectangles of tiles that clusters compute, and `number`, `rows` and
+    /// `cols` refer to these rectangles.
     #[must_use]
     pub fn tile(self, number: u32, rows: u32, cols: u32) -> (u32, u32) {
         let group = self.group.min(rows.max(1));
@@ -105,7 +105,8 @@ impl Schedule {
         (first + within % height, within / height)
     }
 
-    /// Returns the index, among `blocks` resident blocks or clusters, of the one that computes tile `number`.
+    /// Returns the index of the block that computes tile `number` if `blocks` blocks are resident. In a kernel with clusters, `blocks` and the
+    /// result count clusters.
     #[must_use]
     pub fn block(self, number: u32, blocks: u32) -> u32 {
         let blocks = blocks.max(1);
@@ -168,7 +169,7 @@ impl<'k> Blocks<'k> {
     }
 }
 
-/// Blocks of a cluster that load the same tile: each block loads a part for all of them
+/// Blocks of a cluster that load the same tile: each block loads a part of the tile for all of them
 /// ([`GlTile::multicast`](crate::tiles::GlTile::multicast)).
 #[derive(Clone, Copy, Debug)]
 pub struct Sharing<'k> {
@@ -194,7 +195,7 @@ pub struct Persistent<'k> {
     parts: u32,
 }
 
-/// The part of a tile's steps that one block computes if several blocks of a cluster compute the tile together.
+/// The steps of a tile's computation that one block performs if several blocks of a cluster compute the tile together.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'k> {
     rank: Val<'k, u32>,
@@ -219,13 +220,13 @@ impl<'k> Part<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Declares a grid of one block per multiprocessor, in whole clusters, or of fewer blocks if there are fewer tiles, and returns the
-    /// tiles of this block: `k.persistent(Schedule::grouped(8), m.ceil_div(128), n.ceil_div(256))`.
+    /// Declares a grid of one block per multiprocessor, rounded down to whole clusters, or of fewer blocks if there are fewer tiles, and returns
+    /// the tiles of this block: `k.persistent(Schedule::grouped(8), m.ceil_div(128), n.ceil_div(256))`.
     ///
-    /// The blocks of a cluster compute adjacent tiles simultaneously ([`Schedule::per_cluster`]). A cluster also computes tiles that are
-    /// past the last row or column, but loads from them return zero, and stores to them have no effect. The builder rejects the call if
-    /// `rows` or `cols` cannot be computed at launch, if clusters extend along y or z, or if the number of tiles per cluster, times the
-    /// parts of each tile, is not the number of blocks per cluster.
+    /// The blocks of a cluster compute adjacent tiles simultaneously ([`Schedule::per_cluster`]). A cluster also computes tiles that are past
+    /// the last row or column, but loads from them return zero, and stores to them have no effect. The builder rejects the call if `rows` or
+    /// `cols` cannot be computed at launch, if clusters extend along y or z, or if the number of tiles per cluster, times the number of parts
+    /// per tile, is not the number of blocks per cluster.
     #[track_caller]
     pub fn persistent(
         self,
@@ -365,7 +366,7 @@ impl<'k> Persistent<'k> {
         if rows * cols * self.parts == 1 { 0.into() } else { self.k.this_block().rank() }
     }
 
-    /// Returns the part of each tile's steps that this block computes, in a schedule that is [split](Schedule::split).
+    /// Returns the part of each tile's computation that this block performs if the schedule is [split](Schedule::split).
     #[track_caller]
     pub fn part(self) -> Part<'k> {
         let [rows, cols] = self.cluster;
@@ -392,8 +393,8 @@ impl<'k> Persistent<'k> {
         self.k
     }
 
-    /// Returns the blocks of the cluster that compute the same [part](Self::part) of tiles in the same row as this block's tile, and
-    /// therefore share a tile of A.
+    /// Returns the blocks of the cluster that compute the same [part](Self::part) of tiles in the same row as this block's tile, and therefore
+    /// read the same tile of A.
     #[track_caller]
     pub fn same_row(self) -> Sharing<'k> {
         let ([rows, cols], [row, col]) = (self.cluster, self.in_cluster());
@@ -403,7 +404,7 @@ impl<'k> Persistent<'k> {
     }
 
     /// Returns the blocks of the cluster that compute the same [part](Self::part) of tiles in the same column as this block's tile, and
-    /// therefore share a tile of B.
+    /// therefore read the same tile of B.
     #[track_caller]
     pub fn same_col(self) -> Sharing<'k> {
         let ([rows, _], [row, col]) = (self.cluster, self.in_cluster());

@@ -77,9 +77,9 @@ impl<T: TensorElement, A> fmt::Debug for FirstRows<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns a tile of `rows` rows as a source that fills only the first rows of a shared tile. The row index of this tile is in units of
-    /// `rows`, which must be a multiple of 8 that divides the height of the shared tile. Loading only these rows saves time, because
-    /// copying rows past the edge takes as long as copying other rows.
+    /// Returns a source that fills only the first `rows` rows of a shared tile. The row index of this tile is then in units of `rows` rows.
+    /// `rows` must be a multiple of 8 that divides the height of the shared tile. Loading only these rows saves time, because copying rows past
+    /// the edge takes as long as copying other rows.
     pub fn first_rows(self, rows: u32) -> FirstRows<'k, T, A> {
         FirstRows { tile: self, rows }
     }
@@ -130,8 +130,8 @@ impl<T: TensorElement, A> Sealed for FirstRows<'_, T, A> {}
 impl<T: TensorElement, A> Sealed for Joined<'_, T, A> {}
 impl<T: TensorElement, A> Sealed for Source<'_, T, A> {}
 
-/// A tile in global memory that a tensor copy moves to a shared `Tile`: a [`GlTile`], [`Multicast`], [`FirstRows`] or [`Joined`]. A shared
-/// vector, which may have at most 256 elements, can be filled only from a `GlTile`, of which one row is copied.
+/// A tile in global memory that a tensor copy loads into a shared `Tile`: a [`GlTile`], [`Multicast`], [`FirstRows`] or [`Joined`]. A shared
+/// vector may have at most 256 elements and can be filled only from one row of a `GlTile`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not loaded into `{Tile}` by a tensor copy",
     note = "a tile of a matrix, `a.tile(i, j)`, fills an `St` of the same element type"
@@ -194,8 +194,8 @@ impl<T: TensorElement, A> fmt::Debug for Joined<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns a source that fills the upper half of a shared tile from this tile and the lower half from `other`. Each of the two tiles
-    /// has half the height of the shared tile, a multiple of 8 rows.
+    /// Returns a source that fills the upper half of a shared tile from this tile and the lower half from `other`. Each of the two tiles has
+    /// half the height of the shared tile, and this half must be a multiple of 8 rows.
     pub fn above(self, other: Self) -> Joined<'k, T, A> {
         Self::stacked(vec![self, other])
     }
@@ -207,8 +207,8 @@ impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
         Joined { tiles: vec![self, other], axis: 1 }
     }
 
-    /// Returns a source that fills the rows of a shared tile, from top to bottom, with the rows of `tiles`, such as the pages of a
-    /// sequence. All tiles have the same height, a multiple of 8 rows, and their heights add up to the height of the shared tile.
+    /// Returns a source that fills the rows of a shared tile, from top to bottom, with the rows of `tiles`, such as the pages of a sequence. All
+    /// tiles have the same height, which must be a multiple of 8 rows, and their heights add up to the height of the shared tile.
     pub fn stacked(tiles: Vec<Self>) -> Joined<'k, T, A> {
         Joined { tiles, axis: 0 }
     }

@@ -26,9 +26,9 @@ use search::fastest;
 /// Problems with a kernel that fails or computes a wrong result are reported and left out. The file is written after each problem, so that it
 /// contains all results if the command is interrupted.
 ///
-/// Programs read the table as `AttentionTable`, and calls of a `KernelCache` use it (`with_attention_table`).
+/// Programs read the table as `AttentionTable`; a `KernelCache` uses it after `with_attention_table`.
 ///
-/// Exit codes: 0 if the table contains all problems, 1 if some are missing, 2 if no table is written or without a GPU.
+/// Exit codes: 0 if the table contains all problems, 1 if some are missing, 2 if no table is written or no GPU is available.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Sizes LENGTH,HEAD_SIZE or LENGTH,HEAD_SIZE,VALUE_SIZE, separated by semicolons
@@ -43,13 +43,13 @@ pub(crate) struct Args {
     /// Number of query heads per sequence
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     heads: u32,
-    /// Number of KV heads per sequence; by default, that of query heads
+    /// Number of KV heads per sequence; by default, the number of query heads
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     kv_heads: Option<u32>,
     /// The types of Q, K and V: bf16, e4m3
     #[arg(long, default_value = "bf16", value_delimiter = ',')]
     dtype: Vec<Dtype>,
-    /// Seconds after which no other problem is started
+    /// Seconds after which no further problem is started
     #[arg(long, default_value_t = 120)]
     seconds: u64,
     /// The file to write; standard output by default

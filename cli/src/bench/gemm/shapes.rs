@@ -36,7 +36,7 @@ pub(super) enum Shapes {
     Llama,
     /// 512 to 16384, powers of two
     Square,
-    /// Few rows, little depth, and 1000x1000x1000
+    /// Few rows, small k, and 1000x1000x1000
     Skinny,
     /// Sizes that are not multiples of 8
     Odd,

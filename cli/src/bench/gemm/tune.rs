@@ -34,7 +34,8 @@ use tuner::Tuner;
 ///
 /// Programs read the table as `GemmTable`; `Gemm::for_problem` uses tables measured on an H100 and an H200.
 ///
-/// Exit codes: 0 if the table contains all problems, 1 if some are missing or a kernel failed, 2 if no table is written or without a GPU.
+/// Exit codes: 0 if the table contains all problems, 1 if some are missing or a kernel failed, 2 if no table is written or no GPU is
+/// available.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Numbers of rows of A, separated by commas, each combined with every --n and --k
@@ -52,10 +53,10 @@ pub(crate) struct Args {
     /// The types of the factors
     #[arg(long, value_delimiter = ',', default_value = "bf16")]
     dtype: Vec<Dtype>,
-    /// The orders of A and B: n for rows, t for columns
+    /// The orders of A and B: n for row-major, t for column-major
     #[arg(long, value_delimiter = ',', default_value = "nt")]
     layout: Vec<Layout>,
-    /// Seconds after which no other size is started
+    /// Seconds after which no further size is started
     #[arg(long, default_value_t = 120)]
     seconds: u64,
     /// The file to write; standard output by default

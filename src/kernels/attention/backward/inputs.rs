@@ -146,9 +146,9 @@ impl<'k> RowBlock<'k> {
 #[derive(Clone, Copy)]
 pub(super) struct Workspace<'k> {
     heads: Val<'k, u32>,
-    /// The number of heads of all batches; for packed sequences, of one sequence.
+    /// The number of heads in all batches; for packed sequences, the number of heads of one sequence.
     all: Val<'k, u32>,
-    /// The number of blocks of [`PADDING`] rows per head; for packed sequences, this includes all sequences.
+    /// The number of blocks of [`PADDING`] rows per head; for packed sequences, the total over all sequences.
     blocks: Val<'k, u32>,
     is_packed: bool,
 }
@@ -189,7 +189,7 @@ impl<'k> Workspace<'k> {
     }
 
     /// Returns the part of a head. For packed sequences, the part of sequence `number` starts in block ⌊first query / [`PADDING`]⌋ +
-    /// `number`, so every sequence has at least one block, and enough blocks for its queries, before the part of the next sequence starts.
+    /// `number`, so every sequence has at least one block and enough blocks for its queries before the part of the next sequence starts.
     #[track_caller]
     pub(super) fn part(self, sequence: Sequence<'k>, head: Val<'k, u32>) -> Part<'k> {
         let Sequence { number, first_query, .. } = sequence;
@@ -206,7 +206,7 @@ impl<'k> Workspace<'k> {
         k.global(rows, row_major(self.all * 2, self.blocks * PADDING))
     }
 
-    /// Returns the sums of dQ in tiles of 16 rows and `q` columns of subtiles, of which `parts` are next to each other.
+    /// Returns the sums of dQ in tiles of 16 rows and `q` columns of subtiles; `parts` tiles are next to each other.
     #[track_caller]
     pub(super) fn sums<A>(
         self,

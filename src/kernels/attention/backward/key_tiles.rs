@@ -35,7 +35,7 @@ pub(super) struct TileSizes {
     pub(super) of_sums: u32,
 }
 
-/// The tiles of keys that a resident block processes in steps, each for some queries of one of the heads that share the keys.
+/// The tiles of keys that a resident block processes in steps. Each step processes some queries of one of the heads that share the keys.
 pub(super) struct KeyTiles<'k, T: TensorElement> {
     k: Builder<'k>,
     matrices: Heads<'k, T>,
@@ -59,7 +59,7 @@ pub(super) struct KeyTile<'k> {
 }
 
 impl<'k> KeyTile<'k> {
-    /// Returns the steps with queries that attend to the keys.
+    /// Returns the steps with queries that attend to keys of the tile.
     #[track_caller]
     pub(super) fn range(self) -> QueryRange<'k> {
         let keys = self.visible.visible.step;

@@ -1,5 +1,5 @@
-//! The kernel that computes dK and dV and accumulates dQ, for head sizes with which the registers of one warpgroup can contain dK and dV of
-//! 64 keys.
+//! The kernel that computes dK and dV and accumulates dQ, for head sizes small enough that the registers of one warpgroup can contain dK
+//! and dV of 64 keys.
 
 use super::{
     AttentionBackward,
@@ -16,7 +16,7 @@ use crate::{
 /// Emits the kernel for rows of `D` subtiles.
 ///
 /// A resident block processes tiles of 128 keys, 64 per warpgroup, in steps of `M` subtiles of queries, for all heads that share the keys.
-/// The rows of products in registers are keys, so P and dS are left operands without leaving the registers. For dQ, dS passes through
+/// The rows of products in registers are keys, so P and dS can be left operands without leaving the registers. For dQ, dS passes through
 /// shared memory, and each warpgroup computes either `Q` columns of subtiles or 64 rows.
 pub(super) fn keys<'k, T, S, const D: usize, const M: usize, const Q: usize, const STAGES: usize>(
     k: Builder<'k>,

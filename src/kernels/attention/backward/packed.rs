@@ -11,9 +11,9 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// The arguments of the kernel that [`AttentionBackward::packed_rows_kernel`] builds:
-/// `(o, d_o, lse, rows, sums, [query_starts, key_starts], [sequences, kv_heads, group, queries, keys], [longest_queries, longest_keys],
-/// strides)`. [`AttentionBackward::packed_workspace`] returns the lengths of `rows` and `sums`. The starts and the sizes are those of
+/// The arguments of the kernel that [`AttentionBackward::packed_rows_kernel`] builds: `(o, d_o, lse, rows, sums, [query_starts,
+/// key_starts], [sequences, kv_heads, group, queries, keys], [longest_queries, longest_keys], strides)`.
+/// [`AttentionBackward::packed_workspace`] returns the lengths of `rows` and `sums`. The starts and the sizes are the same as in
 /// [`PackedAttentionArgs`](super::super::PackedAttentionArgs); no sequence may have more than `longest_queries` queries or `longest_keys`
 /// keys. `strides` contains the strides of O and dO between heads and between rows.
 pub type PackedAttentionRowsArgs<T> =
@@ -21,7 +21,8 @@ pub type PackedAttentionRowsArgs<T> =
 
 /// The arguments of the kernel that [`AttentionBackward::packed_keys_kernel`] builds:
 /// `(q, k, v, d_o, rows, sums, dk, dv, starts, sizes, longest, strides, scale)`. `starts`, `sizes` and `longest` are the three arrays
-/// before `strides` in [`PackedAttentionRowsArgs`]; `strides` contains the strides of Q, K, V, dO, dK and dV.
+/// before `strides` in [`PackedAttentionRowsArgs`]; `strides` contains the strides of Q, K, V, dO, dK and dV between heads and between
+/// rows.
 pub type PackedAttentionKeysArgs<T> = (
     In<T>,
     In<T>,
@@ -58,7 +59,7 @@ fn sizes_of<'k>(sizes: [Val<'k, u32>; 5], longest: [Val<'k, u32>; 2]) -> Sizes<'
     Sizes::of(sizes).with_both_longest(longest)
 }
 
-/// Returns the strides between batches, heads and rows; as there is only one batch, its stride is 0.
+/// Returns the strides between batches, heads and rows. As there is only one batch, the stride between batches is 0.
 fn of_batch<'k, const N: usize>(strides: [[Val<'k, u32>; 2]; N]) -> [[Val<'k, u32>; 3]; N] {
     strides.map(|[head, row]| [0.into(), head, row])
 }
@@ -76,7 +77,7 @@ impl AttentionBackward {
         format!("{}_packed", self.name::<T>())
     }
 
-    /// Builds the variant of [`rows_kernel`](Self::rows_kernel) for packed sequences. Its name ends in `_packed`, as in
+    /// Builds the variant of [`rows_kernel`](Self::rows_kernel) for packed sequences. The variant's name ends in `_packed`, as in
     /// `attention_backward_rows_bf16_128_packed`.
     ///
     /// # Errors
@@ -102,11 +103,11 @@ impl AttentionBackward {
         )
     }
 
-    /// Builds the variant of [`keys_kernel`](Self::keys_kernel) for packed sequences. Its name ends in `_packed`, as in
+    /// Builds the variant of [`keys_kernel`](Self::keys_kernel) for packed sequences. The variant's name ends in `_packed`, as in
     /// `attention_backward_bf16_128_causal_packed`. Dropout is not supported.
     ///
     /// # Errors
-    /// Returns the same errors as [`keys_kernel`](Self::keys_kernel), and an error for dropout.
+    /// Returns the same errors as [`keys_kernel`](Self::keys_kernel), and an error if [`dropout`](Self::dropout) is true.
     pub fn packed_keys_kernel<T>(&self) -> Result<Kernel<PackedAttentionKeysArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,

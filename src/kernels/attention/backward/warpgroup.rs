@@ -86,7 +86,7 @@ where
     S: SharedSwizzle,
     f32: Convert<T>,
 {
-    /// Adds the products of a head to dK and dV, and to the sums of dQ of this head from a given tile onward.
+    /// Adds the products of a head to dK and dV, and to this head's sums of dQ from a given tile onward.
     #[track_caller]
     pub(super) fn head(
         &self,
@@ -195,7 +195,7 @@ where
         to.mma_abt(self.keys.rows::<4>(self.c.rank()), &q.tiles().0)
     }
 
-    /// Starts computing the part of dQ of this warpgroup: dS·K, where `ds` has keys in rows.
+    /// Starts computing this warpgroup's part of dQ: dS·K. The rows of `ds` are keys.
     #[track_caller]
     fn queries(&self, ds: &Filled<St<'k, T, N, M>>) -> InFlight<'k, Rt<'k, f32, 1, Q>> {
         let [row, col] = self.part_of_queries();

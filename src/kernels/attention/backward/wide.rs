@@ -22,8 +22,8 @@ pub(super) const KEYS: u32 = 16 * N as u32;
 ///
 /// A resident block processes tiles of 64 keys in steps of 64 queries, for all heads that share the keys. Each warpgroup computes P and dS
 /// for half of the queries of a step; both pass through shared memory. The warpgroup then computes its half of the columns of dV, dK and dQ
-/// from P and dS, and adds dQ in two parts of `Q` columns of subtiles. `STAGES` tiles of dO and two of Q are loaded ahead, with swizzles
-/// whose widths divide half of a row.
+/// from P and dS, and adds dQ to its sums in two parts of `Q` columns of subtiles. `STAGES` tiles of dO and two of Q are loaded ahead, with
+/// swizzles whose widths divide half of a row.
 pub(super) fn keys<
     'k,
     T,

@@ -8,7 +8,7 @@ use crate::{
     tiles::{Allocate, Consumer, Filled, Joined, Persistent, Producer, St},
 };
 
-/// The elements of a cache for queries of `T` with rows of `D` subtiles.
+/// The elements of a cache for queries of type `T` with rows of `D` subtiles.
 pub(super) trait Format<'k, T: TensorElement, const D: usize> {
     type Element: TensorElement;
     type Steps: StepTiles<'k, 1, Tile = St<'k, T, N, D>>;
@@ -25,7 +25,7 @@ pub(super) trait Format<'k, T: TensorElement, const D: usize> {
     fn fill(p: Producer<'k>, steps: &Self::Steps, rows: Joined<'k, Self::Element, Read>);
 }
 
-/// Elements of the type of the queries.
+/// Elements of the same type as the queries.
 pub(super) enum OfQueries {}
 
 impl<'k, T: TensorElement, const D: usize> Format<'k, T, D> for OfQueries {
@@ -43,10 +43,10 @@ impl<'k, T: TensorElement, const D: usize> Format<'k, T, D> for OfQueries {
     }
 }
 
-/// Elements of `e4m3`, in rows of `W` subtiles, that a warpgroup converts to the type of the queries, exactly.
+/// Elements of type `e4m3` in rows of `W` subtiles, which a warpgroup converts exactly to the type of the queries.
 pub(super) enum Widened<const W: usize> {}
 
-/// Stages of `e4m3`, and the converted step.
+/// The stages of `e4m3` elements, and the converted tile of a step.
 pub(super) struct WidenedSteps<'k, T: TensorElement, const D: usize, const W: usize> {
     stages: FactorRing<'k, e4m3, N, W, STAGES, 1>,
     tile: Filled<St<'k, T, N, D>>,
@@ -80,7 +80,7 @@ impl<'k, T: ConvertibleElement, const D: usize, const W: usize> StepTiles<'k, 1>
         // Other warps may still multiply the previous step.
         c.group().sync();
         c.convert_rows(&stage.tiles().0, &self.tile);
-        // The fence of this call also orders the stores before the products that read them.
+        // The fence of `release_loaded` also orders the stores before the products that read them.
         c.release_loaded(&self.stages, stage);
         c.group().sync();
     }

@@ -2,7 +2,7 @@
 
 use super::CachedAttention;
 
-/// The sizes of a launch that determine which kernel for caches is fastest.
+/// The properties of a launch that determine which [`CachedAttention`] kernel is fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CachedAttentionProblem {
     /// The head size: 64 or 128.
@@ -19,15 +19,16 @@ pub struct CachedAttentionProblem {
     pub multiprocessors: u32,
 }
 
-/// The number of keys from which two blocks per cache are faster even if one block per cache occupies all multiprocessors, because the
-/// blocks then finish closer together in time. With 4096 keys, merging the results takes longer than this saves.
+/// The minimum number of keys for which two blocks per cache are faster even if one block per cache occupies all multiprocessors, because
+/// the blocks then finish closer together in time. With 4096 keys, merging the results takes longer than this saves.
 const LONG: u32 = 32768;
 
 impl CachedAttention {
     /// Chooses the kernel for a problem, assuming that all of its caches (one for each sequence and KV head) are full. Each cache is
-    /// divided among the smallest number of blocks that occupies at least 90 % of the multiprocessors, or, if none does, the number that
-    /// occupies the most. (The blocks of clusters of 4 occupy up to 120 of the 132 multiprocessors of an H100 or H200.) If there are more
-    /// caches than multiprocessors, and their capacity is 32768 keys or more, each cache is divided among at least two blocks.
+    /// divided among the smallest number of blocks (1, 2 or 4) that occupies at least 90% of the multiprocessors or, if none does, the
+    /// number that occupies the most. (Clusters of 4 blocks occupy up to 120 of the 132 multiprocessors of an H100 or H200.) If there are
+    /// more caches than multiprocessors, and their capacity is 32768 keys or more, each cache is divided among at least two blocks. The
+    /// number of queries is rounded up to one of [`QUERIES`](Self::QUERIES).
     #[must_use]
     pub fn for_problem(problem: &CachedAttentionProblem) -> Self {
         let CachedAttentionProblem { head_size, batches, kv_heads, queries, capacity, multiprocessors } =

@@ -6,7 +6,7 @@ use crate::{
     tiles::{ColVec, Convert, Gl, GlTile, Joined, Rt, contiguous},
 };
 
-/// The rows of a tile of 64 rows: the same number of rows for each query, one for each head of a group.
+/// The rows of a tile of 64 rows: the same number of rows for each query, with one row for each head.
 #[derive(Clone, Copy)]
 pub(super) struct GroupRows<'k> {
     k: Builder<'k>,
@@ -29,8 +29,8 @@ impl<'k> GroupRows<'k> {
         64 / self.most
     }
 
-    /// Returns, for each batch, query and KV head, a matrix whose rows are the query heads. The strides are those between batches, query
-    /// heads and queries.
+    /// Returns, for each batch, query and KV head, a matrix whose rows are the query heads. `[batch, head, query]` are the strides between
+    /// batches, query heads and queries.
     #[track_caller]
     pub(super) fn matrices<T: TensorElement, A>(
         self,
@@ -112,7 +112,7 @@ impl<'k> GroupRows<'k> {
         }
     }
 
-    /// Returns the query and the first head (within the tile) of each group of a warp's rows that belongs to one query.
+    /// For each group of a warp's rows that belong to the same query, returns the query and the first head (within the tile).
     #[track_caller]
     fn parts(self, warp: Val<'k, u32>) -> Vec<[Val<'k, u32>; 2]> {
         let (heads, first) = (self.heads(), warp * WARP);
@@ -128,8 +128,8 @@ impl<'k> GroupRows<'k> {
     }
 }
 
-/// Exchanges the registers of rows that are 8 apart if `swap` is true. A lane owns these registers in alternating pairs or, in a vector,
-/// alternately.
+/// Exchanges the registers of rows that are 8 apart if `swap` is true. The registers of the two rows alternate in pairs or, in a vector,
+/// one by one.
 fn swapped<V: Copy>(registers: Vec<V>, swap: bool) -> Vec<V> {
     let apart = if registers.len() == 2 { 1 } else { 2 };
     let order = (0..registers.len()).map(|at| if swap { at ^ apart } else { at });

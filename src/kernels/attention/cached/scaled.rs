@@ -10,8 +10,8 @@ use crate::{
 
 /// The arguments of the kernel that [`CachedAttention::scaled_kernel`] builds:
 /// `(q, k, v, o, lse, lengths, [k_scales, v_scales], [batches, kv_heads, group, queries, keys], of_queries, of_keys, scale)`, like
-/// [`CachedAttentionArgs`](super::CachedAttentionArgs), with `kv_heads` factors in each of `k_scales` and `v_scales`, which all batches
-/// share.
+/// [`CachedAttentionArgs`](super::CachedAttentionArgs), but with `kv_heads` factors in each of `k_scales` and `v_scales`. All batches share
+/// these factors.
 pub type ScaledCachedAttentionArgs<T> = (
     In<T>,
     In<e4m3>,
@@ -28,8 +28,8 @@ pub type ScaledCachedAttentionArgs<T> = (
 
 /// The arguments of the kernel that [`CachedAttention::scaled_paged_kernel`] builds: `(q, k, v, o, lse, lengths, tables, [k_scales,
 /// v_scales], [batches, kv_heads, group, queries, pages, table], of_queries, of_keys, scale)`, like
-/// [`PagedAttentionArgs`](super::PagedAttentionArgs), with `kv_heads` factors in each of `k_scales` and `v_scales`, which all batches
-/// share.
+/// [`PagedAttentionArgs`](super::PagedAttentionArgs), but with `kv_heads` factors in each of `k_scales` and `v_scales`. All batches share
+/// these factors.
 pub type ScaledPagedAttentionArgs<T> = (
     In<T>,
     In<e4m3>,
@@ -46,8 +46,8 @@ pub type ScaledPagedAttentionArgs<T> = (
 );
 
 impl CachedAttention {
-    /// Builds the kernel for contiguous caches of `e4m3` elements, which are multiplied by a factor for each KV head. Elements are
-    /// converted to `T`, exactly, before they are multiplied. The name also contains the type of the caches, as in
+    /// Builds the kernel for contiguous caches of `e4m3` elements with one scale factor per KV head. Elements are converted exactly to `T`
+    /// before the matrix products. The kernel's name also contains the element type of the caches, as in
     /// `attention_cached_bf16_e4m3_128_split2`. With a head size of 128 and 8 queries, a few registers are spilled once per tile.
     ///
     /// # Errors
@@ -79,8 +79,8 @@ impl CachedAttention {
         )
     }
 
-    /// Builds the variant of [`scaled_kernel`](Self::scaled_kernel) for caches in pages of `page` rows. Its name also contains the page
-    /// size, as in `attention_paged_bf16_e4m3_128_pages16_split2`.
+    /// Builds the variant of [`scaled_kernel`](Self::scaled_kernel) for caches in pages of `page` rows. The variant's name also contains
+    /// the page size, as in `attention_paged_bf16_e4m3_128_pages16_split2`.
     ///
     /// # Errors
     /// Returns the same errors as [`paged_kernel`](Self::paged_kernel).

@@ -8,9 +8,9 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`ScaledAttention::values_kernel`] builds: `(v, transposed, [batches, kv_heads, keys], strides)`, where
-/// `strides` contains the strides of V between batches, between heads and between rows, which must be multiples of 16. For each batch and
-/// head, `transposed` contains one row for each column of V, with one element for each key, without gaps between rows. Each row is padded
-/// with zeros to a multiple of 16 keys, and the keys are permuted within each group of 16.
+/// `strides` contains the strides of V between batches, between heads and between rows; they must be multiples of 16. For each batch and
+/// head, `transposed` contains one row for each column of V, with one element for each key. There are no gaps between rows. Each row is
+/// padded with zeros to a multiple of 16 keys, and the keys are permuted within each group of 16.
 pub type AttentionValuesArgs = (In<e4m3>, Out<e4m3>, [u32; 3], [u32; 3]);
 
 /// The keys of a row are padded to a multiple of this number: 16 bytes, as tensor copies require.
@@ -77,7 +77,7 @@ fn transpose<'k>(
     let layout = contiguous([batches, kv_heads, head_size.into(), padded(keys)]);
     let transposed = k.global(transposed, layout).batch(at);
 
-    // An odd pitch, so that the keys of a quad of lanes are in different banks.
+    // The pitch is odd, so that the keys of a quad of lanes are in different banks.
     let pitch = words + 1;
     let staged = k.shared::<u32>(KEYS * pitch);
     let (thread, first) = (k.tid_x(), tile * KEYS);

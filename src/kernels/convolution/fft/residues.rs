@@ -1,4 +1,4 @@
-//! Transforms of several times 4096 numbers, as one transform of 4096 numbers for each residue of the frequencies.
+//! Transforms of several times 4096 numbers, computed as one transform of 4096 numbers for each residue of the frequencies.
 
 use super::{Inputs, SEQUENCES, angle, roots};
 use crate::{
@@ -8,17 +8,17 @@ use crate::{
     tiles::{Cgl, Col, ColVec, Complex, Convert, Crt, Cst, Filled, Product, Row, Rt, St, contiguous},
 };
 
-/// The number of rows and of columns of a transform, and the number of subtiles along each.
+/// The number of rows and of columns of a transform.
 const SIDE: u32 = 64;
+/// The number of subtiles along each axis of a transform.
 const SUBTILES: usize = 4;
 
 /// Emits the kernel for sequences of R · 4096 numbers, which are matrices of `ROWS` = 4R subtiles of rows of 64 numbers.
 ///
-/// With ω(n) = e^(−2πi / n), the frequencies with residue p modulo R are the transform of 4096 numbers of
-/// Σᵣ ω(R)^(p·r) · u[s + 4096·r] · ω(4096·R)^(p·s). As u is real, the frequencies with residue R − p are the conjugates of those with
-/// residue p, so only residues up to R / 2 are computed, each by four of the `WARPS` warps. Let s be 64·i + j. The factor
-/// ω(4096·R)^(p·s) consists of one factor for each row i, and one for each column j, which is part of the roots of unity by which the
-/// transform of the columns is multiplied.
+/// With ω(n) = e^(−2πi / n), the frequencies with residue p modulo R are the transform of the 4096 numbers Σᵣ ω(R)^(p·r) · u[s + 4096·r] ·
+/// ω(4096·R)^(p·s). As u is real, the frequencies with residue R − p are the conjugates of those with residue p, so only residues up to R /
+/// 2 are computed, each by four of the `WARPS` warps. Let s be 64·i + j. The factor ω(4096·R)^(p·s) consists of one factor for each row i,
+/// and one for each column j, which is included in the roots of unity by which the transform of the columns is multiplied.
 pub(super) fn emit<'k, T, const ROWS: usize, const WARPS: usize>(k: Builder<'k>, inputs: Inputs<'k, T>)
 where
     T: TensorElement + FloatElement + Product<T, f32> + Convert<f32>,
@@ -107,8 +107,8 @@ where
             let columns = exchange.store_with(|all| all.subtile(warp, 0).store(&parts)).wait();
 
             let spectrum = transform_rows(transform_columns(&columns) * &own_rows(&twiddles));
-            // The factor 1 / size is applied in several parts, so that rounded numbers stay close in magnitude to those of the filter and
-            // of u.
+            // The factor 1 / size is applied in several parts, so that rounded numbers stay close in magnitude to the elements of the
+            // filter and of u.
             let product = (spectrum * &own_rows(&filter)).conj().scale(1.0 / SIDE as f32);
             let rows = transform_rows(product) * &own_rows(&twiddles);
             let columns = columns.release().store_with(|all| all.subtile(warp, 0).store(&rows)).wait();

@@ -9,8 +9,8 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`Norm::dropout_kernel`] builds:
-/// `(x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon, p, seed, offset)`, the parameters of
-/// [`ResidualBiasedNormArgs`](super::ResidualBiasedNormArgs), followed by the last three parameters of
+/// `(x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon, p, seed, offset)`. These are the arguments of
+/// [`ResidualBiasedNormArgs`](super::ResidualBiasedNormArgs), followed by the last three arguments of
 /// [`DropoutArgs`](crate::kernels::DropoutArgs).
 pub type DropoutNormArgs<X, W, Y> =
     (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32, f32, u64, u64);
@@ -19,8 +19,8 @@ pub type DropoutNormArgs<X, W, Y> =
 const MOST_HELD: u32 = 16;
 
 impl Norm {
-    /// Returns the kernel for residual sums with dropout. The tiling is that of [`for_residual_rows`](Self::for_residual_rows), except that
-    /// rows that would require too many registers are divided among more blocks of a cluster or read in parts.
+    /// Returns the kernel for residual sums with dropout. The tiling is the same as in [`for_residual_rows`](Self::for_residual_rows),
+    /// except that rows that would require too many registers are divided among more blocks of a cluster or read in parts.
     #[must_use]
     pub fn for_dropout_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let mut norm = Self::for_residual_rows(function, target, bytes, sizes);
@@ -44,8 +44,8 @@ impl Norm {
         Self { tiling, function }
     }
 
-    /// Builds the kernel that computes h = [dropout](crate::kernels::Dropout)(x) + r and norm(h) · w + b. The tiling should be that of
-    /// [`for_dropout_rows`](Self::for_dropout_rows); others may spill registers.
+    /// Builds the kernel that computes h = [dropout](crate::kernels::Dropout)(x) + r and y = norm(h) · w + b. Use the tiling of
+    /// [`for_dropout_rows`](Self::for_dropout_rows); kernels with other tilings may spill registers.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel).

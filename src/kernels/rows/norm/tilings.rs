@@ -1,6 +1,6 @@
 //! The tilings with which norms are fastest on an H200 or, for long rows, an H100.
 //!
-//! LayerNorm of some rows of more than 16,384 elements spills up to 88 bytes per thread, and is faster nevertheless.
+//! For some rows of more than 16,384 elements, LayerNorm spills up to 88 bytes per thread but is still faster.
 
 use crate::{
     kernels::rows::{NormFunction, RowTiling, tiling::aligned_elements},
@@ -54,7 +54,7 @@ fn unaligned_words(function: NormFunction, tiling: RowTiling, sizes: &[u32]) -> 
     }
 }
 
-/// Returns the tiling for rows of 16-bit elements, or narrower ones, that begin at any element.
+/// Returns the tiling for rows of elements of at most 16 bits that begin at any element.
 fn unaligned_halves(function: NormFunction, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let (groups, is_even) = (tiling.groups(sizes), tiling.has_even_halves(sizes));
     match (function, groups) {

@@ -12,7 +12,7 @@ const MOST_THREADS: u32 = 512;
 
 impl RowTiling {
     /// Returns this tiling for rows of `groups` groups that are loaded directly into registers, at most `stripes` groups for each thread.
-    /// The number of resident blocks is that of blocks with a total of `together` threads, but at least one.
+    /// At least one block, and at most as many as have a total of `together` threads, must be resident.
     pub(in crate::kernels::rows) fn in_registers(self, groups: u32, stripes: u32, together: u32) -> Self {
         let threads = groups.div_ceil(stripes).next_multiple_of(32);
         let resident = (together / threads).clamp(1, MOST_RESIDENT);

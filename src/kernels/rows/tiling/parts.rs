@@ -4,7 +4,8 @@ use super::{MOST_UNALIGNED, Row, RowTiling};
 use crate::ptx::{Builder, IntoDim, Val};
 
 impl RowTiling {
-    /// Like [`row_of`](Self::row_of), but each block processes only one part of a row that does not fit. Returns the row and the part.
+    /// Does the same as [`row_of`](Self::row_of), but each block processes only one part of a row that does not fit. Returns the row and
+    /// the part.
     #[track_caller]
     pub(in crate::kernels::rows) fn part_of_row<'k>(
         self,
@@ -28,8 +29,8 @@ impl RowTiling {
         (self.row_of_block(k, [m, n, pitch], at), part)
     }
 
-    /// Like [`part_of_row`](Self::part_of_row), for kernels whose results do not depend on the division into rows. Unaligned matrices
-    /// without gaps, whose `pitches` are all `n`, are one long row.
+    /// Does the same as [`part_of_row`](Self::part_of_row), for kernels whose results do not depend on the division into rows. Unaligned
+    /// matrices without gaps, whose `pitches` are all `n`, are processed as one long row.
     #[track_caller]
     pub(in crate::kernels::rows) fn part_of_elements<'k>(
         self,
@@ -53,7 +54,7 @@ impl RowTiling {
         (Row { m, n, declared, ..row }.in_turn(at, 0.into()), part)
     }
 
-    /// Returns the row of this block and its part of the row, where all rows have `n` elements.
+    /// Returns the row of this block and the block's part of the row; all rows have `n` elements.
     #[track_caller]
     fn at_part<'k>(self, k: Builder<'k>, n: Val<'k, u32>) -> [Val<'k, u32>; 2] {
         let (parts, block) = ((n + self.slack()).ceil_div(self.slots()), k.ctaid_x());

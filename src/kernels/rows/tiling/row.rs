@@ -8,18 +8,18 @@ use crate::{
     tiles::{Convert, Gl, Striped, Stripes, row_major, vector},
 };
 
-/// The row that this thread processes, together with others.
+/// The row that this thread processes together with other threads.
 #[derive(Clone)]
 pub(in crate::kernels::rows) struct Row<'k> {
     pub(in crate::kernels::rows) k: Builder<'k>,
     /// The index of the row; rows past the last one are not accessed.
     pub(in crate::kernels::rows) at: Val<'k, u32>,
     pub(in crate::kernels::rows) m: Val<'k, u32>,
-    /// The index of this thread among those of the row.
+    /// The index of this thread among the threads of the row.
     pub(in crate::kernels::rows) thread: Val<'k, u32>,
     /// The index of the row within the block.
     pub(in crate::kernels::rows) in_block: Val<'k, u32>,
-    /// The index of the row among those that are read ahead.
+    /// The index of the row among the rows that are read ahead.
     pub(super) stage: Val<'k, u32>,
     /// The number of elements of the row, or of this block's segment.
     pub(in crate::kernels::rows) n: Val<'k, u32>,
@@ -156,7 +156,7 @@ impl<'k> Row<'k> {
         (self.stage * self.tiling.rows + self.in_block) * self.tiling.own_slots()
     }
 
-    /// Returns the index of this thread among those of the row in this block.
+    /// Returns the index of this thread among the row's threads in this block.
     #[track_caller]
     pub(in crate::kernels::rows) fn own_thread(&self) -> Val<'k, u32> {
         if self.tiling.cluster > 1 { self.k.this_block().thread() } else { self.thread }
@@ -167,7 +167,7 @@ impl<'k> Row<'k> {
         Self { at, m, ..self.clone() }
     }
 
-    /// Loads element `col` of this row of a matrix whose rows are `pitch` elements apart; 0 past the end.
+    /// Loads element `col` of this row of a matrix whose rows are `pitch` elements apart; elements past the end are 0.
     #[track_caller]
     pub(in crate::kernels::rows) fn load_element<T: Convert<f32>, A: Readable>(
         &self,
@@ -211,7 +211,7 @@ impl<'k> Row<'k> {
         self.store_where(matrix, width, col, self.thread.eq(0), value);
     }
 
-    /// Stores element `col` of this row of a matrix of `width` columns, from the threads for which a condition holds.
+    /// Stores element `col` of this row of a matrix of `width` columns, from the threads in which `condition` is true.
     #[track_caller]
     pub(in crate::kernels::rows) fn store_where<T: TensorElement, A: Writable>(
         &self,
@@ -225,8 +225,8 @@ impl<'k> Row<'k> {
         row.at(col).when(condition).store(value);
     }
 
-    /// Returns a function that returns parts of a row. If the whole row fits in registers, it is loaded now; otherwise, each call loads a
-    /// part.
+    /// Returns a function that returns parts of a row. If the whole row fits in registers, it is loaded immediately; otherwise, each call
+    /// of the returned function loads a part.
     #[track_caller]
     pub(in crate::kernels::rows) fn keep<'f, S: Clone + 'f>(
         &self,
@@ -286,7 +286,7 @@ impl<'k> Row<'k> {
         !self.tiling.streamed && !self.is_reloaded()
     }
 
-    /// Loads part `part` of a row as f32; elements outside it are `fill`.
+    /// Loads part `part` of a row as f32; elements outside the row are `fill`.
     #[track_caller]
     pub(in crate::kernels::rows) fn load<T: Convert<f32>, A: Readable>(
         &self,
@@ -383,7 +383,7 @@ impl<'k> Row<'k> {
     }
 }
 
-/// Returns the end of a kernel's name for a type other than that of x: `_f32`.
+/// Returns the part of a kernel's name for type `T`, as in `_f32`; it is empty if `T` is the type of x.
 pub(in crate::kernels::rows) fn same_or<X: TensorElement, T: TensorElement>() -> String {
     if X::NAME == T::NAME { String::new() } else { format!("_{}", T::NAME) }
 }

@@ -186,8 +186,8 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
 }
 
 impl<'k, T: Element, W: Writable> CheckedPtr<'k, T, Global, W> {
-    /// Starts combining the elements at this address with elements from shared memory, as [`Ptr::reduce_bulk_out`] does, if they are in
-    /// bounds. The elements must be entirely in bounds or entirely out of bounds.
+    /// Starts combining the elements at this address with elements from shared memory, as [`Ptr::reduce_bulk_out`] does, if they are in bounds.
+    /// The elements must be all in bounds or all out of bounds.
     #[track_caller]
     pub(crate) fn reduce_bulk_out<R: Readable>(self, op: ReduceOp, from: Ptr<'k, T, Shared, R>, bytes: u32) {
         let k = self.kernel();

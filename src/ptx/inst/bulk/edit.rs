@@ -23,7 +23,7 @@ pub enum MapField {
     Interleave,
     /// The swizzle: 0 for none, 1 for 32 bytes, 2 for 64 bytes, 3 for 128 bytes.
     Swizzle,
-    /// The fill value of elements out of bounds: 0 for zero, 1 for NaN.
+    /// The fill value for out-of-bounds elements: 0 for zero, 1 for NaN.
     Fill,
 }
 
@@ -93,7 +93,7 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
         self.replace("global_address", "b64", &[Operand::Reg(tensor.address().in_register(k))]);
     }
 
-    /// Replaces the number of dimensions with `rank`, 1 to 5 (the field contains `rank` − 1).
+    /// Replaces the number of dimensions with `rank` (1 to 5). The field contains `rank` − 1.
     #[doc(alias = "tensormap.replace.tile.rank")]
     #[track_caller]
     pub fn rank(self, rank: u32) {
@@ -104,14 +104,14 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
         self.replace("rank", "b32", &[immediate(rank - 1)]);
     }
 
-    /// Replaces the number of elements of the box along dimension `dimension` (0 to 4).
+    /// Replaces the number of elements of the box along dimension `dimension` (0 to 4) with `elements`.
     #[doc(alias = "tensormap.replace.tile.box_dim")]
     #[track_caller]
     pub fn box_dim(self, dimension: u32, elements: impl Into<Val<'k, u32>>) {
         self.along("box_dim", dimension, 5, elements.into());
     }
 
-    /// Replaces the number of elements of the tensor along dimension `dimension` (0 to 4).
+    /// Replaces the number of elements of the tensor along dimension `dimension` (0 to 4) with `elements`.
     #[doc(alias = "tensormap.replace.tile.global_dim")]
     #[track_caller]
     pub fn global_dim(self, dimension: u32, elements: impl Into<Val<'k, u32>>) {
@@ -131,7 +131,7 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
         self.replace("global_stride", "b64", &[immediate(dimension - 1), bytes]);
     }
 
-    /// Replaces the distance, in elements, between consecutive copied elements along dimension `dimension` (0 to 4).
+    /// Replaces the distance between consecutive copied elements along dimension `dimension` (0 to 4) with `elements` elements.
     #[doc(alias = "tensormap.replace.tile.element_stride")]
     #[track_caller]
     pub fn element_stride(self, dimension: u32, elements: impl Into<Val<'k, u32>>) {

@@ -64,9 +64,9 @@ impl<'k> Builder<'k> {
 /// A tensor map in constant or global memory: the handle of a [`TensorMap`](crate::ptx::TensorMap) parameter, or the result of
 /// [`Ptr::tensor_map`] or [`publish`](crate::ptx::TensorMapEdit::publish).
 ///
-/// Copies through the map are bounded by the tensor: elements out of bounds are read as the map's fill value (zero, or NaN if the map
-/// specifies it), and are not written. For a parameter, a launch checks that the tensor is in the buffer from which the map was created, so
-/// the copies are safe.
+/// Copies through the map are bounded by the tensor: out-of-bounds elements are read as the map's fill value (zero, or NaN if the map specifies
+/// it) and are not written. For a parameter, a launch checks that the tensor is in the buffer from which the map was created, so the copies are
+/// safe. The exception is an `UncheckedMap`, which only `unsafe` code can create.
 pub struct TensorMapPtr<'k, T, A = Read> {
     k: Builder<'k>,
     /// The generic address.
@@ -113,7 +113,8 @@ impl<'k, T: Element, A> TensorMapPtr<'k, T, A> {
         Ptr::new(self.k, self.address, MAP_ALIGN)
     }
 
-    /// Loads the map into the descriptor cache. One call by one thread at the start of the kernel is sufficient. Requires sm_90 or later.
+    /// Loads the map into the descriptor cache. It is sufficient for one thread to execute this once, at the start of the kernel. Requires
+    /// sm_90 or later.
     #[doc(alias = "prefetch.tensormap")]
     #[track_caller]
     pub fn prefetch_descriptor(self) {

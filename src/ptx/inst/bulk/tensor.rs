@@ -66,8 +66,8 @@ fn registers<'k, T: Scalar, const N: usize>(
 }
 
 impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
-    /// Starts copying the box at `coordinates`, innermost first, to shared memory at `to`; completion is signaled at `barrier`, which must
-    /// be in shared memory of the same block as `to`. `to` must be known to be aligned to 128 bytes; the map's swizzle may require a larger
+    /// Starts copying the box at `coordinates`, innermost first, to shared memory at `to`. Completion is signaled at `barrier`, which must be
+    /// in shared memory of the same block as `to`. `to` must be known to be aligned to 128 bytes; the map's swizzle may require a larger
     /// alignment. In the tensor, the box must start at a multiple of 16 bytes from the start of a row. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.tensor")]
     #[track_caller]
@@ -81,7 +81,7 @@ impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
         self.emit_load("tile", to, &Position::new(self.kernel(), coordinates), barrier, hints);
     }
 
-    /// Starts copying a column of pixels as [`load`](Self::load) does, but through a map of 3 to 5 dimensions in im2col mode, whose
+    /// Starts copying a column of pixels as [`load`](Self::load) does, but through a map of 3 to 5 dimensions in im2col mode. The map's
     /// bounding box must contain the pixel at `coordinates`; `offsets` shifts the pixels along each spatial dimension.
     #[doc(alias = "im2col")]
     #[track_caller]
@@ -129,7 +129,7 @@ impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
         k.emit(mnemonic, &operands);
     }
 
-    /// Starts loading the box at `coordinates` into the L2 cache. Requires sm_90 or later.
+    /// Starts loading the box at `coordinates`, innermost first, into the L2 cache. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.prefetch.tensor")]
     #[track_caller]
     pub fn prefetch<C: Into<Val<'k, i32>>, const N: usize>(self, coordinates: [C; N], hints: Hints<'k>) {
@@ -165,9 +165,9 @@ impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
 
 impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
     /// Starts copying the box at `coordinates`, innermost first, from shared memory to the tensor, as part of this thread's next
-    /// [group](Builder::cp_async_bulk_commit_group); elements out of bounds are not written. `from` must be known to be aligned to 128
-    /// bytes. In the tensor, the box must start at a multiple of 16 bytes from the start of a row. Data stored by threads must first be
-    /// ordered by a [`fence_proxy_async`](Builder::fence_proxy_async). Requires sm_90 or later.
+    /// [group](Builder::cp_async_bulk_commit_group). Out-of-bounds elements are not written. `from` must be known to be aligned to 128 bytes.
+    /// In the tensor, the box must start at a multiple of 16 bytes from the start of a row. Data stored by threads must first be ordered by a
+    /// [`fence_proxy_async`](Builder::fence_proxy_async). Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.tensor")]
     #[track_caller]
     pub fn store<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
@@ -179,7 +179,7 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(None, "tile", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts copying pixels as [`store`](Self::store) does, but through a map of 3 to 5 dimensions in im2col mode, whose bounding box must
+    /// Starts copying pixels as [`store`](Self::store) does, but through a map of 3 to 5 dimensions in im2col mode. The map's bounding box must
     /// be inside the images and contain the pixel at `coordinates`. The outermost coordinate, the image, must not be negative.
     #[doc(alias = "im2col_no_offs")]
     #[track_caller]

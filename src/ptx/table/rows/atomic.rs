@@ -2,7 +2,7 @@
 
 use super::{ANY, Form, SM_90, row};
 
-/// `atom` with its ordering, scope and state space: those that all targets support, or those of clusters (`shared`: the space
+/// `atom` with the orderings, scopes and state spaces that all targets support, or with those of clusters (`shared`: the space
 /// `.shared::cluster`; `cluster`: the scope `.cluster`).
 macro_rules! atom {
     ($operation:literal) => {

@@ -1,7 +1,7 @@
 //! `mbarrier` (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier").
 //!
-//! An arrival with a count requires a later version and target than one without, so its rows spell the state space differently, as
-//! `.shared::cta`.
+//! An arrival with a count requires a later version and target than an arrival without one. To distinguish the two, the rows with a count
+//! (except `noComplete` and `expect_tx`) spell the state space `.shared::cta`.
 
 use super::{Form, SM_80, SM_90, row};
 

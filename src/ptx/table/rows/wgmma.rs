@@ -6,7 +6,7 @@ const MMA: &str = "wgmma.mma_async";
 const SP: &str = "wgmma.mma_async.sp";
 const BY: &str = "Builder::wgmma";
 
-/// The `wgmma`s with given K and types, for every N: the multiples of 8 up to 256.
+/// The `wgmma`s with the given K and types, for every N: the multiples of 8 up to 256.
 macro_rules! every_n {
     ($instruction:literal, $k:literal, $types:literal) => {
         concat!(
@@ -82,8 +82,7 @@ macro_rules! every_n {
     };
 }
 
-/// The `wgmma`s with given K and integer types, for every N: the multiples of 8 up to 32, and then the multiples of 16 up to 256, without
-/// 40 and 56.
+/// The `wgmma`s with the given K and integer types, for every N: the multiples of 8 up to 32, and the multiples of 16 from 48 to 256.
 macro_rules! integer_n {
     ($instruction:literal, $k:literal, $types:literal) => {
         concat!(

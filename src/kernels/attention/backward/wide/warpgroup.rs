@@ -57,7 +57,7 @@ pub(super) struct Warpgroup<
     pub(super) values: &'a Filled<St<'k, T, N, E>>,
     pub(super) queries: &'a QueryRing<'k, T, S, D>,
     pub(super) gradients: &'a GradientRing<'k, T, V, E, STAGES>,
-    /// Shared memory for P and dS of both warpgroups, which it contains alternately.
+    /// Shared memory for P and dS of both warpgroups; it contains one of them at a time.
     pub(super) weights: &'a Assembly<'k, T, N, M, C>,
     /// The outbox for dQ.
     pub(super) dq: Option<&'a RegisterOutbox<'k, f32, Q, C>>,
@@ -75,7 +75,7 @@ where
     V: SharedSwizzle,
     f32: Convert<T>,
 {
-    /// Adds the products of a head to dK and dV, and to the sums of dQ of this head.
+    /// Adds the products of a head to dK and dV, and to this head's sums of dQ.
     #[track_caller]
     pub(super) fn head<const DH: usize, const EH: usize>(
         &self,
@@ -157,7 +157,7 @@ where
         to.mma_abt(self.keys, q.tiles().0.rows::<P>(self.c.rank()))
     }
 
-    /// Starts computing one of the two parts of this warpgroup's columns of dQ: dS·K, where `ds` has keys in rows.
+    /// Starts computing one of the two parts of this warpgroup's columns of dQ: dS·K. The rows of `ds` are keys.
     #[track_caller]
     fn queries(&self, ds: &Filled<St<'k, T, N, M>>, part: u32) -> InFlight<'k, Rt<'k, f32, 1, Q>> {
         let products = self.c.group().accumulate_from_zero::<Rt<f32, 1, Q>>();
