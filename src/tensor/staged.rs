@@ -139,7 +139,9 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
         let groups = (0..).zip(own.offsets()).flat_map(|(group, offset)| {
             let inside = inside(group);
             let words = self.fresh_words();
-            words.iter().for_each(|&word| k.move_into(word, Val::from(splat(fill))));
+            if inside.as_constant() != Some(true) {
+                words.iter().for_each(|&word| k.move_into(word, Val::from(splat(fill))));
+            }
             for (i, words) in (0..).zip(words.chunks(WORDS)) {
                 at_element(from, offset).byte_offset(i * 4 * WORDS as i64).checked(inside).load_words(words);
             }
@@ -148,22 +150,75 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
         groups.collect()
     }
 
-    /// Loads groups that begin at arbitrary elements of the row. Each is assembled from the one or two aligned groups that contain it; all
-    /// groups must have the same distance from an aligned group. `groups.first` may be negative, represented modulo 2³². The first `end`
-    /// elements of the stage have been written; aligned groups after them are read as 0.
+    /// Replaces the elements of these groups that precede the row or follow its last element with zeros. The groups before `end`, the end of
+    /// the row relative to the first group, are those that this thread has copied.
+    #[track_caller]
+    pub(crate) fn clear_outside(&self, own: Groups<'k>, end: Val<'k, u32>) {
+        let k = self.kernel();
+        let _located = k.locate(Location::caller());
+        let is_whole = |first: Val<'k, u32>| first.ge(self.ahead) & (first + self.group).le(end);
+        let last = own.first + (own.count - 1) * own.step;
+        // Few threads have such groups.
+        k.if_(!(is_whole(own.first) & is_whole(last)), || {
+            for offset in own.offsets() {
+                let first = own.first + offset;
+                let (group, is_empty) = (at_element(self.groups.at(own.first), offset), first.ge(end));
+                let zeros: Vec<RegId> = self.fresh_words();
+                zeros.iter().for_each(|&word| k.move_into(word, Val::from(splat(T::from_mem_bits(0)))));
+                for (i, words) in (0..).zip(zeros.chunks(WORDS)) {
+                    group.byte_offset(i * 4 * WORDS as i64).checked(is_empty).store_words(words);
+                }
+                k.if_(!(is_empty | is_whole(first)), || {
+                    for i in 0..self.group {
+                        let is_outside = (first + i).lt(self.ahead) | (first + i).ge(end);
+                        at_element(group, i).checked(is_outside).store(T::Reg::from_bits(0));
+                    }
+                });
+            }
+        });
+    }
+
+    /// Loads groups of a row outside of which the stage [contains zeros](Self::clear_outside). The groups may begin at arbitrary elements:
+    /// each is assembled from the one or two aligned groups that contain it, and all must have the same distance from an aligned group. If
+    /// they are aligned, they must be groups of the stage. `groups.first` may be negative, represented modulo 2³². `end` is the end of the
+    /// row relative to the first group.
+    #[track_caller]
+    pub(crate) fn load_row(&self, groups: Groups<'k>, end: Val<'k, u32>) -> Vec<Val<'k, T::Word>> {
+        self.load_if_or(groups, |_| true.into(), |whole| whole.lt(end))
+    }
+
+    /// Loads groups like [`load_row`](Self::load_row) from a stage of which only the first `end` elements have been written; aligned groups
+    /// after them are read as 0.
     #[track_caller]
     pub(crate) fn load_anywhere(&self, groups: Groups<'k>, end: Val<'k, u32>) -> Vec<Val<'k, T::Word>> {
+        let is_written = |whole: Val<'k, u32>| whole.lt(end);
+        self.load_if_or(groups, is_written, is_written)
+    }
+
+    /// Loads groups that begin at arbitrary elements. An aligned group of the stage is loaded if a condition on its first element holds: the
+    /// first one if the groups to be loaded are aligned, and the second one otherwise.
+    #[track_caller]
+    fn load_if_or(
+        &self,
+        groups: Groups<'k>,
+        if_aligned: impl Fn(Val<'k, u32>) -> Val<'k, bool>,
+        otherwise: impl Fn(Val<'k, u32>) -> Val<'k, bool>,
+    ) -> Vec<Val<'k, T::Word>> {
         let k = self.kernel();
         let _located = k.locate(Location::caller());
         let first = groups.first + self.ahead;
         let skipped = first & (self.group - 1);
         let whole = first & !(self.group - 1);
         let from = self.groups.at(whole);
-        let load = |offset| self.load_if(at_element(from, offset), (whole + offset).lt(end));
+        let load = |offset, condition| self.load_if(at_element(from, offset), condition);
         k.if_else_with(
             skipped.eq(0),
-            || groups.offsets().flat_map(load).map(Val::bits).collect(),
             || {
+                let of_group = |offset| load(offset, if_aligned(whole + offset));
+                groups.offsets().flat_map(of_group).map(Val::bits).collect()
+            },
+            || {
+                let load = |offset| load(offset, otherwise(whole + offset));
                 let two = |offset| [load(offset), load(offset + self.group)].concat();
                 groups.offsets().flat_map(|offset| realigned::<T>(two(offset), skipped)).collect()
             },
@@ -175,7 +230,9 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
     fn load_if(&self, from: Ptr<'k, T, Shared>, condition: Val<'k, bool>) -> Vec<Val<'k, u32>> {
         let k = self.kernel();
         let words: Vec<RegId> = (0..self.group * T::SIZE / 4).map(|_| k.fresh(u32::CLASS)).collect();
-        words.iter().for_each(|&word| k.move_into(word, Val::from(0u32)));
+        if condition.as_constant() != Some(true) {
+            words.iter().for_each(|&word| k.move_into(word, Val::from(0u32)));
+        }
         for (i, words) in (0..).zip(words.chunks(WORDS)) {
             from.byte_offset(i * 4 * WORDS as i64).checked(condition).load_words(words);
         }

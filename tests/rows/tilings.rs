@@ -159,6 +159,12 @@ fn other_tilings_are_rejected() {
         RowTiling { stripes: 0, ..good },
         "expected stripes of up to 65536 elements, found 0 of 8 times 8",
     );
+    // A softmax may depend on the column.
+    let odd = RowTiling::for_rows(TARGET, 2, &[255]);
+    rejected(
+        RowTiling { threads: 64, rows: 1, cluster: 2, stripes: 2, ahead: 2, ..odd },
+        "whose blocks process segments of unaligned rows",
+    );
     // Blocks process parts of a row independently.
     let tiling = RowTiling { cluster: 2, ..RowTiling::for_elements(TARGET, 2, &[4096]) };
     let found = Pointwise { tiling, function: PointwiseFunction::Silu }.kernel::<bf16, bf16>(TARGET);

@@ -225,6 +225,8 @@ impl<'k> Turns<'k> {
                 k.cp_async_wait_group(ahead - 1);
             }
             if ahead > 0 && self.tiling.unaligned {
+                let row = row(turn);
+                inputs.iter().for_each(|input| input.clear_outside(&row));
                 first.team.sync();
             }
             let at_first = self.first_turn.borrow();
@@ -232,7 +234,10 @@ impl<'k> Turns<'k> {
                 let row = first.of_vector();
                 k.if_(turn.eq(0), || at_first.iter().for_each(|arrange| arrange(&row)));
             }
-            let state = work(&row(turn), state);
+            let row = row(turn);
+            let are_aligned = inputs.iter().filter_map(|input| input.is_aligned(&row)).reduce(|a, b| a & b);
+            let row = are_aligned.map_or(row.clone(), |aligned| row.aligned_if(aligned));
+            let state = work(&row, state);
             first.team.finish_round();
             state
         });
@@ -262,6 +267,12 @@ pub(super) enum Weights<'k, T: TensorElement, A> {
 pub(super) trait ReadAhead<'k> {
     /// Starts copying this thread's part of a row, if any.
     fn read_ahead(&self, row: &Row<'k>);
+
+    /// Replaces the elements outside of an unaligned row in this thread's groups, which have been copied, with zeros.
+    fn clear_outside(&self, row: &Row<'k>);
+
+    /// Returns whether the groups of threads are aligned in the matrix, if rows are unaligned and in shared memory.
+    fn is_aligned(&self, row: &Row<'k>) -> Option<Val<'k, bool>>;
 }
 
 impl<'k, T: TensorElement, A: Readable> ReadAhead<'k> for Input<'k, T, A> {
@@ -273,6 +284,23 @@ impl<'k, T: TensorElement, A: Readable> ReadAhead<'k> for Input<'k, T, A> {
         let from = RowToStage::new(row.segment_of(self.matrix), sizes, row.at, adjacent, !unaligned);
         let stage = StagedRow::new(slots.at(row.own_slot()), 0.into(), adjacent);
         from.copy_async(row.groups(), &stage, row.own_groups());
+    }
+
+    #[track_caller]
+    fn clear_outside(&self, row: &Row<'k>) {
+        if let Line::Staged(line) = row.of_input(self) {
+            line.clear_outside(row.own_groups(), row.end_after(line.ahead()));
+        }
+    }
+
+    #[track_caller]
+    fn is_aligned(&self, row: &Row<'k>) -> Option<Val<'k, bool>> {
+        match row.of_input(self) {
+            Line::Staged(line) if row.tiling.unaligned && row.tiling.rows == 1 => {
+                Some(line.ahead().eq(row.stripes.ahead()))
+            }
+            _ => None,
+        }
     }
 }
 

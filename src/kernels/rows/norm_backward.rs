@@ -39,8 +39,10 @@ impl NormBackward {
     pub fn for_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_summed_rows(target, bytes, sizes);
         let is_copied = matches!(bytes, 2 | 4) && target.features().contains(Features::AMPERE);
-        let fastest =
-            if is_copied && tiling.unaligned { fastest(function, bytes, tiling, sizes) } else { tiling };
+        let fastest = match is_copied && tiling.unaligned {
+            true => fastest(function, target, bytes, tiling, sizes),
+            false => tiling,
+        };
         Self { tiling: if fastest.fits_sums(target, bytes) { fastest } else { tiling }, function }
     }
 
@@ -91,10 +93,18 @@ impl NormBackward {
                 let (x, dy, w) = (turns.input(x, ldx), turns.input(dy, lddy), turns.weights(w));
                 let parts_of_row = 0..turns.first.tiling.parts_at_a_time();
                 let zeros: Vec<_> = parts_of_row.clone().map(|_| turns.first.filled(0.0)).collect();
+                // Two versions of the code would spill registers.
+                let is_full =
+                    self.function == NormFunction::Rms && self.tiling.stripes * self.tiling.adjacent >= 32;
                 let reciprocal = || Val::from(1.0) / n.cast::<f32>();
                 // Rows are reloaded if registers are few; a register for the reciprocal would then make others spill.
                 let kept = (!turns.first.is_reloaded()).then(reciprocal);
-                let sums = turns.fold(&[&x, &dy], [zeros.clone(), zeros], |row, [mut dws, mut dbs]| {
+                let sums = turns.fold(&[&x, &dy], [zeros.clone(), zeros], |row, [dws, dbs]| {
+                    let dx = row.moved_to(row.of(dx, lddx));
+                    let row = &match dx.is_in_place() {
+                        Some(in_place) if !is_full => row.aligned_if(in_place),
+                        _ => row.in_one_version(),
+                    };
                     let (lines, per_element) =
                         ([row.of_input(&x), row.of_input(&dy)], kept.unwrap_or_else(reciprocal));
                     let parts: Parts<'_, '_> = Box::new(row.keep(|part| {
@@ -113,20 +123,22 @@ impl NormBackward {
                     let scale = row.at.lt(row.m).select(k.rsqrt(moments.variance + epsilon), 0.0);
                     let along = -(moments.along * scale) * scale;
                     let center = -moments.g_mean * scale;
-                    let dx = row.moved_to(row.of(dx, lddx));
-                    for (part, (dw, db)) in (0u32..).zip(dws.iter_mut().zip(&mut dbs)) {
-                        let [x, dy, g] = parts(part.into());
-                        let x = match moments.x_mean {
-                            None => x.map(|x| x * scale),
-                            Some(mean) => x.map(|x| (x - mean) * scale),
-                        };
-                        let results = g.zip(&x, |g, x| g.mad(scale, x.mad(along, center)));
-                        row.store_moved(&dx, part.into(), &results);
-                        *dw = dy.mad(&x, dw);
-                        *db = db.zip(&dy, |sum, dy| sum + dy);
-                    }
+                    let sums = row.by_alignment(|| {
+                        let of_parts = (0u32..).zip(dws.iter().zip(&dbs)).map(|(part, (dw, db))| {
+                            let [x, dy, g] = parts(part.into());
+                            let x = match moments.x_mean {
+                                None => x.map(|x| x * scale),
+                                Some(mean) => x.map(|x| (x - mean) * scale),
+                            };
+                            let results = g.zip(&x, |g, x| g.mad(scale, x.mad(along, center)));
+                            row.store_moved(&dx, part.into(), &results);
+                            (dy.mad(&x, dw), db.zip(&dy, |sum, dy| sum + dy))
+                        });
+                        let (dws, dbs): (Vec<_>, Vec<_>) = of_parts.unzip();
+                        [dws, dbs]
+                    });
                     row.finish_moved(&dx);
-                    [dws, dbs]
+                    sums
                 });
                 let row = turns.first.of_rows(parts);
                 for (to, sums) in [dw, db].into_iter().zip(&sums) {
@@ -216,15 +228,28 @@ impl<'k> Moments<'k> {
 
 /// Returns the tiling with which the gradients of rows that begin at any element are fastest on an H200, given the tiling of
 /// [`RowTiling::for_summed_rows`].
-fn fastest(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
+fn fastest(
+    function: NormFunction,
+    target: Target,
+    bytes: u32,
+    tiling: RowTiling,
+    sizes: &[u32],
+) -> RowTiling {
     let groups = tiling.groups(sizes);
     // Copies to shared memory have at least 4 bytes; copies of single 32-bit elements are slower.
     let are_copied = aligned_elements(sizes) > 1;
-    if (function, bytes) == (NormFunction::Rms, 2) && !are_copied && matches!(groups, 1281..=1536) {
-        return tiling.in_registers(groups, 3, 512).copied_ahead(1);
+    if bytes == 2 && !are_copied && (tiling.cluster > 1 || function == NormFunction::Rms && groups > 1280) {
+        return match target.features().contains(Features::HOPPER) {
+            true => in_segments(function, tiling, sizes),
+            false if groups <= 1536 => tiling.in_registers(groups, 3, 512).copied_ahead(1),
+            false => tiling,
+        };
     }
     if tiling.cluster > 1 {
-        return in_cluster(bytes, tiling, sizes);
+        return match (function, bytes) {
+            (NormFunction::Layer, 4) if !are_copied => layer_of_odd_words(tiling, sizes),
+            _ => in_cluster(bytes, tiling, sizes),
+        };
     }
     let narrow = |elements, together| tiling.narrow(sizes, elements, together).copied_ahead(1);
     match (function, bytes, groups) {
@@ -246,28 +271,60 @@ fn fastest(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32])
     }
 }
 
-/// Returns the tiling with which the gradients of rows that begin at any element and do not fit in a block are fastest: the one with the
-/// fewest empty groups.
+/// Returns the tiling with which the gradients of odd rows of 16-bit elements are fastest if a block has too few threads: the one with the
+/// fewest empty groups among those whose blocks process segments.
+fn in_segments(function: NormFunction, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
+    // The number of blocks per cluster, the number of elements per thread, and the numbers of threads: those of a block, and the maximum per
+    // multiprocessor. More elements per thread require more registers.
+    let ways: &[_] = match function {
+        NormFunction::Rms => &[
+            // Blocks of 224 and 256 threads spill 4 bytes per thread.
+            (8, 24, 96..=320, 640),
+            // These spill 104 bytes per thread, and are faster than without spills.
+            (8, 24, 352..=352, 704),
+            (8, 16, 128..=256, 800),
+            (8, 32, 96..=160, 512),
+            (4, 16, 128..=224, 800),
+        ],
+        NormFunction::Layer => {
+            &[(4, 24, 96..=160, 640), (4, 32, 96..=160, 512), (8, 24, 96..=320, 640), (8, 32, 96..=160, 512)]
+        }
+    };
+    let ways = ways.iter().filter_map(|(cluster, elements, of_block, together)| {
+        let segments = tiling.in_segments(sizes, *cluster, elements / tiling.adjacent, *together)?;
+        of_block.contains(&segments.threads).then_some(segments)
+    });
+    // The longest rows are loaded directly into registers.
+    let direct =
+        || tiling.in_cluster(tiling.groups(sizes), 3).map(|direct| RowTiling { resident: 1, ..direct });
+    ways.min_by_key(|way| way.capacity()).or_else(direct).unwrap_or(tiling)
+}
+
+/// Returns the tiling with which the gradients of LayerNorm of odd rows of 32-bit elements are fastest in clusters: segments, unless they would
+/// leave many groups of long rows empty.
+fn layer_of_odd_words(tiling: RowTiling, sizes: &[u32]) -> RowTiling {
+    let n = sizes.first().copied().unwrap_or(1);
+    let are_full = |segments: &RowTiling| segments.threads <= 192 && segments.capacity() <= n / 8 * 9;
+    let is_faster = |segments: &RowTiling| n < 17_000 || are_full(segments);
+    let segments = tiling.in_segments(sizes, 8, 6, 384).filter(is_faster);
+    segments.unwrap_or_else(|| in_cluster(4, tiling, sizes))
+}
+
+/// Returns the tiling with which the gradients of other rows that begin at any element and do not fit in a block are fastest: groups so narrow
+/// that every row begins with a whole group, and as few empty groups as possible.
 fn in_cluster(bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let adjacent = aligned_elements(sizes).min(tiling.adjacent);
     let is_even = adjacent > 1;
-    let narrow = RowTiling { adjacent, unaligned: false, ..tiling };
-    // The tiling, the number of blocks per cluster, the number of elements per thread, and the maximum numbers of threads per block and per
-    // multiprocessor.
-    let ways: &[_] = match (bytes, is_even) {
-        (4, _) => &[(narrow, 8, 16, [512, 512]), (narrow, 8, 24, [512, 384])],
-        (_, true) => &[(narrow, 8, 16, [512, 512])],
-        (_, false) => {
-            &[(tiling, 4, 24, [192, 400]), (tiling, 8, 24, [512, 400]), (tiling, 8, 16, [256, 512])]
-        }
-    };
-    let ways = ways.iter().filter_map(|&(tiling, cluster, elements, [most, together])| {
-        let (groups, stripes) = (tiling.groups(sizes), elements / tiling.adjacent);
-        let threads = groups.div_ceil(cluster * stripes).next_multiple_of(32);
-        let stripes = groups.div_ceil(cluster * threads);
+    let narrow = RowTiling { adjacent, unaligned: false, cluster: 8, ..tiling };
+    let groups = narrow.groups(sizes);
+    // The number of elements per thread, and the maximum number of threads per multiprocessor.
+    let ways: &[_] = if bytes == 4 { &[(16, 512), (24, 384)] } else { &[(16, 512)] };
+    let ways = ways.iter().filter_map(|&(elements, together)| {
+        let threads = groups.div_ceil(narrow.cluster * elements / adjacent).next_multiple_of(32);
+        let stripes = groups.div_ceil(narrow.cluster * threads);
         let resident = (together / threads).clamp(1, if is_even { 3 } else { 4 });
         let ahead = if is_even { 2 } else { 0 };
-        (threads <= most).then_some(RowTiling { threads, cluster, stripes, resident, ahead, ..tiling })
+        (threads <= 512).then_some(RowTiling { threads, stripes, resident, ahead, ..narrow })
     });
     ways.min_by_key(|way| way.capacity()).unwrap_or(tiling)
 }

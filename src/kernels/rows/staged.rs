@@ -45,12 +45,16 @@ impl<'k> Row<'k> {
         fill: f32,
     ) -> Striped<'k, f32> {
         let _located = self.k.locate(Location::caller());
-        let (exists, own) = (self.at.lt(self.present(self.m)), self.own_groups_of(part));
+        let (exists, own) = (self.exists(), self.own_groups_of(part));
         let first = part * self.stripes.length() + self.stripes.first();
         if self.tiling.unaligned {
-            let end = exists.select(self.n + from.ahead(), 0);
-            let words = from.load_anywhere(Groups { first, ..own }, end);
-            return self.stripes.with(&T::convert_words(&words)).fill_outside(part, self.n, fill);
+            let end = self.end_after(from.ahead());
+            let words = match self.is_aligned() {
+                true => from.load_own(own, |_| true.into(), T::from_mem_bits(0)),
+                false => from.load_row(Groups { first, ..own }, end),
+            };
+            let loaded = self.stripes.with(&T::convert_words(&words));
+            return if fill == 0.0 { loaded } else { loaded.fill_outside(part, self.n, fill) };
         }
         let (exact, outside) = (T::exactly(fill), fill);
         let fill = exact.unwrap_or(T::from_mem_bits(0));
@@ -118,6 +122,9 @@ impl<'k> Row<'k> {
     {
         match line {
             MovedLine::InPlace(to) => self.store(to, part, values),
+            MovedLine::Exchanged { to, .. } if self.is_aligned() => {
+                self.stripes.store_unaligned(to, part, values);
+            }
             MovedLine::Exchanged { to, is_in_place, exchange } => self.k.if_else(
                 *is_in_place,
                 || self.stripes.store_unaligned(to, part, values),
@@ -152,6 +159,16 @@ impl<'k> Row<'k> {
     #[track_caller]
     fn groups_in(&self, stripes: Stripes<'k>) -> Groups<'k> {
         Groups { first: stripes.first(), ..self.own_groups() }
+    }
+}
+
+impl<'k, T: TensorElement, A> MovedLine<'k, T, A> {
+    /// Returns whether the groups of threads are those of the row in memory, if that depends on the row.
+    pub(super) fn is_in_place(&self) -> Option<Val<'k, bool>> {
+        match self {
+            Self::InPlace(_) => None,
+            Self::Exchanged { is_in_place, .. } => Some(*is_in_place),
+        }
     }
 }
 

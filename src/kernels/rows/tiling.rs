@@ -4,7 +4,7 @@ mod narrow;
 mod parts;
 mod row;
 
-use std::fmt;
+use std::{cell::Cell, fmt};
 
 use super::{ahead::keeps_weights_in_shared_memory, team::Team};
 use crate::ptx::{Builder, Dim, Features, IntoDim, Target, Val};
@@ -37,7 +37,8 @@ pub struct RowTiling {
     pub resident: u32,
     /// The number of rows for which the threads that process a row together have space in shared memory; 0 if rows are loaded directly into
     /// registers. If the number is more than 1, the next rows are copied while a row is processed. Numbers other than 0 require sm_80 or
-    /// later.
+    /// later. If the number is not 0 and rows are unaligned, each block of a cluster processes a segment of the row, which only norms without
+    /// dropout, their gradients and the gradient of softmax support.
     pub ahead: u32,
     /// The number of rows that the same threads process one after the other, if rows pass through shared memory. This number is small, so
     /// that all blocks finish at about the same time and the rows in progress are close to each other. A launch processes fewer rows with
@@ -526,6 +527,8 @@ impl RowTiling {
             stage,
             tiling,
             stripes,
+            aligned: None,
+            is_aligned: Cell::new(false),
             team,
         };
         row.in_turn(at, stage)

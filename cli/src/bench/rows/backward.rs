@@ -125,7 +125,9 @@ fn tilings(chosen: RowTiling, bytes: u32, n: u32) -> Vec<RowTiling> {
     // Groups that fill 16 bytes, and those with which every row begins with a group.
     let narrow =
         RowTiling { adjacent: (1 << n.trailing_zeros()).min(chosen.adjacent), unaligned: false, ..chosen };
-    for way in [chosen, narrow] {
+    // Long rows take too long to load as single elements of 16 bits.
+    let is_fast = |way: &RowTiling| way.unaligned || way.adjacent * bytes >= 4 || n <= 8192;
+    for way in [chosen, narrow].into_iter().filter(is_fast) {
         let groups = (n + if way.unaligned { way.adjacent - 1 } else { 0 }).div_ceil(way.adjacent);
         // Copies to shared memory have at least 4 bytes.
         let is_copied = way.unaligned || way.adjacent * bytes >= 4;
@@ -147,10 +149,9 @@ fn tilings(chosen: RowTiling, bytes: u32, n: u32) -> Vec<RowTiling> {
             }
         }
     }
-    if chosen.unaligned && n > 8192 {
-        // Two inputs, and results that threads exchange.
-        tilings.extend(forward::segments(chosen, n, [1, 2, 3, 4], |tiling| (2 * tiling.ahead + 1, vec![1])));
-    }
+    // Two inputs, and results that threads exchange.
+    let stripes = [8, 16, 24, 32].map(|elements| elements * bytes / 16);
+    tilings.extend(forward::segments(n, bytes, stripes, |ahead| 2 * ahead + 1, |_| vec![1]));
     tilings.dedup();
     tilings
 }

@@ -140,6 +140,10 @@ pub(super) fn tilings(chosen: RowTiling, n: u32, bytes: u32, inputs: u32) -> Vec
             });
         }
     }
+    // The rows of all inputs, and two vectors of weights.
+    let vectors = |ahead| ahead * inputs + 2;
+    let turns = |resident| if resident > 1 { vec![4, 16] } else { vec![8, 32] };
+    tilings.extend(segments(n, bytes, [3, 4, 6, 8], vectors, turns));
     tilings
 }
 
@@ -231,39 +235,44 @@ fn unaligned(chosen: RowTiling, n: u32, inputs: u32) -> Vec<RowTiling> {
             });
         }
     }
-    if n > 8192 {
-        tilings.extend(segments(chosen, n, [3, 4, 6, 8], |tiling| {
-            let vectors = tiling.ahead * inputs + 2;
-            let turns: &[u32] = if tiling.resident > 1 { &[4, 16] } else { &[8, 32] };
-            (vectors, turns.to_vec())
-        }));
-    }
     tilings
 }
 
-/// Returns the ways to divide unaligned rows of `n` elements into segments, one for each block of a cluster, with these numbers of stripes.
-/// `of` returns the number of rows in the shared memory of a block with a tiling, and the numbers of rows in turn.
+/// Returns the ways to divide long unaligned rows of `n` elements of `bytes` bytes into segments, one for each block of a cluster, with these
+/// numbers of stripes. `vectors` returns how many vectors of the length of a row shared memory contains, given the number of rows that are
+/// copied ahead, and `turns` the numbers of rows in turn, given the number of resident blocks.
 pub(super) fn segments(
-    chosen: RowTiling,
     n: u32,
+    bytes: u32,
     stripes: [u32; 4],
-    of: impl Fn(RowTiling) -> (u32, Vec<u32>),
+    vectors: impl Fn(u32) -> u32,
+    turns: impl Fn(u32) -> Vec<u32>,
 ) -> Vec<RowTiling> {
+    let adjacent = 16 / bytes;
     let mut tilings = Vec::new();
+    if n <= 8192 || n.is_multiple_of(adjacent) {
+        return tilings;
+    }
     for (cluster, stripes) in [2, 4, 8].into_iter().flat_map(|c| stripes.map(|s| (c, s))) {
-        let groups = n.div_ceil(cluster).div_ceil(chosen.adjacent) + 1;
+        let groups = n.div_ceil(cluster).div_ceil(adjacent) + 1;
         let threads = groups.div_ceil(stripes).next_multiple_of(32);
         for (resident, ahead) in [1, 2, 3, 4, 5, 6, 8].into_iter().flat_map(|r| [1, 2].map(|a| (r, a))) {
-            let (rows, streamed) = (1, false);
-            let tiling = RowTiling { threads, rows, cluster, stripes, streamed, resident, ahead, ..chosen };
-            let (vectors, turns) = of(tiling);
-            let shared = 16 * stripes * threads * resident * vectors;
-            if threads <= 1024
-                && (256..=1024).contains(&(threads * resident))
-                && shared <= 220 << 10
-                && tiling.capacity() >= n
-            {
-                tilings.extend(turns.into_iter().map(|turns| RowTiling { turns, ..tiling }));
+            let (rows, unaligned, streamed, turns) = (1, true, false, turns(resident));
+            let shared = 16 * stripes * threads * resident * vectors(ahead);
+            if threads <= 1024 && (256..=1024).contains(&(threads * resident)) && shared <= 220 << 10 {
+                let tiling = |turns| RowTiling {
+                    threads,
+                    rows,
+                    cluster,
+                    adjacent,
+                    unaligned,
+                    stripes,
+                    streamed,
+                    resident,
+                    ahead,
+                    turns,
+                };
+                tilings.extend(turns.into_iter().map(tiling));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The tilings with which norms are fastest on an H200 or, for long rows, an H100.
 //!
-//! For some rows of more than 16,384 elements, LayerNorm spills up to 88 bytes per thread but is still faster.
+//! For some odd rows of 13,000 to 15,000 elements of 16 bits, the kernels spill up to 20 bytes per thread.
 
 use crate::{
     kernels::rows::{NormFunction, RowTiling, tiling::aligned_elements},
@@ -15,7 +15,9 @@ pub(super) fn of_rows(function: NormFunction, target: Target, bytes: u32, sizes:
     }
     let chosen = match (tiling.unaligned, bytes) {
         (false, _) => aligned(function, bytes, tiling, sizes),
-        (true, 4) => unaligned_words(function, tiling, sizes),
+        (true, 4) => unaligned_words(function, target, tiling, sizes),
+        (true, 2) => long_halves(function, target, tiling, sizes)
+            .unwrap_or_else(|| unaligned_halves(function, tiling, sizes)),
         (true, _) => unaligned_halves(function, tiling, sizes),
     };
     let vectors = if function == NormFunction::Layer { 2 } else { 1 };
@@ -37,8 +39,17 @@ fn aligned(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32])
 }
 
 /// Returns the tiling for rows of 32-bit elements that begin at any element.
-fn unaligned_words(function: NormFunction, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
+fn unaligned_words(function: NormFunction, target: Target, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let (groups, is_odd) = (tiling.groups(sizes), aligned_elements(sizes) == 1);
+    let segments = match (function, groups) {
+        (_, 3585..=4608) if is_odd => in_segments(target, tiling, sizes, [4, 6, 576]),
+        (NormFunction::Layer, 5121..=16_384) if is_odd => in_segments(target, tiling, sizes, [8, 6, 576]),
+        (NormFunction::Rms, 4097..=7168) => in_segments(target, tiling, sizes, [8, 6, 576]),
+        _ => None,
+    };
+    if let Some(segments) = segments {
+        return segments;
+    }
     match (function, groups) {
         (_, ..=32) => tiling,
         (NormFunction::Rms, ..=512) if is_odd => tiling.in_registers(groups, 2, 2048),
@@ -52,6 +63,35 @@ fn unaligned_words(function: NormFunction, tiling: RowTiling, sizes: &[u32]) -> 
         (NormFunction::Layer, 2561..=8192) => tiling.narrow(sizes, 32, 1088),
         _ => tiling,
     }
+}
+
+/// Returns the tiling for rows in segments, given the number of blocks per cluster, the maximum number of groups per thread and the maximum
+/// number of threads per multiprocessor; `None` for targets without clusters. Many rows share the weights.
+fn in_segments(
+    target: Target,
+    tiling: RowTiling,
+    sizes: &[u32],
+    [cluster, stripes, together]: [u32; 3],
+) -> Option<RowTiling> {
+    let has_clusters = target.features().contains(Features::HOPPER);
+    let segments = tiling.in_segments(sizes, cluster, stripes, together).filter(|_| has_clusters)?;
+    Some(RowTiling { turns: 16, ..segments })
+}
+
+/// Returns the tiling for rows of 16-bit elements that begin at any element and are too long for a block's shared memory.
+fn long_halves(
+    function: NormFunction,
+    target: Target,
+    tiling: RowTiling,
+    sizes: &[u32],
+) -> Option<RowTiling> {
+    let way = match (function, tiling.groups(sizes)) {
+        (_, 4097..=5120) => [8, 4, 640],
+        (NormFunction::Rms, 5121..=8193) => [8, 8, 320],
+        (NormFunction::Layer, 5121..=8193) => [8, 6, 576],
+        _ => return None,
+    };
+    in_segments(target, tiling, sizes, way)
 }
 
 /// Returns the tiling for rows of elements of at most 16 bits that begin at any element.

@@ -6,6 +6,9 @@ use super::{MOST_BLOCKS, RowTiling};
 /// The maximum number of resident blocks per multiprocessor that the tilings in this module require.
 const MOST_RESIDENT: u32 = 8;
 
+/// The same for blocks that process segments of rows.
+const MOST_SEGMENTS: u32 = 6;
+
 /// The maximum number of threads in a block of a cluster: with more, too few blocks would be resident on a multiprocessor while some wait
 /// for others.
 const MOST_THREADS: u32 = 512;
@@ -29,6 +32,25 @@ impl RowTiling {
         let in_blocks =
             Self { threads, rows: 1, stripes, streamed: false, resident: 0, ahead: 0, turns: 1, ..self };
         (threads <= MOST_THREADS).then_some(Self { cluster: MOST_BLOCKS, ..in_blocks })
+    }
+
+    /// Returns this tiling for unaligned rows of the given `sizes` that are divided into segments for `cluster` blocks, with two rows of
+    /// each input in shared memory, at most `stripes` groups for each thread, and up to `together` threads per multiprocessor; `None` if
+    /// there are too few threads.
+    pub(in crate::kernels::rows) fn in_segments(
+        self,
+        sizes: &[u32],
+        cluster: u32,
+        stripes: u32,
+        together: u32,
+    ) -> Option<Self> {
+        // A segment begins in the middle of its first group.
+        let groups = sizes.first()?.div_ceil(cluster).div_ceil(self.adjacent) + 1;
+        let threads = groups.div_ceil(stripes).next_multiple_of(32);
+        let resident = (together / threads).clamp(1, MOST_SEGMENTS);
+        let (rows, streamed, ahead, turns) = (1, false, 2, 1);
+        let in_segments = Self { threads, rows, cluster, stripes, streamed, resident, ahead, turns, ..self };
+        (threads <= 1024).then_some(in_segments)
     }
 
     /// Returns this tiling for rows of the given `sizes`, with the widest groups for which every row begins with a whole group. `elements`

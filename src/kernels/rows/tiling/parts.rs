@@ -68,7 +68,9 @@ impl<'k> Row<'k> {
     pub(in crate::kernels::rows) fn for_parts(&self, work: &dyn Fn(Val<'k, u32>)) {
         match self.tiling.streamed {
             true => self.k.for_(self.parts(), work),
-            false => (0..self.tiling.parts_at_a_time()).for_each(|part| work(part.into())),
+            false => {
+                self.by_alignment(|| (0..self.tiling.parts_at_a_time()).for_each(|part| work(part.into())));
+            }
         }
     }
 

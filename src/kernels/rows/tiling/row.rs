@@ -1,9 +1,11 @@
 //! A row of a block, and its accesses.
 
+use std::cell::Cell;
+
 use super::RowTiling;
 use crate::{
     kernels::rows::team::{Combine, Team},
-    ptx::{Builder, CheckedPtr, Global, Ptr, Readable, Val, Writable},
+    ptx::{Builder, CheckedPtr, Global, Ptr, Readable, State, Val, Writable},
     tensor::{StagedRow, TensorElement, UnalignedRow},
     tiles::{Convert, Gl, Striped, Stripes, row_major, vector},
 };
@@ -33,6 +35,10 @@ pub(in crate::kernels::rows) struct Row<'k> {
     pub(super) declared: Option<[Val<'k, u32>; 2]>,
     pub(in crate::kernels::rows) tiling: RowTiling,
     pub(in crate::kernels::rows) stripes: Stripes<'k>,
+    /// Whether the groups of threads are aligned in all matrices of unaligned rows in shared memory.
+    pub(super) aligned: Option<Val<'k, bool>>,
+    /// Whether instructions are being emitted that are executed only if groups are `aligned`.
+    pub(super) is_aligned: Cell<bool>,
     pub(in crate::kernels::rows) team: Team<'k>,
 }
 
@@ -105,6 +111,19 @@ impl<'k> Row<'k> {
         }
     }
 
+    /// Returns whether the row, or this block's segment, exists.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn exists(&self) -> Val<'k, bool> {
+        self.at.lt(self.present(self.m))
+    }
+
+    /// Returns the end of the row relative to the group that contains its first element, which `ahead` elements precede; 0 for a row past the
+    /// last one.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn end_after(&self, ahead: Val<'k, u32>) -> Val<'k, u32> {
+        self.exists().select(self.n + ahead, 0)
+    }
+
     /// Returns a part of a row whose elements are all `value`.
     pub(in crate::kernels::rows) fn filled(&self, value: f32) -> Striped<'k, f32> {
         self.stripes.filled(value)
@@ -138,6 +157,41 @@ impl<'k> Row<'k> {
     /// Returns the only row of a vector of the length of a row, divided among threads like this row.
     pub(in crate::kernels::rows) fn of_vector(&self) -> Self {
         Self { at: 0.into(), stage: 0.into(), m: 1.into(), ..self.clone() }
+    }
+
+    /// Returns this row if the groups of threads are also known to be aligned in all matrices of rows in shared memory only if `aligned` is
+    /// true.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn aligned_if(&self, aligned: Val<'k, bool>) -> Self {
+        let aligned = self.aligned.map_or(aligned, |other| other & aligned);
+        Self { aligned: Some(aligned), ..self.clone() }
+    }
+
+    /// Returns this row for kernels that process all rows in the same way, regardless of alignment.
+    pub(in crate::kernels::rows) fn in_one_version(&self) -> Self {
+        Self { aligned: None, ..self.clone() }
+    }
+
+    /// Emits `work`, which accesses rows in shared memory, twice if they are loaded again for each use: for rows in which the groups of threads
+    /// are aligned, whose accesses require no conditions, and for other rows.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn by_alignment<S: State<'k>>(&self, work: impl Fn() -> S) -> S {
+        let Some(aligned) = self.aligned.filter(|_| self.is_reloaded()) else {
+            return work();
+        };
+        let if_aligned = || {
+            self.is_aligned.set(true);
+            let state = work();
+            self.is_aligned.set(false);
+            state
+        };
+        self.k.if_else_with(aligned, if_aligned, &work)
+    }
+
+    /// Returns whether the instructions that are being emitted are executed only if the groups of threads are aligned in all matrices of rows
+    /// in shared memory.
+    pub(in crate::kernels::rows) fn is_aligned(&self) -> bool {
+        self.is_aligned.get()
     }
 
     /// Returns this row for threads that process the same columns of all other rows.
@@ -249,10 +303,10 @@ impl<'k> Row<'k> {
     ) -> [Val<'k, f32>; N] {
         let own = match self.tiling.streamed {
             true => self.k.fold(self.parts(), neutral.map(Val::from), |part, sum| combine(sum, of(part))),
-            false => {
+            false => self.by_alignment(|| {
                 let later = 1..self.tiling.parts_at_a_time();
                 later.fold(of(0.into()), |sum, part| combine(sum, of(part.into())))
-            }
+            }),
         };
         self.team.reduce(own, neutral, combine)
     }
