@@ -33,7 +33,7 @@ fn main() -> ExitCode {
 }
 
 fn demonstrate() -> Result<(), Box<dyn Error>> {
-    let first = run::first();
+    let first = run::open_default();
     // Kernels for sm_90a run only on compute capability 9.0.
     if first.capability() == (9, 0) { attend(&first) } else { attend(&Simulator::new()) }
 }

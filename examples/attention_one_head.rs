@@ -72,7 +72,7 @@ fn main() -> ExitCode {
 }
 
 fn demonstrate() -> Result<(), Box<dyn Error>> {
-    let device = run::first();
+    let device = run::open_default();
     println!("device   {}", device.describe());
     let kernel = attention(Target::SM_80)?;
     for (m, n) in [(64, 128), (100, 77), (17, 300)] {

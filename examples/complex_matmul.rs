@@ -59,7 +59,7 @@ fn main() -> ExitCode {
 }
 
 fn demonstrate() -> Result<(), Box<dyn Error>> {
-    let device = run::first();
+    let device = run::open_default();
     println!("device   {}", device.describe());
     let kernel = complex_matmul(Target::SM_80)?;
     for (m, n, k) in [(64, 64, 64), (100, 72, 136), (17, 136, 40)] {

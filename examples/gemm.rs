@@ -30,7 +30,7 @@ fn main() -> ExitCode {
 }
 
 fn demonstrate() -> Result<(), Box<dyn Error>> {
-    let first = run::first();
+    let first = run::open_default();
     if first.capability() >= (8, 0) { table(&first) } else { table(&Simulator::new()) }
 }
 

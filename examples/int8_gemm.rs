@@ -61,7 +61,7 @@ fn main() -> ExitCode {
 }
 
 fn demonstrate() -> Result<(), Box<dyn Error>> {
-    let device = run::first();
+    let device = run::open_default();
     println!("device   {}", device.describe());
     let kernel = int8_gemm(Target::SM_80)?;
     for (m, n, k) in [(64, 64, 128), (100, 77, 208), (17, 130, 64)] {

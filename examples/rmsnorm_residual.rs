@@ -73,7 +73,7 @@ fn main() -> ExitCode {
 }
 
 fn demonstrate() -> Result<(), Box<dyn Error>> {
-    let device = run::first();
+    let device = run::open_default();
     println!("device   {}", device.describe());
     for (m, n) in [(4, 4096), (7, 8), (3, 5000), (2, 1001)] {
         let kernel = rmsnorm(if n % 8 == 0 { 8 } else { 1 }, Target::SM_80)?;

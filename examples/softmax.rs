@@ -43,7 +43,7 @@ fn main() -> ExitCode {
 }
 
 fn demonstrate() -> Result<(), Box<dyn Error>> {
-    let device = run::first();
+    let device = run::open_default();
     println!("device   {}", device.describe());
     let kernel = softmax::<16>(Target::SM_80)?;
     for (m, n) in [(64, 256), (100, 256), (33, 77)] {

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 }
 
 fn demonstrate() -> Fallible<()> {
-    let first = run::first();
+    let first = run::open_default();
     // Kernels for sm_90a run only on compute capability 9.0.
     if first.capability() == (9, 0) {
         run_block(&first, KernelCache::new(&first))

@@ -109,7 +109,7 @@ static inline uint64_t warpwright_min(uint64_t a, uint64_t b) {
 static inline uint64_t warpwright_max(uint64_t a, uint64_t b) { return a > b ? a : b; }
 #endif /* WARPWRIGHT_MIN */
 
-/* The CUDA driver functions that launches call which create tensor maps or ask for the number of multiprocessors. */
+/* The CUDA driver functions called by launches that create tensor maps or query the number of multiprocessors. */
 #ifndef WARPWRIGHT_EXTENDED_DRIVER
 #define WARPWRIGHT_EXTENDED_DRIVER
 
@@ -195,7 +195,7 @@ static inline int warpwright_tensor_is_empty(const warpwright_tensor *tensor) {
     return 0;
 }
 
-/* 0 if there is a map of the tensor. Otherwise 1: extents of more than 64 bits; 2: more than 2^31 coordinates along a dimension;
+/* 0 if there is a map of the tensor. Otherwise 1: extents of more than 64 bits; 2: more than 2^31 - 1 coordinates along a dimension;
  * 3: strides that are not multiples of 16 bytes. */
 static inline int warpwright_tensor_problem(const warpwright_tensor *tensor) {
     uint32_t i;

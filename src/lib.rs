@@ -16,7 +16,7 @@
 //! })?;
 //! println!("{}", double.ptx());
 //!
-//! let device = run::first(); // a GPU if available, otherwise the simulator
+//! let device = run::open_default(); // a GPU if available, otherwise the simulator
 //! let x = device.upload(&[1.0f32, 2.0, 3.0])?;
 //! let mut y = device.output::<f32>(3)?;
 //! device.launch(&double, (&x, &mut y, 3))?;

@@ -42,7 +42,7 @@ mod variable;
 pub(crate) use body::RegId;
 pub use checked::CheckedPtr;
 pub use dim::{Dim, IntoDim};
-pub use entry::{Entry, Limit, Promise};
+pub use entry::{Assumption, Entry, Limit};
 pub use error::{BuildError, BuildErrorKind};
 pub use extent::{Extent, ExtentMode};
 pub(crate) use facts::Inside;

@@ -73,7 +73,7 @@ pub use buffer::Buffer;
 pub use buffer_ref::{BufferMut, BufferRef};
 pub use call::{CallError, Called, KernelCache, Picked, Queue};
 #[cfg(feature = "sim")]
-pub use choice::first;
+pub use choice::open_default;
 pub use choice::{AnyDevice, DeviceChoice, UnknownDevice, open};
 pub use device::Device;
 #[cfg(feature = "sim")]

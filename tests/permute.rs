@@ -129,9 +129,9 @@ fn wrong_orders_are_refused() {
         Permute::for_axes::<f32>(extents, order).expect_err("refused").to_string()
     };
     assert_eq!(refused(&[2; 6], &[0, 1, 2, 3, 4, 5]), "expected up to 5 axes, found 6");
-    assert_eq!(refused(&[2, 3], &[0, 0]), "expected each of the 2 axes once, found [0, 0]");
-    assert_eq!(refused(&[2, 3], &[0, 2]), "expected each of the 2 axes once, found [0, 2]");
-    assert_eq!(refused(&[2, 3], &[0]), "expected each of the 2 axes once, found [0]");
+    assert_eq!(refused(&[2, 3], &[0, 0]), "expected each of the 2 axes exactly once, found [0, 0]");
+    assert_eq!(refused(&[2, 3], &[0, 2]), "expected each of the 2 axes exactly once, found [0, 2]");
+    assert_eq!(refused(&[2, 3], &[0]), "expected each of the 2 axes exactly once, found [0]");
     let large = Permute::arguments(&[2, 1 << 16, 1 << 16], &[1, 0, 2]).expect_err("refused").to_string();
     assert_eq!(large, "expected strides of fewer than 2³² elements, found 4294967296");
     let kernel =

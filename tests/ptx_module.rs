@@ -6,13 +6,13 @@ mod ptxas;
 mod require;
 
 mod ptx_module {
+    mod assumption;
     mod built;
     mod extent;
     mod module;
     mod print;
     #[cfg(feature = "cuda")]
     mod print_on_device;
-    mod promise;
     mod raw;
     mod run;
     mod variable;

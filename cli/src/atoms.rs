@@ -86,12 +86,12 @@ impl Args {
         }
         chosen.mma.retain(|atom| {
             !(self.copy || self.tile)
-                && self.target.is_none_or(|target| atom.is_on(target))
+                && self.target.is_none_or(|target| atom.is_supported_on(target))
                 && self.finds(&text::haystack(atom))
         });
         chosen.copy.retain(|atom| {
             !(self.mma || self.tile)
-                && self.target.is_none_or(|target| atom.is_on(target))
+                && self.target.is_none_or(|target| atom.is_supported_on(target))
                 && self.finds(&text::copy_haystack(atom))
         });
         let without = self.mma || self.copy || self.target.is_some();

@@ -380,10 +380,10 @@ fn schedule(
     let picture = Picture::of_order(title.clone(), (rows as usize, cols as usize), tiles);
     let picture = picture.map_err(|error| Error::of(&title, error))?;
     let footprints = rounds.map(|round| schedule.footprint(round, blocks, [rows, cols]));
-    let largest = footprints.max_by_key(|footprint| footprint.of_a + footprint.of_b);
-    let note = |Footprint { tiles, of_a, of_b }| {
+    let largest = footprints.max_by_key(|footprint| footprint.a_tiles + footprint.b_tiles);
+    let note = |Footprint { tiles, a_tiles, b_tiles }| {
         format!(
-            "{blocks} resident blocks: at most {of_a} tiles of A and {of_b} of B at each step, for {tiles} tiles"
+            "{blocks} resident blocks: at most {a_tiles} tiles of A and {b_tiles} of B at each step, for {tiles} tiles"
         )
     };
     Ok(Picture { notes: largest.map(note).into_iter().collect(), ..picture })

@@ -50,7 +50,7 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
         Err(refused) => println!("8 bytes at once onto columns padded by one element:\n  {refused}\n"),
     }
 
-    let device = run::first();
+    let device = run::open_default();
     println!("device      {}", device.describe());
     let size = Size { m: 2048, n: 2048, k: 256 };
     for (bytes, pad) in [(4, 1), (8, 2), (16, 4)] {

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
 }
 
 fn demonstrate() -> Result<(), Box<dyn Error>> {
-    let device = run::first();
+    let device = run::open_default();
     println!("device      {}", device.describe());
     let size = Size { m: 2048, n: 2048, k: 256 };
     for (name, copies) in [("by elements", Copies::Elements), ("by vectors", Copies::Vectors)] {

@@ -30,7 +30,7 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let kernel = kernel::matmul(Target::SM_80)?;
     println!("build       {:.2?}, {} instructions", start.elapsed(), kernel.entry().instructions);
-    let device = run::first();
+    let device = run::open_default();
     println!("device      {}", device.describe());
     let size = Size { m: 2048, n: 2048, k: 256 };
     println!("tf32        {}", run_and_check(&device, &kernel, size, Order::Rows)?);

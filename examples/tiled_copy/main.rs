@@ -48,7 +48,7 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
     println!("\nldmatrix.x4: threads and values are those of the destination.\n");
     println!("{}\n\n{}\n", ldmatrix.source()?, ldmatrix.destination()?);
 
-    let device = run::first();
+    let device = run::open_default();
     println!("device {}\n", device.describe());
     let one = run(&device, &copies(&plain, &[1])?)?;
     show("Thread 1 has copied:", &one);

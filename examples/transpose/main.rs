@@ -30,7 +30,7 @@ fn main() -> ExitCode {
 
 fn demonstrate() -> Result<(), Box<dyn Error>> {
     let target = Target::SM_80;
-    let device = run::first();
+    let device = run::open_default();
     println!("device               {}", device.describe());
     let plain = Layout::column_major((32, 32))?;
     let padded: Layout = "(32,32):(1,33)".parse()?;

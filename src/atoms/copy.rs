@@ -134,7 +134,7 @@ impl CopyAtom {
 
     /// Returns whether a target supports the instruction.
     #[must_use]
-    pub fn is_on(&self, target: Target) -> bool {
+    pub fn is_supported_on(&self, target: Target) -> bool {
         instructions::find(&self.mnemonic).is_none_or(|form| target.features().contains(form.needs))
     }
 

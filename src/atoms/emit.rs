@@ -46,7 +46,7 @@ impl<'k> Builder<'k> {
     ///     let sums: Vec<Val<f32>> = k.mma(atom, &[one; 4], &[one; 2], &[Val::from(0.5f32); 4]);
     ///     k.slice(d, 32).at(k.tid_x()).store(sums[0]);
     /// })?;
-    /// let device = warpwright::run::first();
+    /// let device = warpwright::run::open_default();
     /// # use warpwright::run::Device;
     /// let mut d = device.output::<f32>(32)?;
     /// device.launch(&kernel, (&mut d,))?;
@@ -171,7 +171,7 @@ fn check<'k, A: Scalar, B: Scalar, C: Scalar>(
     scales: Option<[Scale<'k>; 2]>,
 ) -> Result<Addition<'k>, String> {
     if !atom.is_emitted() {
-        return Err(format!("{atom}: `mma` does not emit it"));
+        return Err(format!("`mma` does not support atom {atom}"));
     }
     fits::<A>(atom, MmaOperand::A, a.len())?;
     fits::<B>(atom, MmaOperand::B, b.len())?;
@@ -218,7 +218,7 @@ fn check_scale(
     let count = vector.count();
     if !scale.byte.is_multiple_of(count) || scale.byte > 4 - count {
         return Err(format!(
-            "{atom}: expected the byte of {count} scales of {operand}, found {}",
+            "{atom}: expected a byte index valid for {count} scales of {operand}, found {}",
             scale.byte
         ));
     }

@@ -148,7 +148,7 @@ impl MmaAtom {
 
     /// Returns whether a target supports the instruction.
     #[must_use]
-    pub fn is_on(&self, target: Target) -> bool {
+    pub fn is_supported_on(&self, target: Target) -> bool {
         match (self.support, instructions::find(&self.mnemonic)) {
             (Some((_, lowest)), _) => target == lowest || !lowest.is_specific() && target.sm() >= lowest.sm(),
             (None, form) => form.is_some_and(|form| target.features().contains(form.needs)),

@@ -10,7 +10,7 @@ use crate::tensor::TensorError;
 #[non_exhaustive]
 pub enum DrawError {
     /// A table with too many cells, or a layout with too many values over all threads.
-    #[error("{what}: expected at most {most} cells, found {rows}×{cols}")]
+    #[error("{what}: expected at most {max} cells, found {rows}×{cols}")]
     TooLarge {
         /// The subject of the picture.
         what: String,
@@ -19,7 +19,7 @@ pub enum DrawError {
         /// The number of columns of the table, or of values per thread.
         cols: i64,
         /// The maximum number of cells of a table, or of values over all threads.
-        most: i64,
+        max: i64,
     },
     /// A layout that is not a (thread, value) layout.
     #[error("expected a (thread, value) layout of rank 2, found {layout}")]
@@ -50,14 +50,14 @@ pub enum DrawError {
         count: usize,
     },
     /// A swizzle whose pattern does not fit in a picture.
-    #[error("{swizzle}: expected a period of at most {most} bytes, found {period}")]
+    #[error("{swizzle}: expected a period of at most {max} bytes, found {period}")]
     Period {
         /// The swizzle.
         swizzle: String,
         /// The number of bytes after which the swizzle repeats.
         period: i64,
         /// The maximum number of bytes in a picture.
-        most: i64,
+        max: i64,
     },
     /// An operation of the layout algebra failed.
     #[error(transparent)]

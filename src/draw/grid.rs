@@ -142,5 +142,5 @@ pub(super) fn check_size(what: &str, rows: i64, cols: i64) -> Result<(), DrawErr
     if rows.checked_mul(cols).is_some_and(|cells| cells <= MOST_CELLS) {
         return Ok(());
     }
-    Err(DrawError::TooLarge { what: what.to_owned(), rows, cols, most: MOST_CELLS })
+    Err(DrawError::TooLarge { what: what.to_owned(), rows, cols, max: MOST_CELLS })
 }

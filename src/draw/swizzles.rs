@@ -22,8 +22,8 @@ impl Picture {
     pub fn of_swizzle(swizzle: Swizzle) -> Result<Picture, DrawError> {
         let period = swizzle.period();
         if period > MOST_BYTES {
-            let (swizzle, most) = (swizzle.to_string(), MOST_BYTES);
-            return Err(DrawError::Period { swizzle, period, most });
+            let (swizzle, max) = (swizzle.to_string(), MOST_BYTES);
+            return Err(DrawError::Period { swizzle, period, max });
         }
         let chunk = 1_i64 << swizzle.base().min(ROW.ilog2());
         let rows = (period / ROW).max(1);

@@ -227,7 +227,7 @@ impl KernelManifest {
             *registers.entry(class.decl().trim_start_matches('.').to_string()).or_insert(0) += count;
         }
         let assumptions = names.iter().enumerate().filter_map(|(i, name)| {
-            let multiple_of = entry.promised_divisor(i);
+            let multiple_of = entry.assumed_divisor(i);
             let at_most = entry.largest(i);
             (multiple_of > 1 || at_most.is_some()).then(|| AssumptionManifest {
                 parameter: name.clone(),

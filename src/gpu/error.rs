@@ -226,7 +226,7 @@ pub enum LaunchError {
     },
     /// The kernel was compiled for a different cluster shape (`.reqnctapercluster`).
     #[error("kernel `{kernel}`: expected clusters of {expected:?}, found {found:?}")]
-    OtherCluster {
+    WrongCluster {
         /// The kernel name.
         kernel: String,
         /// The shape that `.reqnctapercluster` requires.
@@ -274,7 +274,7 @@ pub enum LaunchError {
     #[error(
         "kernel `{kernel}`: expected a stream of the CUDA context that the kernel was loaded into, found another context"
     )]
-    OtherContext {
+    WrongContext {
         /// The kernel name.
         kernel: String,
     },
@@ -282,7 +282,7 @@ pub enum LaunchError {
     #[error(
         "kernel `{kernel}`, argument {index}: expected a buffer of the stream's CUDA context, found another context"
     )]
-    OtherBuffer {
+    WrongBuffer {
         /// The kernel name.
         kernel: String,
         /// The 0-based index of the argument.

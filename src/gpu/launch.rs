@@ -114,7 +114,7 @@ impl LaunchConfig {
         if let (Some(found), Some(expected)) = (self.cluster, attributes.required_cluster)
             && found != expected
         {
-            return Err(LaunchError::OtherCluster { kernel: kernel.to_owned(), expected, found });
+            return Err(LaunchError::WrongCluster { kernel: kernel.to_owned(), expected, found });
         }
         let Some(cluster) = self.cluster.or(attributes.required_cluster) else { return Ok(()) };
         if device.capability < (9, 0) {
@@ -264,10 +264,10 @@ impl Function {
     fn check_args(&self, args: &Args<'_>) -> Result<(), LaunchError> {
         let kernel = || self.name().to_owned();
         if args.stream().context() != self.module.gpu.context() {
-            return Err(LaunchError::OtherContext { kernel: kernel() });
+            return Err(LaunchError::WrongContext { kernel: kernel() });
         }
         if let Some(index) = args.foreign() {
-            return Err(LaunchError::OtherBuffer { kernel: kernel(), index });
+            return Err(LaunchError::WrongBuffer { kernel: kernel(), index });
         }
         let Some(parameters) = self.parameters() else { return Ok(()) };
         let (expected, found) = (parameters.len(), args.len());

@@ -62,12 +62,12 @@ pub enum Unavailable {
         driver: CudaVersion,
     },
     /// The driver supports an older CUDA version than this crate requires.
-    #[error("expected an NVIDIA driver that supports CUDA {need} or later, found CUDA {have}")]
+    #[error("expected an NVIDIA driver that supports CUDA {required} or later, found CUDA {found}")]
     TooOld {
         /// The latest CUDA version that the driver supports.
-        have: CudaVersion,
+        found: CudaVersion,
         /// The oldest version that is supported.
-        need: CudaVersion,
+        required: CudaVersion,
     },
 }
 
@@ -151,7 +151,7 @@ impl Driver {
             CudaVersion::from_raw(raw.unsigned_abs())
         };
         if version < OLDEST {
-            return Err(Unavailable::TooOld { have: version, need: OLDEST });
+            return Err(Unavailable::TooOld { found: version, required: OLDEST });
         }
         // SAFETY: the caller guarantees the types of the symbols.
         let api = unsafe { Symbols::load(&handle) }.map_err(broken)?;

@@ -150,10 +150,10 @@ const MOST_PIXELS: u32 = 1024;
 #[non_exhaustive]
 pub enum TensorMapError {
     /// The tensor does not have 1 to 5 dimensions, or 3 to 5 in im2col mode.
-    #[error("expected {least} to 5 dimensions, found {found}")]
+    #[error("expected {min} to 5 dimensions, found {found}")]
     Rank {
         /// The minimum.
-        least: usize,
+        min: usize,
         /// The number of dimensions.
         found: usize,
     },
@@ -170,7 +170,7 @@ pub enum TensorMapError {
         found: usize,
     },
     /// A value is out of range.
-    #[error("{what} of dimension {dim}: expected {least} to {most}, found {found}")]
+    #[error("{what} of dimension {dim}: expected {min} to {max}, found {found}")]
     Range {
         /// The name of the value.
         what: &'static str,
@@ -179,9 +179,9 @@ pub enum TensorMapError {
         /// The value.
         found: u64,
         /// The minimum.
-        least: u64,
+        min: u64,
         /// The maximum.
-        most: u64,
+        max: u64,
     },
     /// A corner of the bounding box of pixels is out of range.
     #[error("corner of the box, dimension {dim}: expected {} to {}, found {found}", -limit, limit - 1)]
@@ -252,7 +252,7 @@ impl TiledTensor {
     pub fn check(&self) -> Result<(), TensorMapError> {
         let rank = self.dims.len();
         if rank == 0 || rank > 5 {
-            return Err(TensorMapError::Rank { least: 1, found: rank });
+            return Err(TensorMapError::Rank { min: 1, found: rank });
         }
         for (what, expected, found) in [
             ("strides", rank - 1, self.strides.len()),
@@ -291,9 +291,9 @@ impl TiledTensor {
             if !found.is_multiple_of(16) {
                 return Err(TensorMapError::Stride { dim, found });
             }
-            let most = (1 << 40) - 16;
-            if found > most {
-                return Err(TensorMapError::Range { what: "stride", dim, found, least: 0, most });
+            let max = (1 << 40) - 16;
+            if found > max {
+                return Err(TensorMapError::Range { what: "stride", dim, found, min: 0, max });
             }
         }
         Ok(())
@@ -308,13 +308,13 @@ impl Im2colTensor {
     pub fn check(&self) -> Result<(), TensorMapError> {
         let rank = self.tensor.dims.len();
         if !(3..=5).contains(&rank) {
-            return Err(TensorMapError::Rank { least: 3, found: rank });
+            return Err(TensorMapError::Rank { min: 3, found: rank });
         }
         self.tensor.check()?;
         let pixel = self.tensor.box_dims.iter().skip(1).position(|&extent| extent != 1);
         if let Some(dim) = pixel.map(|dim| dim + 1) {
             let found = self.tensor.box_dims[dim].into();
-            return Err(TensorMapError::Range { what: "box extent", dim, found, least: 1, most: 1 });
+            return Err(TensorMapError::Range { what: "box extent", dim, found, min: 1, max: 1 });
         }
         // The offsets of both corners share 32 bits of the map.
         let (spatial, limit) = (rank - 2, [1 << 15, 1 << 7, 1 << 4][rank - 3]);
@@ -336,11 +336,11 @@ impl Im2colTensor {
 fn check_range(
     what: &'static str,
     values: impl Iterator<Item = u64>,
-    most: u64,
+    max: u64,
 ) -> Result<(), TensorMapError> {
     for (dim, found) in values.enumerate() {
-        if found == 0 || found > most {
-            return Err(TensorMapError::Range { what, dim, found, least: 1, most });
+        if found == 0 || found > max {
+            return Err(TensorMapError::Range { what, dim, found, min: 1, max });
         }
     }
     Ok(())

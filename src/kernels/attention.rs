@@ -231,7 +231,7 @@ impl Attention {
             self.target,
             |k, (q, keys, values, o, lse, sizes, strides, scale, of_heads, sinks_of_heads, p, random)| {
                 if let Some(cap) = soft_cap.filter(|cap| !(1e-3..=1e4).contains(cap)) {
-                    k.refuse(format!("expected a cap of scores from 0.001 to 10000, found {cap}"));
+                    k.refuse(format!("expected a soft cap from 0.001 to 10000, found {cap}"));
                 }
                 let (slopes, sinks) = (slopes.then_some(of_heads), sinks.then_some(sinks_of_heads));
                 let sizes = Sizes::of(sizes);

@@ -74,7 +74,7 @@ pub enum PermuteError {
         found: usize,
     },
     /// The order does not contain each axis exactly once.
-    #[error("expected each of the {axes} axes once, found {order:?}")]
+    #[error("expected each of the {axes} axes exactly once, found {order:?}")]
     Order {
         /// The number of axes.
         axes: usize,

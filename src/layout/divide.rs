@@ -18,7 +18,8 @@ impl<D: Codomain> Layout<D> {
     ///
     /// # Errors
     /// Returns the same errors as [`complement`](Layout::complement) and [`compose`](Self::compose). In addition, returns
-    /// [`LayoutError::Complement`] if the tiler's repetitions leave a gap, and [`LayoutError::Backwards`] if the tiler has a negative stride.
+    /// [`LayoutError::Complement`] if the tiler's repetitions leave a gap, and [`LayoutError::NegativeStride`] if the tiler has a negative
+    /// stride.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -57,7 +58,8 @@ impl<D: Codomain> Layout<D> {
     /// mode 1.
     ///
     /// # Errors
-    /// Returns the same errors as [`logical_divide`](Self::logical_divide); [`LayoutError::Unsplit`] if `..` marks a mode whose rank is not 2.
+    /// Returns the same errors as [`logical_divide`](Self::logical_divide); [`LayoutError::NotSplit`] if `..` marks a mode whose rank is
+    /// not 2.
     pub fn zipped_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
         self.gathered_divide("zipped_divide", tiler.into())
     }
@@ -108,7 +110,7 @@ impl<D: Codomain> Layout<D> {
                     (2, _) => Ok((self.mode(0)?, self.mode(1)?)),
                     (_, Tile::Keep) => {
                         let (mode, found) = (path.to_path(), self.to_string());
-                        Err(LayoutError::Unsplit { operation, mode, found })
+                        Err(LayoutError::NotSplit { operation, mode, found })
                     }
                     (found, _) => {
                         let value = self.to_string();
@@ -165,7 +167,7 @@ pub(super) fn refuse_backwards(tiler: &Layout) -> Result<(), LayoutError> {
         Some(leaf) => {
             let Mode { extent, stride } = flat_modes(&tiler.shape, &tiler.stride)[leaf];
             let mode = tiler.shape.leaf_paths()[leaf].clone();
-            Err(LayoutError::Backwards { tiler: tiler.to_string(), mode, extent, stride })
+            Err(LayoutError::NegativeStride { tiler: tiler.to_string(), mode, extent, stride })
         }
     }
 }

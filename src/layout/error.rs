@@ -207,7 +207,7 @@ pub enum LayoutError {
     },
     /// A tiler with a negative stride, which would select indices below 0.
     #[error("tiler {tiler}: mode {mode} (extent {extent}): stride {stride} steps below index 0")]
-    Backwards {
+    NegativeStride {
         /// The tiler.
         tiler: String,
         /// The mode with a negative stride.
@@ -219,7 +219,7 @@ pub enum LayoutError {
     },
     /// A block that does not divide the shape to be filled.
     #[error("mode {mode}: expected an extent that divides {target}, found {found}")]
-    Divides {
+    NotDivisible {
         /// The mode.
         mode: ModePath,
         /// The block's extent.
@@ -261,7 +261,7 @@ pub enum LayoutError {
     },
     /// `..` in a zipped division or product, at a mode whose rank is not 2.
     #[error("{operation}: expected a mode of rank 2 for `_` at mode {mode}, found {found}")]
-    Unsplit {
+    NotSplit {
         /// The operation.
         operation: &'static str,
         /// The tiler's mode.
@@ -280,14 +280,14 @@ pub enum LayoutError {
         shift: i32,
     },
     /// A change of unit that a swizzle cannot represent.
-    #[error("{swizzle}: expected a change of unit by a power of 2 of at most {most}, found {factor}")]
+    #[error("{swizzle}: expected a change of unit by a power of 2 of at most {max}, found {factor}")]
     SwizzleUnit {
         /// The swizzle.
         swizzle: String,
         /// The number of units combined into one, or the number of parts per unit.
         factor: i64,
         /// The largest factor that the swizzle allows.
-        most: i64,
+        max: i64,
     },
     /// An offset that is not a multiple of the larger unit.
     #[error(

@@ -15,7 +15,7 @@ impl Layout {
     ///
     /// # Errors
     /// Returns [`LayoutError::Complement`] if a stride is smaller than the span of the modes with smaller strides, so that copies would
-    /// overlap; [`LayoutError::Backwards`] if the tiler has a negative stride; [`LayoutError::Overflow`] if a number exceeds 64 bits;
+    /// overlap; [`LayoutError::NegativeStride`] if the tiler has a negative stride; [`LayoutError::Overflow`] if a number exceeds 64 bits;
     /// otherwise, the same errors as [`compose`](Self::compose).
     ///
     /// ```
@@ -57,7 +57,8 @@ impl Layout {
     /// mode 1.
     ///
     /// # Errors
-    /// Returns the same errors as [`logical_product`](Self::logical_product); [`LayoutError::Unsplit`] if `..` marks a mode whose rank is not 2.
+    /// Returns the same errors as [`logical_product`](Self::logical_product); [`LayoutError::NotSplit`] if `..` marks a mode whose rank is
+    /// not 2.
     pub fn zipped_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
         self.gathered_product("zipped_product", tiler.into())
     }
@@ -123,7 +124,7 @@ impl Layout {
     ///
     /// # Errors
     /// Returns [`LayoutError::Extent`] or [`LayoutError::Overflow`] if `target` is invalid, [`LayoutError::Rank`] if `target` has fewer modes
-    /// than `self`, [`LayoutError::Divides`] if a mode of `self` does not divide the corresponding mode of `target`, or
+    /// than `self`, [`LayoutError::NotDivisible`] if a mode of `self` does not divide the corresponding mode of `target`, or
     /// [`LayoutError::Order`] if `order` is neither an integer nor a tuple with one integer per mode of `target`; otherwise, the same errors
     /// as [`blocked_product`](Self::blocked_product).
     pub fn tile_to_shape(
@@ -144,7 +145,7 @@ impl Layout {
             let (found, target) = (block.size(), target.size());
             if target % found != 0 {
                 let mode = Trail::Root.child(index).to_path();
-                return Err(LayoutError::Divides { mode, found, target });
+                return Err(LayoutError::NotDivisible { mode, found, target });
             }
             copies.push(target / found);
         }

@@ -78,7 +78,7 @@ impl Swizzle {
     /// # Errors
     /// Returns [`LayoutError::SwizzleUnit`] if `factor` is not a power of 2 or exceeds the `2^base` units that the swizzle keeps contiguous.
     pub fn upcast(self, factor: i64) -> Result<Swizzle, LayoutError> {
-        let fault = LayoutError::SwizzleUnit { swizzle: self.to_string(), factor, most: 1 << self.base };
+        let fault = LayoutError::SwizzleUnit { swizzle: self.to_string(), factor, max: 1 << self.base };
         match u64::try_from(factor) {
             Ok(factor) if factor.is_power_of_two() && factor.trailing_zeros() <= self.base => {
                 Swizzle::new(self.bits, self.base - factor.trailing_zeros(), self.shift)
@@ -99,7 +99,7 @@ impl Swizzle {
             Ok(factor) if factor.is_power_of_two() => {
                 Swizzle::new(self.bits, self.base + factor.trailing_zeros(), self.shift)
             }
-            _ => Err(LayoutError::SwizzleUnit { swizzle: self.to_string(), factor, most: i64::MAX }),
+            _ => Err(LayoutError::SwizzleUnit { swizzle: self.to_string(), factor, max: i64::MAX }),
         }
     }
 

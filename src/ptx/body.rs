@@ -208,9 +208,9 @@ impl Body {
         self.leave_out_bypassed();
         self.entry.text = self.text.to_text();
         let (fixed, dynamic, declaration) = self.shared.declaration(&self.shared_symbol());
-        let (bytes, most) = (fixed + dynamic, self.target.max_shared_bytes());
-        if bytes > most.into() {
-            self.fail(BuildErrorKind::TooMuchShared { bytes, most, target: self.target }, at);
+        let (bytes, max) = (fixed + dynamic, self.target.max_shared_bytes());
+        if bytes > max.into() {
+            self.fail(BuildErrorKind::TooMuchShared { bytes, max, target: self.target }, at);
         }
         (self.entry.static_shared_bytes, self.entry.dynamic_shared_bytes) = (fixed as u32, dynamic as u32);
         self.entry.module_declarations.extend(declaration);

@@ -17,7 +17,7 @@ use super::{
 
 /// An assumption, checked by every launch, that a number divides the value of an integer parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Promise {
+pub struct Assumption {
     /// The index of the parameter.
     pub parameter: usize,
     /// The assumed divisor of the parameter's value.
@@ -30,7 +30,7 @@ pub struct Limit {
     /// The index of the parameter.
     pub parameter: usize,
     /// The largest allowed value.
-    pub most: u32,
+    pub max: u32,
 }
 
 /// A finished kernel without its parameter types: the PTX text and the information that launches require.
@@ -63,7 +63,7 @@ pub struct Entry {
     /// The declared grid rule: the number of blocks per launch in x, y and z.
     pub grid: Option<[Dim; 3]>,
     /// The assumptions about divisors of parameters, which every launch checks.
-    pub promises: Vec<Promise>,
+    pub assumptions: Vec<Assumption>,
     /// The upper bounds on parameters, which every launch checks.
     pub limits: Vec<Limit>,
     /// The extents of the kernel's views; a launch checks that the buffers are long enough.
@@ -155,7 +155,7 @@ impl Entry {
             cluster: None,
             programmatic: false,
             grid: None,
-            promises: Vec::new(),
+            assumptions: Vec::new(),
             limits: Vec::new(),
             extents: Vec::new(),
             map_uses: Vec::new(),
@@ -183,14 +183,14 @@ impl Entry {
     }
 
     /// Returns the divisor of a parameter's value that follows from all assumptions that launches check; 1 if there are none.
-    pub fn promised_divisor(&self, parameter: usize) -> u64 {
-        let promises = self.promises.iter().filter(|p| p.parameter == parameter);
-        promises.fold(1, |divisor, p| lcm(divisor, p.divisor.into()))
+    pub fn assumed_divisor(&self, parameter: usize) -> u64 {
+        let assumptions = self.assumptions.iter().filter(|p| p.parameter == parameter);
+        assumptions.fold(1, |divisor, p| lcm(divisor, p.divisor.into()))
     }
 
     /// Returns the largest value that launches accept for a parameter; `None` if the parameter has no upper bound.
     pub fn largest(&self, parameter: usize) -> Option<u32> {
-        self.limits.iter().filter(|limit| limit.parameter == parameter).map(|limit| limit.most).min()
+        self.limits.iter().filter(|limit| limit.parameter == parameter).map(|limit| limit.max).min()
     }
 
     /// Returns the PTX name of a parameter.

@@ -72,7 +72,7 @@ pub enum BuildErrorKind {
     },
     /// A register is used where its definition may not have been executed.
     #[error(
-        "register {register} is used outside the block that defines it: carry it out as loop state or in a `Var`"
+        "register {register} is used outside the block that defines it: return it as loop state or store it in a `Var`"
     )]
     NotDominated {
         /// The name of the register.
@@ -115,8 +115,9 @@ pub enum BuildErrorKind {
     },
     /// An extent or a stride of a view is not an expression of constants and integer parameters, so a launch cannot check the view.
     #[error(
-        "expected extents and strides of `{view}` made of constants and integer parameters, found a computed register, which a launch \
-         cannot check: pass the number as a parameter, or assert that the pointer is valid with `unsafe {{ pointer.assume_valid() }}`"
+        "expected extents and strides of `{view}` made of constants and integer parameters, found a computed register or a negative \
+         constant, which a launch cannot check: pass the number as a parameter, or assert that the pointer is valid with \
+         `unsafe {{ pointer.assume_valid() }}`"
     )]
     UncheckedExtent {
         /// The method that creates the view.
@@ -143,25 +144,25 @@ pub enum BuildErrorKind {
         known: u64,
     },
     /// The kernel uses more shared memory than the target allows per block.
-    #[error("expected at most {most} bytes of shared memory per block on {target}, found {bytes}")]
+    #[error("expected at most {max} bytes of shared memory per block on {target}, found {bytes}")]
     TooMuchShared {
         /// The requested number of bytes.
         bytes: u64,
         /// The maximum.
-        most: u32,
+        max: u32,
         /// The target.
         target: Target,
     },
     /// A block size, cluster size or local-memory size is zero or exceeds the maximum, or a block, cluster or grid rule has more than three
     /// dimensions.
-    #[error("{what}: expected 1 to {most}, found {found}")]
+    #[error("{what}: expected 1 to {max}, found {found}")]
     BadShape {
         /// The kind of shape or size.
         what: &'static str,
         /// The number found.
         found: u64,
         /// The maximum.
-        most: u64,
+        max: u64,
     },
     /// A block, a maximum block, a cluster or a grid rule is declared again with a different value, or the block exceeds the declared
     /// maximum. Redeclaration is an error because emitted instructions may depend on the earlier value.
@@ -177,11 +178,11 @@ pub enum BuildErrorKind {
     /// The number of registers in the state that a loop body returns differs from the number in the initial state, or the numbers differ
     /// between the states of two branches.
     #[error(
-        "expected {want} registers of state, as before the loop or in the first branch, found {found}: a `Vec` or an `Option` must keep its length"
+        "expected {expected} registers of state, as before the loop or in the first branch, found {found}: a `Vec` or an `Option` must keep its length"
     )]
     StateShape {
         /// The number of registers of the initial state, or of the first branch's state.
-        want: usize,
+        expected: usize,
         /// The number of registers of the state that the loop body or the second branch returns.
         found: usize,
     },
@@ -244,22 +245,22 @@ pub enum BuildErrorKind {
         of: u64,
     },
     /// The number of placeholders in a print format differs from the number of values.
-    #[error("print format {format:?}: expected {want} values, found {found}")]
+    #[error("print format {format:?}: expected {expected} values, found {found}")]
     BadPrint {
         /// The format.
         format: String,
         /// The number of placeholders.
-        want: usize,
+        expected: usize,
         /// The number of values.
         found: usize,
     },
     /// A print format contains a malformed placeholder, an unpaired brace, or a placeholder that is not valid for its value.
-    #[error("print format {format:?}: expected a placeholder for {value}, found `{hole}`")]
-    BadHole {
+    #[error("print format {format:?}: expected a placeholder for {value}, found `{placeholder}`")]
+    BadPlaceholder {
         /// The format.
         format: String,
         /// The placeholder as written, or the unpaired brace.
-        hole: String,
+        placeholder: String,
         /// The kind of the value, such as `"an integer"`; `"any value"` if the placeholder is malformed.
         value: &'static str,
     },

@@ -6,7 +6,7 @@ use super::{
     ascii::ascii,
     body::{Body, Ctx, RegId},
     dim::{Dim, IntoDim, IntoGrid},
-    entry::{Entry, Limit, Promise},
+    entry::{Assumption, Entry, Limit},
     error::{BuildError, BuildErrorKind},
     extent::{Extent, ExtentMode},
     facts::Known,
@@ -281,16 +281,16 @@ impl<'k> Builder<'k> {
     #[track_caller]
     fn check_rank(self, what: &'static str, found: usize) {
         if found > 3 {
-            self.fail(BuildErrorKind::BadShape { what, found: found as u64, most: 3 });
+            self.fail(BuildErrorKind::BadShape { what, found: found as u64, max: 3 });
         }
     }
 
     /// Checks the product of the extents of a shape.
     #[track_caller]
-    fn check_shape(self, what: &'static str, extents: &[u32], most: u64) {
+    fn check_shape(self, what: &'static str, extents: &[u32], max: u64) {
         let found = extents.iter().map(|&n| u64::from(n)).product();
-        if found == 0 || found > most {
-            self.fail(BuildErrorKind::BadShape { what, found, most });
+        if found == 0 || found > max {
+            self.fail(BuildErrorKind::BadShape { what, found, max });
         }
     }
 
@@ -411,7 +411,7 @@ impl<'k> Builder<'k> {
     /// Records the extent of a view of the buffer that starts at `pointer`, for launches to check. A view that launches cannot check is
     /// rejected, unless the pointer is assumed valid.
     #[track_caller]
-    pub(crate) fn promise_extent<T: Element, A>(
+    pub(crate) fn assume_extent<T: Element, A>(
         self,
         view: &'static str,
         pointer: Ptr<'k, T, Global, A>,
@@ -468,12 +468,12 @@ impl<'k> Builder<'k> {
     /// Records that `divisor` divides the value of the parameter in `reg`, which implies the facts `known`. Every launch checks the
     /// divisor. If `signed` is false, the parameter must be unsigned.
     #[track_caller]
-    pub(crate) fn promise_multiple(self, reg: RegId, divisor: u32, signed: bool, known: Known) {
+    pub(crate) fn assume_multiple(self, reg: RegId, divisor: u32, signed: bool, known: Known) {
         let mut body = self.body();
         match body.parameter(reg) {
             Some(parameter) if body.entry.params[parameter].is_integer(signed) => {
                 body.set_known(reg, known);
-                body.entry.promises.push(Promise { parameter, divisor });
+                body.entry.assumptions.push(Assumption { parameter, divisor });
             }
             _ if body.known(reg).divisor().is_multiple_of(divisor.into()) => {}
             Some(parameter) => {
@@ -488,16 +488,16 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Records that the value of the parameter in `reg`, an unsigned number, is at most `most`. Every launch checks this bound.
+    /// Records that the value of the parameter in `reg`, an unsigned number, is at most `max`. Every launch checks this bound.
     #[track_caller]
-    pub(crate) fn promise_limit(self, reg: RegId, most: u32) {
+    pub(crate) fn assume_limit(self, reg: RegId, max: u32) {
         let mut body = self.body();
         match body.parameter(reg) {
             Some(parameter) if body.entry.params[parameter].is_integer(false) => {
-                body.set_known(reg, Known::at_most(most.into(), 32));
-                body.entry.limits.push(Limit { parameter, most });
+                body.set_known(reg, Known::at_most(max.into(), 32));
+                body.entry.limits.push(Limit { parameter, max });
             }
-            _ if body.known(reg).most() <= most.into() => {}
+            _ if body.known(reg).most() <= max.into() => {}
             Some(parameter) => {
                 let found = body.entry.params[parameter].element;
                 drop(body);
@@ -506,7 +506,7 @@ impl<'k> Builder<'k> {
             None => {
                 drop(body);
                 self.refuse(format!(
-                    "expected a parameter, which launches compare with {most}, found a computed value"
+                    "expected a parameter, which launches compare with {max}, found a computed value"
                 ));
             }
         }

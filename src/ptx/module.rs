@@ -33,14 +33,14 @@ pub struct Module {
 #[non_exhaustive]
 pub enum ModuleError {
     /// The kernel's target differs from the module's target.
-    #[error("kernel `{kernel}`: expected target {wanted} of the module, found {found}")]
+    #[error("kernel `{kernel}`: expected the module's target {expected}, found {found}")]
     Target {
         /// The name of the kernel.
         kernel: String,
         /// The kernel's target.
         found: Target,
         /// The module's target.
-        wanted: Target,
+        expected: Target,
     },
     /// The module already uses the name for another kernel or for a different declaration.
     #[error("kernel `{kernel}`: the module has another declaration of `{name}`")]
@@ -65,8 +65,8 @@ impl Module {
     pub fn add<A>(&mut self, kernel: &Kernel<A>) -> Result<&mut Self, ModuleError> {
         let new = kernel.entry();
         if new.target != self.target {
-            let (kernel, found, wanted) = (new.name.clone(), new.target, self.target);
-            return Err(ModuleError::Target { kernel, found, wanted });
+            let (kernel, found, expected) = (new.name.clone(), new.target, self.target);
+            return Err(ModuleError::Target { kernel, found, expected });
         }
         if let Some(name) = self.entries.iter().find_map(|old| clash(old, new)) {
             return Err(ModuleError::DuplicateName { kernel: new.name.clone(), name: name.to_string() });

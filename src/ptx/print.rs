@@ -34,8 +34,8 @@ impl<'k> Builder<'k> {
     ///
     /// The text appears when the host synchronizes with the device, or immediately in the simulator. No newline is added.
     ///
-    /// The builder rejects formats that do not match their values ([`BuildErrorKind::BadPrint`], [`BuildErrorKind::BadHole`]) or contain a
-    /// NUL character, and calls within [`Builder::when`]; use [`Builder::if_`] instead.
+    /// The builder rejects formats that do not match their values ([`BuildErrorKind::BadPrint`], [`BuildErrorKind::BadPlaceholder`]) or contain
+    /// a NUL character, and calls within [`Builder::when`]; use [`Builder::if_`] instead.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -68,15 +68,19 @@ impl<'k> Builder<'k> {
                 "a print inside a guard: use `if_` instead of `when`".into(),
             ));
         }
-        let bad_hole = |hole: &str, value| BuildErrorKind::BadHole {
+        let bad_placeholder = |placeholder: &str, value| BuildErrorKind::BadPlaceholder {
             format: format.to_string(),
-            hole: hole.to_string(),
+            placeholder: placeholder.to_string(),
             value,
         };
-        let pieces = pieces(format).map_err(|hole| bad_hole(&hole, "any value"))?;
-        let want = pieces.iter().filter(|piece| matches!(piece, Piece::Hole { .. })).count();
-        if want != values.len() {
-            return Err(BuildErrorKind::BadPrint { format: format.to_string(), want, found: values.len() });
+        let pieces = pieces(format).map_err(|placeholder| bad_placeholder(&placeholder, "any value"))?;
+        let expected = pieces.iter().filter(|piece| matches!(piece, Piece::Hole { .. })).count();
+        if expected != values.len() {
+            return Err(BuildErrorKind::BadPrint {
+                format: format.to_string(),
+                expected,
+                found: values.len(),
+            });
         }
         let mut values = values.iter_mut();
         let mut c_format = String::new();
@@ -86,7 +90,8 @@ impl<'k> Builder<'k> {
                 Piece::Hole { text, spec } => {
                     // The numbers of placeholders and values were compared above.
                     let Some(value) = values.next() else { break };
-                    let conversion = value.conversion(spec).ok_or_else(|| bad_hole(text, value.name()))?;
+                    let conversion =
+                        value.conversion(spec).ok_or_else(|| bad_placeholder(text, value.name()))?;
                     c_format.push_str(&conversion);
                     if spec.is_hexadecimal() {
                         *value = value.in_own_width();

@@ -31,7 +31,7 @@ pub struct Raw<'k, O = ()> {
 
 #[derive(Debug)]
 struct Binding {
-    hole: String,
+    placeholder: String,
     operand: RawOperand,
 }
 
@@ -206,31 +206,31 @@ impl<'k> Builder<'k> {
 impl<'k, O> Raw<'k, O> {
     /// Binds a placeholder to an operand that the text reads, or to a [`Var`], which the text may also write.
     #[track_caller]
-    pub fn input(mut self, hole: &str, operand: impl IntoRaw<'k>) -> Self {
+    pub fn input(mut self, placeholder: &str, operand: impl IntoRaw<'k>) -> Self {
         let operand = operand.into_raw(self.k);
-        self.bindings.push(Binding { hole: hole.to_string(), operand });
+        self.bindings.push(Binding { placeholder: placeholder.to_string(), operand });
         self
     }
 
     /// Binds a placeholder to a fresh register that the text writes: a result of type `T`.
-    pub fn out<T: Scalar>(mut self, hole: &str) -> Raw<'k, O::Joined>
+    pub fn out<T: Scalar>(mut self, placeholder: &str) -> Raw<'k, O::Joined>
     where
         O: Append<Val<'k, T>>,
     {
         let value = Val::<T>::from_reg(self.k.fresh(T::CLASS), self.k);
         let operand = RawOperand::new(&value.operand(self.k)).written();
-        self.bindings.push(Binding { hole: hole.to_string(), operand });
+        self.bindings.push(Binding { placeholder: placeholder.to_string(), operand });
         self.with(|results| results.append(value))
     }
 
     /// Binds a placeholder to a vector of `N` fresh registers, `{%f0, %f1, …}`, that the text writes.
-    pub fn out_vector<T: Scalar, const N: usize>(mut self, hole: &str) -> Raw<'k, O::Joined>
+    pub fn out_vector<T: Scalar, const N: usize>(mut self, placeholder: &str) -> Raw<'k, O::Joined>
     where
         O: Append<[Val<'k, T>; N]>,
     {
         let values = std::array::from_fn(|_| Val::<T>::from_reg(self.k.fresh(T::CLASS), self.k));
         let operand = values.into_raw(self.k).written();
-        self.bindings.push(Binding { hole: hole.to_string(), operand });
+        self.bindings.push(Binding { placeholder: placeholder.to_string(), operand });
         self.with(|results| results.append(values))
     }
 
@@ -267,8 +267,8 @@ impl<'k, O> Raw<'k, O> {
     /// Returns the text with its placeholders filled, together with the registers in it, or the error.
     fn fill(&self) -> Result<(String, Vec<RegId>), String> {
         for (i, binding) in self.bindings.iter().enumerate() {
-            if self.bindings[..i].iter().any(|b| b.hole == binding.hole) {
-                return Err(format!("`{}` is bound twice", binding.hole));
+            if self.bindings[..i].iter().any(|b| b.placeholder == binding.placeholder) {
+                return Err(format!("`{}` is bound twice", binding.placeholder));
             }
         }
         let mut text = String::with_capacity(self.template.len() + 32);
@@ -277,10 +277,10 @@ impl<'k, O> Raw<'k, O> {
         for piece in pieces(&self.template) {
             match piece {
                 Piece::Text(literal) => text.push_str(literal),
-                Piece::Hole(hole) => {
-                    let bound = self.bindings.iter().position(|b| b.hole == hole);
+                Piece::Hole(placeholder) => {
+                    let bound = self.bindings.iter().position(|b| b.placeholder == placeholder);
                     let index = bound.ok_or_else(|| {
-                        format!("expected a value for the placeholder `{{{hole}}}`, found none")
+                        format!("expected a value for the placeholder `{{{placeholder}}}`, found none")
                     })?;
                     let operand = &self.bindings[index].operand;
                     let _ = write!(text, "{}", operand.text);
@@ -290,7 +290,9 @@ impl<'k, O> Raw<'k, O> {
             }
         }
         match self.bindings.iter().zip(used).find(|(_, used)| !used) {
-            Some((binding, _)) => Err(format!("expected a placeholder `{{{}}}`, found none", binding.hole)),
+            Some((binding, _)) => {
+                Err(format!("expected a placeholder `{{{}}}`, found none", binding.placeholder))
+            }
             None => Ok((text, registers)),
         }
     }
@@ -308,13 +310,14 @@ fn pieces(template: &str) -> Vec<Piece<'_>> {
     let mut text = 0;
     for (open, _) in template.match_indices('{') {
         let inner = &template[open + 1..];
-        let Some(hole) = inner.find('}').map(|close| &inner[..close]).filter(|name| is_identifier(name))
+        let Some(placeholder) =
+            inner.find('}').map(|close| &inner[..close]).filter(|name| is_identifier(name))
         else {
             continue;
         };
         pieces.push(Piece::Text(&template[text..open]));
-        pieces.push(Piece::Hole(hole));
-        text = open + hole.len() + 2;
+        pieces.push(Piece::Hole(placeholder));
+        text = open + placeholder.len() + 2;
     }
     pieces.push(Piece::Text(&template[text..]));
     pieces
@@ -349,7 +352,7 @@ fn statements(text: &str) -> impl Iterator<Item = &str> {
 /// Returns the error in the structure of a piece of PTX, if any; `guarded` indicates whether the piece is emitted under a guard.
 pub(crate) fn shape_problem(text: &str, guarded: bool) -> Option<String> {
     if let Some(bad) = text.chars().find(|c| !c.is_ascii()) {
-        return Some(format!("expected only ASCII characters, also in comments, found `{bad}`"));
+        return Some(format!("expected only ASCII characters, even in comments, found `{bad}`"));
     }
     let code = |line: &str| line.split("//").next().unwrap_or_default().trim().to_string();
     let last = text.lines().rev().map(code).find(|line| !line.is_empty()).unwrap_or_default();

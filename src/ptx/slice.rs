@@ -68,7 +68,7 @@ impl<'k> Builder<'k> {
         len: impl IntoLength<'k>,
     ) -> Slice<'k, T, Global, A> {
         let (dim, len) = len.into_length(self);
-        self.promise_extent(
+        self.assume_extent(
             "slice",
             buffer,
             [ExtentMode { size: dim, stride: Dim::Const(1) }].into(),

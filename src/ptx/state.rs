@@ -269,7 +269,7 @@ impl Slots {
     #[track_caller]
     fn write(&mut self, k: Builder<'_>, values: &[Untyped]) -> bool {
         if values.len() != self.slots.len() {
-            k.fail(BuildErrorKind::StateShape { want: self.slots.len(), found: values.len() });
+            k.fail(BuildErrorKind::StateShape { expected: self.slots.len(), found: values.len() });
             return false;
         }
         let moved: Vec<(Untyped, RegId)> = values

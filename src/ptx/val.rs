@@ -258,7 +258,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         if let Repr::Reg(reg, k) = self.0 {
             // The assumption holds everywhere, so the facts from which it is derived must also hold everywhere.
             let known = Self::multiple(self.settled(), divisor);
-            k.promise_multiple(reg, divisor.max(1), Self::is_signed(), known);
+            k.assume_multiple(reg, divisor.max(1), Self::is_signed(), known);
         }
         self
     }
@@ -290,7 +290,7 @@ impl<'k> Val<'k, u32> {
     #[track_caller]
     pub fn at_most(self, most: u32) -> Self {
         if let Repr::Reg(reg, k) = self.0 {
-            k.promise_limit(reg, most);
+            k.assume_limit(reg, most);
         }
         self
     }

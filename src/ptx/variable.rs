@@ -190,7 +190,7 @@ impl<'k> Builder<'k> {
         if bytes == 0 || taken > MAX_LOCAL_BYTES {
             let what = "bytes of local memory";
             body.fail(
-                BuildErrorKind::BadShape { what, found: taken, most: MAX_LOCAL_BYTES },
+                BuildErrorKind::BadShape { what, found: taken, max: MAX_LOCAL_BYTES },
                 Location::caller(),
             );
         }

@@ -42,7 +42,7 @@ const MOST_KEPT: usize = 4096;
 /// ```
 /// use warpwright::{kernels::{call, NormFunction}, prelude::*, run::{self, Device, KernelCache}};
 ///
-/// let device = run::first();
+/// let device = run::open_default();
 /// let kernels = KernelCache::new(&device);
 /// let (x, w) = (device.upload(&[bf16::ONE; 3 * 100])?, device.upload(&[bf16::ONE; 100])?);
 /// let mut y = device.output::<bf16>(3 * 100)?;

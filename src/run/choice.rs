@@ -38,7 +38,7 @@ impl fmt::Display for DeviceChoice {
 
 /// An unrecognized device name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected a device of auto, sim or gpu, found `{found}`")]
+#[error("expected `auto`, `sim` or `gpu`, found `{found}`")]
 pub struct UnknownDevice {
     found: String,
 }
@@ -68,7 +68,7 @@ pub enum AnyDevice {
 
 /// Opens the first GPU (ordinal 0), or the simulator if this GPU is not usable; in that case, [`Device::describe`] states the reason.
 #[cfg(feature = "sim")]
-pub fn first() -> AnyDevice {
+pub fn open_default() -> AnyDevice {
     match gpu() {
         Ok(gpu) => gpu,
         Err(why) => AnyDevice::Sim(Simulator::new().with_reason(&why.to_string())),
@@ -83,7 +83,7 @@ pub fn first() -> AnyDevice {
 pub fn open(choice: DeviceChoice) -> Result<AnyDevice, RunError> {
     match choice {
         #[cfg(feature = "sim")]
-        DeviceChoice::Auto => Ok(first()),
+        DeviceChoice::Auto => Ok(open_default()),
         #[cfg(feature = "sim")]
         DeviceChoice::Sim => Ok(AnyDevice::Sim(Simulator::new())),
         #[cfg(not(feature = "sim"))]

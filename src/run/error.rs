@@ -29,14 +29,14 @@ pub enum RunError {
         found: i128,
     },
     /// An integer argument exceeds a limit of the kernel (`at_most`).
-    #[error("kernel `{kernel}`: parameter `{parameter}`: expected at most {most}, found {found}")]
+    #[error("kernel `{kernel}`: parameter `{parameter}`: expected at most {max}, found {found}")]
     TooLarge {
         /// The name of the kernel.
         kernel: String,
         /// The name of the parameter.
         parameter: String,
         /// The maximum that the kernel allows.
-        most: u32,
+        max: u32,
         /// The argument.
         found: i128,
     },
@@ -158,7 +158,7 @@ pub enum RunError {
         kernel: String,
     },
     /// The grid has more blocks along one axis than any device supports.
-    #[error("kernel `{kernel}`: expected at most {most} blocks along {axis}, found {found}")]
+    #[error("kernel `{kernel}`: expected at most {max} blocks along {axis}, found {found}")]
     GridTooLarge {
         /// The name of the kernel.
         kernel: String,
@@ -167,10 +167,10 @@ pub enum RunError {
         /// The number of blocks.
         found: u64,
         /// The maximum.
-        most: u64,
+        max: u64,
     },
     /// The result of the kernel's grid rule, which is also the upper bound of an explicit grid, does not fit in 64 bits.
-    #[error("kernel `{kernel}`: expected arguments whose grid rule fits in 64 bits, found an overflow")]
+    #[error("kernel `{kernel}`: expected a grid of at most 2⁶⁴ − 1 blocks per axis, found an overflow")]
     GridOverflow {
         /// The name of the kernel.
         kernel: String,
@@ -240,7 +240,7 @@ pub enum RunError {
     Unavailable(#[from] Unavailable),
     /// The crate was built without the `cuda` feature.
     #[cfg(not(feature = "cuda"))]
-    #[error("expected a build with the `cuda` feature to use a GPU, found one without it")]
+    #[error("using a GPU requires the `cuda` feature")]
     NoCuda,
     /// The driver rejected the kernel or compiled it to slow code.
     #[cfg(feature = "cuda")]

@@ -67,7 +67,7 @@ pub(super) fn plan(
     multiprocessors: u32,
 ) -> Result<Plan, RunError> {
     let evaluate = |rule| evaluate(rule, args, multiprocessors);
-    check_promises(entry, args)?;
+    check_assumptions(entry, args)?;
     check_limits(entry, args)?;
     check_alignment(entry, args)?;
     check_extents(entry, args)?;
@@ -85,14 +85,9 @@ pub(super) fn plan(
         (None, None) => return Err(RunError::NoGridRule { kernel: kernel() }),
     };
     for axis in 0..3 {
-        let (found, most) = (blocks[axis], MAX_GRID[axis]);
-        if found > most {
-            return Err(RunError::GridTooLarge {
-                kernel: kernel(),
-                axis: ['x', 'y', 'z'][axis],
-                found,
-                most,
-            });
+        let (found, max) = (blocks[axis], MAX_GRID[axis]);
+        if found > max {
+            return Err(RunError::GridTooLarge { kernel: kernel(), axis: ['x', 'y', 'z'][axis], found, max });
         }
     }
     let grid = blocks.map(|n| n as u32);
@@ -137,14 +132,14 @@ fn integer(args: &[Seen], index: usize) -> u64 {
     }
 }
 
-fn check_promises(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
-    for promise in &entry.promises {
-        let Some(Seen::Integer(found)) = args.get(promise.parameter) else { continue };
-        if found % i128::from(promise.divisor.max(1)) != 0 {
+fn check_assumptions(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
+    for assumption in &entry.assumptions {
+        let Some(Seen::Integer(found)) = args.get(assumption.parameter) else { continue };
+        if found % i128::from(assumption.divisor.max(1)) != 0 {
             return Err(RunError::Indivisible {
                 kernel: entry.name.clone(),
-                parameter: parameter_name(entry, promise.parameter),
-                expected: promise.divisor,
+                parameter: parameter_name(entry, assumption.parameter),
+                expected: assumption.divisor,
                 found: *found,
             });
         }
@@ -155,11 +150,11 @@ fn check_promises(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
 fn check_limits(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
     for limit in &entry.limits {
         let Some(Seen::Integer(found)) = args.get(limit.parameter) else { continue };
-        if *found > limit.most.into() {
+        if *found > limit.max.into() {
             return Err(RunError::TooLarge {
                 kernel: entry.name.clone(),
                 parameter: parameter_name(entry, limit.parameter),
-                most: limit.most,
+                max: limit.max,
                 found: *found,
             });
         }

@@ -58,8 +58,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             let ((first, last), (from, to)) = (reach(mode, component), reach(view, component));
             if from < first || to > last {
                 self.kernel().refuse(format!(
-                    "a tile does not divide the tensor: {} reaches from element {from} to {to}, but {} from {first} to {last}; edges \
-                     are predicated of tensors made by `k.tensor`",
+                    "a tile does not divide the tensor: {} reaches from element {from} to {to}, but {} from {first} to {last}; only \
+                     tensors created by `k.tensor` have predicated edges",
                     shown(view),
                     shown(mode)
                 ));
@@ -95,7 +95,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         let (most, extent) = (index.known().most(), mode.size());
         if self.may_leave(mode, index, extent) {
             self.kernel().refuse(format!(
-                "expected an index known to be less than {extent}, found one of at most {most}: nothing compares it with the edge of \
+                "expected an index known to be less than {extent}, found an index of at most {most}: nothing compares it with the edge of \
                  {}. Mask or compare it, give the grid or the loop a constant bound, or make the tensor with `k.tensor`",
                 shown(mode)
             ));
@@ -122,7 +122,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         let most = index.known().most();
         if self.may_leave(parts, index, threads) {
             self.kernel().refuse(format!(
-                "expected a thread index known to be less than {threads}, found one of at most {most}: nothing compares its part with \
+                "expected a thread index known to be less than {threads}, found an index of at most {most}: nothing compares its part with \
                  the edge of {}. Use as many threads as the block has, or compare the index",
                 shown(&self.layout)
             ));

@@ -108,7 +108,7 @@ impl<'k> Builder<'k> {
         strides: [Stride<'k>; R],
     ) -> Tensor<'k, Global, T, A> {
         const { assert!(R <= MAX_AXES, "a tensor has at most five modes of dynamic extent") };
-        self.promise_extent("tensor", pointer, extent_modes(&extents, &strides), MOST_COORDINATES.into());
+        self.assume_extent("tensor", pointer, extent_modes(&extents, &strides), MOST_COORDINATES.into());
         let axes = std::iter::zip(extents, strides).map(|(extent, stride)| Axis {
             at: 0.into(),
             tile: None,
@@ -132,7 +132,7 @@ impl<'k> Builder<'k> {
     ) -> Tensor<'k, Global, T, A> {
         let size = u64::try_from(layout.cosize()).map_or(Dim::Unknown, Dim::Const);
         let modes = vec![ExtentMode { size, stride: Dim::Const(1) }];
-        self.promise_extent("tensor_with_layout", pointer, modes, u64::MAX);
+        self.assume_extent("tensor_with_layout", pointer, modes, u64::MAX);
         if layout.stride().leaves().any(|&stride| stride < 0) {
             self.refuse(format!("expected strides of at least 0, found the tensor {layout}"));
         }

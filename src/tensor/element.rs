@@ -12,7 +12,7 @@ use crate::ptx::{
 /// An element type of tensors, fragments and tiles. In registers, 8- and 16-bit elements are packed into 32-bit words, with the first
 /// element in the lowest bits.
 #[diagnostic::on_unimplemented(
-    message = "tensors of `{Self}` do not exist",
+    message = "`{Self}` is not a tensor element type",
     note = "elements are floats or integers of 8 to 64 bits"
 )]
 pub trait TensorElement: Element {

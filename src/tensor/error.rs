@@ -28,12 +28,12 @@ pub enum TensorError {
         threads: i64,
     },
     /// A tensor with fewer modes than the tiling.
-    #[error("{what}: expected a tensor of at least {wanted} modes, found {found}")]
+    #[error("{what}: expected a tensor of at least {expected} modes, found {found}")]
     Rank {
         /// The tiling.
         what: String,
         /// The minimum number of modes.
-        wanted: usize,
+        expected: usize,
         /// The tensor's layout.
         found: String,
     },
@@ -50,12 +50,12 @@ pub enum TensorError {
         warps: i64,
     },
     /// An atom layout or permutation of a tiled MMA that has more than three modes.
-    #[error("{what}: expected at most {wanted} modes, found {found}")]
+    #[error("{what}: expected at most {expected} modes, found {found}")]
     Modes {
         /// The tiling.
         what: String,
         /// The maximum number of modes.
-        wanted: usize,
+        expected: usize,
         /// The modes found.
         found: String,
     },

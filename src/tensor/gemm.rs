@@ -201,7 +201,11 @@ fn check_atom<D: TensorElement>(k: Builder<'_>, atom: &MmaAtom) {
         k.refuse(format!("{}: expected an instruction that `gemm` emits on fragments", atom.name()));
     } else if atom.group() == Group::Thread && D::SIZE < 4 {
         // 16-bit floats are packed in pairs, but an instruction on single ones requires separate registers.
-        k.refuse(format!("{} on packed {}: no such instruction on one half", atom.name(), D::NAME));
+        k.refuse(format!(
+            "{}: packed {} is not supported: the instruction operates on a single half",
+            atom.name(),
+            D::NAME
+        ));
     }
 }
 

@@ -221,7 +221,7 @@ impl TiledCopy {
         let tiler: Tiler = self.tile.modes().iter().map(|mode| Tiler::from(mode.size())).collect();
         if tensor.rank() < tiler.rank() {
             let (what, found) = (self.name(), tensor.to_string());
-            return Err(TensorError::Rank { what, wanted: tiler.rank(), found });
+            return Err(TensorError::Rank { what, expected: tiler.rank(), found });
         }
         Ok(tensor.zipped_divide(tiler)?)
     }

@@ -61,7 +61,7 @@ impl TiledMma {
         let rank = atom_layout.rank().max(permutation.rank());
         if rank > 3 {
             let found = format!("{atom_layout} and {permutation}");
-            return Err(TensorError::Modes { what: "tiled mma".into(), wanted: 3, found });
+            return Err(TensorError::Modes { what: "tiled mma".into(), expected: 3, found });
         }
         let atoms = atom_layout.append(3);
         let thr_layout_vmnk = atom.thread_ids().tiled_product(&atoms)?;
@@ -130,7 +130,7 @@ impl TiledMma {
         tensor: &Layout<D>,
     ) -> Result<Layout<D>, TensorError> {
         if tensor.rank() < 2 {
-            return Err(TensorError::Rank { what: self.name(), wanted: 2, found: tensor.to_string() });
+            return Err(TensorError::Rank { what: self.name(), expected: 2, found: tensor.to_string() });
         }
         let modes = modes(operand);
         let permutation: Tiler = modes.iter().map(|&mode| self.permutation[mode].clone()).collect();

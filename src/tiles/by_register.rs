@@ -42,7 +42,7 @@ impl<'k> Builder<'k> {
     where
         T: AtomicElement,
     {
-        const { assert!(T::SIZE == 4, "registers are of 32 bits") };
+        const { assert!(T::SIZE == 4, "tiles must have 32-bit elements") };
         RegisterOutbox { base: self.shared_aligned::<u8>(C as u32 * WARPS * 1024 * W as u32, 128).cast() }
     }
 }
@@ -87,7 +87,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
         self,
         tile: &Rt<'k, T, H, W, L>,
     ) {
-        const { assert!(T::SIZE == 4, "registers are of 32 bits") };
+        const { assert!(T::SIZE == 4, "tiles must have 32-bit elements") };
         let k = self.kernel();
         let _located = k.locate(Location::caller());
         let layout = layout(Rt::<T, H, W, L>::REGISTERS as u32);
@@ -103,7 +103,7 @@ impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A, 1> {
     pub(crate) fn load_by_register<const H: usize, const W: usize, L: RegisterLayout>(
         self,
     ) -> Rt<'k, T, H, W, L> {
-        const { assert!(T::SIZE == 4, "registers are of 32 bits") };
+        const { assert!(T::SIZE == 4, "tiles must have 32-bit elements") };
         let k = self.kernel();
         let _located = k.locate(Location::caller());
         let layout = layout(Rt::<T, H, W, L>::REGISTERS as u32);

@@ -19,7 +19,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         let k = self.kernel();
         if let Some(col) = (0..Self::COLS).find(|&col| from(col) >= Self::COLS) {
             let (found, cols) = (from(col), Self::COLS);
-            k.refuse(format!("expected columns of a tile of {cols} columns, found {found} for column {col}"));
+            k.refuse(format!("expected a source column below {cols} for column {col}, found {found}"));
             return Self::of_registers(k, self.fragment.all_registers().to_vec());
         }
         let _located = k.locate(Location::caller());

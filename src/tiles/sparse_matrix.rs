@@ -59,7 +59,7 @@ pub enum NotSparse {
     },
     /// More than half of the elements of a chunk are nonzero.
     #[error(
-        "row {row}, columns {first} to {last}: expected at most {most} elements that are not 0, found {found}"
+        "row {row}, columns {first} to {last}: expected at most {max} elements that are not 0, found {found}"
     )]
     Dense {
         /// The row.
@@ -69,7 +69,7 @@ pub enum NotSparse {
         /// The last column of the chunk.
         last: usize,
         /// The number of stored elements per chunk.
-        most: usize,
+        max: usize,
         /// The number of nonzero elements in the chunk.
         found: usize,
     },
@@ -114,8 +114,8 @@ impl<T: SparseElement> SparseMatrix<T> {
             for first in (0..cols).step_by(chunk) {
                 let elements = &dense[row * cols + first..][..chunk];
                 let stored = stored(elements).map_err(|found| {
-                    let (last, most) = (first + chunk - 1, chunk / 2);
-                    NotSparse::Dense { row, first, last, most, found }
+                    let (last, max) = (first + chunk - 1, chunk / 2);
+                    NotSparse::Dense { row, first, last, max, found }
                 })?;
                 for (at, place) in (first / 2..).zip(stored) {
                     matrix.values.push(elements[place]);

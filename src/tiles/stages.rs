@@ -36,7 +36,7 @@ pub trait StageTiles<'k>: Sized + Sealed {
 /// A tuple of tiles in global memory that fill a stage of `Tiles`, one for each tile of the stage.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not fill a stage of `{Tiles}`",
-    note = "give one tile of global memory for each shared tile, of the same element type"
+    note = "pass one global-memory tile per shared tile, of the same element type"
 )]
 pub trait Sources<'k, Tiles: StageTiles<'k>>: Sealed {
     #[doc(hidden)]

@@ -107,12 +107,12 @@ fn metadata_and_scales_are_asked_for() {
         let scale = Scale { bits: bits(), byte: 1, thread: 0 };
         let _: Vec<Val<'_, f32>> = k.mma_scaled(scaled, &[bits(); 4], &[bits(); 2], &[sum(); 4], [scale; 2]);
     });
-    assert_eq!(byte, format!("{scaled}: expected the byte of 2 scales of A, found 1"));
+    assert_eq!(byte, format!("{scaled}: expected a byte index valid for 2 scales of A, found 1"));
     let wgmma = mma_atom("SM90_64x128x16_F32F16F16_SS").expect("the table has it");
     let elsewhere = refused(Target::SM_90A, |k| {
         let _: Vec<Val<'_, f32>> = k.mma(wgmma, &[bits(); 1], &[bits(); 1], &[sum(); 64]);
     });
-    assert_eq!(elsewhere, "SM90_64x128x16_F32F16F16_SS: `mma` does not emit it");
+    assert_eq!(elsewhere, "`mma` does not support atom SM90_64x128x16_F32F16F16_SS");
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn caps_are_positive() {
             let attention = Attention::new(target, 64, 64, AttentionMask::Full);
             let found = attention.kernel_with_extras::<bf16>(extras).expect_err("it is rejected").to_string();
             assert!(
-                found.contains(&format!("expected a cap of scores from 0.001 to 10000, found {cap}")),
+                found.contains(&format!("expected a soft cap from 0.001 to 10000, found {cap}")),
                 "{found}"
             );
         }

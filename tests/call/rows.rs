@@ -179,7 +179,7 @@ fn axes_are_put_in_another_order() {
         let expected = (0..x.len()).map(|at| x[at % 15 * 7 + at / 15].to_f64());
         assert_near("y", &downloaded_halves(&device, &y), &expected.collect::<Vec<_>>(), 0.0);
         let error = call::permute(&kernels, &[3, 5], &[1, 1], &on_x, &mut y).expect_err("refused");
-        assert_eq!(error.to_string(), "permute: expected each of the 2 axes once, found [1, 1]");
+        assert_eq!(error.to_string(), "permute: expected each of the 2 axes exactly once, found [1, 1]");
     }
 }
 

@@ -98,6 +98,6 @@ fn other_head_sizes_are_refused() {
     );
     assert_eq!(
         refused(AttentionShape { value_size: 32, ..shape }),
-        "scaled_attention: expected values of 64 elements, as keys have, found 32"
+        "scaled_attention: expected values of 64 elements, like the keys, found 32"
     );
 }

@@ -152,7 +152,7 @@ fn errors_name_the_line() {
 /// The committed tables state where they were measured, and contain kernels that can be built.
 #[test]
 fn committed_tables_are_the_choice_for_their_gpus() {
-    let tables = GemmTable::committed();
+    let tables = GemmTable::builtin();
     assert_eq!(tables[0].gpu, h200());
     for table in tables {
         assert!(table.command.starts_with("warpwright tune gemm "), "{}", table.command);
@@ -186,7 +186,7 @@ where
     let chosen = Gemm::for_problem::<T, D>(a, b, entry.size, &table.gpu);
     assert_eq!(chosen, entry.gemm, "{entry}");
     assert!(chosen.kernel::<T, T::Sum, D>().is_ok(), "{entry}");
-    let with_it = GemmTable::committed()
+    let with_it = GemmTable::builtin()
         .iter()
         .filter(|other| other.gpu == table.gpu && other.get::<T, D>(a, b, entry.size).is_some());
     assert_eq!(with_it.count(), 1, "tables with {entry}");
@@ -195,7 +195,7 @@ where
 /// A GPU with another compute capability or number of multiprocessors has the choice of the model.
 #[test]
 fn other_gpus_have_the_choice_of_the_model() {
-    let table = &GemmTable::committed()[0];
+    let table = &GemmTable::builtin()[0];
     for gpu in [GpuKind { capability: (9, 1), ..h200() }, GpuKind { multiprocessors: 131, ..h200() }] {
         let differs = |entry: &GemmEntry| {
             let Gemm { a, b, .. } = entry.gemm;
@@ -210,7 +210,7 @@ fn other_gpus_have_the_choice_of_the_model() {
 #[test]
 fn similar_gpus_have_the_choice_of_a_table() {
     let unnamed = GpuKind { name: String::new(), ..h200() };
-    for entry in &GemmTable::committed()[0].entries {
+    for entry in &GemmTable::builtin()[0].entries {
         let Gemm { a, b, .. } = entry.gemm;
         if (&*entry.operand, &*entry.result) == ("bf16", "bf16") {
             assert_eq!(Gemm::for_problem::<bf16, bf16>(a, b, entry.size, &unnamed), entry.gemm);
@@ -221,7 +221,7 @@ fn similar_gpus_have_the_choice_of_a_table() {
 /// The tables do not apply to other types of results.
 #[test]
 fn other_results_have_the_choice_of_the_model() {
-    let table = &GemmTable::committed()[0];
+    let table = &GemmTable::builtin()[0];
     let differs = |entry: &GemmEntry| {
         let Gemm { a, b, .. } = entry.gemm;
         assert_eq!(table.get::<bf16, f32>(a, b, entry.size), None);

@@ -335,14 +335,14 @@ fn roles_share_the_registers_of_the_block() {
     });
     assert_eq!(
         text,
-        "expected roles of at most 512 registers, those of one thread of each warpgroup when the block starts, found 520"
+        "expected roles of at most 512 registers in total, counting one thread per warpgroup, found 520"
     );
     // 168 of the 65536 / 384 registers, in multiples of 8, are left for each thread.
     let text = refused::<()>(line!() + 2, &|k, ()| {
         k.block([384]);
         k.specialize(producer(176, |_| ()), consumers::<2, _>(160, |_| ()));
     });
-    assert_eq!(text, "expected a producer of at most 160 registers, with which threads start, found 176");
+    assert_eq!(text, "expected at most 160 registers per producer thread, the number at launch, found 176");
 }
 
 /// Other declarations must not change the number of registers that the roles share.
@@ -356,7 +356,7 @@ fn roles_share_the_declared_registers() {
     });
     assert_eq!(
         text,
-        "expected roles of at most 192 registers, those of one thread of each warpgroup when the block starts, found 504"
+        "expected roles of at most 192 registers in total, counting one thread per warpgroup, found 504"
     );
     let text = refused::<()>(line!() - 10, &|k, ()| {
         k.block([384]);

@@ -166,8 +166,8 @@ proptest! {
     fn footprints_have_the_tiles(group in 1u32..20, blocks in 1u32..200, rows in 1u32..30, cols in 1u32..30) {
         let schedule = Schedule::grouped(group);
         for round in 0..schedule.rounds(blocks, [rows, cols]) {
-            let Footprint { tiles, of_a, of_b } = schedule.footprint(round, blocks, [rows, cols]);
-            prop_assert!(tiles <= of_a * of_b && of_a <= tiles.min(rows) && of_b <= tiles.min(cols));
+            let Footprint { tiles, a_tiles, b_tiles } = schedule.footprint(round, blocks, [rows, cols]);
+            prop_assert!(tiles <= a_tiles * b_tiles && a_tiles <= tiles.min(rows) && b_tiles <= tiles.min(cols));
         }
     }
 }
@@ -175,8 +175,8 @@ proptest! {
 #[test]
 fn groups_read_fewer_tiles() {
     let of = |schedule: Schedule, round| {
-        let Footprint { tiles, of_a, of_b } = schedule.footprint(round, 132, [64, 64]);
-        [tiles, of_a, of_b]
+        let Footprint { tiles, a_tiles, b_tiles } = schedule.footprint(round, 132, [64, 64]);
+        [tiles, a_tiles, b_tiles]
     };
     assert_eq!(of(Schedule::linear(), 0), [132, 3, 64]);
     assert_eq!(of(Schedule::grouped(16), 0), [132, 16, 9]);

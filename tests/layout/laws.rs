@@ -330,7 +330,7 @@ proptest! {
             Err(error) => {
                 let known = matches!(
                     error,
-                    LayoutError::Complement { .. } | LayoutError::Backwards { .. } | LayoutError::Compose { .. }
+                    LayoutError::Complement { .. } | LayoutError::NegativeStride { .. } | LayoutError::Compose { .. }
                 );
                 prop_assert!(known, "{error}");
             },

@@ -100,11 +100,11 @@ fn lines_that_are_not_digits() {
     // Bit 1 of the thread moves from (0, 0) to (1, 1).
     assert_error(
         tile("((2,2),1):((1,5),0)").along(0),
-        "t: expected a step of 2 in the thread number to move along one axis, found (1,1)",
+        "t: expected a step of 2 in the thread index that varies along one axis, found (1,1)",
     );
     assert_error(
         tile("(2,(2,2)):(8,(1,6))").along(1),
-        "t: expected a step of 2 in the value number to move along one axis, found (2,1)",
+        "t: expected a step of 2 in the value index that varies along one axis, found (2,1)",
     );
     // Steps of 3 reach row 3 of column 0, then row 2 of column 1.
     let wraps = tile("(4,2):(3,1)").along(0).unwrap_err();
@@ -115,7 +115,7 @@ fn lines_that_are_not_digits() {
     let six = tv("six", (6, 4), "(6,4):(1,6)").unwrap();
     assert_error(
         six.along(0),
-        "six: expected powers of 2 of threads along axis 0, found 6 in steps of 1 threads",
+        "six: expected a power-of-2 number of threads along axis 0, found 6 in steps of 1 threads",
     );
     assert_lines(&six, 1);
 }

@@ -57,7 +57,7 @@ fn branches_of_different_shapes() {
         let _ = k.if_else_with(n.eq(0), || vec![n], || vec![n, n]);
     });
     let error = kernel.unwrap_err();
-    assert_eq!(error.kind(), &BuildErrorKind::StateShape { want: 1, found: 2 });
+    assert_eq!(error.kind(), &BuildErrorKind::StateShape { expected: 1, found: 2 });
     assert_eq!(error.location().line(), line);
 }
 
@@ -68,7 +68,7 @@ fn a_divisor_assumed_in_a_branch_is_no_precondition_of_the_launch() {
         assert!(!n.is_multiple_of(2));
     })
     .unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(kernel.entry().promised_divisor(0), 1);
+    assert_eq!(kernel.entry().assumed_divisor(0), 1);
 }
 
 #[test]

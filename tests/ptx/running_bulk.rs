@@ -253,7 +253,7 @@ fn wrong_copies_are_refused() {
             let tile = k.shared_aligned::<f32>(64, 128);
             tile.in_cluster().reduce_bulk_shared(ReduceOp::Add, tile, 64, k.mbarriers(1).in_block(0));
         }),
-        "`cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes` has no `add` of f32"
+        "`cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes` does not support `add` on f32"
     );
     let built = Kernel::<(TensorMap<InOut<f32>>,)>::build("k(x)", Target::SM_90, |k, (x,)| {
         x.reduce(ReduceOp::Xor, k.shared_aligned(64, 128), [0], Hints::default());
@@ -261,7 +261,7 @@ fn wrong_copies_are_refused() {
     });
     assert_eq!(
         built.expect_err("it is refused").kind().to_string(),
-        "`cp.reduce.async.bulk.tensor.1d.global.shared::cta` has no `min` of f32"
+        "`cp.reduce.async.bulk.tensor.1d.global.shared::cta` does not support `min` on f32"
     );
     assert_eq!(
         refused(&|k, _| k.shared_tensor_map().rank(6)),
@@ -284,7 +284,7 @@ fn reductions_through_tensor_maps_are_those_of_the_manual() {
                     Ok(_) => assert!(supported.contains(&op), "{op:?} of {}", stringify!($t)),
                     Err(error) => {
                         assert!(!supported.contains(&op), "{error}");
-                        assert!(error.to_string().contains("shared::cta` has no `"), "{error}");
+                        assert!(error.to_string().contains("shared::cta` does not support `"), "{error}");
                     }
                 }
             }

@@ -303,7 +303,7 @@ fn wrong_requests_are_refused() {
         refused(Target::SM_90, &|k| {
             k.shared::<f32>(1).in_block(0).reduce_async(ReduceOp::Max, 1.0, k.mbarriers(1).in_block(0));
         }),
-        "`red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes` has no `max` of f32"
+        "`red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes` does not support `max` on f32"
     );
     let divergent = refused(Target::SM_90A, &|k| {
         k.block([256]);

@@ -79,7 +79,7 @@ fn what_does_not_fit_together() {
 
     let old = Kernel::<()>::build("old", Target::SM_80, |_, ()| ()).expect("it builds");
     let error = module.add(&old).expect_err("another target");
-    assert_eq!(error.to_string(), "kernel `old`: expected target sm_90 of the module, found sm_80");
+    assert_eq!(error.to_string(), "kernel `old`: expected the module's target sm_90, found sm_80");
     assert_eq!(module.ptx(), before);
 }
 

@@ -106,20 +106,20 @@ fn text_outside_ascii_is_printed_but_not_written_to_the_ptx() {
 #[test]
 fn formats_must_fit_their_values() {
     let kind = refused::<(u32,)>(|k, (n,)| k.print("{} {}\n", (n,)));
-    assert_eq!(kind, BuildErrorKind::BadPrint { format: "{} {}\n".into(), want: 2, found: 1 });
+    assert_eq!(kind, BuildErrorKind::BadPrint { format: "{} {}\n".into(), expected: 2, found: 1 });
     let kind = refused::<()>(|k, ()| k.print("{}", ()));
-    assert_eq!(kind, BuildErrorKind::BadPrint { format: "{}".into(), want: 1, found: 0 });
+    assert_eq!(kind, BuildErrorKind::BadPrint { format: "{}".into(), expected: 1, found: 0 });
 
-    let hole = |format: &'static str| {
+    let placeholder = |format: &'static str| {
         let kind = refused::<(f32, u32)>(|k, (x, n)| k.print(format, (x, n)));
-        let BuildErrorKind::BadHole { hole, value, .. } = kind else { panic!("{kind}") };
-        (hole, value)
+        let BuildErrorKind::BadPlaceholder { placeholder, value, .. } = kind else { panic!("{kind}") };
+        (placeholder, value)
     };
-    assert_eq!(hole("{} {:.3}"), ("{:.3}".into(), "an integer"));
-    assert_eq!(hole("{:x} {}"), ("{:x}".into(), "a float"));
-    assert_eq!(hole("{} {:e}"), ("{:e}".into(), "an integer"));
-    assert_eq!(hole("{} {name}"), ("{name}".into(), "any value"));
-    assert_eq!(hole("{} }"), ("}".into(), "any value"));
+    assert_eq!(placeholder("{} {:.3}"), ("{:.3}".into(), "an integer"));
+    assert_eq!(placeholder("{:x} {}"), ("{:x}".into(), "a float"));
+    assert_eq!(placeholder("{} {:e}"), ("{:e}".into(), "an integer"));
+    assert_eq!(placeholder("{} {name}"), ("{name}".into(), "any value"));
+    assert_eq!(placeholder("{} }"), ("}".into(), "any value"));
 }
 
 #[test]

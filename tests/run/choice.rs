@@ -1,7 +1,7 @@
 //! Selecting a device.
 
 use pretty_assertions::assert_eq;
-use warpwright::run::{AnyDevice, Device, DeviceChoice, RunError, Simulator, first, open};
+use warpwright::run::{AnyDevice, Device, DeviceChoice, RunError, Simulator, open, open_default};
 
 #[test]
 fn names_parse_back() {
@@ -9,13 +9,13 @@ fn names_parse_back() {
         assert_eq!(choice.to_string().parse(), Ok(choice));
     }
     let error = "cpu".parse::<DeviceChoice>().expect_err("unknown");
-    assert_eq!(error.to_string(), "expected a device of auto, sim or gpu, found `cpu`");
+    assert_eq!(error.to_string(), "expected `auto`, `sim` or `gpu`, found `cpu`");
 }
 
 #[test]
 fn without_a_gpu_the_simulator_says_why() {
     let gpu: Result<AnyDevice, RunError> = open(DeviceChoice::Gpu);
-    let device = first();
+    let device = open_default();
     match gpu {
         Ok(gpu) => assert_eq!(device.describe(), gpu.describe()),
         Err(why) => assert_eq!(device.describe(), format!("simulator (sm_90; {why})")),

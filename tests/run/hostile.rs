@@ -440,13 +440,13 @@ fn views_that_no_launch_can_check_are_refused() {
         build(|k, y, n| {
             k.slice(y, n * k.tid_x());
         }),
-        "expected extents and strides of `slice` made of constants and integer parameters, found a computed register, which a launch cannot check: pass the number as a parameter, or assert that the pointer is valid with `unsafe { pointer.assume_valid() }`"
+        "expected extents and strides of `slice` made of constants and integer parameters, found a computed register or a negative constant, which a launch cannot check: pass the number as a parameter, or assert that the pointer is valid with `unsafe { pointer.assume_valid() }`"
     );
     assert_eq!(
         build(|k, y, n| {
             k.global(y, row_major(n, 4).with_row_stride(n - 1u32));
         }),
-        "expected extents and strides of `tensor` made of constants and integer parameters, found a computed register, which a launch cannot check: pass the number as a parameter, or assert that the pointer is valid with `unsafe { pointer.assume_valid() }`"
+        "expected extents and strides of `tensor` made of constants and integer parameters, found a computed register or a negative constant, which a launch cannot check: pass the number as a parameter, or assert that the pointer is valid with `unsafe { pointer.assume_valid() }`"
     );
     assert_eq!(
         build(|k, y, n| {

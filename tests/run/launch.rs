@@ -31,7 +31,7 @@ fn a_given_grid_does_not_replace_a_rule_that_overflows() {
     device.launch_grid(&kernel, [2, 1, 1], (&mut y, 3)).expect("within the rule");
     assert_eq!(
         refused(device.launch_grid(&kernel, [2, 1, 1], (&mut y, 1 << 32))),
-        "kernel `set`: expected arguments whose grid rule fits in 64 bits, found an overflow"
+        "kernel `set`: expected a grid of at most 2⁶⁴ − 1 blocks per axis, found an overflow"
     );
     assert!(matches!(device.launch(&kernel, (&mut y, 1 << 32)), Err(RunError::GridOverflow { .. })));
 }
@@ -90,7 +90,7 @@ fn an_empty_grid_is_nothing_to_do() {
 }
 
 #[test]
-fn promises_are_checked() {
+fn assumptions_are_checked() {
     let device = Simulator::new();
     let kernel = double_eights().expect("it builds");
     let x = device.upload(&[1.0f32; 16]).expect("room");

@@ -224,7 +224,7 @@ fn bad_options_are_refused_in_a_line_and_nothing_is_written() {
     );
     assert_eq!(
         refused(&[&"--device", &"tpu", &"--ptx", &ptx]),
-        "--device: expected a device of auto, sim or gpu, found `tpu`"
+        "--device: expected `auto`, `sim` or `gpu`, found `tpu`"
     );
     let unwritable = refused(&[&"--device", &"sim", &"--ptx", &ptx, &"--out", &none]);
     assert!(unwritable.contains("d.npy cannot be written: missing folder"), "{unwritable}");

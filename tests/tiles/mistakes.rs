@@ -79,11 +79,8 @@ fn a_pipeline_must_fit_into_shared_memory() {
         k.pipeline::<(St<f32, 8, 8>,), 3>();
     });
     let error = kernel.expect_err("192 KiB do not fit");
-    let most = 163 << 10;
-    assert_eq!(
-        *error.kind(),
-        BuildErrorKind::TooMuchShared { bytes: 192 << 10, most, target: Target::SM_80 }
-    );
+    let max = 163 << 10;
+    assert_eq!(*error.kind(), BuildErrorKind::TooMuchShared { bytes: 192 << 10, max, target: Target::SM_80 });
 }
 
 /// A handle to an accumulator's register, used after the product was summed into it.

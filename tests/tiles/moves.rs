@@ -311,7 +311,7 @@ fn gathered_columns_exist() {
         let _ = k.zeros::<Rt<bf16, 1, 2>>().gather_cols(|col| col + 1);
     });
     let text = error.expect_err("no column 32").to_string();
-    assert!(text.contains("expected columns of a tile of 32 columns, found 32 for column 31"), "{text}");
+    assert!(text.contains("expected a source column below 32 for column 31, found 32"), "{text}");
 }
 
 // ── Prefix sums ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -274,7 +274,7 @@ fn matrices_that_are_not_sparse() {
     let mut dense = vec![0.0; 24];
     dense[16..20].copy_from_slice(&[1.0, f32::NAN, -0.0, 2.0]);
     let error = of(&dense, 2, 12);
-    assert_eq!(error, NotSparse::Dense { row: 1, first: 4, last: 7, most: 2, found: 3 });
+    assert_eq!(error, NotSparse::Dense { row: 1, first: 4, last: 7, max: 2, found: 3 });
     assert_eq!(
         error.to_string(),
         "row 1, columns 4 to 7: expected at most 2 elements that are not 0, found 3"
@@ -287,7 +287,7 @@ fn matrices_that_are_not_sparse() {
     );
     let pair = [1.0, 2.0].map(tf32::from_f32);
     let error = SparseMatrix::compress(&pair, 1, 2).unwrap_err();
-    assert_eq!(error, NotSparse::Dense { row: 0, first: 0, last: 1, most: 1, found: 2 });
+    assert_eq!(error, NotSparse::Dense { row: 0, first: 0, last: 1, max: 1, found: 2 });
 }
 
 /// A launch computes the lengths of both buffers from the matrix's extents.

@@ -196,7 +196,7 @@ pub(crate) fn register(host: HostPtr, bytes: usize) -> Fallible {
     // The words that contain the bytes. Both ends are within pages that contain some of them.
     let (start, end) = (host.0 & !3, (host.0 + bytes).next_multiple_of(4));
     let words = HostPtr(start).words((end - start) / 4);
-    let address = lock().adopt(words);
+    let address = lock().register_host(words);
     add(address, (end - start) as u64, Kind::Registered(HostPtr(start)), &context);
     Ok(())
 }

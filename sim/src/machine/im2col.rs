@@ -54,7 +54,11 @@ impl Im2colMap {
         let TensorMap { ty, address, dims, strides, tile, element_strides, swizzle, nan_fill } = tiled;
         let channels = match tile[..] {
             [channels, ref ones @ ..] if ones.iter().all(|&extent| extent == 1) => channels,
-            _ => return Err(TensorMapError(format!("a tile of {tile:?}; im2col mode has one pixel"))),
+            _ => {
+                return Err(TensorMapError(format!(
+                    "expected a tile of one pixel in im2col mode, found {tile:?}"
+                )));
+            }
         };
         Ok(Self {
             ty,

@@ -56,13 +56,13 @@ pub enum MemoryError {
     },
     /// The allocation is larger than the simulator supports or the host can provide.
     #[error(
-        "an allocation of {bytes} bytes is too large: the simulator supports at most {most}, and the host may have less"
+        "an allocation of {bytes} bytes is too large: the simulator supports at most {max}, and the host may have less"
     )]
     TooLarge {
         /// The requested number of bytes.
         bytes: u64,
         /// The maximum size of an allocation in bytes.
-        most: u64,
+        max: u64,
     },
     /// The module does not contain the variable.
     #[error("the module has no global variable `{name}`")]
@@ -220,7 +220,7 @@ impl Memory {
         mut map: impl FnMut(u64) -> Option<&'static [AtomicU32]>,
     ) -> Result<u64, MemoryError> {
         const MOST: u64 = 1 << REGION_BITS;
-        let error = MemoryError::TooLarge { bytes, most: MOST };
+        let error = MemoryError::TooLarge { bytes, max: MOST };
         let mut unused = self.slots[..self.shared_slots].iter().enumerate();
         let found = unused.find_map(|(index, slot)| match slot {
             Slot::Reserved if bytes <= MOST => {
@@ -237,7 +237,7 @@ impl Memory {
 
     /// Makes host memory accessible to kernels at a new device address, and returns this address.
     #[doc(alias = "cudaHostRegister")]
-    pub fn adopt(&mut self, words: &'static [AtomicU32]) -> u64 {
+    pub fn register_host(&mut self, words: &'static [AtomicU32]) -> u64 {
         let start = start_of(self.slots.len());
         let (size, words) = (4 * words.len() as u64, Words::Host(words));
         self.slots.push(Slot::Live(Allocation::new(start, size, words)));
@@ -505,7 +505,7 @@ impl Allocation {
     /// Creates a zeroed allocation that owns its memory.
     pub(super) fn zeroed(start: u64, size: u64) -> Result<Self, MemoryError> {
         const MOST: u64 = 1 << REGION_BITS;
-        let too_large = || MemoryError::TooLarge { bytes: size, most: MOST };
+        let too_large = || MemoryError::TooLarge { bytes: size, max: MOST };
         let count = usize::try_from(size.div_ceil(4)).ok().filter(|_| size <= MOST).ok_or_else(too_large)?;
         // Zeroed by the host's allocator, which does not access the pages.
         let words = bytemuck::allocation::try_zeroed_slice_box(count).map_err(|()| too_large())?;

@@ -27,7 +27,7 @@ impl Memory {
     pub fn reserve(&mut self, bytes: u64) -> Result<u64, MemoryError> {
         const MOST: u64 = 1 << 46;
         if bytes > MOST {
-            return Err(MemoryError::TooLarge { bytes, most: MOST });
+            return Err(MemoryError::TooLarge { bytes, max: MOST });
         }
         let start = start_of(self.slots.len());
         self.slots.extend((0..slots(bytes)).map(|_| Slot::Mapped(vec![])));

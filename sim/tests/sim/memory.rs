@@ -81,10 +81,10 @@ fn kernels_and_the_host_share_words() {
 }
 
 #[test]
-fn adopted_words_have_an_address_of_their_own() {
+fn registered_host_words_have_an_address_of_their_own() {
     let mut memory = Memory::new();
     let host = words(2);
-    let address = memory.adopt(host);
+    let address = memory.register_host(host);
     increment(&mut memory, address + 4);
     assert_eq!((host[0].load(Relaxed), host[1].load(Relaxed)), (0, 1));
     assert_eq!(memory.allocation(address), Some((address, 8)));

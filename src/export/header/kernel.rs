@@ -97,7 +97,7 @@ impl<'a> Kernel<'a> {
         }
         let names: Vec<_> = entry.params.iter().map(|param| param.name.to_ascii_uppercase()).collect();
         for (i, name) in c_name::fields(&names).iter().enumerate() {
-            let divisor = entry.promised_divisor(i);
+            let divisor = entry.assumed_divisor(i);
             if divisor > 1 {
                 macros.push((format!("{name}_MULTIPLE_OF"), divisor.to_string()));
             }
@@ -121,7 +121,7 @@ impl<'a> Kernel<'a> {
         let _ = writeln!(out, "typedef struct {name}_args {{");
         for (i, (param, field)) in self.entry.params.iter().zip(&self.fields).enumerate() {
             let mut note = note(param);
-            let divisor = self.entry.promised_divisor(i);
+            let divisor = self.entry.assumed_divisor(i);
             if divisor > 1 {
                 let separator = if note.is_empty() { "" } else { ", " };
                 let _ = write!(note, "{separator}a multiple of {divisor}");
@@ -179,7 +179,7 @@ impl<'a> Kernel<'a> {
                     );
                     continue;
                 }
-                ParamKind::Scalar => (field.clone(), "a", self.entry.promised_divisor(i)),
+                ParamKind::Scalar => (field.clone(), "a", self.entry.assumed_divisor(i)),
                 _ => (format!("{field}.address"), "an address that is a", BUFFER_ALIGN.into()),
             };
             if divisor > 1 {

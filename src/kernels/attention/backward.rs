@@ -165,11 +165,12 @@ impl AttentionBackward {
         [self.head_size, self.value_size]
     }
 
-    /// Rejects the finish kernel if `deterministic` is true, because the other kernels then compute no sums.
+    /// Rejects the finish kernel if `deterministic` is true, because the other kernels then compute no sums; `queries_kernel` is the name
+    /// of the method that builds the kernel for dQ.
     #[track_caller]
-    fn refuse_deterministic(&self, k: Builder<'_>) {
+    fn refuse_deterministic(&self, k: Builder<'_>, queries_kernel: &str) {
         if self.deterministic {
-            k.refuse("expected kernels that are not deterministic; the queries kernel of deterministic ones computes dQ".into());
+            k.refuse(format!("expected `deterministic` = false: `{queries_kernel}` computes dQ otherwise"));
         }
     }
 
@@ -287,7 +288,7 @@ impl AttentionBackward {
         );
         Kernel::build(&signature, Target::SM_90A, |k, (sums, dq, sizes, strides, scale)| {
             k.describe("dQ of attention from its sums");
-            self.refuse_deterministic(k);
+            self.refuse_deterministic(k, "queries_kernel");
             finish_of(self.sizes(), k, sums, dq, (Sizes::of(sizes), None), strides, scale);
         })
     }

@@ -25,7 +25,7 @@ pub fn permute<'a, T: TensorElement>(
     let invalid = |error: PermuteError| match error {
         PermuteError::Rank { found } => refused(CALL, "up to five axes", found),
         PermuteError::Order { axes, order } => {
-            refused(CALL, format!("each of the {axes} axes once"), format!("{order:?}"))
+            refused(CALL, format!("each of the {axes} axes exactly once"), format!("{order:?}"))
         }
         PermuteError::Stride { found } => refused(CALL, "strides of fewer than 2³² elements", found),
     };

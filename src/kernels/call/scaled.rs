@@ -63,7 +63,7 @@ where
         return Err(refused(CALL, "rows of 64 or 128 elements", shape.head_size));
     }
     if shape.value_size != shape.head_size {
-        let expected = format!("values of {} elements, as keys have", shape.head_size);
+        let expected = format!("values of {} elements, like the keys", shape.head_size);
         return Err(refused(CALL, expected, shape.value_size));
     }
     let Arguments { sizes, of_queries, of_keys, of_results, scale, .. } = shape.arguments(CALL)?;

@@ -17,7 +17,7 @@ impl KernelCache<'_> {
     ///
     /// // warpwright tune gemm --m 4096 --n 4096 --k 4096 --out table.txt
     /// let table: GemmTable = std::fs::read_to_string("table.txt")?.parse()?;
-    /// let device = run::first();
+    /// let device = run::open_default();
     /// let kernels = KernelCache::new(&device).with_gemm_table(table);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

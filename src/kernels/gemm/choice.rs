@@ -35,7 +35,7 @@ impl Gemm {
 
     /// Returns the kernel that multiplies an m×k matrix by a k×n matrix on a kind of GPU, where `size` is `[m, n, k]`. The operands have
     /// type `T`, and the result has type `D`. The kernel has no activation, and its fields `any_ldd` and `any_size` are `false`. If one of
-    /// the [crate's tables](GemmTable::committed) contains the problem, the kernel is taken from that table. Tables for this kind of GPU
+    /// the [crate's tables](GemmTable::builtin) contains the problem, the kernel is taken from that table. Tables for this kind of GPU
     /// are searched first, then tables for other kinds with the same compute capability and number of multiprocessors.
     ///
     /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model. The
@@ -53,7 +53,7 @@ impl Gemm {
         size: [u32; 3],
         gpu: &GpuKind,
     ) -> Self {
-        let tables = GemmTable::committed().iter();
+        let tables = GemmTable::builtin().iter();
         let same = tables.clone().filter(|table| table.gpu == *gpu);
         let similar = tables.filter(|table| table.gpu.is_similar_to(gpu));
         let tuned = same.chain(similar).find_map(|table| table.get::<T, D>(a, b, size));

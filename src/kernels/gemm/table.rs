@@ -85,7 +85,7 @@ static COMMITTED: LazyLock<[GemmTable; 14]> = LazyLock::new(|| {
 
 impl GemmTable {
     /// Returns the crate's own tables, in which [`Gemm::for_problem`] looks up kernels.
-    pub fn committed() -> &'static [Self] {
+    pub fn builtin() -> &'static [Self] {
         &*COMMITTED
     }
 

@@ -90,8 +90,14 @@ impl TvLayout {
             let offset = stride.component(axis);
             if extent > 1 && offset != 0 {
                 if stride != BasisVector::along(axis, offset) {
-                    let (name, moves) = (self.name.clone(), stride.coord(self.shape.rank()).to_string());
-                    return Err(TvError::Diagonal { name, number: ["thread", "value"][mode], step, moves });
+                    let (name, displacement) =
+                        (self.name.clone(), stride.coord(self.shape.rank()).to_string());
+                    return Err(TvError::Diagonal {
+                        name,
+                        index: ["thread", "value"][mode],
+                        step,
+                        displacement,
+                    });
                 }
                 digits.push(Digit { extent, step, offset });
             }

@@ -113,16 +113,18 @@ pub enum TvError {
         axis: usize,
     },
     /// A mode of the layout that varies along several axes of the tile.
-    #[error("{name}: expected a step of {step} in the {number} number to move along one axis, found {moves}")]
+    #[error(
+        "{name}: expected a step of {step} in the {index} index that varies along one axis, found {displacement}"
+    )]
     Diagonal {
         /// The name of the layout.
         name: String,
         /// The index that the mode belongs to: `thread` or `value`.
-        number: &'static str,
+        index: &'static str,
         /// The step of the mode in the thread index or value index.
         step: i64,
         /// The displacement in the tile that corresponds to one step, as a coordinate.
-        moves: String,
+        displacement: String,
     },
     /// A mode of the layout that wraps from one axis of the tile to the next.
     #[error("{name}: expected steps that each move along one axis: {fault}")]
@@ -134,7 +136,7 @@ pub enum TvError {
     },
     /// Threads along an axis that do not correspond to bits of the thread index.
     #[error(
-        "{name}: expected powers of 2 of threads along axis {axis}, found {extent} in steps of {step} threads"
+        "{name}: expected a power-of-2 number of threads along axis {axis}, found {extent} in steps of {step} threads"
     )]
     Bits {
         /// The name of the layout.

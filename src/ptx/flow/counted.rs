@@ -17,16 +17,16 @@ use crate::ptx::{
 /// An integer type for loop counters: `u32`, `i32`, `u64`, `i64`.
 pub trait Counter: IntegerDivision {
     /// The smallest value of the type.
-    const LEAST: Self;
+    const MIN: Self;
     /// The largest value of the type.
-    const LARGEST: Self;
+    const MAX: Self;
 }
 
 macro_rules! counters {
     ($($t:ty)*) => {$(
         impl Counter for $t {
-            const LEAST: Self = Self::MIN;
-            const LARGEST: Self = Self::MAX;
+            const MIN: Self = Self::MIN;
+            const MAX: Self = Self::MAX;
         }
     )*};
 }
@@ -65,7 +65,7 @@ fn steps_within<'k, T: Counter>(start: Val<'k, T>, end: Val<'k, T>, step: Val<'k
     let unit = constant.to_bits();
     let past = end.known().most().checked_add(unit - 1);
     unit == 1
-        || start.is_natural(end) && past.is_some_and(|past| past <= T::LARGEST.to_bits())
+        || start.is_natural(end) && past.is_some_and(|past| past <= T::MAX.to_bits())
         // Known divisors are those of unsigned numbers: a divisor of `start` + 2³² (or 2⁶⁴) divides a negative `start` only if the divisor
         // is a power of two.
         || (unit.is_power_of_two() || start.is_natural(end))
@@ -119,7 +119,7 @@ impl<'k, T: Counter> Counted<'k, T> {
             return None;
         }
         let label = k.body().label();
-        let last = if steps_within(start, end, step) { None } else { Some(end.max(step + T::LEAST) - step) };
+        let last = if steps_within(start, end, step) { None } else { Some(end.max(step + T::MIN) - step) };
         Some(Self { k, steps, label, last })
     }
 

@@ -226,7 +226,7 @@ impl<'k, T: Scalar> Val<'k, T> {
     #[track_caller]
     pub fn bits<U: Scalar>(self) -> Val<'k, U> {
         const {
-            assert!(T::BYTES == U::BYTES, "bits are reinterpreted between types of one size");
+            assert!(T::BYTES == U::BYTES, "bits are reinterpreted between types of the same size");
             assert!(
                 matches!(T::CLASS, RegClass::Pred) == matches!(U::CLASS, RegClass::Pred),
                 "a predicate has no bits"

@@ -85,6 +85,6 @@ impl ReduceOp {
 
     #[track_caller]
     fn refuse<T: Element>(self, k: Builder<'_>, instruction: &str) {
-        k.refuse(format!("`{instruction}` has no `{}` of {}", self.name(), T::NAME));
+        k.refuse(format!("`{instruction}` does not support `{}` on {}", self.name(), T::NAME));
     }
 }

@@ -29,7 +29,7 @@ impl<'k, const N: usize> Warps<'k, N> {
         let threads = k.this_block().size();
         if !threads.is_multiple_of(Self::SIZE) {
             k.refuse(format!(
-                "expected a block of a multiple of {} threads for a scope of {N} warps, found {threads}",
+                "expected a block whose size is a multiple of {} threads for a scope of {N} warps, found {threads}",
                 Self::SIZE
             ));
         }

@@ -47,7 +47,7 @@ impl<'k> Persistent<'k> {
         self,
         registers: usize,
     ) -> PartExchange<'k, T> {
-        const { assert!(T::SIZE == 4, "registers are of 32 bits") };
+        const { assert!(T::SIZE == 4, "exchanged tiles must have 32-bit elements") };
         debug_assert!(registers.is_multiple_of(VECTOR), "registers are exchanged in vectors of 4");
         let (k, blocks) = (self.kernel(), self.same_tile());
         let _located = k.locate(Location::caller());

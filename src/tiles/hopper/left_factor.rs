@@ -99,7 +99,12 @@ impl<'k, T: TensorElement, const K: usize> LeftFactor<'k, T, 4, K> for Rt<'k, T,
     #[allow(private_interfaces, reason = "only called by the crate")]
     fn factor(self) -> Factor<'k, T> {
         // The tf32 fragment has a different order along k than a row tile, and B in shared memory cannot be reordered to match.
-        const { assert!(T::SIZE <= 2, "A in registers is of 8 or 16 bits: store other types to shared memory") };
+        const {
+            assert!(
+                T::SIZE <= 2,
+                "A in registers must have 8-bit or 16-bit elements: store other types to shared memory"
+            )
+        };
         Factor::Registers(self.words())
     }
 }
@@ -110,7 +115,12 @@ impl<'k, T: TensorElement, const K: usize> LeftFactor<'k, T, 4, K> for &Frozen<'
     #[track_caller]
     #[allow(private_interfaces, reason = "only called by the crate")]
     fn factor(self) -> Factor<'k, T> {
-        const { assert!(T::SIZE <= 2, "A in registers is of 8 or 16 bits: store other types to shared memory") };
+        const {
+            assert!(
+                T::SIZE <= 2,
+                "A in registers must have 8-bit or 16-bit elements: store other types to shared memory"
+            )
+        };
         Factor::Registers(self.tile.words())
     }
 }

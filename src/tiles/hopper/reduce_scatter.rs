@@ -44,7 +44,7 @@ impl<'k> Persistent<'k> {
     >(
         self,
     ) -> ReduceScatter<'k, T, H, N, P> {
-        const { assert!(T::SIZE == 4, "sums are of 32 bits") };
+        const { assert!(T::SIZE == 4, "sums must have 32-bit elements") };
         const { assert!(P > 0 && N.is_multiple_of(P), "the parts must divide the columns of the tile") };
         let (k, blocks) = (self.kernel(), self.same_tile());
         let _located = k.locate(Location::caller());

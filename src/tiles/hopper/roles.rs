@@ -123,7 +123,7 @@ impl<'k> Builder<'k> {
         );
         if found > launched.into() {
             k.refuse(format!(
-                    "expected roles of at most {launched} registers, those of one thread of each warpgroup when the block starts, found {found}"
+                    "expected roles of at most {launched} registers in total, counting one thread per warpgroup, found {found}"
                 ));
         }
         // `setmaxnreg.dec` cannot increase the number of registers. ptxas starts threads with the consumers' number of registers, within
@@ -131,7 +131,7 @@ impl<'k> Builder<'k> {
         let started = limit.min(consumers.registers);
         if producer.registers > started {
             k.refuse(format!(
-                "expected a producer of at most {started} registers, with which threads start, found {}",
+                "expected at most {started} registers per producer thread, the number at launch, found {}",
                 producer.registers
             ));
         }

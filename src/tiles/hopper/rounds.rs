@@ -9,9 +9,9 @@ pub struct Footprint {
     /// The number of tiles of the result that are computed simultaneously.
     pub tiles: u32,
     /// The number of distinct tiles of A: one for each row of tiles that contains a computed tile.
-    pub of_a: u32,
+    pub a_tiles: u32,
     /// The number of distinct tiles of B: one for each column of tiles that contains a computed tile.
-    pub of_b: u32,
+    pub b_tiles: u32,
 }
 
 impl Schedule {
@@ -51,8 +51,8 @@ impl Schedule {
     ///
     /// // 64×64 tiles on 132 multiprocessors: row by row, a round reads all 64 columns of B; in groups of 16 rows, it reads only 9.
     /// let size = [64, 64];
-    /// assert_eq!(Schedule::linear().footprint(0, 132, size), Footprint { tiles: 132, of_a: 3, of_b: 64 });
-    /// assert_eq!(Schedule::grouped(16).footprint(0, 132, size), Footprint { tiles: 132, of_a: 16, of_b: 9 });
+    /// assert_eq!(Schedule::linear().footprint(0, 132, size), Footprint { tiles: 132, a_tiles: 3, b_tiles: 64 });
+    /// assert_eq!(Schedule::grouped(16).footprint(0, 132, size), Footprint { tiles: 132, a_tiles: 16, b_tiles: 9 });
     /// ```
     #[must_use]
     pub fn footprint(self, round: u32, blocks: u32, size: [u32; 2]) -> Footprint {
@@ -63,7 +63,11 @@ impl Schedule {
             all.dedup();
             all.len() as u32
         };
-        Footprint { tiles: tiles.len() as u32, of_a: distinct(|tile| tile.0), of_b: distinct(|tile| tile.1) }
+        Footprint {
+            tiles: tiles.len() as u32,
+            a_tiles: distinct(|tile| tile.0),
+            b_tiles: distinct(|tile| tile.1),
+        }
     }
 
     /// Returns the numbers of rows and columns of a result in units of a cluster's tiles.

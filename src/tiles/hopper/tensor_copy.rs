@@ -358,7 +358,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
 /// A tuple of tiles in global memory that tensor copies load into a stage of `Tiles`, one for each tile of the stage.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not fill a stage of `{Tiles}`",
-    note = "give one tile of global memory for each shared tile, of the same element type"
+    note = "pass one global-memory tile per shared tile, of the same element type"
 )]
 pub trait BoxSources<'k, Tiles: StageTiles<'k>>: Sealed {
     /// Returns the number of bytes that arrive in the tiles.

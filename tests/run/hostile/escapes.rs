@@ -233,7 +233,7 @@ fn of_signed(n: i32, index: impl for<'k> Fn(Builder<'k>, Val<'k, i32>) -> Val<'k
 
 /// A negative number is large as an unsigned one, and has other divisors.
 #[test]
-fn promises_about_the_bits_of_signed_numbers_are_refused() {
+fn assumptions_about_the_bits_of_signed_numbers_are_refused() {
     let limited = of_signed(-1, |_, n| n.cast::<u32>().at_most(7));
     assert!(limited.is_some_and(|why| why.contains("found the bits of a parameter of type i32")));
     let divided = of_signed(-7, |_, n| n.cast::<u32>().multiple_of(7) % 14u32);
@@ -252,7 +252,7 @@ fn promises_about_the_bits_of_signed_numbers_are_refused() {
 }
 
 #[test]
-fn promises_do_not_keep_what_a_branch_knows() {
+fn assumptions_do_not_keep_what_a_branch_knows() {
     let kept = of_signed(-7, |k, n| {
         k.if_(n.ge(0), || {
             let _ = n.multiple_of(7);

@@ -159,7 +159,7 @@ impl AttentionBackward {
             Target::SM_90A,
             |k, (sums, dq, starts, sizes, longest, [head, row], scale)| {
                 k.describe("dQ of attention from its sums");
-                self.refuse_deterministic(k);
+                self.refuse_deterministic(k, "packed_queries_kernel");
                 let sizes = (sizes_of(sizes, longest), Some(starts));
                 finish_of(self.sizes(), k, sums, dq, sizes, [0.into(), head, row], scale);
             },

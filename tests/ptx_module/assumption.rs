@@ -6,7 +6,7 @@ use warpwright::{prelude::*, ptx::BuildErrorKind};
 use super::built::{built, refused};
 
 #[test]
-fn a_promise_about_a_register_holds_in_its_branch() {
+fn an_assumption_about_a_register_holds_in_its_branch() {
     built::<(InOut<f32>, u32)>("f(p, n)", |k, (p, n)| {
         let i = n * k.tid_x();
         k.if_(i.lt(8), || {
@@ -26,7 +26,7 @@ fn a_promise_about_a_register_holds_in_its_branch() {
 }
 
 #[test]
-fn a_promise_about_a_parameter_holds_everywhere() {
+fn an_assumption_about_a_parameter_holds_everywhere() {
     built::<(InOut<f32>, u32)>("f(p, n)", |k, (p, n)| {
         k.if_(n.lt(8), || {
             n.multiple_of(4);
