@@ -103,7 +103,7 @@ impl<'k, T: TensorElement, const K: usize> LeftFactor<'k, T, 4, K> for Rt<'k, T,
             assert!(
                 T::SIZE <= 2,
                 "A in registers must have 8-bit or 16-bit elements: store other types to shared memory"
-            )
+            );
         };
         Factor::Registers(self.words())
     }
@@ -119,7 +119,7 @@ impl<'k, T: TensorElement, const K: usize> LeftFactor<'k, T, 4, K> for &Frozen<'
             assert!(
                 T::SIZE <= 2,
                 "A in registers must have 8-bit or 16-bit elements: store other types to shared memory"
-            )
+            );
         };
         Factor::Registers(self.tile.words())
     }
