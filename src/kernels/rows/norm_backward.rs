@@ -238,19 +238,14 @@ fn fastest(
     let groups = tiling.groups(sizes);
     // Copies to shared memory have at least 4 bytes; copies of single 32-bit elements are slower.
     let are_copied = aligned_elements(sizes) > 1;
-    if bytes == 2 && !are_copied && (tiling.cluster > 1 || function == NormFunction::Rms && groups > 1280) {
-        return match target.features().contains(Features::HOPPER) {
-            true => in_segments(function, tiling, sizes),
-            false if groups <= 1536 => tiling.in_registers(groups, 3, 512).copied_ahead(1),
-            false => tiling,
-        };
-    }
     if tiling.cluster > 1 {
         return match (function, bytes) {
-            (NormFunction::Layer, 4) if !are_copied => layer_of_odd_words(tiling, sizes),
-            _ => in_cluster(bytes, tiling, sizes),
+            (_, 2) => in_segments(function, tiling, sizes),
+            (NormFunction::Layer, _) if !are_copied => layer_of_odd_words(tiling, sizes),
+            _ => in_cluster(tiling, sizes),
         };
     }
+    let has_clusters = target.features().contains(Features::HOPPER);
     let narrow = |elements, together| tiling.narrow(sizes, elements, together).copied_ahead(1);
     match (function, bytes, groups) {
         (_, _, ..=64) => tiling,
@@ -267,12 +262,14 @@ fn fastest(
         (NormFunction::Layer, 2, 769..=1025) if are_copied => narrow(32, 256),
         (NormFunction::Rms, 2, 769..=1025) if are_copied => narrow(16, 512),
         (_, 2, 1026..=2112) if are_copied => narrow(24, 1),
+        (NormFunction::Rms, 2, 1281..) if has_clusters => in_segments(function, tiling, sizes),
+        (NormFunction::Rms, 2, 1281..=1536) => tiling.in_registers(groups, 3, 512).copied_ahead(1),
         _ => tiling,
     }
 }
 
-/// Returns the tiling with which the gradients of odd rows of 16-bit elements are fastest if a block has too few threads: the one with the
-/// fewest empty groups among those whose blocks process segments.
+/// Returns the tiling with which the gradients of rows of 16-bit elements that begin at any element are fastest if a block has too few
+/// threads: the one with the fewest empty groups among those whose blocks process segments.
 fn in_segments(function: NormFunction, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     // The number of blocks per cluster, the number of elements per thread, and the numbers of threads: those of a block, and the maximum per
     // multiprocessor. More elements per thread require more registers.
@@ -307,19 +304,18 @@ fn layer_of_odd_words(tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let are_full = |segments: &RowTiling| segments.threads <= 192 && segments.capacity() <= n / 8 * 9;
     let is_faster = |segments: &RowTiling| n < 17_000 || are_full(segments);
     let segments = tiling.in_segments(sizes, 8, 6, 384).filter(is_faster);
-    segments.unwrap_or_else(|| in_cluster(4, tiling, sizes))
+    segments.unwrap_or_else(|| in_cluster(tiling, sizes))
 }
 
-/// Returns the tiling with which the gradients of other rows that begin at any element and do not fit in a block are fastest: groups so narrow
-/// that every row begins with a whole group, and as few empty groups as possible.
-fn in_cluster(bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
+/// Returns the tiling with which the gradients of rows of 32-bit elements that begin at any element and do not fit in a block are fastest:
+/// groups so narrow that every row begins with a whole group, and as few empty groups as possible.
+fn in_cluster(tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let adjacent = aligned_elements(sizes).min(tiling.adjacent);
     let is_even = adjacent > 1;
     let narrow = RowTiling { adjacent, unaligned: false, cluster: 8, ..tiling };
     let groups = narrow.groups(sizes);
     // The number of elements per thread, and the maximum number of threads per multiprocessor.
-    let ways: &[_] = if bytes == 4 { &[(16, 512), (24, 384)] } else { &[(16, 512)] };
-    let ways = ways.iter().filter_map(|&(elements, together)| {
+    let ways = [(16, 512), (24, 384)].into_iter().filter_map(|(elements, together)| {
         let threads = groups.div_ceil(narrow.cluster * elements / adjacent).next_multiple_of(32);
         let stripes = groups.div_ceil(narrow.cluster * threads);
         let resident = (together / threads).clamp(1, if is_even { 3 } else { 4 });

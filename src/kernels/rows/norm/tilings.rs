@@ -104,7 +104,7 @@ fn unaligned_halves(function: NormFunction, tiling: RowTiling, sizes: &[u32]) ->
         (NormFunction::Layer, ..=768) if is_even => tiling.narrow(sizes, 16, 864).copied_ahead(4),
         // More blocks would have too few registers.
         (NormFunction::Layer, ..=1536) if is_even => tiling.narrow(sizes, 32, 800),
-        (NormFunction::Layer, ..=4096) if is_even => tiling.narrow(sizes, 32, 1088),
+        (NormFunction::Layer, ..=2048) if is_even => tiling.narrow(sizes, 32, 1088),
         // A block arranges the weights and the bias once, for more rows.
         (NormFunction::Layer, 129..=1152) => RowTiling { turns: 16, ..tiling },
         (NormFunction::Layer, 1153..=1664) => RowTiling { resident: 2, ..tiling.copied(groups, 4, 2, 4) },
