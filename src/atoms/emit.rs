@@ -29,7 +29,8 @@ pub struct Scale<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Emits D = A·B + C on the fragments of a lane; [`MmaAtom::fragment`] returns the elements of each register.
+    /// Emits the instruction of `atom`, which computes D = A·B + C, and returns the registers of this thread's fragment of D.
+    /// [`MmaAtom::fragment`] specifies the elements of each register.
     ///
     /// Packed operands are pairs ([`f16x2`](crate::ptx::f16x2), [`bf16x2`](crate::ptx::bf16x2)), or bits (`u32`, `i32`,
     /// [`B32`](crate::ptx::B32)) for any type of up to 32 bits; tf32 operands are [`tf32`](crate::ptx::tf32) or bits. All lanes of the warp
@@ -82,8 +83,8 @@ impl<'k> Builder<'k> {
     }
 
     /// Emits [`mma`](Self::mma) with block-scaled A and B; `scales` contains the scales of A, then the scales of B. The builder rejects a
-    /// sparse atom, an atom without block scaling, and scales whose byte or thread is out of range. The arithmetic is unverified on hardware;
-    /// see [`BlockScale`](super::BlockScale).
+    /// sparse atom, an atom without block scaling, and scales whose byte or thread is out of range. The arithmetic has not been
+    /// verified on hardware; see [`BlockScale`](super::BlockScale).
     #[doc(alias = "block_scale")]
     #[track_caller]
     pub fn mma_scaled<D: Scalar, A: Scalar, B: Scalar, C: Scalar>(
@@ -97,8 +98,8 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), None, Some(scales))
     }
 
-    /// Emits [`mma`](Self::mma) with a sparse A and block-scaled A and B. The arithmetic is unverified on hardware; see
-    /// [`BlockScale`](super::BlockScale).
+    /// Emits [`mma`](Self::mma) with a sparse A and block-scaled A and B. The arithmetic has not been verified on hardware, and the simulator
+    /// does not support the instruction; see [`BlockScale`](super::BlockScale).
     #[track_caller]
     pub fn mma_sparse_scaled<D: Scalar, A: Scalar, B: Scalar, C: Scalar>(
         self,

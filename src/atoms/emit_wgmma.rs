@@ -40,8 +40,8 @@ impl Default for WgmmaOptions<'_> {
 }
 
 impl<'k> Builder<'k> {
-    /// Emits D = A·B + D, or D = A·B, for a warpgroup; [`MmaAtom::fragment`] returns the elements of each register, and the operands in
-    /// shared memory are [`MatrixDescriptor`]s.
+    /// Emits the `wgmma` of `atom`, which computes D = A·B + D or, if `options.accumulate` is false, D = A·B. [`MmaAtom::fragment`] specifies
+    /// the elements of each register; operands in shared memory are [`MatrixDescriptor`]s.
     ///
     /// The `wgmma` is asynchronous: D may be accessed only after a commit and a wait. A [`wgmma_fence`](Self::wgmma_fence) must follow writes
     /// to the registers of D and A. D must have registers of its own: allocate them with [`wgmma_accumulators`](Self::wgmma_accumulators), or

@@ -61,7 +61,7 @@ pub struct MmaAtom {
 pub enum Group {
     /// A single thread.
     Thread,
-    /// Eight threads of a warp, four of each half. With one instruction, the four quad pairs of a warp compute four matrix products.
+    /// Eight threads of a warp, four from each half-warp. With one instruction, the four quad pairs of a warp compute four matrix products.
     QuadPair,
     /// 32 threads.
     Warp,
@@ -82,12 +82,12 @@ impl Group {
     }
 }
 
-/// The operation that replaces multiplication for single bits.
+/// The operation that replaces multiplication for 1-bit elements. A dot product is the number of set bits in the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BitOp {
-    /// Counts the bits in which the operands differ.
+    /// Exclusive or: a bit is set if the operands differ in it.
     Xor,
-    /// Counts the bits that are set in both operands.
+    /// And: a bit is set if it is set in both operands.
     And,
 }
 
@@ -169,7 +169,7 @@ impl MmaAtom {
         self.saturates
     }
 
-    /// Returns the operation that replaces multiplication for single bits; `None` for other types.
+    /// Returns the operation that replaces multiplication for 1-bit elements; `None` for other types.
     #[must_use]
     pub fn bit_op(&self) -> Option<BitOp> {
         self.bit_op

@@ -115,8 +115,8 @@ impl Permute {
         Self::Rows { threads, adjacent }
     }
 
-    /// Returns the arguments `extents`, `x_strides` and `y_strides` of the kernel (see [`PermuteArgs`]) for the same extents and order as
-    /// [`for_axes`](Self::for_axes).
+    /// Returns the kernel's arguments `extents`, `x_strides` and `y_strides` (see [`PermuteArgs`]). The parameters `extents` and `order` must
+    /// be those passed to [`for_axes`](Self::for_axes).
     ///
     /// # Errors
     /// Returns the same errors as [`for_axes`](Self::for_axes), and an error for any stride that does not fit in 32 bits.

@@ -63,14 +63,15 @@ impl Layout {
         Ok(Layout { shape, stride })
     }
 
-    /// Creates a compact layout whose strides increase in the order given by `order`: the mode with the smallest number is
+    /// Creates a compact layout whose strides increase in the order given by `order`: the mode with the smallest number varies
     /// fastest, and modes with equal numbers are ordered from left to right. A leaf of `order` applies to a whole nested mode,
     /// which is then column-major.
     ///
     /// Postcondition: the layout is a bijection onto `0..size`.
     ///
     /// # Errors
-    /// Returns the same errors as [`column_major`](Self::column_major), and [`LayoutError::Order`] if `order` does not nest within `shape`.
+    /// Returns the same errors as [`column_major`](Self::column_major), and [`LayoutError::Order`] if the nesting of `order` does not match
+    /// `shape`.
     ///
     /// ```
     /// use warpwright::layout::Layout;

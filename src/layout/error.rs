@@ -100,7 +100,7 @@ pub enum LayoutError {
         /// The quantity that overflowed.
         what: String,
     },
-    /// A coordinate that does not nest like the shape.
+    /// A coordinate whose nesting does not match the shape.
     #[error("mode {mode}: coordinate {coord} does not fit shape {shape}")]
     Coordinate {
         /// The first mode at which they differ.
@@ -110,7 +110,7 @@ pub enum LayoutError {
         /// The shape of that mode.
         shape: String,
     },
-    /// An order that does not nest within the shape it orders.
+    /// An order whose nesting does not match the shape.
     #[error("mode {mode}: order {order} does not nest within shape {shape}")]
     Order {
         /// The first mode at which they differ.

@@ -48,7 +48,7 @@ impl<D: Codomain> Layout<D> {
     /// Coordinates past an extent are valid and are extrapolated; predicates rely on this.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Coordinate`] if the coordinate does not nest within the shape.
+    /// Returns [`LayoutError::Coordinate`] if the nesting of the coordinate does not match the shape.
     #[doc(alias = "crd2idx")]
     pub fn at(&self, coord: impl Into<Coord>) -> Result<D, LayoutError> {
         let mut value = D::zero();
@@ -177,7 +177,7 @@ pub fn coord_of_index(index: i64, shape: &Shape) -> Coord {
 /// Returns the linear index of a coordinate of `shape`.
 ///
 /// # Errors
-/// Returns [`LayoutError::Coordinate`] if the coordinate does not nest within the shape.
+/// Returns [`LayoutError::Coordinate`] if the nesting of the coordinate does not match the shape.
 #[doc(alias = "crd2idx")]
 pub fn index_of_coord(coord: &Coord, shape: &Shape) -> Result<i64, LayoutError> {
     linear_index(coord, shape, &Trail::Root)
@@ -186,7 +186,7 @@ pub fn index_of_coord(coord: &Coord, shape: &Shape) -> Result<i64, LayoutError> 
 /// Converts a coordinate of `from` to the coordinate of `to` with the same linear index.
 ///
 /// # Errors
-/// Returns [`LayoutError::Coordinate`] if the coordinate does not nest within `from`.
+/// Returns [`LayoutError::Coordinate`] if the nesting of the coordinate does not match `from`.
 #[doc(alias = "crd2crd")]
 pub fn coord_to_coord(coord: &Coord, from: &Shape, to: &Shape) -> Result<Coord, LayoutError> {
     Ok(coord_of_index(index_of_coord(coord, from)?, to))

@@ -17,7 +17,7 @@ pub enum Slot {
     At(i64),
 }
 
-/// A coordinate in which `..` marks the modes to keep: `(.., (1, ..))`.
+/// A coordinate in which `..` marks the modes to keep, such as `(.., (1, ..))`.
 pub type Slicer = Tuple<Slot>;
 
 impl From<RangeFull> for Slicer {
@@ -59,7 +59,7 @@ impl<D: Codomain> Layout<D> {
     /// modes.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Coordinate`] if `at` does not nest within the shape.
+    /// Returns [`LayoutError::Coordinate`] if the nesting of `at` does not match the shape.
     pub fn slice(&self, at: impl Into<Slicer>) -> Result<Layout<D>, LayoutError> {
         Ok(self.slice_and_offset(at)?.0)
     }
@@ -69,7 +69,7 @@ impl<D: Codomain> Layout<D> {
     /// Postcondition: for every coordinate `c` of the slice, `self(at with c filled in) = slice(c) + offset`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Coordinate`] if `at` does not nest within the shape.
+    /// Returns [`LayoutError::Coordinate`] if the nesting of `at` does not match the shape.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -88,7 +88,7 @@ impl<D: Codomain> Layout<D> {
     /// Postcondition: `size(slice(at)) · size(dice(at)) = size(self)`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Coordinate`] if `at` does not nest within the shape.
+    /// Returns [`LayoutError::Coordinate`] if the nesting of `at` does not match the shape.
     pub fn dice(&self, at: impl Into<Slicer>) -> Result<Layout<D>, LayoutError> {
         let at = at.into();
         self.at(at.fixed())?;
@@ -100,7 +100,7 @@ impl<D: Codomain> Layout<D> {
     /// Postcondition: for nested coordinates, `self(coord + c) = self(c) + offset`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Coordinate`] if `coord` does not nest within the shape.
+    /// Returns [`LayoutError::Coordinate`] if the nesting of `coord` does not match the shape.
     pub fn domain_offset(&self, coord: impl Into<Coord>) -> Result<(Layout<D>, D), LayoutError> {
         Ok((self.clone(), self.at(coord)?))
     }

@@ -143,7 +143,7 @@ impl FromStr for Slicer {
 impl FromStr for Tiler {
     type Err = LayoutError;
 
-    /// Parses a layout `8:2`, an extent `8`, or a tuple of tilers with `_` for modes to keep: `(4:1,_,(2,8))`.
+    /// Parses a layout `8:2`, an extent `8`, or a tuple of tilers with `_` for modes to keep, such as `(4:1,_,(2,8))`.
     fn from_str(text: &str) -> Result<Self, LayoutError> {
         Parser::whole(text, Parser::tiler)
     }

@@ -167,8 +167,8 @@ impl<'k> Builder<'k> {
     /// against the target as usual; state the requirements of other instructions with [`Raw::needs`].
     ///
     /// The builder rejects the following ([`BuildErrorKind::BadRaw`]): a placeholder without a binding, a binding without a placeholder, a
-    /// name bound twice, a character outside ASCII, text that does not end a statement, and, in [`Builder::when`], anything but one
-    /// instruction without a guard or a label.
+    /// name bound twice, a character outside ASCII, text whose last statement is incomplete, and, in [`Builder::when`], anything but
+    /// one instruction without a guard or a label.
     ///
     /// ```
     /// use warpwright::prelude::*;

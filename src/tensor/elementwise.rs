@@ -8,7 +8,7 @@ use super::{
 };
 use crate::ptx::{Builder, Readable, Scalar, Val, Writable, sealed::Sealed, traits::Number};
 
-/// A tensor or fragment whose elements can be accessed individually, in the order of its shape.
+/// A tensor or fragment whose elements can be accessed individually, in colexicographic order.
 pub trait Elements<'k, T: TensorElement>: Sealed {
     #[doc(hidden)]
     fn in_kernel(&self) -> Builder<'k>;
@@ -170,7 +170,7 @@ pub fn axpby<'k, T: TensorElement<Reg: Number>>(
     }
 }
 
-/// Returns the sum of all elements, added in the order of the shape; 0 if the view is empty.
+/// Returns the sum of the elements of this thread's view, added in colexicographic order; 0 if the view is empty.
 ///
 /// The builder rejects the call if there are more than 4096 elements.
 #[track_caller]

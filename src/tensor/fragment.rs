@@ -59,8 +59,8 @@ impl<'k> Builder<'k> {
         fragment
     }
 
-    /// Creates a compact fragment with the given extents; the first mode is the fastest. The builder rejects an extent below 1, and a shape
-    /// that requires more than 4096 registers.
+    /// Creates a compact fragment with the given extents; the first mode varies fastest. Its contents are undefined until they are written.
+    /// The builder rejects an extent below 1, and a shape that requires more than 4096 registers.
     #[track_caller]
     pub fn fragment_of_shape<T: TensorElement>(self, shape: impl Into<IntTuple>) -> Fragment<'k, T> {
         let layout = Layout::column_major(shape);
@@ -171,8 +171,9 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         }
     }
 
-    /// Returns the view that `coord` selects: `(.., .., 1)`. Registers have no address, so the coordinate must be static. The builder
-    /// rejects a coordinate that is out of bounds or does not nest within the shape.
+    /// Returns the view that `coord` selects; for example, `(.., .., 1)` keeps the first two modes at index 1 of the third. Registers have no
+    /// address, so the coordinate must be static. The builder rejects a coordinate that is out of bounds or whose nesting does not match the
+    /// shape.
     #[must_use]
     #[track_caller]
     pub fn slice(&self, coord: impl Into<Slicer>) -> Self {

@@ -18,7 +18,7 @@ pub enum Index<'k> {
     Value(Val<'k, u32>),
 }
 
-/// A coordinate of a tensor in a kernel: `(row, ..)`, with integers, [`Val`]s and `..` in any nesting.
+/// A coordinate of a tensor in a kernel, such as `(row, ..)`: integers, [`Val`]s and `..` (the whole mode), nested to any depth.
 pub type Indices<'k> = Tuple<Index<'k>>;
 
 impl From<RangeFull> for Indices<'_> {

@@ -14,8 +14,8 @@ use crate::layout::{Codomain, Coord, Layout, LayoutError, Slicer, Slot, Tile, Ti
 /// tile does not divide a mode, the number of tiles is rounded up: the last tile of the mode extends past the end and requires predicates.
 ///
 /// # Errors
-/// Returns [`TensorError::Layout`] with the same errors as [`Layout::zipped_divide`], or with [`LayoutError::Coordinate`] if `coord` does not
-/// nest within the rest modes.
+/// Returns [`TensorError::Layout`] with the same errors as [`Layout::zipped_divide`], or with [`LayoutError::Coordinate`] if the nesting
+/// of `coord` does not match the rest modes.
 ///
 /// ```
 /// use warpwright::{layout::Layout, tensor::local_tile};

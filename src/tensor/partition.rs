@@ -29,7 +29,7 @@ impl<D: Codomain> Partition<D> {
     /// Returns the slice of the part that `at` selects.
     ///
     /// # Errors
-    /// Returns [`TensorError::Layout`] if `at` does not nest within the shape of the layout.
+    /// Returns [`TensorError::Layout`] if the nesting of `at` does not match the shape of the layout.
     pub fn slice(&self, at: impl Into<Slicer>) -> Result<Self, TensorError> {
         let (layout, mut offset) = self.layout.slice_and_offset(at)?;
         offset.step(&self.offset, 1);

@@ -105,8 +105,8 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
-    /// Stores a shared tile, using all threads of the block or of the smaller scope that owns the shared tile. Elements past the matrix's edges
-    /// are not written.
+    /// Stores a shared tile to this tile of the matrix, using all threads of the block or of the smaller scope that owns the shared tile.
+    /// Elements past the matrix's edges are not written.
     ///
     /// Adjacent threads store adjacent parts of a row, with the widest accesses that the known alignment allows. If a register tile is
     /// stored via shared memory ([`St::store_with`]), accesses to global memory are therefore up to 16 bytes wide.
@@ -126,8 +126,8 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
-    /// Stores a shared vector, using all threads of the block or of the smaller scope that owns the shared vector. Elements past the end of
-    /// the vector in global memory are not written.
+    /// Stores a shared vector to this part of the vector in global memory, using all threads of the block or of the smaller scope that owns
+    /// the shared vector. Elements past the end of the vector in global memory are not written.
     #[track_caller]
     pub fn store_shared<const N: usize>(self, vector: &Filled<Sv<'k, T, N>>) {
         let vector = &vector.tile;

@@ -7,7 +7,7 @@ use crate::tensor::TensorElement;
 
 impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     /// Returns the same elements in another vector layout: for example, a vector with one element per row of a tile becomes one with one
-    /// element per column, or a vector loaded as [`Naive`](super::Naive) becomes a vector of a tile.
+    /// element per column, or a vector in the [`Naive`](super::Naive) layout becomes one in the layout of a tile.
     ///
     /// All lanes of the warp must take part. A lane receives each register of the result at most once. Per 16 elements of 32 bits,
     /// conversion to [`Aligned`](super::Aligned) therefore requires at most 4 `shfl`, conversion to [`Orthogonal`](super::Orthogonal) at
@@ -21,7 +21,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     }
 
     /// Returns the same elements in another vector layout, as [`to_layout`](Self::to_layout) does, but the unit of length may differ.
-    /// For example, the column sums of an `Rt<e4m3, 1, 2>` become a vector of a tile of wider elements:
+    /// For example, the column sums of an `Rt<e4m3, 1, 2>` can be converted to the layout of a tile with wider elements:
     /// `let sums: RowVec<f32, 4> = q.col_sum().to_vector();`. The call does not compile if the lengths differ.
     #[must_use]
     #[track_caller]

@@ -29,8 +29,8 @@ impl ScaleVector {
 /// The scaling of A and B before they are multiplied (PTX ISA, "Block Scaling for mma.sync").
 ///
 /// Scales are read from individual bytes of a register in some lanes; two small constants, `byte` and `thread`, select the bytes and the lanes.
-/// The layouts are those for `byte` 0 and `thread` 0. **The arithmetic is unverified on hardware:** no sm_120a device was available. The
-/// simulator computes dense MMAs by published rules.
+/// The layouts are those for `byte` 0 and `thread` 0. **The arithmetic has not been verified on hardware,** because no sm_120a device
+/// was available. The simulator executes dense MMAs according to published rules; it does not support sparse ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockScale {
     pub(super) ty: MmaType,

@@ -32,9 +32,9 @@ pub struct CacheShape {
     pub scale: Option<f32>,
 }
 
-/// Computes, for each head, attention of the last queries of each sequence to the first `lengths[batch]` positions of the sequence's cache.
-/// `lse`, a contiguous array `[batch][head][query]`, receives the logarithm of each row's sum of exponentials. The last query has position
-/// `lengths[batch]` − 1 and attends to all of these positions; each earlier query attends to one position fewer than the query after it.
+/// Computes, for each head, attention of the last queries of each sequence to the sequence's cache. The last query has position
+/// `lengths[batch]` − 1 and attends to the first `lengths[batch]` positions; each earlier query attends to one position fewer than the query
+/// after it. `lse`, a contiguous array `[batch][head][query]`, receives the logarithm of each row's sum of exponentials.
 /// [`CachedAttention::for_problem`] chooses the kernel. Requires sm_90a.
 ///
 /// # Errors

@@ -103,7 +103,7 @@ impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A> {
         self.im.store(&tile.im);
     }
 
-    /// Stores a shared tile, using all threads of the block or of the smaller scope that owns the shared tile, as
+    /// Stores a shared tile to this tile of the matrix, using all threads of the block or of the smaller scope that owns the shared tile, as
     /// [`GlTile::store_shared`](crate::tiles::GlTile::store_shared) does.
     #[track_caller]
     pub fn store_shared<const H: usize, const W: usize, S: SharedSwizzle>(
@@ -127,7 +127,8 @@ impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A, 1> {
         self.im.store(&vector.im);
     }
 
-    /// Stores a shared vector, using all threads of the block or of the smaller scope that owns the shared vector.
+    /// Stores a shared vector to this part of the vector in global memory, using all threads of the block or of the smaller scope that owns
+    /// the shared vector.
     #[track_caller]
     pub fn store_shared<const N: usize>(self, vector: &Complex<Filled<Sv<'k, T, N>>>) {
         self.re.store_shared(&vector.re);

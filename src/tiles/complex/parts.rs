@@ -95,7 +95,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Cr
         Complex { re: self.re.col_sum_with(with.re), im: self.im.col_sum_with(with.im) }
     }
 
-    /// Returns whether either part of any element is NaN, as [`Rt::has_nan`] does.
+    /// Returns whether the real or imaginary part of any element is NaN. All lanes of the warp must take part; see [`Rt::has_nan`].
     #[track_caller]
     pub fn has_nan(&self) -> Val<'k, bool>
     where

@@ -129,7 +129,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst
         self.stored(|tile| store(&tile.as_ref().map_parts(St::storing)))
     }
 
-    /// Stores `re` + i · `im` in every element, using all warps of the block, as [`St::fill_with`] does.
+    /// Stores `re` + i · `im` in every element, using all warps of the block; see [`St::fill_with`].
     #[doc(alias = "zero")]
     #[doc(alias = "one")]
     #[track_caller]
@@ -170,7 +170,7 @@ impl<'k, T: TensorElement, const N: usize> Csv<'k, T, N> {
         self.stored(|vector| store(&vector.as_ref().map_parts(Sv::storing)))
     }
 
-    /// Stores `re` + i · `im` in every element, using the first warp of the block, as [`Sv::fill_with`] does.
+    /// Stores `re` + i · `im` in every element, using the first warp of the block; see [`Sv::fill_with`].
     #[doc(alias = "zero")]
     #[doc(alias = "one")]
     #[track_caller]

@@ -20,7 +20,8 @@ const MOST_HELD: u32 = 16;
 
 impl Norm {
     /// Returns the kernel for residual sums with dropout. The tiling is the same as in [`for_residual_rows`](Self::for_residual_rows),
-    /// except that rows that would require too many registers are divided among more blocks of a cluster or read in parts.
+    /// except that rows that would require too many registers are divided among more blocks of a cluster or read in parts, and that
+    /// [`resident`](RowTiling::resident) is at most 1 unless rows are copied to shared memory or a row has at most 32 threads.
     #[must_use]
     pub fn for_dropout_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let mut norm = Self::for_residual_rows(function, target, bytes, sizes);
