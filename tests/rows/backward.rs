@@ -151,12 +151,28 @@ fn norms_of_rows_that_clusters_load_again() {
     }
 }
 
-/// Unaligned rows in segments, which the blocks of a cluster process. The last segments are whole, short, or without elements.
+/// Long rows of 16 bits, and of LayerNorm of 32 bits, that begin at any element.
+#[test]
+fn long_unaligned_rows_are_segments() {
+    for (function, bytes, n) in [
+        (NormFunction::Rms, 2, 12_001),
+        (NormFunction::Layer, 2, 33_001),
+        (NormFunction::Rms, 2, 20_002),
+        (NormFunction::Layer, 4, 16_385),
+    ] {
+        let RowTiling { cluster, unaligned, ahead, .. } =
+            NormBackward::for_rows(function, TARGET, bytes, &[n]).tiling;
+        assert!(cluster > 1 && unaligned && ahead > 0, "{function:?}, {bytes} bytes, {n}");
+    }
+}
+
+/// Unaligned rows in segments, which the blocks of a cluster process. The last segments are whole, short, or without elements. The threads of
+/// the last tiling have so few registers that they load rows again for each use.
 #[test]
 fn norms_of_segments() {
     for function in [NormFunction::Rms, NormFunction::Layer] {
         let tiling = NormBackward::for_rows(function, TARGET, 2, &[4001]).tiling;
-        for (cluster, stripes, resident) in [(2, 3, 1), (4, 2, 8), (8, 1, 1)] {
+        for (cluster, stripes, resident) in [(2, 3, 1), (4, 2, 8), (8, 1, 1), (4, 4, 8)] {
             let tiling =
                 RowTiling { threads: 64, rows: 1, cluster, stripes, resident, ahead: 2, turns: 1, ..tiling };
             let (most, of_block) =
@@ -227,6 +243,26 @@ fn softmax() {
     }
 }
 
+#[test]
+fn softmax_of_segments() {
+    for log in [false, true] {
+        let tiling = RowTiling {
+            threads: 64,
+            rows: 1,
+            cluster: 4,
+            stripes: 2,
+            resident: 1,
+            ahead: 2,
+            turns: 4,
+            ..RowTiling::for_rows(TARGET, 2, &[1])
+        };
+        for n in [4063, 3051, 1001] {
+            softmax_with::<bf16>(SoftmaxBackward { log, tiling }, [50, n, n]);
+            softmax_with::<bf16>(SoftmaxBackward { log, tiling }, [3, n, n + 2]);
+        }
+    }
+}
+
 /// Checks the gradient for `[m, n, pitch]`, with the chosen tiling or with one that reads rows in parts.
 fn softmax_of<T: Number + Convert<f32>>(log: bool, [m, n, ld]: [usize; 3], streamed: bool)
 where
@@ -239,7 +275,14 @@ where
         true => RowTiling { streamed, stripes: 1, ..in_parts },
         false => chosen.tiling,
     };
-    let kernel = assembled(SoftmaxBackward { tiling, ..chosen }.kernel::<T, T>(TARGET));
+    softmax_with::<T>(SoftmaxBackward { tiling, ..chosen }, [m, n, ld]);
+}
+
+fn softmax_with<T: Number + Convert<f32>>(softmax: SoftmaxBackward, [m, n, ld]: [usize; 3])
+where
+    f32: Convert<T>,
+{
+    let (kernel, log) = (assembled(softmax.kernel::<T, T>(TARGET)), softmax.log);
     let shape = Shape { m, n, pitch: ld };
     let y = |row: usize, col: usize| {
         let y = (mixed(row, col) + 3.5) / (3.5 * n as f64);

@@ -164,6 +164,36 @@ fn rows_in_segments() {
     }
 }
 
+/// Segments of rows of f32 with a bias, and of rows that the chosen tilings divide.
+#[test]
+fn segments_of_f32_and_chosen_segments() {
+    for function in FUNCTIONS {
+        let tiling = RowTiling::for_copied_rows(TARGET, 4, &[3001]);
+        let tiling = RowTiling {
+            threads: 64,
+            rows: 1,
+            cluster: 4,
+            stripes: 4,
+            resident: 1,
+            ahead: 2,
+            turns: 4,
+            ..tiling
+        };
+        let shape = Shape { m: 70, n: 3001, pitch: 3001 };
+        plain::<f32, f32, f32>(Norm { tiling, function }, shape, shape.n, &mixed);
+        plain::<f32, bf16, f32>(Norm { tiling, function }, shape, shape.n + 2, &mixed);
+        for (bytes, n) in [(2, 33_001), (2, 33_002), (4, 16_385)] {
+            let norm = chosen(function, bytes, [n; 3]);
+            assert!(norm.tiling.unaligned && norm.tiling.cluster > 1 && norm.tiling.ahead > 0, "{norm:?}");
+            let shape = Shape { m: 3, n, pitch: n };
+            match bytes {
+                2 => plain::<bf16, bf16, bf16>(norm, shape, n, &mixed),
+                _ => plain::<f32, f32, f32>(norm, shape, n, &mixed),
+            }
+        }
+    }
+}
+
 /// A mean that is large compared with the deviations from it.
 #[test]
 fn deviations_of_distant_numbers() {

@@ -163,7 +163,7 @@ fn other_tilings_are_rejected() {
     let odd = RowTiling::for_rows(TARGET, 2, &[255]);
     rejected(
         RowTiling { threads: 64, rows: 1, cluster: 2, stripes: 2, ahead: 2, ..odd },
-        "whose blocks process segments of unaligned rows",
+        "expected a tiling without segments of unaligned rows",
     );
     // Blocks process parts of a row independently.
     let tiling = RowTiling { cluster: 2, ..RowTiling::for_elements(TARGET, 2, &[4096]) };

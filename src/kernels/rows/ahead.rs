@@ -47,7 +47,7 @@ pub(super) const fn keeps_weights_in_shared_memory(tiling: RowTiling, bytes: u32
 /// Returns whether threads move weights within shared memory to the addresses at which they read them for all rows of a block, and fill the
 /// remaining memory with 0.
 const fn are_arranged(tiling: RowTiling) -> bool {
-    // In a cluster, rows are aligned, and each thread has copied the weights that it uses.
+    // In clusters that process aligned rows, each thread has copied the weights that it uses.
     tiling.unaligned || tiling.turns == u32::MAX && tiling.cluster == 1
 }
 
@@ -79,8 +79,7 @@ impl RowTiling {
     pub(super) fn turns<'k>(self, k: Builder<'k>, sizes: [Val<'k, u32>; 3]) -> Turns<'k> {
         if self.is_segmented() {
             k.refuse(format!(
-                "expected a tiling for a kernel that processes the elements of a row differently, found one whose blocks process segments \
-                 of unaligned rows: {self:?}"
+                "expected a tiling without segments of unaligned rows, which this kernel does not support, found {self:?}"
             ));
         }
         self.turns_of_segments(k, sizes)

@@ -40,7 +40,7 @@ impl NormBackward {
         let tiling = RowTiling::for_summed_rows(target, bytes, sizes);
         let is_copied = matches!(bytes, 2 | 4) && target.features().contains(Features::AMPERE);
         let fastest = match is_copied && tiling.unaligned {
-            true => fastest(function, target, bytes, tiling, sizes),
+            true => fastest(function, bytes, tiling, sizes),
             false => tiling,
         };
         Self { tiling: if fastest.fits_sums(target, bytes) { fastest } else { tiling }, function }
@@ -226,15 +226,9 @@ impl<'k> Moments<'k> {
     }
 }
 
-/// Returns the tiling with which the gradients of rows that begin at any element are fastest on an H200, given the tiling of
+/// Returns the tiling with which the gradients of rows that begin at any element are fastest on an H200 or, for long rows, an H100, given the tiling of
 /// [`RowTiling::for_summed_rows`].
-fn fastest(
-    function: NormFunction,
-    target: Target,
-    bytes: u32,
-    tiling: RowTiling,
-    sizes: &[u32],
-) -> RowTiling {
+fn fastest(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let groups = tiling.groups(sizes);
     // Copies to shared memory have at least 4 bytes; copies of single 32-bit elements are slower.
     let are_copied = aligned_elements(sizes) > 1;
@@ -245,7 +239,6 @@ fn fastest(
             _ => in_cluster(tiling, sizes),
         };
     }
-    let has_clusters = target.features().contains(Features::HOPPER);
     let narrow = |elements, together| tiling.narrow(sizes, elements, together).copied_ahead(1);
     match (function, bytes, groups) {
         (_, _, ..=64) => tiling,
@@ -262,7 +255,7 @@ fn fastest(
         (NormFunction::Layer, 2, 769..=1025) if are_copied => narrow(32, 256),
         (NormFunction::Rms, 2, 769..=1025) if are_copied => narrow(16, 512),
         (_, 2, 1026..=2112) if are_copied => narrow(24, 1),
-        (NormFunction::Rms, 2, 1281..) if has_clusters => in_segments(function, tiling, sizes),
+        // Without clusters; otherwise, such rows are divided among blocks.
         (NormFunction::Rms, 2, 1281..=1536) => tiling.in_registers(groups, 3, 512).copied_ahead(1),
         _ => tiling,
     }

@@ -61,8 +61,9 @@ impl<'k> Team<'k> {
     }
 
     /// Waits until all threads of the row that are in this block have read the results of earlier reductions, so that a loop may reuse
-    /// their memory. In a cluster, the exchange waits for them, and threads read only rows that they have copied themselves. A warp waits
-    /// only if, after the last reduction, its lanes load elements that other lanes have copied to shared memory.
+    /// their memory. In a cluster that processes aligned rows, the exchange waits for them, and threads read only groups that they have
+    /// copied themselves. A warp waits only if, after the last reduction, its lanes load elements that other lanes have copied to shared
+    /// memory.
     #[track_caller]
     pub(super) fn finish_round(&self) {
         let tiling = self.tiling;

@@ -4,7 +4,7 @@ mod narrow;
 mod parts;
 mod row;
 
-use std::{cell::Cell, fmt};
+use std::{fmt, rc::Rc};
 
 use super::{ahead::keeps_weights_in_shared_memory, team::Team};
 use crate::ptx::{Builder, Dim, Features, IntoDim, Target, Val};
@@ -390,7 +390,7 @@ impl RowTiling {
         self.stripes / self.at_a_time()
     }
 
-    /// Returns the length of the longest row that the threads can keep in registers, regardless of its alignment.
+    /// Returns the length of the longest row that the threads can process at a time, regardless of its alignment.
     #[must_use]
     pub const fn capacity(self) -> u32 {
         if self.is_segmented() { self.cluster * self.segment() } else { self.slots() - self.slack() }
@@ -404,7 +404,7 @@ impl RowTiling {
     /// Returns the number of elements of a segment: whole groups, so that all segments of a row begin at the same distance from an aligned
     /// element, and one group less than the block has, because unaligned groups lie in one aligned group more.
     const fn segment(self) -> u32 {
-        self.own_slots() - self.adjacent
+        self.own_slots().saturating_sub(self.adjacent)
     }
 
     /// Returns the number of threads among which the groups of a row, or of a segment, are distributed.
@@ -508,8 +508,10 @@ impl RowTiling {
         } else {
             (index * rows + in_block, block.thread() % threads, 0.into())
         };
-        let segment = self.is_segmented().then(|| Segment { first: rank * self.segment(), row: n });
-        let n = segment.map_or(n, |Segment { first, row }| (row - row.min(first)).min(self.segment()));
+        let segment = self.is_segmented().then(|| Segment { first: rank * self.segment(), row_length: n });
+        let n = segment.map_or(n, |Segment { first, row_length }| {
+            (row_length - row_length.min(first)).min(self.segment())
+        });
         let stripes = k.stripes(thread, self.threads_together(), adjacent, self.at_a_time());
         let (stage, team, in_columns, declared) = (0.into(), Team::new(k, self), false, None);
         let tiling = self;
@@ -528,7 +530,7 @@ impl RowTiling {
             tiling,
             stripes,
             aligned: None,
-            is_aligned: Cell::new(false),
+            is_aligned: Rc::default(),
             team,
         };
         row.in_turn(at, stage)

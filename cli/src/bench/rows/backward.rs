@@ -55,7 +55,12 @@ where
     }
     if is_selected(names, "softmax_backward") {
         let chosen = SoftmaxBackward::for_rows(TARGET, E::SIZE, &[n]);
-        let others = if sweep { forward::tilings(chosen.tiling, n, E::SIZE, 2) } else { Vec::new() };
+        let others = match sweep {
+            true => {
+                [forward::tilings(chosen.tiling, n, E::SIZE, 2), forward::in_turn(n, E::SIZE, 2)].concat()
+            }
+            false => Vec::new(),
+        };
         let others = others.into_iter().filter(|&tiling| tiling != chosen.tiling);
         let others = others.map(|tiling| SoftmaxBackward { tiling, ..chosen });
         for kernels in std::iter::once(chosen).chain(others) {

@@ -64,10 +64,12 @@ where
     let mut contenders = Vec::new();
     for entry in ENTRIES.iter().filter(|entry| is_selected(names, entry.name)) {
         let chosen = entry.tiling(E::SIZE, n);
-        let others = if sweep {
-            tilings(chosen, n, E::SIZE, if entry.matrices > 2.0 { 2 } else { 1 })
-        } else {
-            Vec::new()
+        let inputs = if entry.matrices > 2.0 { 2 } else { 1 };
+        let others = match (sweep, entry.reference) {
+            (false, _) => Vec::new(),
+            // A softmax may depend on the column, so blocks do not process segments.
+            (true, Reference::Softmax | Reference::LogSoftmax) => tilings(chosen, n, E::SIZE, inputs),
+            (true, _) => [tilings(chosen, n, E::SIZE, inputs), in_turn(n, E::SIZE, inputs)].concat(),
         };
         let mut add = |tiling, launch| {
             contenders.push(Contender {
@@ -140,11 +142,15 @@ pub(super) fn tilings(chosen: RowTiling, n: u32, bytes: u32, inputs: u32) -> Vec
             });
         }
     }
+    tilings
+}
+
+/// Returns the ways to divide long unaligned rows into segments, for kernels without sums of rows.
+pub(super) fn in_turn(n: u32, bytes: u32, inputs: u32) -> Vec<RowTiling> {
     // The rows of all inputs, and two vectors of weights.
     let vectors = |ahead| ahead * inputs + 2;
     let turns = |resident| if resident > 1 { vec![4, 16] } else { vec![8, 32] };
-    tilings.extend(segments(n, bytes, [3, 4, 6, 8], vectors, turns));
-    tilings
+    segments(n, bytes, [3, 4, 6, 8], vectors, turns)
 }
 
 /// Returns the ways to divide aligned rows that pass through shared memory.

@@ -33,7 +33,7 @@ impl Norm {
         if streamed || threads < 1024 || adjacent * stripes <= MOST_HELD {
             return norm;
         }
-        // Unaligned rows that pass through shared memory are processed by a single block.
+        // Masks depend on the column in the row, so blocks do not process segments.
         let is_divided =
             target.features().contains(Features::HOPPER) && cluster < 8 && !(unaligned && ahead > 0);
         let tiling = if is_divided {

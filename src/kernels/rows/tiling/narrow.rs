@@ -7,7 +7,7 @@ use super::{MOST_BLOCKS, RowTiling};
 const MOST_RESIDENT: u32 = 8;
 
 /// The same for blocks that process segments of rows.
-const MOST_SEGMENTS: u32 = 6;
+const MOST_RESIDENT_SEGMENTS: u32 = 6;
 
 /// The maximum number of threads in a block of a cluster: with more, too few blocks would be resident on a multiprocessor while some wait
 /// for others.
@@ -35,8 +35,8 @@ impl RowTiling {
     }
 
     /// Returns this tiling for unaligned rows of the given `sizes` that are divided into segments for `cluster` blocks, with two rows of
-    /// each input in shared memory, at most `stripes` groups for each thread, and up to `together` threads per multiprocessor; `None` if
-    /// there are too few threads.
+    /// each input in shared memory, `stripes` groups for each thread, and up to `together` threads per multiprocessor; `None` if a block would
+    /// need more than 1024 threads.
     pub(in crate::kernels::rows) fn in_segments(
         self,
         sizes: &[u32],
@@ -47,7 +47,7 @@ impl RowTiling {
         // A segment begins in the middle of its first group.
         let groups = sizes.first()?.div_ceil(cluster).div_ceil(self.adjacent) + 1;
         let threads = groups.div_ceil(stripes).next_multiple_of(32);
-        let resident = (together / threads).clamp(1, MOST_SEGMENTS);
+        let resident = (together / threads).clamp(1, MOST_RESIDENT_SEGMENTS);
         let (rows, streamed, ahead, turns) = (1, false, 2, 1);
         let in_segments = Self { threads, rows, cluster, stripes, streamed, resident, ahead, turns, ..self };
         (threads <= 1024).then_some(in_segments)

@@ -1,6 +1,6 @@
 //! A row of a block, and its accesses.
 
-use std::cell::Cell;
+use std::{cell::Cell, rc::Rc};
 
 use super::RowTiling;
 use crate::{
@@ -38,7 +38,7 @@ pub(in crate::kernels::rows) struct Row<'k> {
     /// Whether the groups of threads are aligned in all matrices of unaligned rows in shared memory.
     pub(super) aligned: Option<Val<'k, bool>>,
     /// Whether instructions are being emitted that are executed only if groups are `aligned`.
-    pub(super) is_aligned: Cell<bool>,
+    pub(super) is_aligned: Rc<Cell<bool>>,
     pub(in crate::kernels::rows) team: Team<'k>,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Segment<'k> {
     /// The index of its first element in the row.
     pub(super) first: Val<'k, u32>,
     /// The number of elements of the row.
-    pub(super) row: Val<'k, u32>,
+    pub(super) row_length: Val<'k, u32>,
 }
 
 /// A row of a matrix, or a vector of the length of a row.
@@ -90,7 +90,7 @@ impl<'k> Row<'k> {
 
     /// Returns the number of elements of the row, including those of other segments.
     pub(in crate::kernels::rows) fn length(&self) -> Val<'k, u32> {
-        self.segment.map_or(self.n, |segment| segment.row)
+        self.segment.map_or(self.n, |segment| segment.row_length)
     }
 
     /// Returns the matrix or vector in which this block's segment is a row: it begins at the segment's first element.
@@ -159,8 +159,7 @@ impl<'k> Row<'k> {
         Self { at: 0.into(), stage: 0.into(), m: 1.into(), ..self.clone() }
     }
 
-    /// Returns this row if the groups of threads are also known to be aligned in all matrices of rows in shared memory only if `aligned` is
-    /// true.
+    /// Returns this row with another condition for the groups of threads to be aligned in all matrices in shared memory.
     #[track_caller]
     pub(in crate::kernels::rows) fn aligned_if(&self, aligned: Val<'k, bool>) -> Self {
         let aligned = self.aligned.map_or(aligned, |other| other & aligned);
