@@ -134,20 +134,10 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
         inside: impl Fn(u32) -> Val<'k, bool>,
         fill: T,
     ) -> Vec<Val<'k, T::Word>> {
-        let k = self.kernel();
         let from = self.groups.at(own.first);
-        let groups = (0..).zip(own.offsets()).flat_map(|(group, offset)| {
-            let inside = inside(group);
-            let words = self.fresh_words();
-            if inside.as_constant() != Some(true) {
-                words.iter().for_each(|&word| k.move_into(word, Val::from(splat(fill))));
-            }
-            for (i, words) in (0..).zip(words.chunks(WORDS)) {
-                at_element(from, offset).byte_offset(i * 4 * WORDS as i64).checked(inside).load_words(words);
-            }
-            words.into_iter().map(|word| Val::from_reg(k.current(word), k))
-        });
-        groups.collect()
+        let fill = Val::from(splat(fill));
+        let load = |(group, offset)| self.load_group(at_element(from, offset), inside(group), fill);
+        (0..).zip(own.offsets()).flat_map(load).collect()
     }
 
     /// Replaces the elements of these groups that precede the row or follow its last element with zeros. The groups before `end`, the end of
@@ -163,7 +153,8 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
             for offset in own.offsets() {
                 let first = own.first + offset;
                 let (group, is_empty) = (at_element(self.groups.at(own.first), offset), first.ge(end));
-                let zeros: Vec<RegId> = self.fresh_words();
+                let zeros: Vec<RegId> =
+                    (0..self.group * T::SIZE / 4).map(|_| k.fresh(T::Word::CLASS)).collect();
                 zeros.iter().for_each(|&word| k.move_into(word, Val::from(splat(T::from_mem_bits(0)))));
                 for (i, words) in (0..).zip(zeros.chunks(WORDS)) {
                     group.byte_offset(i * 4 * WORDS as i64).checked(is_empty).store_words(words);
@@ -210,7 +201,8 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
         let skipped = first & (self.group - 1);
         let whole = first & !(self.group - 1);
         let from = self.groups.at(whole);
-        let load = |offset, condition| self.load_if(at_element(from, offset), condition);
+        let load =
+            |offset, condition| self.load_group(at_element(from, offset), condition, Val::<u32>::from(0));
         k.if_else_with(
             skipped.eq(0),
             || {
@@ -225,13 +217,18 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
         )
     }
 
-    /// Loads a whole group if a condition holds; otherwise, returns zeros.
+    /// Loads a whole group if a condition holds; otherwise, returns words that are all `fill`.
     #[track_caller]
-    fn load_if(&self, from: Ptr<'k, T, Shared>, condition: Val<'k, bool>) -> Vec<Val<'k, u32>> {
+    fn load_group<W: Scalar>(
+        &self,
+        from: Ptr<'k, T, Shared>,
+        condition: Val<'k, bool>,
+        fill: Val<'k, W>,
+    ) -> Vec<Val<'k, W>> {
         let k = self.kernel();
-        let words: Vec<RegId> = (0..self.group * T::SIZE / 4).map(|_| k.fresh(u32::CLASS)).collect();
+        let words: Vec<RegId> = (0..self.group * T::SIZE / 4).map(|_| k.fresh(W::CLASS)).collect();
         if condition.as_constant() != Some(true) {
-            words.iter().for_each(|&word| k.move_into(word, Val::from(0u32)));
+            words.iter().for_each(|&word| k.move_into(word, fill));
         }
         for (i, words) in (0..).zip(words.chunks(WORDS)) {
             from.byte_offset(i * 4 * WORDS as i64).checked(condition).load_words(words);
@@ -253,12 +250,6 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
                 part.checked(true).store_words(words);
             }
         }
-    }
-
-    /// Returns registers for a group.
-    fn fresh_words(&self) -> Vec<RegId> {
-        let k = self.kernel();
-        (0..self.group * T::SIZE / 4).map(|_| k.fresh(T::Word::CLASS)).collect()
     }
 }
 

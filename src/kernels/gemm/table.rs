@@ -63,7 +63,7 @@ pub struct GemmEntry {
 }
 
 /// One table for each run of `tune`; no two tables for the same GPU contain the same problem.
-static COMMITTED: LazyLock<[GemmTable; 14]> = LazyLock::new(|| {
+static BUILTIN: LazyLock<[GemmTable; 14]> = LazyLock::new(|| {
     [
         include_str!("tables/h200.txt"),
         include_str!("tables/h200_f16.txt"),
@@ -86,7 +86,7 @@ static COMMITTED: LazyLock<[GemmTable; 14]> = LazyLock::new(|| {
 impl GemmTable {
     /// Returns the crate's own tables, in which [`Gemm::for_problem`] looks up kernels.
     pub fn builtin() -> &'static [Self] {
-        &*COMMITTED
+        &*BUILTIN
     }
 
     /// Returns the table's kernel for the product of an m×k and a k×n matrix in the orders `a` and `b`, where `size` is `[m, n, k]`; `None`

@@ -223,17 +223,16 @@ impl<'k> Turns<'k> {
                 copy(turn + (ahead - 1));
                 k.cp_async_wait_group(ahead - 1);
             }
+            let row = row(turn);
             if ahead > 0 && self.tiling.unaligned {
-                let row = row(turn);
                 inputs.iter().for_each(|input| input.clear_outside(&row));
                 first.team.sync();
             }
             let at_first = self.first_turn.borrow();
             if !at_first.is_empty() {
-                let row = first.of_vector();
-                k.if_(turn.eq(0), || at_first.iter().for_each(|arrange| arrange(&row)));
+                let vector = first.of_vector();
+                k.if_(turn.eq(0), || at_first.iter().for_each(|arrange| arrange(&vector)));
             }
-            let row = row(turn);
             let are_aligned = inputs.iter().filter_map(|input| input.is_aligned(&row)).reduce(|a, b| a & b);
             let row = are_aligned.map_or(row.clone(), |aligned| row.aligned_if(aligned));
             let state = work(&row, state);
