@@ -27,6 +27,7 @@ mod memory;
 mod moved;
 mod moves;
 mod offset;
+mod outline;
 mod partition;
 mod pending;
 mod predicate;

@@ -125,6 +125,10 @@ impl Args {
                 "expected --target {only}, the only one that has its instructions, found {target}"
             ));
         }
+        if !target.features().contains(ready.lowest_target(&self.types).features()) {
+            let lowest = ready.lowest_target(&self.types);
+            return Err(format!("expected --target {lowest} or a later one, found {target}"));
+        }
         let mut module = Module::new(target);
         for &divisor in divisors {
             if divisor != 1 && !ready.divisors.contains(&divisor) {

@@ -7,6 +7,8 @@ mod footprint;
 mod kinds;
 mod selection;
 
+use std::fmt;
+
 pub use crate::report::counts::{Bytes, Counts, InstructionClass, LineCounts};
 pub use crate::report::finding::{Finding, Site, SourceLocation};
 pub use crate::report::footprint::Footprint;
@@ -14,7 +16,7 @@ pub use crate::report::kinds::{Checks, FindingKind, UnknownCheck, UnknownKind};
 pub use crate::report::selection::Selection;
 
 /// The report of a launch: counts, findings and printed output.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// The output of device-side `printf`, one string per call, ordered by block (or cluster) and, within each, by execution. If the output
     /// exceeds 16 MiB, the rest is omitted, and a last line says so.
@@ -63,6 +65,36 @@ pub struct Leak {
     pub blocks: u64,
     /// The total number of requested bytes.
     pub bytes: u64,
+}
+
+impl fmt::Debug for Report {
+    /// Formats the number of executed instructions instead of their counts.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            printed,
+            blocks,
+            counts,
+            lines,
+            contractions,
+            leaks,
+            findings,
+            notes,
+            footprint,
+            stopped,
+        } = self;
+        f.debug_struct("Report")
+            .field("blocks", blocks)
+            .field("counts", counts)
+            .field("lines", &lines.len())
+            .field("contractions", &contractions.len())
+            .field("printed", printed)
+            .field("leaks", leaks)
+            .field("findings", findings)
+            .field("notes", notes)
+            .field("footprint", footprint)
+            .field("stopped", stopped)
+            .finish()
+    }
 }
 
 impl Report {

@@ -123,12 +123,6 @@ pub(crate) struct Body {
     pub(crate) in_role: bool,
 }
 
-/// The positions in the text of a line and of its mnemonic.
-struct Line {
-    start: usize,
-    mnemonic: usize,
-}
-
 /// The text and the largest tables of a kernel under construction. The thread's next kernel reuses their memory and therefore requests
 /// little new memory from the system: the first access to each page of new memory takes as long as emitting several lines.
 #[derive(Default)]
@@ -362,17 +356,13 @@ impl Body {
         operands: &[Operand<'_>],
         at: &'static Location<'static>,
     ) {
-        let line = self.begin_instruction(mnemonic);
-        let known = self.mnemonic_of(&line, at);
+        let Some(known) = self.mnemonic(mnemonic, at) else { return };
         self.use_operands(operands, at);
-        if let Some(known) = known {
-            let rule = known.properties.rule;
-            let (results, sources) = rule.results_and_sources(operands);
-            let mnemonic = self.mnemonics.text(known);
-            let divergence = self.uniform.record(rule, mnemonic, results, sources, at);
-            self.fail_if(divergence);
-        }
-        self.write(line, None, operands, at);
+        let rule = known.properties.rule;
+        let (results, sources) = rule.results_and_sources(operands);
+        let divergence = self.uniform.record(rule, self.mnemonics.text(known), results, sources, at);
+        self.fail_if(divergence);
+        self.write(known, None, operands, at);
         if let Some(result @ (Operand::Reg(_) | Operand::Vector(_) | Operand::Pair(..))) = operands.first() {
             result.for_each_register(&mut |reg| {
                 if reg.writes == RegId::IN_PLACE {
@@ -393,51 +383,57 @@ impl Body {
         operands: &[Operand<'_>],
         at: &'static Location<'static>,
     ) -> RegId {
-        let line = self.begin_instruction(mnemonic);
-        let known = self.mnemonic_of(&line, at);
-        let numbered = known.and_then(|known| self.number(known, class, operands));
-        let (reg, expression) = match numbered {
+        let Some(known) = self.mnemonic(mnemonic, at) else { return self.fresh(class) };
+        let (reg, expression) = match self.number(known, class, operands) {
             Some(Numbered::Known(reg)) => {
                 operands
                     .iter()
                     .for_each(|operand| operand.for_each_register(&mut |reg| self.check_use(reg, at)));
-                self.text.truncate(line.start);
                 return reg;
             }
             Some(Numbered::New(reg, expression)) => (reg, Some(expression)),
             None => (self.fresh(class), None),
         };
         self.use_operands(operands, at);
-        if let Some(known) = known {
-            let (rule, mnemonic) = (known.properties.rule, self.mnemonics.text(known));
-            let divergence = self.uniform.record(rule, mnemonic, Some(&Operand::Reg(reg)), operands, at);
-            self.fail_if(divergence);
-        }
+        let (rule, text) = (known.properties.rule, self.mnemonics.text(known));
+        let divergence = self.uniform.record(rule, text, Some(&Operand::Reg(reg)), operands, at);
+        self.fail_if(divergence);
         self.set_line(reg);
-        let operand = self.write(line, Some(reg), operands, at);
+        let operand = self.write(known, Some(reg), operands, at);
         self.latest = Some(Latest { reg, operand, end: self.text.len(), expression });
         reg
     }
 
-    /// Starts the line of an instruction.
+    /// Returns a mnemonic, or rejects an unrecognized one, as in [`require`](Self::require).
     #[inline]
-    fn begin_instruction(&mut self, mnemonic: &dyn MnemonicText) -> Line {
-        let start = self.text.len();
-        self.begin_line();
-        let line = Line { start, mnemonic: self.text.len() };
-        mnemonic.push_to(&mut self.text);
-        line
+    fn mnemonic(&mut self, text: &dyn MnemonicText, at: &'static Location<'static>) -> Option<Mnemonic> {
+        let known = match text.find(&mut self.mnemonics) {
+            Some(known) => known,
+            None => self.mnemonic_by_text(text, at)?,
+        };
+        self.shared_loads += u32::from(known.properties.loads_shared);
+        Some(known)
     }
 
-    /// Returns the mnemonic at the end of a line; an unrecognized mnemonic is rejected, as in [`require`](Self::require).
-    #[inline]
-    fn mnemonic_of(&mut self, line: &Line, at: &'static Location<'static>) -> Option<Mnemonic> {
-        let mnemonic = self.text.since(line.mnemonic);
-        let known = self.mnemonics.find(mnemonic).or_else(|| {
-            let mnemonic = String::from_utf8_lossy(self.text.since(line.mnemonic)).into_owned();
-            self.require(&mnemonic, at)
-        });
-        self.shared_loads += u32::from(known.is_some_and(|known| known.properties.loads_shared));
+    /// Returns a mnemonic whose parts have not been recorded, and records them.
+    fn mnemonic_by_text(
+        &mut self,
+        text: &dyn MnemonicText,
+        at: &'static Location<'static>,
+    ) -> Option<Mnemonic> {
+        let start = self.text.len();
+        text.push_to(&mut self.text);
+        let known = match self.mnemonics.find(self.text.since(start)) {
+            Some(known) => Some(known),
+            None => {
+                let mnemonic = String::from_utf8_lossy(self.text.since(start)).into_owned();
+                self.require(&mnemonic, at)
+            }
+        };
+        self.text.truncate(start);
+        if let (Some(known), Some(parts)) = (known, text.parts()) {
+            self.mnemonics.add_parts(parts, known);
+        }
         known
     }
 
@@ -449,16 +445,10 @@ impl Body {
         }
     }
 
-    #[inline]
-    fn use_register(&mut self, reg: RegId, at: &'static Location<'static>) {
-        self.check_use(reg, at);
-        self.count_use(reg);
-    }
-
     /// Writes the operands of an instruction, with `result` first, and returns the position of the first operand in the text.
     fn write(
         &mut self,
-        line: Line,
+        mnemonic: Mnemonic,
         result: Option<RegId>,
         operands: &[Operand<'_>],
         at: &'static Location<'static>,
@@ -467,9 +457,9 @@ impl Body {
             Some(reg) => (Some(Operand::Reg(reg)), operands),
             None => (operands.first().copied(), operands.get(1..).unwrap_or_default()),
         };
+        self.text.push_line_start(self.mnemonics.line_start(mnemonic), self.guard, first.is_some());
         let mut position = 0..0;
         if let Some(operand) = first {
-            self.text.pad_to_operands(line.start);
             position.start = self.text.len();
             operand.push_to(&mut self.text);
             position.end = self.text.len();
@@ -482,17 +472,6 @@ impl Body {
         self.entry.instructions += 1;
         self.end_line(at);
         position
-    }
-
-    /// Writes the indentation and the guard, if any.
-    #[inline]
-    fn begin_line(&mut self) {
-        self.text.push_str("    ");
-        if let Some((reg, negated)) = self.guard {
-            self.text.push_str(if negated { "@!" } else { "@" });
-            self.text.push_register(reg);
-            self.text.push_str(" ");
-        }
     }
 
     /// Ends the line of an instruction.
@@ -569,8 +548,7 @@ impl Body {
             return Err(problem);
         }
         for reg in registers {
-            self.check_use(*reg, at);
-            self.count_use(*reg);
+            self.use_register(*reg, at);
         }
         for mnemonic in raw::mnemonics(text) {
             self.entry.instructions += 1;
@@ -589,7 +567,7 @@ impl Body {
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let is_comment = line.starts_with("//");
             self.set_guard(if is_comment { None } else { before_code.take() });
-            self.begin_line();
+            self.text.push_indent(self.guard);
             let _ = write!(self.text, "{line} // raw");
             self.end_line(at);
         }

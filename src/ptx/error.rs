@@ -10,7 +10,7 @@ use super::{
 };
 
 /// The first error that occurred when a kernel was built, with the Rust line that caused it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct BuildError {
     kernel: String,
     kind: BuildErrorKind,
@@ -41,6 +41,13 @@ impl BuildError {
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: kernel `{}`: {}", self.at, self.kernel, self.kind)
+    }
+}
+
+/// Formats the message, as `Display` does: `main` prints a returned error with `Debug`.
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -226,9 +233,9 @@ pub enum BuildErrorKind {
         /// A description of the problem.
         problem: String,
     },
-    /// A computed register or a negative constant is used where an expression of constants and integer kernel parameters is required.
+    /// A computed value or a negative constant is used where an expression of constants and integer kernel parameters is required.
     #[error(
-        "{what}: expected an expression of constants and integer kernel parameters, found a computed register"
+        "{what}: expected an expression of constants and integer kernel parameters, found a computed value; `n.tiles(32)` is ⌈n / 32⌉"
     )]
     NotAParameter {
         /// The purpose of the value.
@@ -245,7 +252,7 @@ pub enum BuildErrorKind {
         of: u64,
     },
     /// The number of placeholders in a print format differs from the number of values.
-    #[error("print format {format:?}: expected {expected} values, found {found}")]
+    #[error("print format {format:?}: expected {expected} values, one for each `{{}}`, found {found}")]
     BadPrint {
         /// The format.
         format: String,

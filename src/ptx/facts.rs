@@ -198,10 +198,16 @@ impl Body {
         self.facts_mut(reg).line = Some(self.entry.marks.len() as u32);
     }
 
-    /// Counts a use of the register as an operand.
+    /// Counts a use of the register as an operand, and checks that its definition dominates the current position and that the handle is
+    /// current.
     #[inline]
-    pub(super) fn count_use(&mut self, reg: RegId) {
-        self.facts_mut(reg).uses += 1;
+    pub(super) fn use_register(&mut self, reg: RegId, at: &'static Location<'static>) {
+        let facts = self.facts_mut(reg);
+        facts.uses += 1;
+        let facts = *facts;
+        if !self.is_current_in(&facts, reg) {
+            self.reject_use(reg, at);
+        }
     }
 
     /// Records that the register may be written anywhere in the text, regardless of enclosing loops, so that no expression that reads it is
@@ -222,7 +228,11 @@ impl Body {
     /// Returns whether the register's definition dominates the current position and the handle is current.
     #[inline]
     pub(crate) fn is_current(&self, reg: RegId) -> bool {
-        let facts = self.facts(reg);
+        self.is_current_in(self.facts(reg), reg)
+    }
+
+    #[inline]
+    fn is_current_in(&self, facts: &RegFacts, reg: RegId) -> bool {
         (facts.writes == reg.writes || reg.writes == RegId::IN_PLACE) && self.is_open(facts.block)
     }
 
@@ -235,7 +245,7 @@ impl Body {
     /// Returns whether the current position is in a block; block 0, the kernel's body, contains every position.
     #[inline]
     fn is_open(&self, block: u32) -> bool {
-        block == 0 || self.open_blocks.contains(&block)
+        block == 0 || self.open_blocks.last() == Some(&block) || self.open_blocks.contains(&block)
     }
 
     /// Checks that the register's definition dominates the current position and that the handle is current.

@@ -5,18 +5,29 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
+use arrayvec::ArrayVec;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::{
     facts,
     table::{self, Form},
-    text::Text,
+    text::{LineStart, Text},
     uniform::Rule,
 };
 
 /// The text of a mnemonic: a string, format arguments, or an array of parts, which are concatenated without `fmt`.
 pub(crate) trait MnemonicText {
     fn push_to(&self, text: &mut Text);
+
+    /// Returns the parts if they are static strings, whose addresses identify the mnemonic.
+    fn parts(&self) -> Option<&[&'static str]> {
+        None
+    }
+
+    /// Returns the mnemonic if its parts have been recorded. Their addresses are compared instead of their text.
+    fn find(&self, _: &mut Mnemonics) -> Option<Mnemonic> {
+        None
+    }
 }
 
 impl MnemonicText for fmt::Arguments<'_> {
@@ -36,9 +47,17 @@ impl MnemonicText for &str {
     }
 }
 
-impl<const N: usize> MnemonicText for [&str; N] {
+impl<const N: usize> MnemonicText for [&'static str; N] {
     fn push_to(&self, text: &mut Text) {
         self.iter().for_each(|part| text.push_str(part));
+    }
+
+    fn parts(&self) -> Option<&[&'static str]> {
+        (N <= MAX_PARTS).then_some(self)
+    }
+
+    fn find(&self, known: &mut Mnemonics) -> Option<Mnemonic> {
+        known.find_parts(self)
     }
 }
 
@@ -53,10 +72,20 @@ pub(crate) struct Mnemonic {
 /// The mnemonics and special registers of a kernel. A kernel uses few different ones, most of them often.
 pub(crate) struct Mnemonics {
     /// In the order of their numbers.
-    all: Vec<(Box<str>, Mnemonic)>,
-    /// For each hash, the number of the mnemonic that was found most recently.
+    all: Vec<(LineStart, Mnemonic)>,
+    /// For each hash of a text, the number of the mnemonic that was found most recently.
     latest: [u16; HASHES],
+    /// The static parts of mnemonics, with the number of each mnemonic.
+    parts: Vec<(Parts, u32)>,
+    /// For each hash of the addresses of parts, the position in `parts` that was found most recently.
+    latest_parts: [u16; HASHES],
 }
+
+/// The static parts of a mnemonic.
+type Parts = ArrayVec<&'static str, MAX_PARTS>;
+
+/// The maximum number of parts that are compared by address.
+const MAX_PARTS: usize = 8;
 
 /// The number of hashes of mnemonics.
 const HASHES: usize = 256;
@@ -68,21 +97,31 @@ fn hash(text: &[u8]) -> usize {
         Some(bytes) => u64::from_le_bytes(*bytes),
         None => text.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)),
     };
-    let ends = number(text.first_chunk()) ^ number(text.last_chunk()).rotate_left(20) ^ text.len() as u64;
-    // Fibonacci hashing: the highest bits of the product depend on all bits.
-    (ends.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as usize % HASHES
+    spread(number(text.first_chunk()) ^ number(text.last_chunk()).rotate_left(20) ^ text.len() as u64)
+}
+
+/// Returns a hash of the addresses of parts.
+#[inline(always)]
+fn hash_of_parts(parts: &[&'static str]) -> usize {
+    spread(parts.iter().fold(0, |sum: u64, part| sum.rotate_left(9) ^ part.as_ptr() as u64))
+}
+
+/// Reduces a number to a hash. Fibonacci hashing: the highest bits of the product depend on all bits.
+#[inline]
+fn spread(number: u64) -> usize {
+    (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as usize % HASHES
 }
 
 impl Mnemonics {
     pub(super) fn new() -> Self {
-        Self { all: Vec::new(), latest: [0; HASHES] }
+        Self { all: Vec::new(), latest: [0; HASHES], parts: Vec::new(), latest_parts: [0; HASHES] }
     }
 
     /// Returns the mnemonic with this text, if it has been added.
     #[inline]
     pub(super) fn find(&mut self, text: &[u8]) -> Option<Mnemonic> {
         let hash = hash(text);
-        let is_here = |(known, _): &(Box<str>, Mnemonic)| known.as_bytes() == text;
+        let is_here = |(start, _): &(LineStart, Mnemonic)| start.mnemonic().as_bytes() == text;
         match self.all.get(usize::from(self.latest[hash])).filter(|known| is_here(known)) {
             Some((_, mnemonic)) => Some(*mnemonic),
             None => {
@@ -93,21 +132,51 @@ impl Mnemonics {
         }
     }
 
+    /// Returns the mnemonic that consists of these strings, if they have been recorded.
+    #[inline]
+    fn find_parts<const N: usize>(&mut self, parts: &[&'static str; N]) -> Option<Mnemonic> {
+        let is_here = |(known, _): &(Parts, u32)| {
+            let known: Option<&[&'static str; N]> = known.as_slice().try_into().ok();
+            known.is_some_and(|known| (0..N).all(|part| std::ptr::eq(known[part], parts[part])))
+        };
+        let hash = hash_of_parts(parts);
+        let number = match self.parts.get(usize::from(self.latest_parts[hash])).filter(|known| is_here(known)) {
+            Some((_, number)) => *number,
+            None => {
+                let position = self.parts.iter().position(is_here)?;
+                self.latest_parts[hash] = position as u16;
+                self.parts[position].1
+            }
+        };
+        Some(self.all[number as usize].1)
+    }
+
+    /// Records the static parts of a mnemonic.
+    pub(super) fn add_parts(&mut self, parts: &[&'static str], mnemonic: Mnemonic) {
+        self.latest_parts[hash_of_parts(parts)] = self.parts.len() as u16;
+        self.parts.push((parts.iter().copied().collect(), mnemonic.number));
+    }
+
     /// Adds a mnemonic.
     pub(super) fn add(&mut self, text: &str, properties: Properties) -> Mnemonic {
         let mnemonic = Mnemonic { number: self.all.len() as u32, properties };
-        self.all.push((text.into(), mnemonic));
+        self.all.push((LineStart::of(text), mnemonic));
         mnemonic
+    }
+
+    /// Returns the text with which lines of a mnemonic start.
+    pub(super) fn line_start(&self, mnemonic: Mnemonic) -> &LineStart {
+        &self.all[mnemonic.number as usize].0
     }
 
     /// Returns the text of a mnemonic.
     pub(super) fn text(&self, mnemonic: Mnemonic) -> &str {
-        &self.all[mnemonic.number as usize].0
+        self.line_start(mnemonic).mnemonic()
     }
 
     /// Returns all mnemonics, in the order in which they were added.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, Mnemonic)> {
-        self.all.iter().map(|(text, mnemonic)| (&**text, *mnemonic))
+        self.all.iter().map(|(start, mnemonic)| (start.mnemonic(), *mnemonic))
     }
 }
 

@@ -32,7 +32,8 @@ impl<'k> Builder<'k> {
     /// Floating-point numbers without a precision are printed with six significant digits (`%g`) or, for `e` and `E`, with six digits after
     /// the decimal point.
     ///
-    /// The text appears when the host synchronizes with the device, or immediately in the simulator. No newline is added.
+    /// The text is written to standard output: on a GPU, when the host synchronizes with the device; in the simulator, when the launch ends or
+    /// fails. No newline is added.
     ///
     /// The builder rejects formats that do not match their values ([`BuildErrorKind::BadPrint`], [`BuildErrorKind::BadPlaceholder`]) or contain
     /// a NUL character, and calls within [`Builder::when`]; use [`Builder::if_`] instead.

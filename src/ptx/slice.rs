@@ -97,11 +97,15 @@ impl<'k, T: Element, S: Space<Address = u64>, A> Slice<'k, T, S, A> {
         self.len.wide()
     }
 
-    /// Returns a pointer to element `index`; accesses through the pointer are performed only if the index is in bounds.
+    /// Returns a pointer to element `index`; accesses through the pointer are performed only if the index is in bounds. The builder rejects a
+    /// constant index that is out of bounds of a constant length.
     #[track_caller]
     pub fn at(self, index: impl IntoIndex<'k>) -> CheckedPtr<'k, T, S, A> {
         let index = index.into_index();
         let inside = index.is_below(self.len);
+        if inside.as_constant() == Some(false) {
+            self.start.kernel().refuse(format!("expected an element below {:?}, found element {index:?}", self.len));
+        }
         let together = gcd(index.divisor(), self.len.divisor());
         index.element_of(self.start).checked(inside).in_groups_of(together)
     }

@@ -72,6 +72,26 @@ where
     }
 }
 
+#[doc(hidden)]
+impl<'k, T: Scalar> PartialEq<T> for Val<'k, T>
+where
+    Val<'k, T>: CompareByMethodsEqNeLtLeGtGe,
+{
+    fn eq(&self, _: &T) -> bool {
+        false
+    }
+}
+
+#[doc(hidden)]
+impl<'k, T: Scalar> PartialOrd<T> for Val<'k, T>
+where
+    Val<'k, T>: CompareByMethodsEqNeLtLeGtGe,
+{
+    fn partial_cmp(&self, _: &T) -> Option<std::cmp::Ordering> {
+        None
+    }
+}
+
 impl<'k, T: Scalar> Val<'k, T> {
     /// Creates a constant.
     pub const fn constant(value: T) -> Self {

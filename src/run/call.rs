@@ -124,7 +124,7 @@ pub struct Called {
 
 /// An error returned by the functions of [`kernels::call`](crate::kernels::call) and of [`Queue`]. Either no kernel was launched, or a launch
 /// failed. In a function that performs several launches, earlier launches may have written results.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
     /// An argument is not valid, no kernel supports the sizes, or the cache does not support calls on a stream.
@@ -153,6 +153,13 @@ pub enum CallError {
         /// The reason.
         source: Box<RunError>,
     },
+}
+
+/// Formats the message, as `Display` does: `main` prints a returned error with `Debug`.
+impl fmt::Debug for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl<'d> KernelCache<'d> {

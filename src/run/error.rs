@@ -1,6 +1,5 @@
 //! Errors of launches.
 
-#[cfg(feature = "cuda")]
 use std::fmt;
 
 use crate::ptx::Target;
@@ -13,7 +12,7 @@ use super::source_line::SourceLine;
 use crate::gpu::{GpuError, JitMessage, LaunchError, LoadError, Unavailable};
 
 /// An error in opening a device, in allocating or copying a buffer, or in loading, launching or running a kernel.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// An integer argument violates an assumption of the kernel (`multiple_of`).
@@ -71,7 +70,8 @@ pub enum RunError {
     /// The extents of the kernel's views or of a [`TensorBox`](super::TensorBox) in bytes do not fit in 64 bits, or a size that the kernel
     /// computes in 32 bits overflows.
     #[error(
-        "kernel `{kernel}`: parameter `{parameter}`: expected extents that fit in 64 bits, found an overflow"
+        "kernel `{kernel}`: parameter `{parameter}`: expected extents of less than 2⁶⁴ bytes, and sizes computed in 32 bits that are below \
+         2³², found an overflow; `m.into_dim() * n` computes a size in 64 bits"
     )]
     ExtentOverflow {
         /// The name of the kernel.
@@ -127,7 +127,7 @@ pub enum RunError {
     },
     /// A buffer belongs to a device other than the one that runs the kernel.
     #[error(
-        "kernel `{kernel}`: parameter `{parameter}`: expected a buffer of {device}, found one of another device"
+        "kernel `{kernel}`: parameter `{parameter}`: expected a buffer on this device ({device}), found one on another device"
     )]
     OtherDevice {
         /// The name of the kernel.
@@ -138,7 +138,7 @@ pub enum RunError {
         device: String,
     },
     /// A buffer was passed to a device to which it does not belong.
-    #[error("expected a buffer of {device}, found one of another device")]
+    #[error("expected a buffer on this device ({device}), found one on another device")]
     OtherBuffer {
         /// The name of the device.
         device: String,
@@ -263,6 +263,13 @@ pub enum RunError {
         /// The driver's error.
         source: GpuError,
     },
+}
+
+/// Formats the message, as `Display` does: `main` prints a returned error with `Debug`.
+impl fmt::Debug for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// The simulator's findings for a kernel that ran to completion.

@@ -34,6 +34,16 @@ pub enum Details {
 }
 
 impl Launched {
+    /// Returns the texts that the kernel printed ([`Builder::print`](crate::ptx::Builder::print)), in order; none for a GPU, whose driver writes
+    /// them to standard output.
+    pub fn printed(&self) -> &[String] {
+        match &self.details {
+            #[cfg(feature = "sim")]
+            Details::Simulated(report) => &report.printed,
+            _ => &[],
+        }
+    }
+
     pub(super) fn nothing(grid: [u32; 3]) -> Self {
         Self { grid, time: Duration::ZERO, load_time: Duration::ZERO, details: Details::Nothing }
     }

@@ -26,7 +26,7 @@ use super::{
 /// A simulated GPU with its own memory. Decoded kernels are kept for later launches.
 ///
 /// If the simulator reports any finding, the launch returns an error, even if the kernel ran to completion.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Simulator {
     sim: Sim<'static>,
     arch: Arch,
@@ -38,10 +38,30 @@ pub struct Simulator {
     multiprocessors: Option<u32>,
 }
 
+impl Default for Simulator {
+    fn default() -> Self {
+        Self {
+            sim: Sim::new().on_print(|text| print!("{text}")),
+            arch: Arch::default(),
+            memory: SharedMemory::default(),
+            modules: Mutex::default(),
+            reason: None,
+            multiprocessors: None,
+        }
+    }
+}
+
 impl Simulator {
     /// Creates an sm_90 simulator with all checks.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Sets a listener that receives the texts that kernels print ([`Builder::print`](crate::ptx::Builder::print)), in order, when a launch
+    /// ends or fails. The default writes them to standard output.
+    #[must_use]
+    pub fn on_print(self, listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.with(|sim| sim.on_print(listener))
     }
 
     /// Sets the architecture, which determines the arithmetic and the supported targets.

@@ -4,7 +4,8 @@ use super::{
     element::TensorElement,
     fragment::Fragment,
     memory::Tensor,
-    moves::{Widths, plan},
+    moves::Widths,
+    outline::{Outline, Plan},
     predicate::both,
     sides::{Data, Side},
     space::TensorSpace,
@@ -71,10 +72,11 @@ fn add<'k, S: TensorSpace + AtomicSpace, T: AtomicElement>(
     let k = src.kernel();
     let (mut to, mut from) = (Walk::new(dst.clone()), Side::Registers(src.clone()).walk());
     let widths = Widths { element: T::SIZE, per_word: T::PER_WORD, widest, partial: false };
-    for step in plan(&to.places(), &from.places(), widths) {
+    let plan = Plan { to: Outline::Memory(to.outline.clone()), from: from.outline(), widths };
+    for step in k.computed(plan).iter() {
         let inside = both(to.contains(step.elements[0]), condition);
         let pointer = to.pointer_to(step.elements[0]);
-        match from.read(&step, true.into(), true.into(), 0, None) {
+        match from.read(step, true.into(), true.into(), 0, None) {
             Data::Element(value) => pointer.checked(inside).reduction().add(value),
             Data::Registers(words) => add_words(k, pointer.cast().checked(inside), &words),
         }

@@ -15,7 +15,7 @@ use super::{
     fragment::Fragment,
     matrix_moves::Direction,
     memory::Tensor,
-    moves::{Group, Place, Widths, plan},
+    moves::{Group, Location, Place, Widths, plan},
     offset::{MAX_AXES, Offset, offsets},
     sides::Side,
     step::Step,
@@ -148,10 +148,9 @@ impl LaneParts {
 
     fn accesses(&self) -> Accesses {
         let size = u64::from(self.size);
-        let place = |offset: Offset| Place::Memory {
-            offset,
-            align: gcd(self.alignment, offset.elements.unsigned_abs() * size) as u32,
-            group: Group::default(),
+        let place = |offset: Offset| {
+            let align = gcd(self.alignment, offset.elements.unsigned_abs() * size) as u32;
+            Place::Memory(Location { offset, align, group: Group::default() })
         };
         // Shared memory has no axes, and therefore no dynamic strides.
         let offsets = offsets(&self.values, &self.offset, [false; MAX_AXES], self.values.size());
@@ -220,7 +219,7 @@ impl Accesses {
 
     fn elements(&self, value: usize) -> i64 {
         match &self.places[value] {
-            Place::Memory { offset, .. } => offset.elements,
+            Place::Memory(location) => location.offset.elements,
             Place::Register { .. } => 0,
         }
     }
@@ -230,8 +229,8 @@ impl Accesses {
         let align = 1u32 << (elements * i64::from(self.widths.element)).trailing_zeros().min(4);
         let low = (0..self.places.len()).filter(|value| value & distance == 0);
         let place = |value: usize| match self.places[value] {
-            Place::Memory { offset, align: own, group } => {
-                Place::Memory { offset, align: own.min(align), group }
+            Place::Memory(location) => {
+                Place::Memory(Location { align: location.align.min(align), ..location })
             }
             register @ Place::Register { .. } => register,
         };
@@ -244,7 +243,7 @@ impl Accesses {
         let accesses = plan(&registers, places, self.widths);
         let first = &accesses[0].elements;
         let start = match &places[first[0] as usize] {
-            Place::Memory { offset, .. } => offset.elements,
+            Place::Memory(location) => location.offset.elements,
             Place::Register { .. } => 0,
         };
         Series {

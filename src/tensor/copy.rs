@@ -8,7 +8,8 @@ use super::{
     fragment::Fragment,
     matrix_moves::{Direction, move_matrices},
     memory::Tensor,
-    moves::{Move, Widths, plan},
+    moves::{Move, Widths},
+    outline::Plan,
     predicate::{Predicates, both},
     sides::{Data, Destination, Side, SideWalk, Source, Words},
 };
@@ -154,10 +155,10 @@ pub(super) fn transfer<'k, T: TensorElement>(
         && predicates.is_none()
         && matches!((&to, &from), (SideWalk::Shared(_), SideWalk::Global(_)));
     let widths = Widths { element: T::SIZE, per_word: T::PER_WORD, widest: how.widest.max(T::SIZE), partial };
-    let places = to.places();
-    let mut moves = plan(&places, &from.places(), widths);
+    let outline = to.outline();
+    let mut moves = k.computed(Plan { to: outline.clone(), from: from.outline(), widths });
     if let Some(predicates) = predicates {
-        moves = moves.into_iter().flat_map(|step| predicates.split(step)).collect();
+        moves = moves.iter().flat_map(|step| predicates.split(step)).collect();
     }
     if how.exactly
         && let Some(step) = moves.iter().find(|step| step.elements.len() as u32 * T::SIZE != how.widest)
@@ -173,11 +174,11 @@ pub(super) fn transfer<'k, T: TensorElement>(
     }
     let mut asynchronous = false;
     let mut loaded = Vec::with_capacity(moves.len());
-    for step in moves {
-        let mut condition = to.contains(&step);
-        let exists = from.contains(&step);
+    for step in moves.iter() {
+        let mut condition = to.contains(step);
+        let exists = from.contains(step);
         if let Some(predicates) = predicates {
-            condition = both(condition, predicates.of(&step));
+            condition = both(condition, predicates.of(step));
         }
         let bytes = step.elements.len() as u32 * T::SIZE;
         if let (Some(cache), SideWalk::Shared(to), SideWalk::Global(from), 4..) =
@@ -197,19 +198,21 @@ pub(super) fn transfer<'k, T: TensorElement>(
             ));
             return false;
         }
-        match to.target_registers(&step) {
+        match to.target_registers(step) {
             // Load directly into the fragment's registers.
             Some(words) => {
-                from.read(&step, condition, exists, how.fill, Some(words));
+                from.read(step, condition, exists, how.fill, Some(words));
             }
             None => {
-                let data = from.read(&step, true.into(), both(exists, condition), how.fill, None);
-                loaded.push((data, condition, step));
+                let data = from.read(step, true.into(), both(exists, condition), how.fill, None);
+                loaded.push((data, condition, step.clone()));
             }
         }
     }
     if predicates.is_none() && !how.exactly && loaded.len() > 1 {
-        loaded = joined(loaded, plan(&places, &places, Widths { partial: false, ..widths }), k);
+        let widths = Widths { partial: false, ..widths };
+        let accesses = k.computed(Plan { to: outline.clone(), from: outline, widths });
+        loaded = joined(loaded, &accesses, k);
     }
     for (data, condition, step) in loaded {
         to.write(&step, condition, data);
@@ -225,7 +228,7 @@ type Loaded<'k, T> = (Data<'k, T>, Val<'k, bool>, Move);
 #[track_caller]
 fn joined<'k, T: TensorElement>(
     loaded: Vec<Loaded<'k, T>>,
-    accesses: Vec<Move>,
+    accesses: &[Move],
     k: Builder<'k>,
 ) -> Vec<Loaded<'k, T>> {
     let mut part_of: Vec<Option<usize>> =
@@ -243,7 +246,7 @@ fn joined<'k, T: TensorElement>(
         if in_order && own.len() > 1 && access.elements.len().is_multiple_of(T::PER_WORD) {
             let condition = own[0].1;
             let words = words_of(own.into_iter().map(|(data, ..)| data), k);
-            joined.push((Data::Registers(words), condition, access));
+            joined.push((Data::Registers(words), condition, access.clone()));
         } else {
             joined.extend(own);
         }

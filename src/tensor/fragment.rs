@@ -235,6 +235,11 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         (at / T::PER_WORD, at % T::PER_WORD)
     }
 
+    /// Returns the position of the view's first element in the registers, and the layout of the elements relative to it.
+    pub(super) fn elements(&self) -> (i64, &Rc<Layout>) {
+        (self.offset, &self.layout)
+    }
+
     /// Rejects an element index that is out of bounds.
     #[track_caller]
     fn check_element(&self, index: i64) {
@@ -255,20 +260,8 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
 
     /// Returns the registers of the view's elements if consecutive elements fill them completely and in order.
     pub(super) fn whole_registers(&self) -> Option<Vec<RegId>> {
-        let mut words = Vec::with_capacity(self.registers.len());
-        let mut word = 0;
-        for index in 0..self.size() {
-            let (at, slot) = self.position(index);
-            let expected = index as usize % T::PER_WORD;
-            if expected == 0 {
-                word = at;
-                words.push(self.register(at));
-            }
-            if slot != expected || word != at {
-                return None;
-            }
-        }
-        self.size().unsigned_abs().is_multiple_of(T::PER_WORD as u64).then_some(words)
+        let words = whole_words(&self.layout, self.offset, T::PER_WORD)?;
+        Some(words.into_iter().map(|word| self.register(word)).collect())
     }
 
     /// Returns the [`whole_registers`](Self::whole_registers) as an instruction's operand, or records an error.
@@ -299,6 +292,22 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         let (word, slot) = self.position(index);
         self.k.insert::<T>(self.register(word), slot, value.into());
     }
+}
+
+/// Returns the registers that the elements of a view at `offset` fill, if consecutive elements fill them completely and in order. A register
+/// contains `per_word` elements.
+pub(super) fn whole_words(layout: &Layout, offset: i64, per_word: usize) -> Option<Vec<usize>> {
+    let count = layout.size().unsigned_abs() as usize;
+    let first_in = |word: usize| (offset + layout.index((word * per_word) as i64)).unsigned_abs() as usize;
+    let is_whole = |word: &usize| {
+        let first = first_in(*word);
+        let elements = (1..per_word).map(|slot| (word * per_word + slot, first + slot));
+        first.is_multiple_of(per_word)
+            && elements.into_iter().all(|(element, at)| offset + layout.index(element as i64) == at as i64)
+    };
+    let words = 0..count / per_word;
+    let all = count.is_multiple_of(per_word) && words.clone().all(|word| is_whole(&word));
+    all.then(|| words.map(|word| first_in(word) / per_word).collect())
 }
 
 /// Returns the registers of a fragment as values. The builder rejects uses of a value after its register has been overwritten.

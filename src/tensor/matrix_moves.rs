@@ -4,16 +4,23 @@
 //! e-th 16-bit half is the element in row 2t + e and column g (transposed). One instruction moves 4, 2 or 1 matrices; lane 8m + r provides
 //! the address of row r of matrix m (PTX ISA, "Warp-level matrix load instruction: ldmatrix").
 
+use std::rc::Rc;
+
 use arrayvec::ArrayVec;
 
 use super::{
-    element::TensorElement, fragment::Fragment, memory::Tensor, moved::divide, offset::Offset, step::Step,
+    element::TensorElement,
+    fragment::{Fragment, whole_words},
+    memory::Tensor,
+    moved::divide,
+    offset::{MAX_AXES, Offset, offsets},
+    step::Step,
     walk::Line,
 };
 use crate::{
     atoms::MmaOperand,
     layout::{IntTuple, Layout, Tuple},
-    ptx::{Features, Ptr, ReadWrite, RegId, Shared},
+    ptx::{Computation, Features, Ptr, ReadWrite, RegId, Shared},
 };
 
 /// The direction of a copy.
@@ -24,12 +31,27 @@ pub(super) enum Direction {
 }
 
 /// The matrices that the words of a part form.
+#[derive(Clone)]
 struct Matrices {
     transposed: bool,
     /// The distance in elements between the rows of a matrix.
     row: i64,
-    /// The register of each matrix, and its first element relative to the view's start.
-    all: Vec<(RegId, i64)>,
+    /// The index of each matrix's register in the fragment, and the matrix's first element relative to the view's start.
+    all: Rc<[(usize, i64)]>,
+}
+
+/// A lane's part of shared memory, and the registers to or from which it is moved.
+#[derive(PartialEq)]
+struct Part {
+    /// The number of bytes per element, and the number of elements per register.
+    size: u32,
+    per_word: usize,
+    start: Step,
+    /// The position of the first element in the fragment.
+    offset: i64,
+    lanes: Rc<Layout<Step>>,
+    values: Rc<Layout<Step>>,
+    elements: Rc<Layout>,
 }
 
 /// The length of a matrix row in bytes.
@@ -52,11 +74,11 @@ pub(super) fn move_matrices<'k, T: TensorElement>(
     if !memory.kernel().target().features().contains(needed) {
         return false;
     }
-    let Some(Matrices { transposed, row, all }) = Matrices::of(memory, fragment) else { return false };
+    let Some(Matrices { transposed, row, all }) = matrices(memory, fragment) else { return false };
     // If the operand is unknown, transposed matrices are assumed to belong to B, and other matrices to A.
     let is_b = fragment.loaded_as().map_or(transposed, |operand| operand == MmaOperand::B);
     let along_k = if transposed { ROWS * row } else { ROW_BYTES / i64::from(T::SIZE) };
-    let mut rest = all.as_slice();
+    let mut rest = &*all;
     // Most instructions have the same steps between their rows, so the rows are reused.
     let mut last: Option<Rows<'k, T>> = None;
     while let Some(&(_, first)) = rest.first() {
@@ -68,7 +90,7 @@ pub(super) fn move_matrices<'k, T: TensorElement>(
         let same = last.take().filter(|rows| rows.digits == digits);
         let Some(mut rows) = same.or_else(|| Rows::new(memory, digits)) else { return false };
         let pointer = rows.pointer_at(first);
-        let registers: ArrayVec<RegId, 4> = group.iter().map(|(register, _)| *register).collect();
+        let registers: ArrayVec<RegId, 4> = group.iter().map(|&(word, _)| fragment.register(word)).collect();
         let trans = if transposed { ".trans" } else { "" };
         match direction {
             Direction::Load => pointer.ldmatrix_words(trans, &registers),
@@ -115,7 +137,7 @@ impl<'k, T: TensorElement> Rows<'k, T> {
 /// Returns the matrices of one instruction in the order of its registers. In operand B of an MMA, a pair of matrices along k, which are
 /// `along_k` elements apart, belongs to the same columns of the result: if the pair is in adjacent registers, `mma` requires no moves.
 /// Operand A is read in the order of the fragment's registers.
-fn in_operand_order(group: &[(RegId, i64)], is_b: bool, along_k: i64) -> ArrayVec<(RegId, i64), 4> {
+fn in_operand_order(group: &[(usize, i64)], is_b: bool, along_k: i64) -> ArrayVec<(usize, i64), 4> {
     match *group {
         [a, b, c, d] if is_b && b.1 - a.1 != along_k && c.1 - a.1 == along_k => [a, c, b, d].into(),
         _ => group.iter().copied().collect(),
@@ -123,7 +145,7 @@ fn in_operand_order(group: &[(RegId, i64)], is_b: bool, along_k: i64) -> ArrayVe
 }
 
 /// Returns whether the first `count` matrices are at `first + (m & 1) · a + (m >> 1) · b`, as a single affine layout of addresses requires.
-fn is_affine(matrices: &[(RegId, i64)], count: usize) -> bool {
+fn is_affine(matrices: &[(usize, i64)], count: usize) -> bool {
     match matrices.get(..count) {
         Some([(_, a), (_, b), (_, c), (_, d)]) => b - a == d - c,
         Some(_) => true,
@@ -131,32 +153,46 @@ fn is_affine(matrices: &[(RegId, i64)], count: usize) -> bool {
     }
 }
 
-impl Matrices {
-    /// Returns the matrices of a lane's part of shared memory, in the order of the fragment's registers.
-    fn of<T: TensorElement>(
-        memory: &Tensor<'_, Shared, T, ReadWrite>,
-        fragment: &Fragment<'_, T>,
-    ) -> Option<Self> {
-        // The hardware numbers the lanes, so the part must be that of the lane itself.
-        let lanes = memory.lanes.as_deref().filter(|lanes| lanes.lane.is_lane())?;
-        let size = i64::from(T::SIZE);
-        let row_elements = ROW_BYTES / size;
-        let per_word = i64::try_from(T::PER_WORD).ok()?;
-        let registers = fragment.whole_registers()?;
-        if memory.size() != fragment.size() || T::SIZE > 4 || !memory.begins_aligned(ROW_BYTES as u32) {
-            return None;
-        }
+/// Returns the matrices of a lane's part of shared memory, in the order of the fragment's registers.
+fn matrices<T: TensorElement>(
+    memory: &Tensor<'_, Shared, T, ReadWrite>,
+    fragment: &Fragment<'_, T>,
+) -> Option<Matrices> {
+    // The hardware numbers the lanes, so the part must be that of the lane itself.
+    let lanes = memory.lanes.as_deref().filter(|lanes| lanes.lane.is_lane())?;
+    if memory.size() != fragment.size() || T::SIZE > 4 || !memory.begins_aligned(ROW_BYTES as u32) {
+        return None;
+    }
+    let (offset, elements) = fragment.elements();
+    memory.kernel().computed(Part {
+        size: T::SIZE,
+        per_word: T::PER_WORD,
+        start: memory.offset,
+        offset,
+        lanes: Rc::clone(&lanes.layout),
+        values: Rc::clone(&memory.layout),
+        elements: Rc::clone(elements),
+    })
+}
+
+impl Computation for Part {
+    type Result = Option<Matrices>;
+
+    fn compute(&self) -> Self::Result {
+        let (row_elements, per_word) = (ROW_BYTES / i64::from(self.size), i64::try_from(self.per_word).ok()?);
+        let registers = whole_words(&self.elements, self.offset, self.per_word)?;
         // Lane 4g + t: t is the index along one direction, g along the other.
-        let [t, g] = lane_steps(&lanes.layout)?;
-        let offsets = memory.offsets(memory.size());
+        let [t, g] = lane_steps(&self.lanes)?;
+        // Shared memory has no dynamic strides.
+        let offsets = offsets(&self.values, &self.start, [false; MAX_AXES], self.values.size());
         let between = if per_word > 1 { offsets[1].elements - offsets[0].elements } else { 1 };
         let plain = between == 1 && t == per_word;
-        let transposed = T::SIZE == 2 && g == 1 && t == 2 * between;
+        let transposed = self.size == 2 && g == 1 && t == 2 * between;
         let row = if plain { g } else { between };
         if !(plain || transposed) || row % row_elements != 0 {
             return None;
         }
-        let words = offsets.chunks(T::PER_WORD);
+        let words = offsets.chunks(self.per_word);
         let is_word = |word: &[Offset]| {
             let start = word[0].elements;
             let in_order = (0..).zip(word).all(|(at, offset)| offset.elements == start + at * between);
@@ -166,7 +202,7 @@ impl Matrices {
             return None;
         }
         let all = registers.into_iter().zip(words.map(|word| word[0].elements)).collect();
-        Some(Self { transposed: !plain, row, all })
+        Some(Matrices { transposed: !plain, row, all })
     }
 }
 

@@ -9,11 +9,18 @@ use super::offset::{MAX_AXES, Offset};
 /// The properties of an element's location that determine how elements are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// In memory: the address is known to be aligned to `align` bytes, and elements of the same group are either all in bounds or all out
-    /// of bounds.
-    Memory { offset: Offset, align: u32, group: Group },
+    Memory(Location),
     /// A slot of a register.
     Register { word: usize, slot: usize },
+}
+
+/// The location of an element in memory: the address is known to be aligned to `align` bytes, and elements of the same group are either all
+/// in bounds or all out of bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Location {
+    pub(super) offset: Offset,
+    pub(super) align: u32,
+    pub(super) group: Group,
 }
 
 /// A group of coordinates along each axis.
@@ -36,7 +43,7 @@ impl Move {
 }
 
 /// The sizes of a move.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Widths {
     /// The number of bytes per element.
     pub(super) element: u32,
@@ -51,11 +58,9 @@ pub(super) struct Widths {
 /// Groups elements into moves, each as wide as both sides allow, in memory order (the destination's if both sides are in memory).
 pub(super) fn plan(dst: &[Place], src: &[Place], widths: Widths) -> Vec<Move> {
     let mut order: Vec<usize> = (0..dst.len()).collect();
-    let lead = if matches!(dst.first(), Some(Place::Memory { .. })) { dst } else { src };
+    let lead = if matches!(dst.first(), Some(Place::Memory(_))) { dst } else { src };
     order.sort_by(|&a, &b| match (&lead[a], &lead[b]) {
-        (Place::Memory { offset: a, .. }, Place::Memory { offset: b, .. }) => {
-            a.in_memory().cmp(&b.in_memory())
-        }
+        (Place::Memory(a), Place::Memory(b)) => a.offset.in_memory().cmp(&b.offset.in_memory()),
         (Place::Register { word: a, slot: first }, Place::Register { word: b, slot: second }) => {
             (a, first).cmp(&(b, second))
         }
@@ -84,7 +89,7 @@ pub(super) fn plan(dst: &[Place], src: &[Place], widths: Widths) -> Vec<Move> {
 /// Returns the maximum width in bytes of an access that starts at this element of both sides.
 fn widest(dst: Place, src: Place, widths: Widths) -> u32 {
     let aligned = |side| match side {
-        Place::Memory { align, .. } => align,
+        Place::Memory(location) => location.align,
         Place::Register { .. } => widths.widest,
     };
     widths.widest.min(aligned(dst)).min(aligned(src))
@@ -96,12 +101,13 @@ fn moves_together(side: &[Place], run: &[usize], bytes: u32, widths: Widths) -> 
     // Data pass through whole registers, even from memory to memory.
     let whole_words = run.len().is_multiple_of(widths.per_word);
     let fits = |(position, &element): (usize, &usize)| match (first, &side[element]) {
-        (Place::Memory { offset, align, group }, Place::Memory { offset: other, group: its, .. }) => {
+        (Place::Memory(first), Place::Memory(other)) => {
             whole_words
-                && offset.line == other.line
-                && other.elements == offset.elements + position as i64
-                && align % bytes == 0
-                && (group == its || widths.partial && bytes >= 4 && runs_along_an_axis(side, run))
+                && first.offset.line == other.offset.line
+                && other.offset.elements == first.offset.elements + position as i64
+                && first.align % bytes == 0
+                && (first.group == other.group
+                    || widths.partial && bytes >= 4 && runs_along_an_axis(side, run))
         }
         (Place::Register { .. }, Place::Register { word, slot }) => {
             let begins = position - position % widths.per_word;
@@ -116,7 +122,7 @@ fn moves_together(side: &[Place], run: &[usize], bytes: u32, widths: Widths) -> 
 /// Returns whether each element is one coordinate after the previous one along a single axis, which then determines how many are in bounds.
 fn runs_along_an_axis(side: &[Place], run: &[usize]) -> bool {
     let coords = |&element: &usize| match &side[element] {
-        Place::Memory { offset, .. } => offset.coords,
+        Place::Memory(location) => location.offset.coords,
         Place::Register { .. } => Default::default(),
     };
     let first = coords(&run[0]);
@@ -146,7 +152,8 @@ mod tests {
     }
 
     fn in_memory(elements: i64, align: u32) -> Place {
-        Place::Memory { offset: Offset { elements, ..Offset::default() }, align, group: Group::default() }
+        let offset = Offset { elements, ..Offset::default() };
+        Place::Memory(Location { offset, align, group: Group::default() })
     }
 
     fn registers(count: usize, per_word: usize) -> Vec<Place> {

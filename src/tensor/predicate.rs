@@ -48,12 +48,12 @@ impl<'k> Predicates<'k> {
     }
 
     /// Returns the move unchanged if its elements share a predicate, otherwise one move per element.
-    pub(super) fn split(&self, step: Move) -> Vec<Move> {
+    pub(super) fn split(&self, step: &Move) -> Vec<Move> {
         let first = self.index(step.elements[0]);
         if step.elements.iter().all(|&element| self.index(element) == first) {
-            return vec![step];
+            return vec![step.clone()];
         }
-        step.elements.into_iter().map(Move::of).collect()
+        step.elements.iter().copied().map(Move::of).collect()
     }
 }
 

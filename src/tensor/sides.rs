@@ -6,8 +6,8 @@ use super::{
     element::{TensorElement, splat},
     fragment::Fragment,
     memory::Tensor,
-    moves::{Move, Place},
-    offset::Offset,
+    moves::Move,
+    outline::Outline,
     pending::Pending,
     predicate::both,
     space::TensorSpace,
@@ -167,18 +167,13 @@ pub(super) enum SideWalk<'k, T> {
 }
 
 impl<'k, T: TensorElement> SideWalk<'k, T> {
-    /// Returns the location of each element.
-    pub(super) fn places(&self) -> Vec<Place> {
+    /// Returns the outline from which copies are planned.
+    pub(super) fn outline(&self) -> Outline {
         match self {
-            Self::Global(walk) => walk.places(),
-            Self::Shared(walk) => walk.places(),
-            Self::Cluster(walk) => walk.places(),
-            Self::Registers(fragment) => (0..fragment.size())
-                .map(|element| {
-                    let (word, slot) = fragment.position(element);
-                    Place::Register { word, slot }
-                })
-                .collect(),
+            Self::Global(walk) => Outline::Memory(walk.outline.clone()),
+            Self::Shared(walk) => Outline::Memory(walk.outline.clone()),
+            Self::Cluster(walk) => Outline::Memory(walk.outline.clone()),
+            Self::Registers(fragment) => fragment.outline(),
         }
     }
 
@@ -246,17 +241,6 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
 }
 
 impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
-    /// Returns the location of each element.
-    pub(super) fn places(&self) -> Vec<Place> {
-        let start = self.view.start_alignment();
-        let place = |offset: &Offset| Place::Memory {
-            offset: *offset,
-            align: self.view.alignment_from(start, offset),
-            group: self.group(offset),
-        };
-        self.offsets.iter().map(place).collect()
-    }
-
     #[track_caller]
     fn read(
         &mut self,

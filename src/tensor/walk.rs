@@ -1,13 +1,16 @@
 //! Accesses to a view's elements in order: offsets are computed once, and each address is derived from the previous one.
 
+use std::rc::Rc;
+
 use arrayvec::ArrayVec;
 use rustc_hash::FxHashMap;
 
 use super::{
     element::TensorElement,
     memory::{Axis, Tensor},
-    moves::Group,
+    moves::Location,
     offset::{MAX_AXES, Offset},
+    outline::ViewOutline,
     predicate::both,
     space::TensorSpace,
 };
@@ -16,10 +19,9 @@ use crate::ptx::{Global, Ptr, ReadWrite, Space, Val};
 /// A view whose elements are accessed in order.
 pub(super) struct Walk<'k, S: Space, T> {
     pub(super) view: Tensor<'k, S, T, ReadWrite>,
-    /// The offset of each element.
-    pub(super) offsets: Vec<Offset>,
-    /// The [`periods`](Tensor::periods) of the view.
-    periods: [i64; MAX_AXES],
+    pub(super) outline: ViewOutline,
+    /// The location of each element.
+    locations: Rc<[Location]>,
     line: Line<'k, T, S, ReadWrite>,
     /// Comparisons of coordinates with extents, shared by the elements of a row or column.
     compared: FxHashMap<(usize, i64), Val<'k, bool>>,
@@ -100,34 +102,25 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
     #[track_caller]
     pub(super) fn new(view: Tensor<'k, S, T, ReadWrite>) -> Self {
         let view = view.resolved();
-        Self {
-            offsets: view.offsets(view.size()),
-            periods: view.periods(),
-            line: view.line(),
-            compared: FxHashMap::default(),
-            view,
-        }
+        let outline = view.outline();
+        let locations = view.kernel().computed(outline.clone());
+        Self { outline, locations, line: view.line(), compared: FxHashMap::default(), view }
     }
 
-    pub(super) fn offset(&self, element: i64) -> &Offset {
-        &self.offsets[element as usize]
-    }
-
-    /// Returns the group of an element: elements of the same group are either all in bounds or all out of bounds.
-    pub(super) fn group(&self, offset: &Offset) -> Group {
-        std::array::from_fn(|axis| offset.coords[axis].checked_div_euclid(self.periods[axis]).unwrap_or(0))
+    fn location(&self, element: i64) -> &Location {
+        &self.locations[element as usize]
     }
 
     /// Returns a pointer to element `element` of the view.
     #[track_caller]
     pub(super) fn pointer_to(&mut self, element: i64) -> Ptr<'k, T, S, ReadWrite> {
-        self.line.pointer_at(&self.view, &self.offsets[element as usize])
+        self.line.pointer_at(&self.view, &self.locations[element as usize].offset)
     }
 
     /// Returns whether an element is within the tensor.
     #[track_caller]
     pub(super) fn contains(&mut self, element: i64) -> Val<'k, bool> {
-        let coords = self.offset(element).coords;
+        let coords = self.location(element).offset.coords;
         let axes = 0..self.view.axes.len();
         axes.fold(true.into(), |inside, axis| both(inside, self.is_inside(axis, coords[axis])))
     }
@@ -148,11 +141,11 @@ impl<'k, T: TensorElement> Walk<'k, Global, T> {
     #[track_caller]
     pub(super) fn valid_bytes(&self, elements: &[i64]) -> Val<'k, u32> {
         let count = elements.len() as u32;
-        let (first, last) = (self.offset(elements[0]), self.offset(elements[elements.len() - 1]));
-        let groups = self.group(first).into_iter().zip(self.group(last));
+        let (first, last) = (self.location(elements[0]), self.location(elements[elements.len() - 1]));
+        let groups = first.group.into_iter().zip(last.group);
         // The plan allows an access to extend past an edge only along a single axis.
         let cut =
-            self.view.axes.iter().zip(first.coords).zip(groups).find(|(_, (first, last))| first != last);
+            self.view.axes.iter().zip(first.offset.coords).zip(groups).find(|(_, (first, last))| first != last);
         match cut.and_then(|((axis, coord), _)| Some((axis.at + coord as u32, axis.extent?))) {
             Some((first, extent)) => (extent - first).min(count) * T::SIZE,
             None => (count * T::SIZE).into(),

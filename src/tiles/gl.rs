@@ -247,8 +247,10 @@ impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
     /// Returns the part of the tensor that starts at this tile; `size` contains the tile's numbers of rows and columns.
     #[track_caller]
     pub(super) fn view(&self, size: [u32; 2]) -> Tensor<'k, Global, T, A> {
-        self.tensor
-            .starting_at(&[coordinate(self.at[0], size[0].into()), coordinate(self.at[1], size[1].into())])
+        let start = [coordinate(self.at[0], size[0].into()), coordinate(self.at[1], size[1].into())];
+        let view = self.tensor.starting_at(&start);
+        view.check_start();
+        view
     }
 }
 

@@ -46,8 +46,8 @@ fn kernels_are_loaded_once() {
             "launch grid 1,1,1 block 32,1,1 shared 0",
             "[2.0, 4.0, 6.0, 0.0, 10.0] true",
             "double: kernel `kernel`: parameter `x`: expected a buffer of at least 6 elements, found 5",
-            "double: kernel `kernel`: parameter `x`: expected a buffer of Fake GPU, found one of another device",
-            "double: kernel `kernel`: parameter `x`: expected a buffer of Fake GPU, found one of another device",
+            "double: kernel `kernel`: parameter `x`: expected a buffer on this device (Fake GPU), found one on another device",
+            "double: kernel `kernel`: parameter `x`: expected a buffer on this device (Fake GPU), found one on another device",
         ]
     );
 }

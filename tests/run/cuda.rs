@@ -251,9 +251,9 @@ launch grid 1,1,1 block 32,1,1 shared 0
 launch grid 1,1,1 block 32,1,1 shared 0
 loaded anew: false
 []
-kernel `kernel`: parameter `x`: expected a buffer of Fake GPU, found one of another device
-expected a buffer of Fake GPU, found one of another device
-expected a buffer of simulator, found one of another device"
+kernel `kernel`: parameter `x`: expected a buffer on this device (Fake GPU), found one on another device
+expected a buffer on this device (Fake GPU), found one on another device
+expected a buffer on this device (simulator), found one on another device"
     );
 }
 

@@ -192,9 +192,9 @@ fn buffers_stay_on_their_device() {
     let mut y = device.zeros(1).expect("room");
     assert_eq!(
         refused(device.launch(&kernel, (&x, &mut y, 1))),
-        "kernel `kernel`: parameter `x`: expected a buffer of simulator, found one of another device"
+        "kernel `kernel`: parameter `x`: expected a buffer on this device (simulator), found one on another device"
     );
-    assert_eq!(refused(device.download(&x)), "expected a buffer of simulator, found one of another device");
+    assert_eq!(refused(device.download(&x)), "expected a buffer on this device (simulator), found one on another device");
 }
 
 #[test]

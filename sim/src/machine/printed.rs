@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+/// A listener to the texts that a kernel prints.
+pub(crate) type OnPrint<'a> = dyn Fn(&str) + Send + Sync + 'a;
+
 /// The maximum total length in bytes of the texts that are kept.
 const MAX_BYTES: usize = 16 << 20;
 
@@ -54,9 +57,11 @@ impl GridPrinted {
         }
     }
 
-    /// Returns the texts in the order of the clusters, up to the maximum length, and a line that states whether others are omitted.
-    pub(crate) fn into_texts(self) -> Vec<String> {
+    /// Returns the texts in the order of the clusters, up to cluster `last` and the maximum length, and a line that states whether others are
+    /// omitted.
+    pub(crate) fn into_texts(mut self, last: u64) -> Vec<String> {
         let mut all = Printed::default();
+        self.clusters.retain(|cluster, _| *cluster <= last);
         for cluster in self.clusters.into_values() {
             cluster.texts.into_iter().for_each(|text| all.push(text));
             all.cut |= cluster.cut;

@@ -10,7 +10,7 @@ use crate::arith::mma::TensorArch;
 use crate::machine::barrier::{BarrierState, ClusterBarrier};
 use crate::machine::bulk::BulkCopies;
 use crate::machine::memory::Memory;
-use crate::machine::printed::Printed;
+use crate::machine::printed::{OnPrint, Printed};
 use crate::machine::trace::Tracer;
 use crate::machine::wgmma::{Scratch, WgmmaGroups};
 use crate::program::code::{Code, Special, Value};
@@ -52,6 +52,8 @@ pub(crate) struct Machine<'a> {
     /// The seed of a random interleaving.
     pub(crate) seed: Option<u64>,
     pub(crate) shadow: GridShadow,
+    /// The listener to printed texts, if any.
+    pub(crate) print: Option<&'a OnPrint<'a>>,
     /// The tracer of executed instructions, if any.
     pub(crate) tracer: Option<Tracer<'a>>,
     /// Whether several blocks run simultaneously.

@@ -1,9 +1,11 @@
 //! Errors of launches.
 
+use std::fmt;
+
 use crate::report::{Finding, FindingKind};
 
 /// The reason why a launch did not run or did not complete.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
     /// The module does not contain the kernel.
@@ -77,5 +79,12 @@ impl SimError {
     /// Returns the kind of the finding that stopped the run, if any.
     pub fn kind(&self) -> Option<FindingKind> {
         self.finding().map(|finding| finding.kind)
+    }
+}
+
+/// Formats the message, as `Display` does: `main` prints a returned error with `Debug`.
+impl fmt::Debug for SimError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }

@@ -85,6 +85,10 @@ impl Results {
         let until_last = |lists: BTreeMap<u64, Vec<Finding>>| {
             lists.into_iter().filter(move |(at, _)| *at <= last).flat_map(|(_, found)| found)
         };
+        let printed = self.printed.into_texts(last);
+        if let Some(print) = machine.print {
+            printed.iter().for_each(|text| print(text));
+        }
         let known = until_last(self.findings);
         for finding in known.chain(self.failed.map(|(_, finding)| *finding)).chain(unordered) {
             if machine.keep_going == 0 {
@@ -114,7 +118,7 @@ impl Results {
         counts.warp_instructions = self.warp_instructions - statements;
         let lines = profile.iter().enumerate().filter(|(_, counts)| counts.warp_instructions != 0);
         Ok(Report {
-            printed: self.printed.into_texts(),
+            printed,
             blocks,
             counts,
             lines: lines.map(|(pc, counts)| line_counts(machine.code, module, pc, *counts)).collect(),

@@ -14,6 +14,7 @@ use crate::report::Checks;
 use crate::report::{Finding, FindingKind, Report, Site};
 use crate::schedule::error::SimError;
 use crate::schedule::grid;
+use crate::machine::printed::OnPrint;
 use crate::schedule::grid::OnProgress;
 use crate::shadow::GridShadow;
 use crate::shadow::footprint::Touched;
@@ -49,6 +50,7 @@ pub struct Sim<'a> {
     seed: Option<u64>,
     footprint: bool,
     progress: Option<Box<OnProgress<'a>>>,
+    print: Option<Box<OnPrint<'a>>>,
     trace: Option<(Trace, Box<OnStep<'a>>)>,
 }
 
@@ -70,6 +72,7 @@ impl std::fmt::Debug for Sim<'_> {
             seed,
             footprint,
             progress: _,
+            print: _,
             trace: _,
         } = self;
         f.debug_struct("Sim")
@@ -110,6 +113,7 @@ impl<'a> Sim<'a> {
             seed: None,
             footprint: false,
             progress: None,
+            print: None,
             trace: None,
         }
     }
@@ -184,6 +188,13 @@ impl<'a> Sim<'a> {
     #[must_use]
     pub fn on_progress(mut self, f: impl Fn(u64, u64) + Send + Sync + 'a) -> Self {
         self.progress = Some(Box::new(f));
+        self
+    }
+
+    /// Calls `f` with each text of [`Report::printed`], in order, when the kernel has ended, even if the launch then returns an error.
+    #[must_use]
+    pub fn on_print(mut self, f: impl Fn(&str) + Send + Sync + 'a) -> Self {
+        self.print = Some(Box::new(f));
         self
     }
 
@@ -274,6 +285,7 @@ impl<'a> Sim<'a> {
             checks: self.checks,
             step_limit: self.step_limit,
             keep_going: self.keep_going,
+            print: self.print.as_deref(),
             seed: self.seed,
             shadow: GridShadow {
                 touched: self.footprint.then(|| Touched::new(memory.sizes())),

@@ -5,7 +5,7 @@
 //! A result that several values share is no longer overwritten in place ([`Body::is_shared`]): accumulators and loop
 //! state that would overwrite it are moved to separate registers.
 
-use std::collections::hash_map::Entry;
+use std::hash::{Hash, Hasher};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
@@ -103,12 +103,20 @@ const COMMON_EXPRESSIONS: usize = 512;
 const MOST: usize = 4;
 
 /// An instruction without its result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Expression {
     mnemonic: u32,
     /// Kinds of the operands, four bits each; above them, the class of the result and whether the operands are halves.
     kinds: u32,
     operands: [u64; MOST],
+}
+
+impl Hash for Expression {
+    /// Adds the operands one by one: as a slice, they would be hashed as text.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(u64::from(self.mnemonic) << 32 | u64::from(self.kinds));
+        self.operands.iter().for_each(|&operand| state.write_u64(operand));
+    }
 }
 
 /// Kinds of operands.
@@ -172,21 +180,15 @@ impl Body {
             return None;
         }
         let expression = self.expression(mnemonic, class, operands)?;
-        let mut values = std::mem::take(&mut self.numbering.values);
-        let numbered = match values.entry(expression) {
-            Entry::Occupied(known) if self.is_unchanged(*known.get()) => {
-                let (reg, _) = *known.get();
-                self.facts_mut(reg).shared = true;
-                Numbered::Known(reg)
-            }
-            entry => {
-                let reg = self.fresh(class);
-                entry.insert_entry((reg, self.facts(reg).version));
-                Numbered::New(reg, Recorded(expression))
-            }
-        };
-        self.numbering.values = values;
-        Some(numbered)
+        let recorded = self.numbering.values.get(&expression).copied();
+        if let Some(known) = recorded.filter(|&known| self.is_unchanged(known)) {
+            let (reg, _) = known;
+            self.facts_mut(reg).shared = true;
+            return Some(Numbered::Known(reg));
+        }
+        let reg = self.fresh(class);
+        self.numbering.values.insert(expression, (reg, self.facts(reg).version));
+        Some(Numbered::New(reg, Recorded(expression)))
     }
 
     /// Discards a recorded expression.

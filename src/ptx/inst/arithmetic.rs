@@ -232,25 +232,19 @@ pub trait IntegerDivision: Integer + Divide + PartialOrd {}
 impl<T: Integer + Divide + PartialOrd> IntegerDivision for T {}
 
 macro_rules! quotients {
-    ($($t:ty, $divide:expr;)*) => {$(
+    ($($($t:ty)*, $divide:expr;)*) => {$($(
         impl Divide for $t {
             #[track_caller]
             fn quotient<'k>(dividend: Val<'k, Self>, divisor: Val<'k, Self>) -> Val<'k, Self> {
                 dividend.native_quotient(divisor, $divide)
             }
         }
-    )*};
+    )*)*};
 }
 
 quotients! {
-    u16, Integer::fold_div;
-    i16, Integer::fold_div;
-    u32, Integer::fold_div;
-    i32, Integer::fold_div;
-    u64, Integer::fold_div;
-    i64, Integer::fold_div;
-    f32, |a, b| exact::div(a, b, Mode::RN);
-    f64, |a, b| exact::div(a, b, Mode::RN);
+    u16 i16 u32 i32 u64 i64, Integer::fold_div;
+    f32 f64, |a, b| exact::div(a, b, Mode::RN);
 }
 
 /// Divides 16-bit floating-point numbers in f32, because PTX has no `div` for them. Rounding twice gives the same result as rounding once,
@@ -445,6 +439,10 @@ impl<'k, T: Divide + Numeric> Val<'k, T> {
         match operands(self, other) {
             Known(a, b) => fold(a, b).into(),
             In(_) if T::EXACT && other.is_constant(T::ONE) => self,
+            In(k) if T::EXACT && other.is_constant(T::ZERO) => {
+                k.refuse("expected a divisor other than 0, found 0".into());
+                self
+            }
             In(k) if self.is_natural(other) => {
                 let operands = [self.operand(k), other.operand(k)];
                 let known = self.known().div(other.known());
@@ -470,6 +468,10 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
     fn remainder(self, other: Self) -> Self {
         match operands(self, other) {
             Known(a, b) => a.fold_rem(b).into(),
+            In(k) if other.is_constant(T::ZERO) => {
+                k.refuse("expected a divisor other than 0, found 0".into());
+                self
+            }
             In(_) if other.is_constant(T::ONE) => T::ZERO.into(),
             In(_) if self.is_natural_everywhere(other) && self.settled().most() < other.settled().least() => {
                 self

@@ -115,7 +115,7 @@ impl<'k, T: Numeric> Val<'k, T> {
     }
 
     #[track_caller]
-    fn cvt<U: Scalar>(self, k: Builder<'k>, [rounding, saturation]: [&str; 2]) -> Val<'k, U> {
+    fn cvt<U: Scalar>(self, k: Builder<'k>, [rounding, saturation]: [&'static str; 2]) -> Val<'k, U> {
         k.result(["cvt", rounding, saturation, ".", U::PTX, ".", T::PTX], &[self.operand(k)])
     }
 

@@ -60,7 +60,7 @@ impl<'k, T: Float> Val<'k, T> {
         let known = (self.as_constant(), factor.as_constant(), addend.as_constant());
         match (known, kernel_of([self, factor, addend])) {
             ((Some(a), Some(b), Some(c)), _) => exact::fma(a, b, c, mode).into(),
-            (_, Some(k)) => self.ternary(k, ["fma", &mode.suffix(), ".", T::PTX], factor, addend),
+            (_, Some(k)) => self.ternary(k, format_args!("fma{}.{}", mode.suffix(), T::PTX), factor, addend),
             (_, None) => self,
         }
     }
@@ -203,7 +203,7 @@ impl<'k, T: Real> Val<'k, T> {
         let mode = mode.into();
         match self.reg() {
             None => self.as_constant().map_or(self, |c| exact::div(T::ONE, c, mode).into()),
-            Some((_, k)) => k.result(["rcp", &mode.suffix(), ".", T::PTX], &[self.operand(k)]),
+            Some((_, k)) => k.result(format_args!("rcp{}.{}", mode.suffix(), T::PTX), &[self.operand(k)]),
         }
     }
 
@@ -214,7 +214,7 @@ impl<'k, T: Real> Val<'k, T> {
         let mode = mode.into();
         match self.reg() {
             None => self.as_constant().map_or(self, |c| exact::sqrt(c, mode).into()),
-            Some((_, k)) => k.result(["sqrt", &mode.suffix(), ".", T::PTX], &[self.operand(k)]),
+            Some((_, k)) => k.result(format_args!("sqrt{}.{}", mode.suffix(), T::PTX), &[self.operand(k)]),
         }
     }
 }

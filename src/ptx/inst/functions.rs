@@ -235,7 +235,7 @@ impl<'k> Builder<'k> {
     #[track_caller]
     fn native<T: Elementary>(
         self,
-        mnemonic: Option<&str>,
+        mnemonic: Option<&'static str>,
         x: Val<'k, T>,
         f: impl Fn(Val<'k, f32>) -> Val<'k, f32>,
     ) -> Val<'k, T> {

@@ -40,7 +40,7 @@ impl<'k> Val<'k, bool> {
     }
 
     #[track_caller]
-    fn logic(self, operator: &str, other: Self, fold: fn(bool, bool) -> bool) -> Self {
+    fn logic(self, operator: &'static str, other: Self, fold: fn(bool, bool) -> bool) -> Self {
         match operands(self, other) {
             Known(a, b) => fold(a, b).into(),
             In(k) => match (self.as_constant(), other.as_constant()) {

@@ -270,7 +270,7 @@ impl<'k> Builder<'k> {
         }
         operands.push(Operand::Reg(tail.accumulate.in_register(self)));
         operands.extend(tail.immediates.iter().map(|&value| Operand::Imm(Immediate::new(value))));
-        self.emit([mnemonic], &operands);
+        self.emit(mnemonic, &operands);
         for d in d {
             let reg = d.in_register(self);
             *d = Val::from_reg(self.body().overwrite(reg), self);

@@ -183,7 +183,7 @@ impl<'k> Builder<'k> {
     pub(crate) fn product_of_words(self, mnemonic: &str, bare: bool, [d, a, b, c]: [&[RegId]; 4]) {
         let (d, a, b, c) = (self.words(d), self.words(a), self.words(b), self.words(c));
         let operands = [&d, &a, &b, &c].map(|words| if bare { words[0] } else { Operand::Vector(words) });
-        self.emit([mnemonic], &operands);
+        self.emit(mnemonic, &operands);
     }
 
     /// Emits `d = a · b + c` on words with a sparse A.
@@ -198,7 +198,7 @@ impl<'k> Builder<'k> {
         let [d, a, b, c] = operands.map(|registers| self.words(registers));
         let [d, a, b, c] = [&d, &a, &b, &c].map(|words| Operand::Vector(words));
         let selector = Val::<u32>::from(selector).operand(self);
-        self.emit([mnemonic], &[d, a, b, c, Operand::Reg(metadata.in_place()), selector]);
+        self.emit(mnemonic, &[d, a, b, c, Operand::Reg(metadata.in_place()), selector]);
     }
 }
 

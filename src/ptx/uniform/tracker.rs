@@ -226,6 +226,9 @@ impl Tracker {
 
     #[inline(always)]
     fn meet(&mut self, a: Known, b: Known) -> Known {
+        if a.level == Uniformity::NONE || b.level == Uniformity::NONE {
+            return Known::VARIES;
+        }
         let level = a.level.meet(b.level);
         let set = if level == Uniformity::NONE { Set::EMPTY } else { self.sets.union(a.set, b.set) };
         Known { level, set, index: None }
@@ -270,8 +273,10 @@ impl Tracker {
     /// is later.
     #[inline]
     fn write(&mut self, reg: RegId, known: Known, at: &'static Location<'static>) {
-        let straight = self.loops.is_empty() && self.conditions.len() == self.fact(reg).conditions as usize;
-        let known = if straight { known } else { self.under_conditions(reg, known) };
+        let is_straight = self.loops.is_empty() && self.conditions.len() == self.fact(reg).conditions as usize;
+        // Conditions do not change what is known about a value that varies.
+        let varies = known.level == Uniformity::NONE && known.index.is_none();
+        let known = if is_straight || varies { known } else { self.under_conditions(reg, known) };
         let level = self.normal(known.level);
         let integer = matches!(reg.class, RegClass::B16 | RegClass::B32 | RegClass::B64);
         let innermost = self.loops.last().map_or(0, |l| l.id);
