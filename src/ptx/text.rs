@@ -4,7 +4,7 @@ use std::{fmt, ops::Range};
 
 use super::{body::RegId, types::RegClass};
 
-/// UTF-8 text to which pieces of a few bytes are appended.
+/// UTF-8 text, built by appending pieces of a few bytes.
 #[derive(Default)]
 pub(crate) struct Text {
     bytes: Vec<u8>,
@@ -12,7 +12,7 @@ pub(crate) struct Text {
     rest: Vec<u8>,
 }
 
-/// The column of a line at which operands start.
+/// The column where operands start.
 const OPERAND_COLUMN: usize = 24;
 
 impl Text {
