@@ -49,8 +49,7 @@
 //!   [`Builder::for_`](ptx::Builder::for_) and [`Builder::fold`](ptx::Builder::fold) emit branches and loops.
 //! - Builder calls do not return a `Result`. The first error is recorded with the Rust line that caused it, and
 //!   [`Kernel::build`](ptx::Kernel::build) returns it.
-//! - Tiles and pipeline stages own their registers and memory: they are not `Copy`, and a tile whose data are in flight
-//!   cannot be read.
+//! - Tiles and pipeline stages own their registers and memory: they are not `Copy`, and a tile with data in flight cannot be read.
 //!
 //! # Limitations
 //!

@@ -30,9 +30,9 @@
 //! # What a launch checks
 //!
 //! The views of a kernel (`k.slice`, `k.global`, `k.tensor`) access only elements within their extents. A launch checks that each buffer is
-//! aligned and long enough for its views, that integer arguments are divisible by the divisors that the kernel assumes and do not exceed its
-//! limits, and that no buffer that the kernel writes overlaps another buffer. Launching a kernel is therefore safe, even on a GPU. A kernel
-//! whose [`Entry::unsafe_accesses`](crate::ptx::Entry::unsafe_accesses) is not 0 also relies on the soundness of its `unsafe` code.
+//! aligned and long enough for its views, that integer arguments are divisible by the divisors that the kernel assumes and do not exceed
+//! its limits, and that no buffer that the kernel writes overlaps another buffer. Launching a kernel is therefore safe, even on a GPU. If
+//! [`Entry::unsafe_accesses`](crate::ptx::Entry::unsafe_accesses) is not 0, safety also depends on the kernel's `unsafe` code.
 //!
 //! Races, uninitialized reads of shared memory and out-of-bounds accesses to shared memory affect only the kernel's own results; the
 //! simulator reports them. Run a new kernel in the simulator first.

@@ -23,7 +23,7 @@ pub use table::{copy_atom, copy_atoms};
 /// assert_eq!(load.mnemonic(), "ldmatrix.sync.aligned.m8n8.x4.shared.b16");
 /// assert_eq!(load.src().to_string(), "(32,128):(128,1)");
 /// assert_eq!(load.dst().to_string(), "(32,(32,4)):(32,(1,1024))");
-/// // In elements of 16 bits, lane 5 owns a pair of row 1 of each matrix.
+/// // In units of 16-bit elements, lane 5 owns a pair of row 1 of each matrix.
 /// let held = load.value_layout(warpwright::atoms::CopySide::Destination, 16)?;
 /// assert_eq!((0..8).map(|v| held.index(5 + 32 * v)).collect::<Vec<_>>(), [10, 11, 74, 75, 138, 139, 202, 203]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -44,7 +44,7 @@ pub struct CopyAtom {
 /// The operation of an atom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CopyKind {
-    /// A copy of `bytes` bytes between any memory or registers, by a load and a store.
+    /// A copy of `bytes` bytes from memory or registers to memory or registers, by a load and a store.
     Universal {
         /// The number of bytes: 1, 2, 4, 8 or 16.
         bytes: u32,
@@ -64,10 +64,10 @@ pub enum CopyKind {
     StMatrix(Matrices),
     /// `movmatrix`, from registers to registers; transposes an 8×8 matrix.
     MovMatrix,
-    /// A `shfl.bfly` with `selp` before and after it; transposes 2×2 blocks of 32-bit words whose rows are owned by two lanes
+    /// A `shfl.bfly` with `selp` before and after it; transposes 2×2 blocks of 32-bit words, in which each of two lanes owns a row
     /// ([`Builder::transpose_2x2`](crate::ptx::Builder::transpose_2x2)).
     Transpose2x2 {
-        /// The bit in which the indices of the lanes differ, as a mask: 1 or 4.
+        /// The bit that differs between the indices of the two lanes, as a mask: 1 or 4.
         lane_bit: u32,
     },
 }
@@ -83,7 +83,7 @@ pub struct Matrices {
     pub element_bits: u32,
     /// The number of bits per element in shared memory: fewer than in registers if elements are expanded.
     pub memory_bits: u32,
-    /// The number of rows whose addresses the lanes provide. A row has 16 bytes, or 8 or 12 bytes if it contains packed 4-bit or 6-bit
+    /// The number of row addresses that the lanes provide. A row is 16 bytes long, or 8 or 12 bytes if it contains packed 4-bit or 6-bit
     /// elements.
     pub rows: u32,
 }
@@ -95,7 +95,7 @@ pub enum CopySide {
     Source,
     /// The bits that each thread receives.
     Destination,
-    /// The numbering of the bits in which every bit occurs once; tilings are defined in terms of it.
+    /// The numbering in which every bit occurs once; tilings are defined in terms of it.
     Reference,
 }
 
@@ -182,7 +182,7 @@ impl CopyAtom {
         }
     }
 
-    /// Returns the layout of a side that maps (thread, value) to the index of an element of `bits` bits. `bits` should divide
+    /// Returns the layout of a side that maps (thread, value) to the index of a `bits`-bit element. `bits` should divide
     /// [`unit_bits`](Self::unit_bits): larger elements may be split between threads, and the layout then counts these threads as one.
     ///
     /// # Errors
@@ -203,11 +203,11 @@ impl CopyAtom {
     }
 
     /// Returns the fragment of a side, which determines the owner of each unit of [`unit_bits`](Self::unit_bits) bits. If several threads
-    /// provide the same unit (as lanes of `ldmatrix` do if their addresses are not used), each unit still has an owner, but the layout is not
-    /// bijective.
+    /// provide the same unit (in `ldmatrix`, lanes whose addresses are ignored repeat the units of other lanes), each unit still has an
+    /// owner, but the layout is not bijective.
     ///
     /// # Errors
-    /// Never fails for the atoms that [`copy_atoms`] returns.
+    /// Returns no error for any existing atom; see [`copy_atoms`].
     pub fn fragment(&self, side: CopySide) -> Result<TvLayout, TvError> {
         let bits = self.unit_bits();
         let layout = self.value_layout(side, bits)?;

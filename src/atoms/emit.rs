@@ -11,7 +11,7 @@ use crate::{
 pub struct Metadata<'k> {
     /// The register that contains the metadata.
     pub bits: Val<'k, u32>,
-    /// Selects the lanes whose registers are read in each group of four lanes; must be less than
+    /// Selects the lanes of each group of four whose registers are read; must be less than
     /// [`Sparsity::selectors`](super::Sparsity::selectors).
     pub selector: u32,
 }
@@ -21,10 +21,10 @@ pub struct Metadata<'k> {
 pub struct Scale<'k> {
     /// The register that contains the scales.
     pub bits: Val<'k, u32>,
-    /// The index of the byte at which the scales start: 0 to 3 for one scale, 0 or 2 for two scales, and 0 for four scales.
+    /// The index of the first byte of the scales: 0 to 3 for one scale, 0 or 2 for two scales, and 0 for four scales.
     pub byte: u32,
-    /// Selects the lanes whose registers are read in each group of four lanes. For A, 0 selects lanes 0 and 1, and 1 selects lanes 2 and 3;
-    /// for B, the number is the index of the lane, 0 to 3.
+    /// Selects the lanes of each group of four whose registers are read. For A, 0 selects lanes 0 and 1, and 1 selects lanes 2 and 3; for
+    /// B, this is the index of the lane, 0 to 3.
     pub thread: u32,
 }
 
@@ -34,8 +34,8 @@ impl<'k> Builder<'k> {
     ///
     /// Packed operands are pairs ([`f16x2`](crate::ptx::f16x2), [`bf16x2`](crate::ptx::bf16x2)), or bits (`u32`, `i32`,
     /// [`B32`](crate::ptx::B32)) for any type of up to 32 bits; tf32 operands are [`tf32`](crate::ptx::tf32) or bits. All lanes of the warp
-    /// must execute the instruction, unless the atom is a single-thread atom. The builder rejects registers of the wrong number or type, atoms
-    /// that are not [emitted](MmaAtom::is_emitted), and sparse or block-scaled atoms.
+    /// must execute the instruction, unless the atom is a single-thread atom. The builder rejects a wrong number or type of registers,
+    /// atoms that are not [emitted](MmaAtom::is_emitted), and sparse or block-scaled atoms.
     ///
     /// ```
     /// use warpwright::{atoms::mma_atom, prelude::*};
@@ -83,8 +83,8 @@ impl<'k> Builder<'k> {
     }
 
     /// Emits [`mma`](Self::mma) with block-scaled A and B; `scales` contains the scales of A, then the scales of B. The builder rejects a
-    /// sparse atom, an atom without block scaling, and scales whose byte or thread is out of range. The arithmetic has not been
-    /// verified on hardware; see [`BlockScale`](super::BlockScale).
+    /// sparse atom, an atom without block scaling, and scales with a byte or thread out of range. The arithmetic has not been verified on
+    /// hardware; see [`BlockScale`](super::BlockScale).
     #[doc(alias = "block_scale")]
     #[track_caller]
     pub fn mma_scaled<D: Scalar, A: Scalar, B: Scalar, C: Scalar>(

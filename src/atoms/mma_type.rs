@@ -42,7 +42,7 @@ pub enum MmaType {
     F16,
     /// bfloat16.
     Bf16,
-    /// f32 whose low 13 bits are ignored.
+    /// f32 with the low 13 bits ignored.
     Tf32,
     /// IEEE single precision.
     F32,

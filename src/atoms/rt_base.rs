@@ -16,7 +16,7 @@ pub enum ElementWidth {
 }
 
 impl ElementWidth {
-    /// Returns the width of elements of `bytes` bytes (1, 2, 4 or 8); other numbers count as 4.
+    /// Returns the width of `bytes`-byte elements; sizes other than 1, 2, 4 and 8 count as 4.
     #[must_use]
     pub const fn of(bytes: u32) -> Self {
         match bytes {

@@ -8,11 +8,11 @@ use super::layouts::{hue, name};
 use super::thread_values::Highlight;
 use crate::layout::{ComposedLayout, bank_conflicts, warp_accesses};
 
-/// Number of banks of shared memory (CUDA C++ Programming Guide, "Shared Memory").
+/// The number of banks of shared memory (CUDA C++ Programming Guide, "Shared Memory").
 const BANKS: u64 = 32;
-/// Bytes per word of a bank.
+/// The number of bytes per word of a bank.
 const WORD: u64 = 4;
-/// Lanes per warp.
+/// The number of lanes per warp.
 const WARP: usize = 32;
 
 impl Picture {
@@ -20,7 +20,7 @@ impl Picture {
     /// byte offsets. Each access of a lane moves `vector` elements of `element_bytes` bytes. `access` is the index of the access; the accesses
     /// of warp 0 come first.
     ///
-    /// The picture has one table for each phase of 128 bytes. Each row of a table is a row of banks that the access touches, labeled with the
+    /// The picture has one table for each 128-byte phase. Each row of a table is a row of banks that the access touches, labeled with the
     /// offset of its first byte. A cell shows the first thread that accesses its word, or the first highlighted thread, if any. The number
     /// after `+` is the number of other threads that access the word; all of them are served at the same time. A word is framed if its bank
     /// must serve several words of the phase in turn.

@@ -54,7 +54,7 @@ pub enum DrawError {
     Period {
         /// The swizzle.
         swizzle: String,
-        /// The number of bytes after which the swizzle repeats.
+        /// The period of the swizzle, in bytes.
         period: i64,
         /// The maximum number of bytes in a picture.
         max: i64,

@@ -48,7 +48,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Creates a table whose rows and columns are numbered from 0.
+    /// Creates a table with rows and columns numbered from 0.
     ///
     /// # Errors
     /// Returns [`DrawError::TooLarge`] for more than 65,536 cells.

@@ -49,7 +49,7 @@ pub(super) fn hue(number: i64) -> Tint {
     Tint::Hue(number.rem_euclid(8) as u8)
 }
 
-/// Builds a table whose rows are mode 0 and whose columns are the other modes together; a shape of rank 1 gives one row.
+/// Builds a table with mode 0 as rows and the other modes together as columns; a shape of rank 1 gives one row.
 fn table(shape: &Shape, cell: impl Fn(i64) -> Cell) -> Result<Table, DrawError> {
     let rows = if shape.rank() > 1 { shape.modes()[0].size() } else { 1 };
     let cols = shape.size() / rows;

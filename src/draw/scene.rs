@@ -17,7 +17,7 @@ const PAD: (i32, i32) = (4, 4);
 pub struct Scene {
     /// The width and the height.
     pub size: (i32, i32),
-    /// The cells, in the order in which they are painted.
+    /// The cells, in painting order.
     pub boxes: Vec<Rect>,
     /// The text, painted after the boxes.
     pub texts: Vec<Text>,

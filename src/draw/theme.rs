@@ -3,7 +3,7 @@
 /// Red, green and blue.
 pub type Rgb = [u8; 3];
 
-/// The page for which a picture is drawn.
+/// The page that a picture is drawn for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Theme {
     /// Dark text on white.

@@ -51,7 +51,7 @@ typedef struct warpwright_driver {
 } warpwright_driver;
 ";
 
-/// Returns the text of the header for these kernels.
+/// Returns the text of the header for the kernels `entries`.
 pub(super) fn header(manifest: &Manifest, entries: &[&Entry]) -> String {
     let mut out = String::with_capacity(8 << 10);
     let name = manifest.files.header.trim_end_matches(".h");

@@ -7,7 +7,7 @@ use std::{
 
 use super::{device::Gpu, error::GpuError, launch::LaunchConfig, module::Module};
 
-/// The numbers of clusters that have been determined so far, by cluster size in blocks.
+/// The resident cluster counts that have been determined so far, by cluster size in blocks.
 pub(super) type ResidentClusters = Mutex<HashMap<u32, u32>>;
 
 /// An empty kernel that can be launched with any cluster size.
@@ -15,9 +15,8 @@ const EMPTY: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .en
 
 impl Gpu {
     /// Returns the number of clusters of `size` blocks that run at the same time if every multiprocessor runs one block: the number of
-    /// multiprocessors if `size` is 0 or 1, and 0 if the device does not support clusters. Kernels whose blocks process several parts of a
-    /// problem one after the other launch this number of clusters, because any further cluster would have to wait until another one has
-    /// finished.
+    /// multiprocessors if `size` is 0 or 1, and 0 if the device does not support clusters. Persistent kernels launch this number of
+    /// clusters, because any further cluster would have to wait until another one has finished.
     ///
     /// All blocks of a cluster run in one group of multiprocessors, and the size of these groups varies within and between GPUs: an H100 with
     /// 132 multiprocessors was found to run only 15 clusters of 8 blocks instead of 16.

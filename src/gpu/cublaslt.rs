@@ -22,7 +22,7 @@ pub enum CublasLtError {
     /// The context could not be made current, or the workspace could not be allocated.
     #[error("cuBLASLt: the driver could not allocate the workspace: {0}")]
     Workspace(#[from] DriverError),
-    /// The size of a buffer differs from the size for which the GEMM was planned.
+    /// The size of a buffer differs from the planned size.
     #[error("cuBLASLt: {matrix}: expected {expected} elements, found {found}")]
     Length {
         /// A, B or D.
@@ -66,7 +66,7 @@ pub enum CublasLtTypes {
     F16,
     /// f32, accumulated in f32 without tensor cores.
     F32,
-    /// f32, of which the tensor cores use only the tf32 bits, accumulated in f32.
+    /// f32, reduced to tf32 in the tensor cores and accumulated in f32.
     Tf32,
     /// e4m3 operands without scales, accumulated in f32, with a bf16 result.
     E4m3 {
@@ -144,7 +144,7 @@ impl CublasLtProduct {
     /// Plans D = A·B, where A is m×k and B is k×n, in the given orders.
     ///
     /// # Errors
-    /// Returns an error if the library is missing, cuBLASLt offers no algorithm, or the workspace of 32 MiB cannot be allocated.
+    /// Returns an error if the library is missing, cuBLASLt offers no algorithm, or the 32 MiB workspace cannot be allocated.
     pub fn new(
         stream: &Arc<CudaStream>,
         types: CublasLtTypes,

@@ -20,27 +20,27 @@ pub struct DeviceProperties {
     pub capability: (u32, u32),
     /// The latest CUDA version that the driver supports.
     pub driver: CudaVersion,
-    /// Number of streaming multiprocessors.
+    /// The number of streaming multiprocessors.
     pub multiprocessors: u32,
-    /// Total memory.
+    /// The total memory.
     pub memory_bytes: usize,
-    /// Size of the L2 cache.
+    /// The size of the L2 cache.
     pub l2_bytes: u32,
-    /// Maximum clock rate of the multiprocessors in kHz.
+    /// The maximum clock rate of the multiprocessors in kHz.
     pub clock_khz: u32,
-    /// Shared memory per multiprocessor.
+    /// The shared memory per multiprocessor.
     pub shared_bytes_per_multiprocessor: u32,
-    /// Shared memory per block, static and dynamic together, if the kernel does not opt in to more.
+    /// The maximum shared memory per block, static and dynamic together, if the kernel does not opt in to more.
     pub shared_bytes_per_block: u32,
-    /// Shared memory per block if the kernel opts in to more (a [`Function`](super::Function) does so automatically).
+    /// The maximum shared memory per block if the kernel opts in to more (a [`Function`](super::Function) does so automatically).
     pub shared_bytes_per_block_opt_in: u32,
-    /// Number of 32-bit registers per multiprocessor.
+    /// The number of 32-bit registers per multiprocessor.
     pub registers_per_multiprocessor: u32,
-    /// Maximum number of threads per block.
+    /// The maximum number of threads per block.
     pub max_threads_per_block: u32,
-    /// Maximum block extents in x, y and z.
+    /// The maximum block extents in x, y and z.
     pub max_block: [u32; 3],
-    /// Maximum grid extents in x, y and z.
+    /// The maximum grid extents in x, y and z.
     pub max_grid: [u32; 3],
 }
 

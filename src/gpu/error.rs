@@ -42,7 +42,7 @@ impl CudaCode {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GpuError {
-    /// No usable driver or device.
+    /// No driver or device is usable.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
     /// The device ordinal is too large.
@@ -89,12 +89,12 @@ impl From<DriverError> for GpuError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The text contains a NUL byte, at which the driver would stop reading.
+    /// The text contains a NUL byte, where the driver would stop reading.
     #[error("PTX line {line}: expected text without NUL bytes, found one at byte {offset} of the text")]
     Nul {
-        /// 1-based line of the byte.
+        /// The 1-based line of the byte.
         line: u32,
-        /// 0-based offset of the byte.
+        /// The 0-based offset of the byte.
         offset: usize,
     },
     /// The driver rejected the module.
@@ -188,7 +188,7 @@ pub enum LaunchError {
         /// The device's limits in x, y, z.
         limit: [u32; 3],
     },
-    /// More threads per block than the device, the kernel's registers or its `.maxntid` allows.
+    /// The block has more threads than the device, the kernel's registers or its `.maxntid` allows.
     #[error("kernel `{kernel}`: expected at most {limit} threads per block, found {found}")]
     TooManyThreads {
         /// The kernel name.
@@ -206,7 +206,7 @@ pub enum LaunchError {
         /// The device's compute capability.
         capability: (u32, u32),
     },
-    /// More blocks per cluster than the hardware supports.
+    /// The cluster has more blocks than the hardware supports.
     #[error("cluster {cluster:?}: expected at most {limit} blocks, found {found}")]
     ClusterTooLarge {
         /// The requested cluster shape.
@@ -234,7 +234,7 @@ pub enum LaunchError {
         /// The shape that the launch requests.
         found: [u32; 3],
     },
-    /// More shared memory than a block can have.
+    /// The launch requires more shared memory than a block can have.
     #[error(
         "kernel `{kernel}`: expected at most {limit} bytes of shared memory, found {static_bytes} static + {dynamic_bytes} dynamic"
     )]
@@ -248,7 +248,7 @@ pub enum LaunchError {
         /// The device's opt-in limit per block.
         limit: u32,
     },
-    /// The wrong number of arguments.
+    /// The number of arguments differs from the number of parameters.
     #[error("kernel `{kernel}`: expected {expected} arguments, found {found}")]
     ParameterCount {
         /// The kernel name.
@@ -258,7 +258,7 @@ pub enum LaunchError {
         /// The number of arguments.
         found: usize,
     },
-    /// An argument whose size differs from the kernel's parameter.
+    /// The size of an argument differs from the size of the kernel's parameter.
     #[error("kernel `{kernel}`, argument {index}: expected {expected} bytes, found {found}")]
     ParameterSize {
         /// The kernel name.

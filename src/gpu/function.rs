@@ -11,15 +11,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The attributes of a compiled kernel. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionAttributes {
-    /// Registers per thread.
+    /// The number of registers per thread.
     pub registers: u32,
-    /// Local memory per thread, for spills and dynamically indexed arrays.
+    /// The local memory per thread, for spills and dynamically indexed arrays.
     pub local_bytes: u32,
-    /// Static shared memory per block.
+    /// The static shared memory per block.
     pub shared_bytes: u32,
-    /// User-allocated constant memory.
+    /// The user-allocated constant memory.
     pub constant_bytes: u32,
-    /// Maximum number of threads per block, given registers and `.maxntid`.
+    /// The maximum number of threads per block, given registers and `.maxntid`.
     pub max_threads: u32,
     /// The architecture of the PTX as `10·major + minor`; 80 for `.target sm_80`.
     pub ptx_version: u32,

@@ -115,19 +115,19 @@ impl fmt::Display for JitMessage {
 pub struct JitKernel {
     /// The kernel's name.
     pub name: String,
-    /// The architecture for which the kernel was compiled, such as `sm_90a`.
+    /// The architecture that the kernel was compiled for, such as `sm_90a`.
     pub target: String,
-    /// Registers per thread.
+    /// The number of registers per thread.
     pub registers: u32,
-    /// Number of barriers that the kernel uses.
+    /// The number of barriers that the kernel uses.
     pub barriers: u32,
-    /// Bytes of stack in local memory per thread, including the stack frames of called functions.
+    /// The number of bytes of stack in local memory per thread, including the stack frames of called functions.
     pub stack_bytes: u32,
-    /// Bytes of spill stores, including those of called functions.
+    /// The number of bytes of spill stores, including those of called functions.
     pub spill_store_bytes: u32,
-    /// Bytes of spill loads, including those of called functions.
+    /// The number of bytes of spill loads, including those of called functions.
     pub spill_load_bytes: u32,
-    /// Static shared memory per block, in bytes.
+    /// The static shared memory per block, in bytes.
     pub shared_bytes: u32,
 }
 
@@ -160,7 +160,7 @@ impl JitInfo {
         Self { wall_ms: 0.0, kernels, messages: JitMessage::parse_all(log), log: log.to_owned() }
     }
 
-    /// Returns the kernel with this name; `None` if the log does not mention it.
+    /// Returns the kernel named `name`; `None` if the log does not mention it.
     pub fn kernel(&self, name: &str) -> Option<&JitKernel> {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
@@ -170,7 +170,7 @@ impl JitInfo {
         self.messages.iter().filter(|m| m.severity >= Severity::Warning || m.advisory().is_some())
     }
 
-    /// Returns the advisory notes about `wgmma` and `setmaxnreg` ([`JitMessage::is_hopper_advisory`]), for which loading fails unless
+    /// Returns the advisory notes about `wgmma` and `setmaxnreg` ([`JitMessage::is_hopper_advisory`]), which make loading fail unless
     /// [`LoadOptions::allow_advisories`](super::LoadOptions::allow_advisories) is set.
     pub fn hopper_advisories(&self) -> impl Iterator<Item = &JitMessage> {
         self.messages.iter().filter(|message| message.is_hopper_advisory())

@@ -1,4 +1,4 @@
-//! The shape of a launch, checked against device and kernel, and the launch itself.
+//! The shape of a launch, checked against the device and the kernel, and the launch itself.
 
 use super::args::Args;
 use super::device::DeviceProperties;
@@ -8,21 +8,21 @@ use super::symbols::{Handle, LaunchAttribute, RawLaunchConfig};
 use arrayvec::ArrayVec;
 use std::{ffi::c_void, ptr};
 
-/// Maximum number of blocks per cluster on hardware of compute capability 9.0 and later.
+/// The maximum number of blocks per cluster on hardware of compute capability 9.0 and later.
 const LARGEST_CLUSTER: u32 = 16;
 
 /// The shape of a launch. Extents are in the order x, y, z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LaunchConfig {
-    /// Number of blocks.
+    /// The number of blocks.
     pub grid: [u32; 3],
-    /// Threads per block.
+    /// The number of threads per block.
     pub block: [u32; 3],
-    /// Blocks per cluster. If `None`, the shape of the kernel's `.reqnctapercluster` is used; a kernel without one is launched without
-    /// clusters.
+    /// The number of blocks per cluster. If `None`, the shape of the kernel's `.reqnctapercluster` is used; a kernel without one is
+    /// launched without clusters.
     pub cluster: Option<[u32; 3]>,
-    /// Dynamic shared memory per block in bytes, in addition to the memory that the kernel declares. If a block has more than 48 KiB, the
-    /// launch opts in automatically.
+    /// The dynamic shared memory per block in bytes, in addition to the memory that the kernel declares. If a block has more than 48 KiB,
+    /// the launch opts in automatically.
     pub dynamic_shared_bytes: u32,
     /// Whether all blocks must be resident simultaneously, so that they may wait for each other.
     pub cooperative: bool,
@@ -198,7 +198,7 @@ impl PreparedLaunch<'_> {
         let raw = self.config.raw(self.args.stream().cu_stream().cast(), &mut attributes);
         let (function, pointers) = (self.function.raw, self.pointers.as_mut_ptr());
         // SAFETY: the context is current; function and stream are live and belong to that context; the attributes, the pointers and the
-        // arguments to which they point outlive the call, which copies them. The caller guarantees the rest.
+        // arguments that they point to outlive the call, which copies them. The caller guarantees the rest.
         unsafe { gpu.driver().api.cuLaunchKernelEx(&raw, function, pointers, ptr::null_mut()) }?;
         Ok(())
     }
@@ -218,7 +218,7 @@ impl Function {
     /// blocks.
     ///
     /// # Errors
-    /// Returns a [`LaunchError`] if a check fails or the driver rejects the launch. A fault of the kernel is reported by a later call, for
+    /// Returns a [`LaunchError`] if a check fails or the driver rejects the launch. If the kernel faults, a later call reports it, for
     /// example [`Gpu::synchronize`](super::Gpu::synchronize).
     ///
     /// # Safety

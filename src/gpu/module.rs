@@ -11,7 +11,7 @@ use std::ffi::{CString, c_int, c_void};
 use std::ptr;
 use std::sync::Arc;
 
-/// Size of each of the compiler's two log buffers; longer logs are truncated.
+/// The size of each of the compiler's two log buffers; longer logs are truncated.
 const LOG_BYTES: usize = 256 << 10;
 
 /// Compilation options. No option changes the PTX text.
@@ -20,7 +20,7 @@ pub struct LoadOptions {
     /// Whether the line information of `.loc` directives is kept in the machine code, for Nsight Compute and compute-sanitizer.
     #[doc(alias = "CU_JIT_GENERATE_LINE_INFO")]
     pub line_info: bool,
-    /// Maximum number of registers per thread.
+    /// The maximum number of registers per thread.
     #[doc(alias = "CU_JIT_MAX_REGISTERS")]
     pub max_registers: Option<u32>,
     /// The optimization level, 0 to 4; the driver's default is 4.
@@ -52,7 +52,7 @@ unsafe impl Sync for Loaded {}
 impl Drop for Loaded {
     fn drop(&mut self) {
         self.gpu.within(|| {
-            // SAFETY: the handle is live, and nothing uses it after this. The call fails if a kernel's fault destroyed the context; in that
+            // SAFETY: the handle is live, and nothing uses it after this. The call fails if a kernel fault destroyed the context; in that
             // case, nothing remains to be unloaded.
             let _ = unsafe { self.gpu.driver().api.cuModuleUnload(self.raw) };
         });
@@ -138,12 +138,12 @@ impl Module {
         &self.inner.info
     }
 
-    /// Returns the device on which the module is loaded.
+    /// Returns the device that the module is loaded on.
     pub fn gpu(&self) -> &Gpu {
         &self.inner.gpu
     }
 
-    /// Returns the kernel with this name.
+    /// Returns the kernel named `name`.
     ///
     /// # Errors
     /// Returns [`GpuError::NoSuchFunction`] if the module has no such kernel, or the driver's error.
@@ -164,7 +164,7 @@ impl Module {
         }
     }
 
-    /// Returns the address and the size in bytes of the module's `.visible .global` or `.const` variable with this name.
+    /// Returns the address and the size in bytes of the module's `.visible .global` or `.const` variable named `name`.
     ///
     /// # Errors
     /// Returns [`GpuError::NoSuchGlobal`] if the module has no such variable, or the driver's error.
@@ -191,7 +191,7 @@ impl Module {
     }
 }
 
-/// The two parallel arrays in which the driver expects options.
+/// The driver's options, as two parallel arrays.
 #[derive(Default)]
 struct OptionList {
     keys: ArrayVec<c_int, 9>,
@@ -204,7 +204,7 @@ impl OptionList {
         self.values.push(value);
     }
 
-    /// Adds an option whose value is a number that is passed as the pointer itself.
+    /// Adds an option with a numeric value, which is passed as the pointer itself.
     fn push_number(&mut self, key: c_int, value: usize) {
         self.push(key, ptr::without_provenance_mut(value));
     }

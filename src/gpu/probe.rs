@@ -102,7 +102,7 @@ impl Driver {
         self.device_count
     }
 
-    /// Returns the name under which the library was found.
+    /// Returns the name or path that the library was loaded from.
     pub fn library(&self) -> &str {
         &self.library
     }
@@ -199,7 +199,7 @@ pub fn probe() -> Result<&'static Driver, Unavailable> {
     Ok(DRIVER.get_or_init(|| driver))
 }
 
-/// Returns the file names under which cudarc 0.19.10 searches for the driver, in its order. (cudarc's own list is public only if cudarc is
+/// Returns the file names that cudarc 0.19.10 tries for the driver library, in its order. (cudarc's own list is public only if cudarc is
 /// built to load libraries dynamically, and another crate in the build may change that.)
 fn candidates() -> Vec<String> {
     let CudaVersion { major, minor } = CudaVersion::from_raw(cudarc::driver::sys::CUDA_VERSION);

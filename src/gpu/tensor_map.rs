@@ -56,11 +56,11 @@ pub enum Swizzle {
     /// No permutation.
     #[default]
     None = 0,
-    /// Within rows of 32 bytes.
+    /// Within 32-byte rows.
     B32 = 1,
-    /// Within rows of 64 bytes.
+    /// Within 64-byte rows.
     B64 = 2,
-    /// Within rows of 128 bytes.
+    /// Within 128-byte rows.
     B128 = 3,
 }
 
@@ -100,7 +100,7 @@ pub enum OutOfBounds {
     /// Zero.
     #[default]
     Zero = 0,
-    /// The NaN for elements out of bounds (OOB-NaN), for which `fma.oob` returns zero; only for floating-point elements.
+    /// The out-of-bounds NaN (OOB-NaN), for which `fma.oob` returns zero; only for floating-point elements.
     Nan = 1,
 }
 
@@ -227,7 +227,7 @@ pub enum TensorMapError {
         /// The swizzle's span.
         limit: u32,
     },
-    /// Elements out of bounds should be NaN, but the element type is not a floating-point type.
+    /// A NaN fill is requested, but the element type is not a floating-point type.
     #[error("NaN fill: expected floating-point elements, found {element:?}")]
     NanFill {
         /// The element type.
@@ -426,7 +426,7 @@ impl TensorMap {
         Ok(map)
     }
 
-    /// Returns the map with these 128 bytes, for example the bytes of a `CUtensorMap` that another library has encoded.
+    /// Creates a map from its 128 bytes, for example the bytes of a `CUtensorMap` that another library has encoded.
     pub const fn from_bytes(bytes: [u8; 128]) -> Self {
         Self(bytes)
     }

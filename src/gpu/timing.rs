@@ -5,7 +5,7 @@ use super::probe::probe;
 use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
 use cudarc::driver::{CudaEvent, CudaStream};
 
-/// The times of repeated runs in microseconds, measured with events, whose resolution is about 0.5 µs.
+/// The times of repeated runs in microseconds, measured with events, with a resolution of about 0.5 µs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timings {
     micros: Vec<f64>,

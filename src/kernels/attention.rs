@@ -51,8 +51,8 @@ pub use visible::AttentionMask;
 pub type AttentionArgs<T> = (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32);
 
 /// The arguments of the kernel that [`Attention::kernel_with_extras`] builds: [`AttentionArgs`] followed by
-/// `(…, slopes, sinks, p, [seed, offset])`. `slopes` and `sinks` contain one number per query head of a sequence. A buffer that the kernel
-/// does not read may have any length. `p`, from 0 to less than 1, is the probability that dropout replaces a weight by 0.
+/// `(…, slopes, sinks, p, [seed, offset])`. `slopes` and `sinks` contain one element per query head of a sequence. A buffer that the kernel
+/// does not read may have any length. `p`, from 0 to less than 1, is the probability that dropout replaces a weight with 0.
 pub type AttentionExtrasArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32, In<f32>, In<f32>, f32, [u64; 2]);
 
@@ -84,14 +84,14 @@ pub struct AttentionExtras {
     /// Attention sinks: adds exp(sink) to the sum of the exponentials of each row, as a key with this score and values of 0 would.
     #[doc(alias = "attention sink")]
     pub sinks: bool,
-    /// Dropout of the weights, after they are divided by their sum: replaces each weight by 0 with probability p, and multiplies the others
-    /// by 1 / (1 − p). The random word of a weight is the word of element (query, key) in [`Builder::random`](crate::ptx::Builder::random),
+    /// Dropout of the weights, after they are divided by their sum: sets each weight to 0 with probability p, and multiplies the others by
+    /// 1 / (1 − p). The random word of a weight is the word of element (query, key) in [`Builder::random`](crate::ptx::Builder::random),
     /// given the seed and the sum of the offset and the index of the query head; this index counts the heads of all batches. The random
     /// words do not depend on the tile, and [`AttentionBackward`] uses the same words.
     pub dropout: bool,
 }
 
-/// The numbers of queries and keys that a block processes at a time.
+/// The number of queries and the number of keys that a block processes at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttentionTile {
     /// The number of queries.
@@ -117,11 +117,12 @@ fn uses_wgmma(target: Target) -> bool {
 }
 
 /// An attention kernel for bf16 or f16 elements. For each head, it computes O = softmax(`scale` · Q·Kᵀ)·V and the logarithm of the sum of
-/// exponentials in each row of `scale` · Q·Kᵀ. The target is sm_90a (with `wgmma`) or any other target from sm_80 on (with `mma.sync`).
+/// exponentials in each row of `scale` · Q·Kᵀ. The target is sm_90a (with `wgmma`) or any other target that is sm_80 or later (with
+/// `mma.sync`).
 ///
 /// Scores, exponentials and sums are f32. Exponentials are relative to a running maximum, which is updated only if an exponential would
-/// exceed 2⁸; they are rounded to the element type before they are multiplied by V. Elements of O are also rounded to the element type. The
-/// numbers of queries and of keys may be up to 2³⁰; `scale` must be positive. For a query without keys, O is 0 and, without a
+/// exceed 2⁸; they are rounded to the element type before they are multiplied by V. Elements of O are also rounded to the element type.
+/// There may be up to 2³⁰ queries and 2³⁰ keys; `scale` must be positive. For a query without keys, O is 0 and, without a
 /// [sink](AttentionExtras::sinks), the logarithm is −∞. A NaN or ∞ in V can make elements of O NaN even if the weight of its key is 0.
 ///
 /// With a head size of 256 and a mask, a few registers are spilled once per tile.
@@ -137,7 +138,7 @@ pub struct Attention {
     pub value_size: u32,
     /// The keys that a query attends to.
     pub mask: AttentionMask,
-    /// The numbers of queries and keys that a block processes at a time.
+    /// The number of queries and the number of keys that a block processes at a time.
     pub tile: AttentionTile,
     /// On sm_90a, the order in which the tiles of queries are processed; ignored on other targets. Rows of the schedule are heads, and
     /// columns are the tiles of a head. With a causal mask, columns are counted from the last tile.
@@ -186,7 +187,8 @@ impl Attention {
     /// Builds the kernel. Its name contains the type, the head sizes and the mask, as in `attention_bf16_128_causal`.
     ///
     /// # Errors
-    /// Returns an error for an unsupported head size or tile, for a window of 2³⁰ positions or more, and for a target older than sm_80.
+    /// Returns an error for an unsupported head size or tile, for a window that extends 2³⁰ or more positions in either direction, and for
+    /// a target older than sm_80.
     pub fn kernel<T>(&self) -> Result<Kernel<AttentionArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,
@@ -326,7 +328,7 @@ fn strides(matrices: &[&str], axes: &[&str]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the function that emits kernels for elements of `T` with these constants.
+/// Returns the function that emits kernels for elements of type `T` with the given constants.
 macro_rules! by_warpgroups {
     ($($constant:literal),*) => { forward::<T, T, OfKeys, $($constant),*> };
 }

@@ -1,4 +1,4 @@
-//! Functions that choose a kernel, build it unless an earlier call with the same problem has built it, and launch it.
+//! Functions that choose a kernel for a problem, build it on first use, and launch it.
 //!
 //! The first argument is a `&KernelCache`, or the result of `KernelCache::on` to queue the kernel on a stream. It is followed by sizes,
 //! inputs and results. An input is any value that converts into a [`BufferRef`](crate::run::BufferRef): `&Buffer<T>`, `&CudaSlice<U>` or
@@ -11,7 +11,7 @@
 //! let device = Simulator::new(); // or `Gpu::new(0)?`, with buffers of cudarc
 //! let kernels = KernelCache::new(&device);
 //!
-//! // D = A·Bᵀ: A 32×64, B 48×64, both in rows.
+//! // D = A·Bᵀ, where A is 32×64 and B is 48×64, both row-major.
 //! let shape = call::GemmShape { b: MatrixOrder::Col, ..call::GemmShape::new(32, 48, 64) };
 //! let (a, b) = (device.upload(&[bf16::ONE; 32 * 64])?, device.upload(&[bf16::ONE; 48 * 64])?);
 //! let mut d = device.output::<f32>(32 * 48)?;

@@ -8,15 +8,15 @@ use crate::{
 /// The arguments of the kernel that [`copy_elements`] builds: `(x, y, n)`, where x and y have n elements.
 pub type CopyArgs<T> = (In<T>, Out<T>, u32);
 
-/// Threads per block.
+/// The number of threads per block.
 const THREADS: u32 = 256;
 /// The number of 16-byte accesses in flight per thread.
 const IN_FLIGHT: u32 = 4;
 
-/// Builds the kernel that copies n elements of `T`, for any n, from x to y, with 16 bytes per access and four accesses in flight per
-/// thread. Elements after the last full group of 16 bytes are copied individually.
+/// Builds the kernel that copies n elements of type `T`, for any n, from x to y, with 16 bytes per access and four accesses in flight per
+/// thread. Elements after the last complete 16-byte group are copied individually.
 ///
-/// For f32, the kernel is named `copy_f32`.
+/// The kernel's name contains the type, as in `copy_f32`.
 ///
 /// # Errors
 /// Returns no errors for supported targets.

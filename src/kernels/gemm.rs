@@ -54,8 +54,8 @@ pub type GemmArgs<T, D> = (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32);
 pub type BatchedGemmArgs<T, D> = (In<T>, u32, u32, In<T>, u32, u32, Out<D>, u32, u32, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Gemm::grouped_kernel`] builds: `(a, lda, b, ldb, b_distance, d, ldd, groups, m, n, k, count)`. These
-/// are the parameters of [`GemmArgs`], for `count` matrices B that are `b_distance` elements apart, and `groups`, which contains the index
-/// of a matrix B for each row of tiles.
+/// are the parameters of [`GemmArgs`], for `count` B matrices that are `b_distance` elements apart, and `groups`, which contains the index
+/// of a B matrix for each row of tiles.
 pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u32>, u32, u32, u32, u32);
 
 /// A GEMM kernel, which computes D = f(A·B) for any m, n and k, with operands of type `T`, sums of type `C` and results of type `D`.
@@ -99,14 +99,14 @@ pub struct Gemm {
     pub b: MatrixOrder,
     /// The part of D that a warpgroup or a block computes at a time.
     pub tile: GemmTile,
-    /// The numbers of rows and columns of tiles that the blocks of a cluster compute together, sharing loads of A and B. The product of
-    /// these two numbers and `parts` is the number of blocks per cluster, which must be at most 8. For tiles of 16 rows, the number of
-    /// columns must be 1; without `wgmma`, both numbers must be 1.
+    /// The number of rows and the number of columns of tiles that the blocks of a cluster compute together, sharing loads of A and B. The
+    /// product of these two numbers and `parts` is the number of blocks per cluster, which must be at most 8. For tiles of 16 rows, the
+    /// number of columns must be 1; without `wgmma`, both numbers must be 1.
     pub cluster: [u32; 2],
     /// The order in which tiles are computed.
     pub schedule: Schedule,
     /// The number of blocks of a cluster that compute a tile together, each for a part of the sum over k. The tile determines the supported
-    /// numbers ([`GemmTile::parts`]). With several parts, a result that consists of few tiles occupies more multiprocessors. Without
+    /// values ([`GemmTile::parts`]). With several parts, a result that consists of few tiles occupies more multiprocessors. Without
     /// `wgmma`, `parts` must be 1.
     pub parts: u32,
     /// Whether `ldd` may have any value. If this field is `true` and the target has `wgmma`, D is stored by threads rather than by tensor
@@ -152,7 +152,7 @@ impl Gemm {
         )
     }
 
-    /// Returns the name of the kernel in this form.
+    /// Returns the name of the kernel; `form` is the suffix of the form, such as `_batched`.
     fn name<T: TensorElement, D: TensorElement>(&self, form: &str) -> String {
         let Self { a, b, tile, cluster: [rows, cols], parts, any_ldd, any_size, activation, .. } = *self;
         let mut name = format!("gemm_{}", T::NAME);

@@ -16,7 +16,7 @@ pub type MatmulArgs<T> = (In<T>, In<T>, Out<f32>, u32, u32, u32);
 /// `divisor` must divide both n and k; every launch checks this. A divisor of 8 allows 16-byte copies, 4 allows 8-byte copies, 2 allows
 /// 4-byte copies, and 1 allows any sizes, with elementwise copies. [`pitch_divisor`] computes the divisor.
 ///
-/// For bf16, the kernel is named `matmul_bf16` if the divisor is 1, and `matmul_bf16_by8` if it is 8.
+/// The kernel's name contains the type and, unless it is 1, the divisor, as in `matmul_bf16_by8`.
 ///
 /// Each warp computes 64×64 elements of D in registers. If `divisor` is a multiple of 8 and the target has at least 160 KiB of shared
 /// memory per block, a block of 2×4 warps computes a 128×256 tile of D from three stages of depth 64; otherwise, a block of 2×2 warps
@@ -48,7 +48,7 @@ where
     })
 }
 
-/// Returns the `divisor` for a [`matmul`] of these sizes: the largest of 8, 4, 2 and 1 that divides both n and k.
+/// Returns the `divisor` for a [`matmul`] with the given sizes: the largest of 8, 4, 2 and 1 that divides both n and k.
 pub fn pitch_divisor(n: u32, k: u32) -> u32 {
     1 << (n | k).trailing_zeros().min(3)
 }

@@ -44,8 +44,8 @@ pub struct MatmulSimt {
     pub b: MatrixOrder,
     /// The part of D that a block computes.
     pub tile: SimtTile,
-    /// A number that divides the leading dimensions and the lengths of the rows (or columns, in column order) of A, B and D; every launch
-    /// checks this. A divisor of 4 allows 16-byte copies, 2 allows 8-byte copies, and 1 allows any sizes.
+    /// A divisor of the leading dimensions and of the lengths of the rows (or columns, in column order) of A, B and D; every launch checks
+    /// this. A divisor of 4 allows 16-byte copies, 2 allows 8-byte copies, and 1 allows any sizes.
     pub divisor: u32,
     /// The function f, if any.
     pub activation: Option<Activation>,
@@ -89,7 +89,7 @@ impl MatmulSimt {
         })
     }
 
-    /// Returns the name of the kernel with this epilogue.
+    /// Returns the name of the kernel; `epilogue` is the suffix of the epilogue.
     fn name(&self, epilogue: &str) -> String {
         let Self { a, b, tile, divisor, activation } = *self;
         let mut name = format!("matmul_f32_{}_{}_{tile}", a.name(), b.name());

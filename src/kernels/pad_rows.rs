@@ -6,20 +6,20 @@ use crate::{
     tiles::row_major,
 };
 
-/// The arguments of the kernel that [`pad_rows`] builds: `(x, ldx, y, ldy, m, n)`, where x and y are m×n, with row pitches `ldx` and `ldy`
-/// in elements.
+/// The arguments of the kernel that [`pad_rows`] builds: `(x, ldx, y, ldy, m, n)`, where x and y are m×n, with row pitches of `ldx` and
+/// `ldy` elements.
 pub type PadRowsArgs<T> = (In<T>, u32, Out<T>, u32, u32, u32);
 
 /// The number of elements of a row that a lane has in flight.
 const IN_FLIGHT: u32 = 16;
 
-/// Builds the kernel that copies an m×n matrix of `T` from x to y, both with arbitrary row pitches. Elements between the rows of y are not
-/// written.
+/// Builds the kernel that copies an m×n matrix with elements of type `T` from x to y, both with arbitrary row pitches. Elements between the
+/// rows of y are not written.
 ///
 /// Tensor copies require row pitches that are multiples of 16 bytes, so for [`Gemm`](super::Gemm) on sm_90a, operands with other pitches
 /// must be copied first. Each access of a warp copies 32 adjacent elements, one per thread. The speed is limited by memory bandwidth.
 ///
-/// For bf16, the kernel is named `pad_rows_bf16`.
+/// The kernel's name contains the type, as in `pad_rows_bf16`.
 ///
 /// # Errors
 /// Returns no errors for supported targets.

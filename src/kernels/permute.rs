@@ -20,7 +20,7 @@ pub type PermuteArgs<T> = (In<T>, Out<T>, [u32; 5], [u32; 4], [u32; 4]);
 const RANK: usize = 5;
 /// The number of threads per block.
 const THREADS: u32 = 256;
-/// The number of rows and of columns of a transposed tile.
+/// The number of rows and columns of a transposed tile.
 const TILE: u32 = 64;
 /// The maximum number of bytes in a group.
 const WIDEST: u32 = 16;
@@ -115,8 +115,8 @@ impl Permute {
         Self::Rows { threads, adjacent }
     }
 
-    /// Returns the kernel's arguments `extents`, `x_strides` and `y_strides` (see [`PermuteArgs`]). The parameters `extents` and `order` must
-    /// be those passed to [`for_axes`](Self::for_axes).
+    /// Returns the kernel's arguments `extents`, `x_strides` and `y_strides` (see [`PermuteArgs`]). The parameters `extents` and `order`
+    /// must be those passed to [`for_axes`](Self::for_axes).
     ///
     /// # Errors
     /// Returns the same errors as [`for_axes`](Self::for_axes), and an error for any stride that does not fit in 32 bits.
@@ -130,8 +130,8 @@ impl Permute {
         Ok((axes.extents, x_strides, y_strides))
     }
 
-    /// Builds the kernel. For bf16, it is named `permute_rows_bf16_32_by8` if it copies rows with 32 threads and 8 adjacent elements per
-    /// thread, and `permute_tiles_bf16` if it transposes tiles.
+    /// Builds the kernel. Its name contains the type and, if it copies rows, `threads` and `adjacent`, as in `permute_tiles_bf16` and
+    /// `permute_rows_bf16_32_by8`.
     ///
     /// # Errors
     /// Returns an error if `threads` or `adjacent` is not a power of two or is too large.

@@ -12,9 +12,9 @@ use crate::{
 /// The arguments of the kernel that [`transpose`] builds: `(x, y, m, n)`, where x is m×n and y is n×m, both row-major.
 pub type TransposeArgs<T> = (In<T>, Out<T>, u32, u32);
 
-/// The number of rows and of columns of a block's tile.
+/// The number of rows, and of columns, of a block's tile.
 const TILE: u32 = 64;
-/// Bytes per sector, the unit of access of device memory.
+/// The number of bytes per sector, the access granularity of device memory.
 const SECTOR: u32 = 32;
 
 /// Builds the kernel that computes `y = xᵀ`, where x is m×n and y is n×m, with elements of type `T`. Both are row-major, and `m` and `n`
@@ -27,7 +27,7 @@ const SECTOR: u32 = 32;
 /// most 4,194,240; otherwise, it covers 64 columns of x, so n is at most 4,194,240. The launch rejects larger matrices.
 /// [`Permute`](super::Permute) has no such limit.
 ///
-/// For f32, the kernel is named `transpose_f32` if the divisor is 1, and `transpose_f32_by4` if it is 4.
+/// The kernel's name contains the type and, unless it is 1, the divisor, as in `transpose_f32_by4`.
 ///
 /// # Errors
 /// Returns an error if `divisor` is 0.

@@ -6,15 +6,15 @@ use thiserror::Error;
 
 use super::{composed::ComposedLayout, tuple::Shape};
 
-/// Number of lanes per warp.
+/// The number of lanes per warp.
 const WARP: usize = 32;
-/// Number of banks of shared memory, each one 4-byte word wide (CUDA C++ Programming Guide, "Shared Memory").
+/// The number of banks of shared memory, each one 4-byte word wide (CUDA C++ Programming Guide, "Shared Memory").
 const BANKS: u64 = 32;
-/// Bytes per word of a bank.
+/// The size of a bank's word in bytes.
 const WORD: u64 = 4;
-/// Bytes that one pass over shared memory can deliver.
+/// The number of bytes that one pass over shared memory can deliver.
 const PASS: u64 = BANKS * WORD;
-/// Bytes per sector, the unit in which global memory is fetched (CUDA C++ Best Practices Guide, "Coalesced Access").
+/// The size in bytes of a sector, the unit of global memory fetches (CUDA C++ Best Practices Guide, "Coalesced Access").
 const SECTOR: u64 = 32;
 
 /// An access that no load or store instruction can perform, or a layout that does not describe an access.
@@ -94,7 +94,7 @@ pub struct BankConflicts {
 }
 
 impl BankConflicts {
-    /// Returns the conflict degree: the number of passes of the worst phase. 1 means no conflicts; 0 means no active lanes.
+    /// Returns the conflict degree: the number of passes of the worst phase; 1 if there are no conflicts, 0 if no lane is active.
     #[must_use]
     pub fn degree(&self) -> u32 {
         self.passes.iter().copied().max().unwrap_or(0)
@@ -119,8 +119,7 @@ pub struct Coalescing {
 }
 
 impl Coalescing {
-    /// Returns the fraction of the transferred bytes that was requested; 1 means that the access is fully coalesced, 0 that no lane is
-    /// active.
+    /// Returns the fraction of the transferred bytes that were requested; 1 if the access is fully coalesced, 0 if no lane is active.
     #[must_use]
     pub fn efficiency(&self) -> f64 {
         f64::from(self.bytes) / (f64::from(self.sectors.max(1)) * SECTOR as f64)

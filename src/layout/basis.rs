@@ -1,4 +1,4 @@
-//! Basis-vector strides: layouts whose values are coordinates.
+//! Basis-vector strides: layouts with coordinates as values.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use super::construct::Layout;
 use super::error::LayoutError;
 use super::tuple::{IntTuple, Shape};
 
-/// An integer vector: a coordinate, or a stride of a layout whose values are coordinates. Missing trailing coefficients are 0.
+/// An integer vector: a coordinate, or a stride of a layout with coordinates as values. Missing trailing coefficients are 0.
 ///
 /// Displayed as CuTe's scaled basis (`4@1` for four steps along dimension 1) if one component is nonzero, as a tuple if several are, and as
 /// `0` if none is.

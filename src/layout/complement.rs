@@ -5,8 +5,8 @@ use super::error::LayoutError;
 use super::tuple::IntTuple;
 
 impl Layout {
-    /// Returns the layout whose values are the offsets at which copies of this layout must start to cover `0..cotarget`, in increasing
-    /// order. If `cotarget` is a shape, its size is the end of the range.
+    /// Returns the layout whose values are the start offsets of the copies of this layout that cover `0..cotarget`, in increasing order. If
+    /// `cotarget` is a shape, its size is the end of the range.
     ///
     /// Broadcast modes are ignored, and negative strides are treated as positive.
     ///

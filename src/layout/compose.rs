@@ -12,7 +12,7 @@ impl<D: Codomain> Layout<D> {
     ///
     /// A tuple of tilers composes mode by mode; modes of `self` past the end of the tuple are dropped, and `..` keeps a mode.
     ///
-    /// Postconditions for a layout as `right`: the shape of the result refines that of `right`, and `result(i) = self(right(i))` for all
+    /// Postconditions if `right` is a layout: the shape of the result refines that of `right`, and `result(i) = self(right(i))` for all
     /// `i < size(right)`, where `self` is extended past its end as in [`index`](Self::index).
     ///
     /// # Errors

@@ -33,7 +33,7 @@ impl ComposedLayout {
         ComposedLayout { swizzle, offset, layout }
     }
 
-    /// Returns the swizzle, applied last.
+    /// Returns the swizzle, which is applied last.
     #[must_use]
     pub fn swizzle(&self) -> Swizzle {
         self.swizzle
@@ -82,7 +82,8 @@ impl ComposedLayout {
         (0..self.size()).map(|index| self.index(index))
     }
 
-    /// Returns the modes that `at` keeps; the offset of the fixed coordinates is added before the swizzle is applied.
+    /// Returns the layout of the modes that `at` keeps. The offset of the fixed coordinates is added to this layout's offset, so the
+    /// swizzle is applied to the sum.
     ///
     /// Postcondition: for every coordinate `c` of the slice, `self(at with c filled in) = slice(c)`.
     ///

@@ -63,9 +63,9 @@ impl Layout {
         Ok(Layout { shape, stride })
     }
 
-    /// Creates a compact layout whose strides increase in the order given by `order`: the mode with the smallest number varies
-    /// fastest, and modes with equal numbers are ordered from left to right. A leaf of `order` applies to a whole nested mode,
-    /// which is then column-major.
+    /// Creates a compact layout with strides that increase in the order given by `order`: the mode with the smallest number varies fastest,
+    /// and modes with equal numbers are ordered from left to right. A leaf of `order` applies to a whole nested mode, which is then
+    /// column-major.
     ///
     /// Postcondition: the layout is a bijection onto `0..size`.
     ///
@@ -103,7 +103,7 @@ impl<D: Codomain> Layout<D> {
         }
     }
 
-    /// Creates a layout whose modes are the given layouts (CuTe's `make_layout(a, b, …)`). The size and the largest offset of the result must
+    /// Creates a layout with the given layouts as modes (CuTe's `make_layout(a, b, …)`). The size and the largest offset of the result must
     /// fit in 64 bits; this is not checked.
     pub fn concat(modes: impl IntoIterator<Item = Layout<D>>) -> Layout<D> {
         let (shape, stride): (Vec<_>, Vec<_>) =
@@ -170,7 +170,7 @@ fn check_congruent<D: Codomain>(
     }
 }
 
-/// Returns the strides of a column-major layout whose first stride is `next`; on return, `next` is the stride after the last.
+/// Returns the strides of a column-major layout with first stride `next`; on return, `next` is the stride after the last.
 pub(super) fn compact_column_major(shape: &Shape, next: &mut i64) -> Stride {
     shape.map(|&extent| compact_step(extent, next))
 }
@@ -204,7 +204,7 @@ fn compact_order(shape: &Shape, order: &IntTuple) -> Result<Stride, LayoutError>
     Ok(fill_order(shape, order, &mut starts))
 }
 
-/// Appends to `ranked`, for each leaf of `order`, the size of the mode to which the leaf applies, and the leaf's value.
+/// Appends to `ranked`, for each leaf of `order`, the size of the mode that the leaf applies to, and the leaf's value.
 fn rank_modes(
     shape: &Shape,
     order: &IntTuple,

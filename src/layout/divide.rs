@@ -13,7 +13,7 @@ impl<D: Codomain> Layout<D> {
     ///
     /// If a tile does not divide its mode, the number of tiles is rounded up: the last tiles extend past the end and require predicates.
     ///
-    /// Postconditions for a layout as the tiler: `result((i, 0)) = self(tiler(i))` and `result((i, j)) = self(tiler(i) + complement(j))`;
+    /// Postconditions if the tiler is a layout: `result((i, 0)) = self(tiler(i))` and `result((i, j)) = self(tiler(i) + complement(j))`;
     /// every index below `size(self)` is some `tiler(i) + complement(j)`.
     ///
     /// # Errors
@@ -53,13 +53,13 @@ impl<D: Codomain> Layout<D> {
 
     /// Divides as [`logical_divide`](Self::logical_divide) does, and regroups the modes as `((tile, tile, …), (rest, rest, …))`.
     ///
-    /// Postconditions: the rank is 2. For a layout as the tiler, the result is the same as that of `logical_divide`. For a tuple, modes `(0,
-    /// i)` and `(1, i)` are modes `(i, 0)` and `(i, 1)` of the result of `logical_divide`, and the modes past the end of the tiler follow in
-    /// mode 1.
+    /// Postconditions: the rank is 2. If the tiler is a layout, the result is the same as that of `logical_divide`. If it is a tuple, modes
+    /// `(0, i)` and `(1, i)` are modes `(i, 0)` and `(i, 1)` of the result of `logical_divide`, and the modes past the end of the tiler
+    /// follow in mode 1.
     ///
     /// # Errors
-    /// Returns the same errors as [`logical_divide`](Self::logical_divide); [`LayoutError::NotSplit`] if `..` marks a mode whose rank is
-    /// not 2.
+    /// Returns the same errors as [`logical_divide`](Self::logical_divide); [`LayoutError::NotSplit`] if `..` marks a mode of a rank other
+    /// than 2.
     pub fn zipped_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
         self.gathered_divide("zipped_divide", tiler.into())
     }

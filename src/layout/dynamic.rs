@@ -1,9 +1,9 @@
 //! Dynamic extents and strides, which are known only at launch.
 //!
-//! Tiles are static, but matrices are not: for an `m × k` matrix with `m`, `k` and the pitch in registers, a tile of 128×64 is still a
-//! layout of constants, and the algebra does not need those registers. A dynamic extent is represented by [`DYNAMIC_EXTENT`], which serves
-//! only as a bound on sizes. A dynamic stride is a dimension of a [`BasisVector`], so an offset is a linear form: a constant plus a
-//! multiple of each dynamic stride. The code generator adds the products last, after all constants have been folded.
+//! Tiles are static, but matrices are not: for an `m × k` matrix with `m`, `k` and the pitch in registers, a 128×64 tile is still a layout
+//! of constants, and the algebra does not need those registers. A dynamic extent is represented by [`DYNAMIC_EXTENT`], which serves only as
+//! a bound on sizes. A dynamic stride is a dimension of a [`BasisVector`], so an offset is a linear form: a constant plus a multiple of
+//! each dynamic stride. The code generator adds the products last, after all constants have been folded.
 
 use super::basis::BasisVector;
 use super::codomain::Codomain;

@@ -63,7 +63,7 @@ pub enum LayoutError {
     /// Shape and stride nest differently.
     #[error("mode {mode}: expected a stride nested like shape {shape}, found {stride}")]
     Incongruent {
-        /// The first mode at which they differ.
+        /// The first mode where they differ.
         mode: ModePath,
         /// The shape of that mode.
         shape: String,
@@ -103,7 +103,7 @@ pub enum LayoutError {
     /// A coordinate whose nesting does not match the shape.
     #[error("mode {mode}: coordinate {coord} does not fit shape {shape}")]
     Coordinate {
-        /// The first mode at which they differ.
+        /// The first mode where they differ.
         mode: ModePath,
         /// The coordinate of that mode.
         coord: String,
@@ -113,7 +113,7 @@ pub enum LayoutError {
     /// An order whose nesting does not match the shape.
     #[error("mode {mode}: order {order} does not nest within shape {shape}")]
     Order {
-        /// The first mode at which they differ.
+        /// The first mode where they differ.
         mode: ModePath,
         /// The order of that mode.
         order: String,
@@ -155,7 +155,7 @@ pub enum LayoutError {
         /// The reason.
         fault: Box<ComposeFault>,
     },
-    /// A layout without a complement, or a tiler whose repetitions leave a gap.
+    /// A layout without a complement, or a tiler with repetitions that leave a gap.
     #[error(
         "complement of {layout}: mode {mode} (extent {extent}): stride {stride} must be a multiple of {reached}, the span of the modes with smaller strides"
     )]
@@ -259,7 +259,7 @@ pub enum LayoutError {
         /// The stride of the mode.
         stride: i64,
     },
-    /// `..` in a zipped division or product, at a mode whose rank is not 2.
+    /// `..` in a zipped division or product, at a mode of a rank other than 2.
     #[error("{operation}: expected a mode of rank 2 for `_` at mode {mode}, found {found}")]
     NotSplit {
         /// The operation.

@@ -44,8 +44,8 @@ impl<D: Codomain> Layout<D> {
         value
     }
 
-    /// Returns the value at a coordinate: an integer, or a tuple of integers, each of which may index a whole nested mode.
-    /// Coordinates past an extent are valid and are extrapolated; predicates rely on this.
+    /// Returns the value at a coordinate. A coordinate is an integer or a possibly nested tuple; each integer may index a whole nested
+    /// mode. Coordinates past an extent are valid and are extrapolated; predicates rely on this.
     ///
     /// # Errors
     /// Returns [`LayoutError::Coordinate`] if the nesting of the coordinate does not match the shape.

@@ -9,7 +9,7 @@ impl Layout {
     /// Returns the indices of the offsets 0, 1, 2 …: a layout `r` with `self(r(i)) = i` for all `i < size(r)`.
     ///
     /// The modes are taken in increasing order of stride as long as each stride equals the span of the previous ones, so the result ends at
-    /// the first offset at which no further mode starts. Broadcast modes are skipped. If no mode has stride 1, the result is `1:0`.
+    /// the first offset where no further mode starts. Broadcast modes are skipped. If no mode has stride 1, the result is `1:0`.
     ///
     /// Postconditions: as above; for an injective layout without negative strides, `r` is the longest layout with this property. If modes
     /// of equal stride overlap, a longer layout may exist; the result is then the same as CuTe's.
@@ -80,8 +80,8 @@ impl Layout {
         Ok(Layout::from_flat(digits).coalesce())
     }
 
-    /// Returns a layout `r` with `self(r(i)) = i` and `other(r(i)) = i` for all `i < size(r)`: the elements that are contiguous in
-    /// both, in order. The result is a common prefix of both [right inverses](Self::right_inverse).
+    /// Returns a layout `r` with `self(r(i)) = i` and `other(r(i)) = i` for all `i < size(r)`: the elements that are contiguous in both, in
+    /// order. The result is a common prefix of the two [right inverses](Self::right_inverse).
     ///
     /// Postconditions: as above; the operation is commutative. If both layouts are injective and have no negative strides, `r` is the
     /// longest layout with this property.

@@ -10,7 +10,7 @@ impl Layout {
     /// Returns `(self, copies)`: this layout, and the offsets of its copies in the order of the tiler. A tuple of tilers
     /// multiplies mode by mode; further modes, and those marked `..`, are unchanged.
     ///
-    /// Postconditions for a layout as the tiler: mode 0 is `self`; the copies in mode 1 are disjoint if the tiler is injective, and follow
+    /// Postconditions if the tiler is a layout: mode 0 is `self`; the copies in mode 1 are disjoint if the tiler is injective, and follow
     /// its order. Copies first fill gaps between the modes of `self`, then the offsets after `self`.
     ///
     /// # Errors
@@ -52,13 +52,13 @@ impl Layout {
 
     /// Multiplies as [`logical_product`](Self::logical_product) does, and regroups the modes as `((block, block, …), (copies, copies, …))`.
     ///
-    /// Postconditions: the rank is 2. For a layout as the tiler, the result is the same as that of `logical_product`. For a tuple, modes `(0,
-    /// i)` and `(1, i)` are modes `(i, 0)` and `(i, 1)` of the result of `logical_product`, and the modes past the end of the tiler follow in
-    /// mode 1.
+    /// Postconditions: the rank is 2. If the tiler is a layout, the result is the same as that of `logical_product`. If it is a tuple,
+    /// modes `(0, i)` and `(1, i)` are modes `(i, 0)` and `(i, 1)` of the result of `logical_product`, and the modes past the end of the
+    /// tiler follow in mode 1.
     ///
     /// # Errors
-    /// Returns the same errors as [`logical_product`](Self::logical_product); [`LayoutError::NotSplit`] if `..` marks a mode whose rank is
-    /// not 2.
+    /// Returns the same errors as [`logical_product`](Self::logical_product); [`LayoutError::NotSplit`] if `..` marks a mode of a rank
+    /// other than 2.
     pub fn zipped_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
         self.gathered_product("zipped_product", tiler.into())
     }

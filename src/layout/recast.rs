@@ -62,7 +62,7 @@ impl Layout {
         Layout::new(finer.shape, finer.stride)
     }
 
-    /// Returns the layout in elements of `new_bits` bits instead of `old_bits` bits: a [`downcast`](Self::downcast) if `new_bits` divides
+    /// Returns the layout in units of `new_bits` bits instead of `old_bits` bits: a [`downcast`](Self::downcast) if `new_bits` divides
     /// `old_bits`, an [`upcast`](Self::upcast) if `old_bits` divides `new_bits`, and otherwise an upcast followed by a downcast.
     ///
     /// Postcondition: if no extent is rounded up, a compact layout stays compact with the same number of bits:
@@ -150,7 +150,7 @@ impl ComposedLayout {
         Ok(ComposedLayout::new(self.swizzle().downcast(factor)?, offset, layout))
     }
 
-    /// Returns the layout in elements of `new_bits` bits instead of `old_bits` bits; see [`Layout::recast`].
+    /// Returns the layout in units of `new_bits` bits instead of `old_bits` bits; see [`Layout::recast`].
     ///
     /// # Errors
     /// Returns the same errors as [`upcast`](Self::upcast) and [`downcast`](Self::downcast), and [`LayoutError::TooSmall`] if a number of
@@ -162,7 +162,7 @@ impl ComposedLayout {
     }
 }
 
-/// Returns the factors by which a recast coarsens and refines, reduced to lowest terms.
+/// Returns the coarsening and refining factors of a recast, in lowest terms.
 fn recast_factors(old_bits: i64, new_bits: i64) -> Result<(i64, i64), LayoutError> {
     at_least_1("recast, old bits", old_bits)?;
     at_least_1("recast, new bits", new_bits)?;

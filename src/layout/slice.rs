@@ -1,4 +1,4 @@
-//! Slicing: fixes some coordinates and keeps the other modes.
+//! Slicing: fixing some coordinates and keeping the other modes.
 
 use std::ops::RangeFull;
 
@@ -117,7 +117,7 @@ impl<D: Codomain> Layout<D> {
     }
 }
 
-/// Returns the parts of `tuple` whose index satisfies `keep`, as a flat list of modes. The nesting of `at` has already been checked.
+/// Returns the parts of `tuple` at slots that satisfy `keep`, as a flat list of modes. The nesting of `at` has already been checked.
 fn picked<T: Clone>(tuple: &Tuple<T>, at: &Slicer, keep: fn(Slot) -> bool) -> Vec<Tuple<T>> {
     match at {
         Tuple::Leaf(slot) if keep(*slot) => vec![tuple.clone()],

@@ -135,7 +135,7 @@ impl Swizzle {
     ///
     /// ```
     /// use warpwright::layout::{SplitOffset, Swizzle};
-    /// // Rows of 128 bytes, selected by a register: byte 48 of the row, byte 4 of the row 16 rows below, and byte 0 of the next row.
+    /// // 128-byte rows, selected by a register: byte 48 of the row, byte 4 of the row 16 rows below, and byte 0 of the next row.
     /// let rows = 0b1111 << 7;
     /// assert_eq!(Swizzle::BYTES_128.split_offset(rows, 48), Some(SplitOffset { xor: 48, add: 0 }));
     /// assert_eq!(Swizzle::BYTES_128.split_offset(rows, 2048 + 4), Some(SplitOffset { xor: 0, add: 2052 }));

@@ -92,7 +92,7 @@ impl<T> Tuple<T> {
         paths
     }
 
-    /// Returns a tuple with the same nesting, whose leaves are the results of `f`.
+    /// Applies `f` to each leaf and returns the results with the same nesting.
     pub fn map<U>(&self, mut f: impl FnMut(&T) -> U) -> Tuple<U> {
         self.map_with(&mut f)
     }

@@ -22,7 +22,7 @@ use super::{
     tuple::{IntTuple, Shape},
 };
 
-/// Maximum number of elements of a tile, and of values of all threads together: queries visit all of them.
+/// The maximum number of elements of a tile, and of values of all threads together; queries visit all of them.
 const MAX_ELEMENTS: i64 = 1 << 22;
 
 /// A tile distributed over threads: a layout that maps (thread, value) to a column-major index in the tile, as in CuTe's atoms.

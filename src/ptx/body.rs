@@ -38,8 +38,8 @@ impl RegId {
     /// Replaces the number of writes in handles that remain valid after writes.
     pub(super) const IN_PLACE: u32 = u32::MAX;
 
-    /// Returns a handle that remains valid after writes, for the sole owner, which writes the register in place. An
-    /// instruction whose result is such a handle invalidates all earlier ordinary handles.
+    /// Returns a handle that remains valid after writes, for the sole owner, which writes the register in place. An instruction that
+    /// produces such a handle invalidates all earlier ordinary handles.
     pub(crate) fn in_place(self) -> Self {
         Self { writes: Self::IN_PLACE, ..self }
     }
@@ -74,13 +74,13 @@ pub(crate) struct Body {
     pub(crate) entry: Entry,
     pub(super) text: Text,
     pub(crate) target: Target,
-    /// The caller's line that all emitted lines are currently attributed to.
+    /// The caller's line that emitted lines are currently attributed to.
     pub(crate) located: Option<&'static Location<'static>>,
     error: Option<BuildError>,
     pub(super) registers: [Vec<RegFacts>; RegClass::ALL.len()],
-    /// The facts about the values of registers, in the order in which they became known.
+    /// The facts about the values of registers, in the order they became known.
     pub(super) values: Vec<ValueFacts>,
-    /// The expressions by which launches compute values of registers.
+    /// The expressions that launches evaluate to compute the values of registers.
     pub(super) dims: Vec<Dim>,
     pub(super) open_blocks: Vec<u32>,
     /// The number of `wgmma` groups that are certain to have been committed. At the end of a block, it returns to its value at the start of
@@ -99,7 +99,7 @@ pub(crate) struct Body {
     pub(super) numbering: Numbering,
     /// The latest instruction with a single result.
     pub(super) latest: Option<Latest>,
-    /// For each class, the number of newest registers to which no instruction refers; they are reused before new ones are created.
+    /// For each class, the number of newest registers that no instruction uses; they are reused before new ones are created.
     pub(super) retired: [u32; RegClass::ALL.len()],
     /// Registers that a later instruction bypasses; the instructions that define them are removed if nothing else reads the registers.
     pub(super) bypassed: Vec<RegId>,
@@ -114,9 +114,9 @@ pub(crate) struct Body {
     unlisted: Option<Box<str>>,
     /// The uniformity of each register and of the open conditions.
     pub(crate) uniform: Tracker,
-    /// The number of instructions emitted so far that may load from shared memory.
+    /// The number of instructions emitted so far that may load from shared memory into registers.
     pub(crate) shared_loads: u32,
-    /// The first line whose code depends on the absence of a cluster.
+    /// The first line that depends on the absence of a cluster.
     pub(crate) without_cluster: Option<&'static Location<'static>>,
     /// Whether warpgroups have been given roles, and (`in_role`) whether the current position is in the code of a role.
     pub(crate) has_roles: bool,
@@ -134,7 +134,7 @@ struct Tables {
     uniform: uniform::Facts,
 }
 
-/// The maximum number of registers of a kernel whose tables are kept for the next kernel.
+/// The tables of kernels with more registers than this are not kept for the next kernel.
 const MOST_KEPT: usize = 1 << 14;
 
 impl Tables {
@@ -275,7 +275,7 @@ impl Body {
         self.open_loops.pop();
     }
 
-    /// Opens the body of a loop whose iteration count depends on these registers.
+    /// Opens the body of a loop with an iteration count that depends on the registers `bounds`.
     pub(crate) fn open_steps(&mut self, bounds: [Option<RegId>; 3], at: &'static Location<'static>) {
         self.uniform.open_steps(bounds.into_iter().flatten(), at);
         self.open_loop();
@@ -374,8 +374,8 @@ impl Body {
         }
     }
 
-    /// Emits one instruction whose single result is a fresh register of `class`, or returns the register of an earlier
-    /// instruction with the same result.
+    /// Emits one instruction with a single result in a fresh register of `class`, or returns the register of an earlier instruction with
+    /// the same result.
     pub(crate) fn result(
         &mut self,
         class: RegClass,

@@ -23,7 +23,7 @@ pub struct CheckedPtr<'k, T, S: Space, A = ReadWrite> {
     /// The granularity of the bounds: starting at this element, each group of elements whose size divides this number is either entirely in
     /// bounds or entirely out of bounds; 0 if this holds for every size.
     pub(super) together: u64,
-    /// The innermost block in which the pointer was created; facts about the element may hold only there.
+    /// The innermost open block when the pointer was created; facts about the element may hold only there.
     pub(super) made_in: u32,
 }
 
@@ -42,7 +42,7 @@ impl<T: Element, S: Space, A> fmt::Debug for CheckedPtr<'_, T, S, A> {
 }
 
 impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
-    /// Returns a pointer whose accesses are allowed if `inside` holds.
+    /// Returns a pointer that may be accessed if `inside` holds.
     ///
     /// This method asserts that accesses are in bounds. Callers must ensure that, if `inside` holds, every byte of every access through the
     /// result is in shared or local memory, in a buffer whose extents a launch checks, or in memory covered by an obligation of `unsafe`
@@ -58,7 +58,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
 }
 
 impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
-    /// Returns the builder of the kernel to which the pointer belongs.
+    /// Returns the builder of the pointer's kernel.
     pub fn kernel(self) -> Builder<'k> {
         self.pointer.kernel()
     }

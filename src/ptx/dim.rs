@@ -192,7 +192,7 @@ macro_rules! values {
 values! { u32 u64 }
 
 impl<T: Scalar> Val<'_, T> {
-    /// Returns the expression by which a launch computes the value, if it is constant or known to depend only on the parameters.
+    /// Returns the value as an expression that a launch can evaluate, if it is constant or known to depend only on the parameters.
     pub(crate) fn dim(&self) -> Option<Dim> {
         if !matches!(T::PTX, "u32" | "u64") {
             return None;
@@ -203,7 +203,7 @@ impl<T: Scalar> Val<'_, T> {
         }
     }
 
-    /// Records the expression, if any, by which a launch computes the value.
+    /// Records the expression, if any, that a launch evaluates to compute the value.
     #[must_use]
     pub(crate) fn with_dim(self, dim: impl FnOnce() -> Option<Dim>) -> Self {
         if let (Repr::Reg(reg, k), "u32" | "u64") = (self.0, T::PTX)

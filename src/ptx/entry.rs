@@ -15,7 +15,7 @@ use super::{
     types::RegClass,
 };
 
-/// An assumption, checked by every launch, that a number divides the value of an integer parameter.
+/// An assumption, checked by every launch, that the value of an integer parameter is a multiple of a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assumption {
     /// The index of the parameter.
@@ -72,8 +72,8 @@ pub struct Entry {
     pub map_uses: Vec<MapUse>,
     /// The tensor maps that every launch creates and passes after the parameters.
     pub maps: Vec<BufferMap>,
-    /// The number of calls to `unsafe` functions: accesses through pointers, raw lines and assumptions. If the number is 0, all accesses to
-    /// global memory are within the kernel's buffers and the module's variables.
+    /// The number of calls to `unsafe` functions: accesses through pointers, raw lines and assumptions. If it is 0, all accesses to global
+    /// memory are within the kernel's buffers and the module's variables.
     pub unsafe_accesses: u32,
     /// The size of statically declared shared memory, in bytes.
     pub static_shared_bytes: u32,
@@ -182,7 +182,7 @@ impl Entry {
         self.params.iter().map(|p| p.name.clone()).collect()
     }
 
-    /// Returns the divisor of a parameter's value that follows from all assumptions that launches check; 1 if there are none.
+    /// Returns the divisor of a parameter's value that follows from the assumptions; 1 if there are none.
     pub fn assumed_divisor(&self, parameter: usize) -> u64 {
         let assumptions = self.assumptions.iter().filter(|p| p.parameter == parameter);
         assumptions.fold(1, |divisor, p| lcm(divisor, p.divisor.into()))

@@ -130,7 +130,7 @@ pub enum BuildErrorKind {
         /// The method that creates the view.
         view: &'static str,
     },
-    /// A divisor is declared for a computed register, so no launch can check it.
+    /// A divisor is declared for a computed value, so no launch can check it.
     #[error(
         "expected a kernel parameter, which a launch checks to be a multiple of {divisor}, found a computed register: declare it for the \
          parameter, or assert it with `unsafe {{ value.assume_multiple_of({divisor}) }}`"
@@ -208,7 +208,7 @@ pub enum BuildErrorKind {
         condition: ConditionKind,
         /// The condition's source line.
         condition_at: &'static Location<'static>,
-        /// The line that writes a divergent value to a loop-carried register on which the condition depends; `None` if there is no such
+        /// The line that writes a divergent value to a loop-carried register that the condition depends on; `None` if there is no such
         /// line.
         varies_at: Option<&'static Location<'static>>,
     },

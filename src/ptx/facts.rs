@@ -41,7 +41,7 @@ use order::TermId;
 pub(super) struct RegFacts {
     /// The block of the text that defines it.
     block: u32,
-    /// The number of times that handles to it have been invalidated; see [`Body::overwrite`].
+    /// The number of times handles to it have been invalidated; see [`Body::overwrite`].
     writes: u32,
     /// The number of instructions that have written it. The register and this version together identify an operand of an expression.
     version: u32,
@@ -69,7 +69,7 @@ pub(super) struct ValueFacts {
     local: bool,
     /// The term that it equals, if another register may equal the same term.
     term: Option<TermId>,
-    /// The register from which it was computed by a constant step, and that step.
+    /// The register that it was computed from by a constant step, and that step.
     origin: Option<Origin>,
     /// The condition that it represents, as a predicate.
     condition: Option<u32>,
@@ -317,7 +317,7 @@ impl Body {
         }
     }
 
-    /// Returns the register into which an integer parameter was loaded at the kernel's start.
+    /// Returns the register that an integer parameter was loaded into at the kernel's start.
     pub(crate) fn parameter_register(&self, parameter: usize) -> Option<RegId> {
         [RegClass::B32, RegClass::B64].into_iter().find_map(|class| {
             let registers = (0..self.registers_of(class)).map(|index| RegId { class, index, writes: 0 });
@@ -328,12 +328,12 @@ impl Body {
         })
     }
 
-    /// Records the parameter whose buffer starts at a register's value.
+    /// Records `parameter` as the one whose buffer starts at the register's value.
     pub(crate) fn set_buffer(&mut self, reg: RegId, parameter: usize) {
         self.value_mut(reg).buffer = u16::try_from(parameter).ok();
     }
 
-    /// Returns the parameter whose buffer starts at a register's value.
+    /// Returns the parameter whose buffer starts at the register's value.
     pub(crate) fn buffer(&self, reg: RegId) -> Option<usize> {
         self.value(reg)?.buffer.map(usize::from)
     }
@@ -377,7 +377,7 @@ impl Body {
         self.value(reg).is_some_and(|value| value.local)
     }
 
-    /// Returns whether the register is defined outside the block in which facts about `source` are assumed, so that it outlives them.
+    /// Returns whether the register outlives the facts about `source`, because it is defined outside the block that assumes them.
     pub(crate) fn outlives_facts(&self, reg: RegId, source: RegId) -> bool {
         let is_source = |other: RegId| (other.class, other.index) == (source.class, source.index);
         let assumed = self.assumed.iter().rev().find(|(_, other, _)| is_source(*other));

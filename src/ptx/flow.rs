@@ -21,7 +21,7 @@ use super::{
     val::{Repr, Val},
 };
 
-/// A handle to an emitted loop whose body is under construction. The body uses it to leave the loop or to continue with the next iteration.
+/// A handle to an emitted loop with its body under construction. The body uses it to leave the loop or to continue with the next iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct Loop<'k> {
     k: Builder<'k>,
@@ -145,7 +145,7 @@ impl<'k> Builder<'k> {
         state
     }
 
-    /// Prevents ptxas from unrolling the loop whose body begins here.
+    /// Prevents ptxas from unrolling the loop that begins here.
     pub(crate) fn no_unroll(self) {
         self.body().line(format_args!("    .pragma \"nounroll\";"));
     }
@@ -194,8 +194,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Emits one instruction with a predicate, as [`when`](Self::when) does, but without a block in which the condition is known to hold,
-    /// because nothing else is computed under the condition.
+    /// Emits one instruction with a predicate, as [`when`](Self::when) does, but does not open a block that assumes the condition, because
+    /// nothing else is computed under the condition.
     #[track_caller]
     pub(crate) fn emit_when(
         self,
@@ -279,14 +279,14 @@ impl<'k> Builder<'k> {
         result
     }
 
-    /// Records that a condition does not hold in the rest of the block, because the threads for which it holds have left.
+    /// Records that a condition does not hold in the rest of the block, because the threads that satisfy it have left.
     fn assume_not(self, condition: Val<'k, bool>) {
         if let Repr::Reg(condition, _) = condition.0 {
             self.body().assume_condition(condition, false);
         }
     }
 
-    /// Returns the predicate to use in place of one that may be the negation of another, and whether it is negated.
+    /// Returns the predicate to test, and whether it is negated: if `predicate` is the negation of another predicate, that one.
     fn without_not(self, predicate: RegId, negated: bool) -> (RegId, bool) {
         let mut body = self.body();
         match body.condition(predicate) {

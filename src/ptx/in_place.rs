@@ -21,7 +21,7 @@ pub(super) struct Latest {
     pub(super) operand: Range<usize>,
     /// The length of the text after the instruction.
     pub(super) end: usize,
-    /// The expression by which later instructions would find the result.
+    /// The recorded expression that later instructions would look up to find the result.
     pub(super) expression: Option<Recorded>,
 }
 

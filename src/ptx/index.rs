@@ -117,7 +117,7 @@ impl<'k> Index<'k> {
     }
 }
 
-/// The length of a view: the expression by which a launch computes it, and its value in the kernel.
+/// The length of a view: the expression that a launch evaluates, and the value in the kernel.
 ///
 /// It is given by a constant, a `Val<u32>` or `Val<u64>`, or a [`Dim`] such as `m.into_dim() * n`, which the kernel evaluates in 64 bits.
 /// The builder rejects a `Dim` that contains [`Dim::Multiprocessors`].

@@ -23,7 +23,7 @@ use super::{
     val::Val,
 };
 
-/// A kernel under construction: the handle through which all instructions are emitted.
+/// A handle to a kernel under construction; all instructions are emitted through it.
 ///
 /// A `Builder` is `Copy`; all copies emit into the same body. Its methods do not return a `Result`: the first error is recorded with the
 /// caller's source line, and [`Kernel::build`] returns it.
@@ -125,7 +125,7 @@ impl<'k> Builder<'k> {
         Val::from_reg(reg, self)
     }
 
-    /// Returns the Rust line to which emitted lines are currently attributed.
+    /// Returns the Rust line that emitted lines are currently attributed to.
     #[track_caller]
     pub(crate) fn here(self) -> &'static Location<'static> {
         self.body().located.unwrap_or(Location::caller())
@@ -371,7 +371,7 @@ impl<'k> Builder<'k> {
     /// Declares the grid rule, which gives the number of blocks of a launch in x, y and z. Each number is a constant or a function of the
     /// integer parameters and the number of multiprocessors; missing dimensions are 1. Examples: `k.grid([m.tiles(64), n.tiles(64)])` or,
     /// if the types of the numbers differ, `k.grid((rows, cols.tiles(64)))`. Launches and the exported header compute the grid from this
-    /// rule. The builder rejects a computed register, more than three dimensions, and a second declaration that differs from the first.
+    /// rule. The builder rejects computed values, more than three dimensions, and a second declaration that differs from the first.
     #[track_caller]
     pub fn grid(self, blocks: impl IntoGrid) {
         let grid = match blocks.into_grid() {
@@ -488,7 +488,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Records that the value of the parameter in `reg`, an unsigned number, is at most `max`. Every launch checks this bound.
+    /// Records that the value of the unsigned parameter in `reg` is at most `max`. Every launch checks this bound.
     #[track_caller]
     pub(crate) fn assume_limit(self, reg: RegId, max: u32) {
         let mut body = self.body();

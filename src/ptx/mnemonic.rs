@@ -90,7 +90,7 @@ const MAX_PARTS: usize = 8;
 /// The number of hashes of mnemonics.
 const HASHES: usize = 256;
 
-/// Returns a hash of the length, the first 8 bytes and the last 8 bytes, in which most mnemonics of a kernel differ.
+/// Returns a hash of the length, the first 8 bytes and the last 8 bytes, which differ for most mnemonics of a kernel.
 #[inline]
 fn hash(text: &[u8]) -> usize {
     let number = |bytes: Option<&[u8; 8]>| match bytes {
@@ -174,7 +174,7 @@ impl Mnemonics {
         self.line_start(mnemonic).mnemonic()
     }
 
-    /// Returns all mnemonics, in the order in which they were added.
+    /// Returns all mnemonics, in the order they were added.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, Mnemonic)> {
         self.all.iter().map(|(start, mnemonic)| (start.mnemonic(), *mnemonic))
     }

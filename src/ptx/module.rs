@@ -80,7 +80,7 @@ impl Module {
         self.target
     }
 
-    /// Returns the kernels, in the order in which they were added.
+    /// Returns the kernels, in the order they were added.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -101,7 +101,7 @@ impl Module {
     }
 }
 
-/// Returns a name for which the two kernels have different declarations.
+/// Returns a name that the two kernels declare differently.
 fn clash<'a>(old: &Entry, new: &'a Entry) -> Option<&'a str> {
     let declares = |entry: &Entry, name: &str| entry.module_declarations.iter().any(|d| d.name == name);
     if old.name == new.name || declares(old, &new.name) {

@@ -41,7 +41,7 @@ pub enum ParamKind {
     Out,
     /// A pointer to a buffer that the kernel reads and writes.
     InOut,
-    /// A number.
+    /// A scalar.
     Scalar,
     /// A tensor map of a buffer.
     TensorMap {
@@ -69,13 +69,13 @@ pub struct ParamDecl {
     pub name: String,
     /// The kind.
     pub kind: ParamKind,
-    /// The name of the Rust type of the buffer elements or of the number, such as `"bf16"`.
+    /// The name of the Rust type of the buffer elements or of the scalar, such as `"bf16"`.
     pub element: &'static str,
     /// The PTX type of the parameter itself: `"u64"` for a pointer, and `"b8"` for a tensor map.
     pub ptx: &'static str,
     /// The size of the parameter itself, in bytes.
     pub bytes: u32,
-    /// The size of an element of the buffer, or of the number, in bytes.
+    /// The size of an element of the buffer, or of the scalar, in bytes.
     pub element_bytes: u32,
 }
 
@@ -140,7 +140,7 @@ fn load<'k, T: Scalar>(k: Builder<'k>, index: usize) -> Val<'k, T> {
     value
 }
 
-/// Returns the default name of the next parameter, for kernels whose signature does not name it.
+/// Returns the default name of the next parameter, for signatures that do not name it.
 fn position(declarations: &[ParamDecl]) -> String {
     format!("p{}", declarations.len())
 }

@@ -20,7 +20,7 @@ mod sealed {
 
 /// A PTX state space (PTX ISA, "State Spaces").
 pub trait Space: sealed::Sealed + 'static {
-    /// The type of an address, which has 32 bits in shared memory and 64 bits elsewhere.
+    /// The type of an address: 32 bits wide in shared memory, and 64 bits elsewhere.
     type Address: Scalar + AddressType;
     /// The suffix of `ld` and `st`, such as `".global"`; empty for generic addresses.
     const PTX: &'static str;
@@ -141,9 +141,8 @@ impl Writable for ReadWrite {}
 ///
 /// The address is a base plus a constant offset; its known alignment limits the width of vector accesses.
 ///
-/// Accesses to shared and local memory are safe. Accesses to global and constant memory and to generic addresses are `unsafe`,
-/// because nothing ensures that an address is within a buffer. [`Builder::slice`], `k.global` and `k.tensor` return views whose accesses
-/// are safe.
+/// Accesses to shared and local memory are safe. Accesses to global and constant memory and to generic addresses are `unsafe`, because
+/// nothing ensures that an address is within a buffer. [`Builder::slice`], `k.global` and `k.tensor` return views with safe accesses.
 pub struct Ptr<'k, T, S: Space, A = ReadWrite> {
     k: Builder<'k>,
     base: Val<'k, S::Address>,
@@ -199,7 +198,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         self.assumed_valid
     }
 
-    /// Returns the builder of the kernel to which the pointer belongs.
+    /// Returns the builder of the pointer's kernel.
     pub fn kernel(self) -> Builder<'k> {
         self.k
     }
@@ -234,8 +233,8 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         self.base
     }
 
-    /// Returns the pointer in another space, in which its base is `base`. Other blocks may write the memory there, so the result is not
-    /// marked as never written.
+    /// Returns the pointer in another space, with base `base`. Other blocks may write the memory there, so the result is not marked as
+    /// never written.
     pub(crate) fn in_space<Z: Space>(self, base: Val<'k, Z::Address>) -> Ptr<'k, T, Z, A> {
         let Self { k, offset, align, .. } = self;
         Ptr { k, base, offset, align, never_written: false, assumed_valid: false, kind: PhantomData }
@@ -342,7 +341,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         Operand::Address { base: AddressBase::Reg(base.in_register(self.k)), offset }
     }
 
-    /// Rejects an access of `bytes` bytes unless the address is known to be a multiple of `bytes`.
+    /// Rejects a `bytes`-byte access unless the address is known to be a multiple of `bytes`.
     #[track_caller]
     pub(crate) fn check_aligned(self, bytes: u32) {
         let known = self.align();

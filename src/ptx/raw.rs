@@ -15,7 +15,7 @@ use super::{
     var::Var,
 };
 
-/// Raw PTX text whose placeholders are being bound; [`emit`](Self::emit) emits the text.
+/// Raw PTX text with placeholders to be bound; [`emit`](Self::emit) emits the text.
 ///
 /// `O` is the type of the results: `()`, one result, or a tuple.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl<'k, T: Element, S: Space, A> IntoRaw<'k> for Ptr<'k, T, S, A> {
     }
 }
 
-/// The results of a raw line, to which another result can be appended: `()` and `T` become `T`, `A` and `T` become `(A, T)`, and so on, up
+/// The results of a raw line. Another result can be appended to them: `()` and `T` become `T`, `A` and `T` become `(A, T)`, and so on, up
 /// to eight results.
 pub trait Append<T> {
     /// The type of all results.
@@ -167,8 +167,8 @@ impl<'k> Builder<'k> {
     /// against the target as usual; state the requirements of other instructions with [`Raw::needs`].
     ///
     /// The builder rejects the following ([`BuildErrorKind::BadRaw`]): a placeholder without a binding, a binding without a placeholder, a
-    /// name bound twice, a character outside ASCII, text whose last statement is incomplete, and, in [`Builder::when`], anything but
-    /// one instruction without a guard or a label.
+    /// name bound twice, a character outside ASCII, text with an incomplete last statement, and, in [`Builder::when`], anything but one
+    /// instruction without a guard or a label.
     ///
     /// ```
     /// use warpwright::prelude::*;

@@ -158,7 +158,7 @@ fn pragma(out: &mut String, assumption: &Asserted) {
     out.push_str("\";\n");
 }
 
-/// The numbers of the Rust source files.
+/// The Rust source files and their numbers.
 struct Files<'a> {
     numbers: BTreeMap<&'a str, usize>,
     lines: Lines,

@@ -55,7 +55,7 @@ pub trait Scope<'k>: Copy + Debug + sealed::Sealed {
     #[track_caller]
     fn current(k: Builder<'k>) -> Self;
 
-    /// Returns the builder of the kernel to which the scope belongs.
+    /// Returns the builder of the scope's kernel.
     fn kernel(self) -> Builder<'k>;
 
     /// Returns the least [`Uniformity`] that guarantees that all threads of the scope agree on a condition.
@@ -182,7 +182,7 @@ impl<'k, T: Scalar> Val<'k, T> {
     /// ```
     /// use warpwright::prelude::*;
     ///
-    /// // A number per block decides whether the block works; loads are not known to be uniform.
+    /// // One number per block decides whether the block does any work; loads are not known to be uniform.
     /// let kernel = Kernel::<(In<u32>, InOut<f32>, u32)>::build("f(wanted, x, blocks)", Target::SM_80, |k, (wanted, x, blocks)| {
     ///     let block = k.block([128]);
     ///     k.grid([blocks]);

@@ -15,7 +15,7 @@ use super::{
     val::Val,
 };
 
-/// Maximum statically declared shared memory in bytes (CUDA C++ Programming Guide, "Shared Memory").
+/// The maximum size of statically declared shared memory in bytes (CUDA C++ Programming Guide, "Shared Memory").
 const MAX_STATIC_BYTES: u64 = 48 << 10;
 
 /// The allocated part of the arena.

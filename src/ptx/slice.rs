@@ -18,8 +18,8 @@ use super::{
 /// A view of contiguous elements in global or constant memory: `k.slice(x, n)`.
 ///
 /// Accesses past the end have no effect: loads return 0; stores and atomic operations leave memory unchanged. Accesses are predicated, so
-/// no branches are emitted. If the index is known to be in bounds, the predicate is omitted. Indices have 32 or 64 bits and are compared
-/// and scaled without wrapping around.
+/// no branches are emitted. If the index is known to be in bounds, the predicate is omitted. Indices are 32 or 64 bits wide and are
+/// compared and scaled without wrapping around.
 ///
 /// ```
 /// use warpwright::prelude::*;
@@ -60,7 +60,7 @@ impl<'k> Builder<'k> {
     /// such as `m.into_dim() * n` is evaluated in 64 bits.
     ///
     /// The builder rejects a pointer that is not a buffer parameter, and a length that a launch cannot compute, unless the pointer is
-    /// [assumed to be valid](Ptr::assume_valid). [`Slice::first`] and [`Slice::skip`] return parts of a slice and accept any register.
+    /// [assumed to be valid](Ptr::assume_valid). [`Slice::first`] and [`Slice::skip`] return parts of a slice and accept any value.
     #[track_caller]
     pub fn slice<T: Element, A>(
         self,

@@ -66,7 +66,7 @@ impl<'k> Visitor<'_, 'k> {
         matches!(self.step, Step::Merge { .. })
     }
 
-    /// Visits a value whose register other values may share; the loop or branch copies the value to a separate register.
+    /// Visits a value with a register that other values may share; the loop or branch copies the value to a separate register.
     #[track_caller]
     pub fn shared<T: Scalar>(&mut self, value: &mut Val<'k, T>) {
         self.value(value, false);
@@ -151,8 +151,8 @@ impl<'k> Visitor<'_, 'k> {
         }
     }
 
-    /// Visits a value whose registers `wgmma`s in flight may still access. These registers must be moved neither to the loop's registers
-    /// nor out of a branch.
+    /// Visits a value with registers that `wgmma`s in flight may still access. These registers must be moved neither to the loop's
+    /// registers nor out of a branch.
     #[track_caller]
     pub(crate) fn in_flight(&mut self, value: &mut impl State<'k>) {
         if matches!(self.step, Step::Merge { .. }) {

@@ -68,7 +68,7 @@ impl Features {
     }
 }
 
-/// A GPU architecture for which code is generated, as in `.target sm_90a`.
+/// A GPU architecture to generate code for, as in `.target sm_90a`.
 ///
 /// Code for a target without the suffix `a` runs on GPUs of that architecture and of all later ones. Code for a target with the suffix runs
 /// only on that architecture.
@@ -133,8 +133,8 @@ impl Target {
         if self.specific { device == self.sm } else { device >= self.sm }
     }
 
-    /// Returns the newest target without the suffix `a` whose code runs on devices of compute capability `major.minor`; `None` if the
-    /// compute capability is lower than 7.5. For 12.x, the result is sm_89, because these devices have less shared memory than sm_90
+    /// Returns the newest target without the suffix `a` that [runs on](Self::runs_on) devices of compute capability `major.minor`; `None`
+    /// if the compute capability is lower than 7.5. For 12.x, the result is sm_89, because these devices have less shared memory than sm_90
     /// permits.
     pub fn newest_portable(major: u32, minor: u32) -> Option<Self> {
         let [major, minor] = [major, minor].map(|number| u16::try_from(number).unwrap_or(u16::MAX / 16));

@@ -4,7 +4,7 @@ use std::{fmt, ops::Range};
 
 use super::{body::RegId, types::RegClass};
 
-/// UTF-8 text to which pieces of a few bytes are appended.
+/// UTF-8 text, built by appending pieces of a few bytes.
 #[derive(Default)]
 pub(crate) struct Text {
     /// The text, followed by unused bytes, which the next pieces overwrite.
@@ -18,7 +18,7 @@ pub(crate) struct Text {
 /// The indentation of instructions.
 const INDENT: &str = "    ";
 
-/// The column of a line at which operands start.
+/// The column where operands start.
 const OPERAND_COLUMN: usize = 24;
 
 /// The text with which a line starts: the indentation, a mnemonic, and spaces up to the operands.

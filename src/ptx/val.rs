@@ -14,8 +14,8 @@ use super::{
 /// A value of type `T` in kernel `'k`: a constant known to the host, or a register.
 ///
 /// Values are `Copy` and immutable. Arithmetic on two constants is evaluated on the host and emits nothing; any other operation emits an
-/// instruction into the kernel to which the register belongs, unless the result is already known or in a register. A register of one kernel
-/// cannot be used in another: `'k` is invariant and unique to each kernel.
+/// instruction into the register's kernel, unless the result is already known or in a register. A register of one kernel cannot be used in
+/// another: `'k` is invariant and unique to each kernel.
 ///
 /// A value that must change across iterations of an emitted loop is a [`Var`](super::Var) or loop state.
 ///
@@ -192,9 +192,9 @@ impl<'k, T: Scalar> Val<'k, T> {
         matches!((self.0, other.0), (Repr::Reg(reg, _), Repr::Reg(other, _)) if (reg.class, reg.index) == (other.class, other.index))
     }
 
-    /// Returns this value, whose computation relies on facts about `source`. The value is copied if these facts are assumed in an open
-    /// block and the register is defined outside that block, because value numbering could otherwise reuse the register after the block,
-    /// where the facts need not hold.
+    /// Returns this value, which was computed using facts about `source`. The value is copied if these facts are assumed in an open block
+    /// and the register is defined outside that block, because value numbering could otherwise reuse the register after the block, where
+    /// the facts need not hold.
     #[track_caller]
     pub(crate) fn with_facts_of<U: Scalar>(self, source: Val<'k, U>) -> Self {
         let (Some((reg, k)), Some((of, _))) = (self.reg(), source.reg()) else { return self };
@@ -255,7 +255,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         self.reg().is_none_or(|(reg, k)| k.body().is_shared(reg))
     }
 
-    /// Returns the facts that follow if `divisor` divides this integer, about which `before` is known. For a signed number that may be
+    /// Returns the facts that follow if `divisor` divides this integer, given the known facts `before`. For a signed number that may be
     /// negative, these are only the facts that follow from the power of two in `divisor`.
     fn multiple(before: Known, divisor: u32) -> Known {
         let divisor = u64::from(divisor.max(1));
@@ -270,13 +270,13 @@ impl<'k, T: Scalar> Val<'k, T> {
     /// Requires that `divisor` divide this integer, a kernel parameter; every launch checks this requirement. Known divisors determine the
     /// maximum width of vector accesses and make predicates unnecessary.
     ///
-    /// Unless the integer is known to be a multiple of `divisor`, the builder rejects a computed register, which no launch can check (use
+    /// Unless the integer is known to be a multiple of `divisor`, the builder rejects computed values, which no launch can check (use
     /// [`assume_multiple_of`](Self::assume_multiple_of) instead), the reinterpreted bits of a floating-point parameter, and the bits of a
     /// signed parameter that are reinterpreted as an unsigned integer. A constant is not checked. A `divisor` of 0 is treated as 1.
     #[track_caller]
     pub fn multiple_of(self, divisor: u32) -> Self {
         if let Repr::Reg(reg, k) = self.0 {
-            // The assumption holds everywhere, so the facts from which it is derived must also hold everywhere.
+            // The assumption holds everywhere, so the facts that it is derived from must also hold everywhere.
             let known = Self::multiple(self.settled(), divisor);
             k.assume_multiple(reg, divisor.max(1), Self::is_signed(), known);
         }
@@ -304,8 +304,8 @@ impl<'k, T: Scalar> Val<'k, T> {
 impl<'k> Val<'k, u32> {
     /// Requires that this integer, a kernel parameter, be at most `most`; every launch checks this requirement.
     ///
-    /// The builder rejects computed registers and the reinterpreted bits of floating-point or signed parameters unless they are known to be
-    /// at most `most`, because no launch can check them. A constant is not checked.
+    /// Unless they are known to be at most `most`, the builder rejects computed values, and the reinterpreted bits of floating-point or
+    /// signed parameters, because a launch can check only the numeric value of a parameter. A constant is not checked.
     #[must_use]
     #[track_caller]
     pub fn at_most(self, most: u32) -> Self {

@@ -12,10 +12,9 @@ use super::{
     val::Val,
 };
 
-/// The maximum constant memory of a module in bytes (CUDA C++ Programming Guide, "Technical Specifications per Compute
-/// Capability").
+/// The maximum size of a module's constant memory in bytes (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 const MAX_CONSTANT_BYTES: u64 = 64 << 10;
-/// The maximum local memory of a thread in bytes (same table).
+/// The maximum size of a thread's local memory in bytes (same table).
 const MAX_LOCAL_BYTES: u64 = 512 << 10;
 /// The alignment of local arrays, sufficient for any vector access.
 const LOCAL_ALIGN: u32 = 16;

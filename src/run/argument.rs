@@ -47,7 +47,7 @@ pub trait Arguments<A: Params>: sealed::Sealed<A> {
         Self: 'a;
 }
 
-/// An argument whose type has been erased.
+/// A type-erased argument.
 #[derive(Debug)]
 pub struct Value<'a>(pub(super) Kind<'a>);
 

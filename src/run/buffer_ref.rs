@@ -11,7 +11,7 @@ use super::{
     buffer::{Buffer, Store},
 };
 
-/// The addresses of allocations are multiples of this many bytes.
+/// The alignment of allocations, in bytes.
 const ALLOCATION_ALIGNMENT: u64 = 256;
 
 /// A buffer of elements of type `T` that a kernel reads. `From` creates it from a `&Buffer<T>`, or from a `&CudaSlice<U>` or `&CudaView<U>` of

@@ -56,11 +56,11 @@ pub struct KernelCache<'d> {
     place: Place<'d>,
     /// For each type of problem and of parameters, a map from problems to kernels.
     kept: Mutex<FxHashMap<TypeId, Box<dyn Any + Send>>>,
-    /// The settings on which the choice of kernels depends, by type.
+    /// The settings that the choice of kernels depends on, by type.
     settings: FxHashMap<TypeId, Box<dyn Any + Send + Sync>>,
 }
 
-/// The device, or the GPU and stream, on which kernels run.
+/// The device, or the GPU and stream, that kernels run on.
 enum Place<'d> {
     #[cfg(feature = "sim")]
     Simulator(&'d Simulator),
@@ -94,7 +94,7 @@ pub struct Picked {
     pub name: String,
     /// A description of what the kernel computes.
     pub description: String,
-    /// The target for which the kernel was built.
+    /// The target that the kernel was built for.
     pub target: Target,
     /// The time it took to build the kernel.
     pub build_time: Duration,
@@ -230,12 +230,12 @@ impl<'d> KernelCache<'d> {
         Self { place, kept: Mutex::default(), settings: FxHashMap::default() }
     }
 
-    /// Returns a setting on which the choice of kernels depends, if it was set.
+    /// Returns a setting that the choice of kernels depends on, if it was set.
     pub(crate) fn setting<S: Any>(&self) -> Option<&S> {
         self.settings.get(&TypeId::of::<S>())?.downcast_ref()
     }
 
-    /// Returns a mutable reference to a setting on which the choice of kernels depends. The kernels of earlier calls are forgotten.
+    /// Returns a mutable reference to a setting that the choice of kernels depends on. The kernels of earlier calls are discarded.
     pub(crate) fn setting_mut<S: Any + Default + Send + Sync>(&mut self) -> &mut S {
         self.kept.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         let setting = self.settings.entry(TypeId::of::<S>()).or_insert_with(|| Box::new(S::default()));
@@ -311,7 +311,7 @@ impl<'d> From<&'d Gpu> for KernelCache<'d> {
     }
 }
 
-/// A cache and the stream on which calls queue their kernels. `From` creates it from a `&KernelCache`, with the default stream;
+/// A cache and the stream that calls queue their kernels on. `From` creates it from a `&KernelCache`, with the default stream;
 /// `KernelCache::on` creates it with another stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue<'q> {

@@ -1,4 +1,4 @@
-//! Buffers of cudarc whose element types are erased.
+//! cudarc buffers with erased element types.
 
 use std::{fmt, marker::PhantomData};
 

@@ -42,7 +42,7 @@ pub trait Device: Backend + fmt::Debug {
         Ok(Buffer::new(self.allocate(&to_bytes(values))?, values.len()))
     }
 
-    /// Creates a buffer of `len` elements whose bytes are all zero.
+    /// Creates a buffer of `len` elements, with all bytes set to zero.
     ///
     /// # Errors
     /// Returns an error if the buffer does not fit in the device's free memory.
@@ -160,7 +160,7 @@ pub struct Request<'k, 'a> {
     pub(super) args: Vec<Value<'a>>,
 }
 
-/// Returns a buffer of `len` elements whose bytes are all `byte`, without creating a copy on the host.
+/// Returns a buffer of `len` elements, with all bytes set to `byte`, without creating a copy on the host.
 fn filled<T: Element>(device: &(impl Device + ?Sized), len: usize, byte: u8) -> Result<Buffer<T>, RunError> {
     let bytes = bytes_of::<T>(len, || device.name())?;
     Ok(Buffer::new(device.allocate_filled(bytes, byte)?, len))
@@ -213,7 +213,7 @@ pub(super) fn other_device(entry: &Entry, index: usize, device: String) -> RunEr
     RunError::OtherDevice { kernel: entry.name.clone(), parameter: parameter_name(entry, index), device }
 }
 
-/// Rejects a kernel whose target a device of this capability cannot run.
+/// Rejects a kernel with a target that a device of compute capability `capability` cannot run.
 pub(super) fn check_target(entry: &Entry, device: &str, capability: (u32, u32)) -> Result<(), RunError> {
     let number = |n: u32| u16::try_from(n).unwrap_or(u16::MAX);
     if entry.target.runs_on(number(capability.0), number(capability.1)) {

@@ -134,10 +134,10 @@ pub enum RunError {
         kernel: String,
         /// The name of the parameter.
         parameter: String,
-        /// The device on which the kernel was launched.
+        /// The device that the kernel was launched on.
         device: String,
     },
-    /// A buffer was passed to a device to which it does not belong.
+    /// A buffer was passed to a device that it does not belong to.
     #[error("expected a buffer on this device ({device}), found one on another device")]
     OtherBuffer {
         /// The name of the device.
@@ -197,12 +197,12 @@ pub enum RunError {
         /// The number of blocks per cluster in x, y and z.
         cluster: [u32; 3],
     },
-    /// The device cannot run the target for which the kernel was built.
+    /// The device does not support the kernel's target.
     #[error("kernel `{kernel}`: expected a target that {device} (sm_{}{}) can run, found {target}", .capability.0, .capability.1)]
     WrongTarget {
         /// The name of the kernel.
         kernel: String,
-        /// The target for which the kernel was built.
+        /// The target that the kernel was built for.
         target: Target,
         /// The name of the device.
         device: String,
@@ -250,7 +250,7 @@ pub enum RunError {
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// A driver call failed, possibly because of a fault of an earlier kernel.
+    /// A driver call failed, possibly because an earlier kernel faulted.
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Gpu(GpuError),

@@ -83,7 +83,7 @@ impl<A: Params> Loaded<A> {
     /// # Errors
     /// Returns an error if a check fails (for example, because an argument violates an assumption of the kernel, such as divisibility or
     /// alignment, or because a buffer is too short), if the kernel has no grid rule or block shape, or if the buffers, the stream and the
-    /// kernel belong to different contexts. A fault of the kernel itself is reported by a later call on the context.
+    /// kernel belong to different contexts. If the kernel faults, a later call on the context reports it.
     pub fn launch(&self, stream: &CudaStream, args: impl CudaArguments<A>) -> Result<(), RunError> {
         self.start(stream, None, args)
     }
@@ -132,11 +132,11 @@ impl<A: Params> Loaded<A> {
             Some((config, args)) => Some(self.code.function.prepare(&config, args)?),
             None => None,
         };
-        // The launch is lent, not returned: an owner could leak it, and with it the events for which buffers wait before they are freed.
+        // The launch is lent, not returned: an owner could leak it, and with it the events that buffers wait for before they are freed.
         Ok(work(&mut Prepared(prepared)))
     }
 
-    /// Queues the kernel as [`launch`](Self::launch) does, but with arguments whose types are erased.
+    /// Queues the kernel as [`launch`](Self::launch) does, but with type-erased arguments.
     pub(super) fn launch_erased(
         &self,
         stream: &CudaStream,
@@ -222,7 +222,7 @@ impl Prepared<'_> {
     /// Queues the kernel and returns immediately; if the grid is empty, no kernel is queued.
     ///
     /// # Errors
-    /// Returns the driver's error if the kernel cannot be queued. A fault of the kernel itself is reported by a later call on the context.
+    /// Returns the driver's error if the kernel cannot be queued. If the kernel faults, a later call on the context reports it.
     pub fn launch(&mut self) -> Result<(), RunError> {
         self.0.as_mut().map_or(Ok(()), |launch| Ok(launch.launch_matched()?))
     }

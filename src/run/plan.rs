@@ -7,7 +7,7 @@ use super::{
     tensor_map::{BufferBox, buffer_box},
 };
 
-/// Maximum number of blocks along x, y and z (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+/// The maximum number of blocks along x, y and z (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 const MAX_GRID: [u64; 3] = [(1 << 31) - 1, 65535, 65535];
 
 /// The properties of an argument that are checked.
@@ -199,8 +199,8 @@ fn check_extents(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Rejects a buffer that the kernel writes and that overlaps another one, because loads from a read-only buffer are cached as if no thread
-/// wrote it. Rust's borrows rule this out, except for buffers created by `unsafe` code.
+/// Rejects a written buffer that overlaps another one, because loads from a read-only buffer are cached as if no thread wrote to it. Rust's
+/// borrows rule this out, except for buffers created by `unsafe` code.
 fn check_overlap(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
     let bytes = |index: usize| match args[index] {
         Seen::Buffer { address, elements } => {

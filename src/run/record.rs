@@ -25,7 +25,7 @@ pub enum RecordError {
     /// The launch is not valid, or a buffer could not be read.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// A file could not be written.
+    /// A file could not be written, or the folder could not be created.
     #[error("cannot write {}: {source}", path.display())]
     Write {
         /// The file or folder.

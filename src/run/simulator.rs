@@ -34,7 +34,7 @@ pub struct Simulator {
     /// Decoded modules, by their text.
     modules: Mutex<HashMap<String, Module>>,
     reason: Option<String>,
-    /// The number that replaces the architecture's default, if set.
+    /// The number of multiprocessors; `None` for the architecture's default.
     multiprocessors: Option<u32>,
 }
 

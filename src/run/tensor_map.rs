@@ -25,7 +25,7 @@ pub use mapped::Mapped;
 /// ```
 /// use warpwright::{prelude::*, ptx::{Hints, TensorMap}, run::{Device, Simulator, TensorBox}};
 ///
-/// // The box at (16, 8) of a 40×20 matrix, whose rows have 40 elements.
+/// // The 16×8 box at (16, 8) of a matrix with 20 rows of 40 elements.
 /// let kernel = Kernel::<(TensorMap<In<f32>>, Out<f32>)>::build("corner(x, y)", Target::SM_90, |k, (x, y)| {
 ///     let block = k.block([128]);
 ///     k.grid([1]);

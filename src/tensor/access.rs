@@ -82,7 +82,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         std::array::from_fn(|axis| self.axes.get(axis).map_or(0, period))
     }
 
-    /// Returns the element at a coordinate (one number per mode), together with the condition under which it is in bounds.
+    /// Returns the element at a coordinate (one index per mode), together with the condition that it is in bounds.
     #[track_caller]
     pub(crate) fn at_coord(&self, coord: &[Val<'k, u32>]) -> CheckedPtr<'k, T, S, A> {
         let view = self.starting_at(coord);

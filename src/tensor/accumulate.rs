@@ -17,7 +17,7 @@ use crate::ptx::{
 };
 
 /// An element type whose words can be added to memory atomically: `f32`, `f64`, [`bf16`](crate::ptx::bf16),
-/// [`struct@f16`](crate::ptx::f16), pairs of bf16 or f16, and integers of 32 and 64 bits.
+/// [`struct@f16`](crate::ptx::f16), pairs of bf16 or f16, and 32- and 64-bit integers.
 #[diagnostic::on_unimplemented(message = "there is no atomic addition to tiles of `{Self}`")]
 pub trait AtomicElement: TensorElement<Word: AtomicAdd<Reg = Self::Word>> + AtomicAdd {}
 

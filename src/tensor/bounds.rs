@@ -1,4 +1,4 @@
-//! Bounds of views, relative to the tensors of which they are part.
+//! Bounds of views, relative to the tensors that they are part of.
 //!
 //! Accesses past the edges of a tensor created by [`Builder::tensor`](crate::ptx::Builder::tensor) are predicated. All other tensors
 //! have exactly the elements of their layout, so a view that extends past them is an error.
@@ -67,8 +67,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Returns the components of steps along which accesses are not compared with an edge, so that no part may extend past this view: the
-    /// elements of a tensor with a constant layout, and the coordinates of a tile that is entirely in or out of bounds.
+    /// Returns the bounded components of steps: accesses along them are not compared with an edge, so no part may extend past this view.
+    /// These are the elements of a tensor with a constant layout, and the coordinates of a tile that is entirely in or out of bounds.
     fn bounded(&self) -> impl Iterator<Item = usize> {
         let elements = self.divided_whole.then_some(0);
         let settled = |axis: &Axis<'_>| axis.extent.is_none() || axis.tile.is_some();
@@ -77,19 +77,19 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             .chain((1..).zip(&self.axes).filter(move |(_, axis)| settled(axis)).map(|(at, _)| at))
     }
 
-    /// Returns whether a mode has steps along a component that is not compared with an edge.
+    /// Returns whether a mode has steps along a [bounded](Self::bounded) component.
     fn is_bounded(&self, mode: &Layout<Step>) -> bool {
         self.bounded().any(|component| mode.stride().leaves().any(|step| step.component(component) != 0))
     }
 
-    /// Returns whether an index may access memory outside the buffer: it is not known to be less than `extent`, and accesses along the
-    /// mode are not compared with an edge.
+    /// Returns whether an index may access memory outside the buffer: it is not known to be less than `extent`, and the mode is
+    /// [bounded](Self::is_bounded).
     fn may_leave(&self, mode: &Layout<Step>, index: Val<'k, u32>, extent: i64) -> bool {
         !is_below(index, extent) && S::as_shared(self).is_none() && self.is_bounded(mode)
     }
 
-    /// Rejects an index that may be past the end of a mode along which accesses are not compared with an edge, because such accesses may
-    /// be outside the buffer. Accesses past a tensor in shared memory affect only the block, and the simulator reports them.
+    /// Rejects an index that may be past the end of a [bounded](Self::is_bounded) mode, because its accesses may be outside the buffer.
+    /// Accesses past a tensor in shared memory affect only the block, and the simulator reports them.
     #[track_caller]
     pub(super) fn check_index(&self, mode: &Layout<Step>, index: Val<'k, u32>) {
         let (most, extent) = (index.known().most(), mode.size());
@@ -129,7 +129,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Rejects a constant coordinate past the end of a mode along which accesses are not compared with an edge.
+    /// Rejects a constant coordinate past the end of a [bounded](Self::is_bounded) mode.
     #[track_caller]
     pub(super) fn check_coord(&self, coord: &Indices<'k>) {
         if let Some((index, extent)) = self.outside(&self.layout, coord) {
@@ -140,7 +140,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Returns the first constant index in `coord` that is out of bounds of its mode, and the extent of this mode.
+    /// Returns the first constant index in `coord` that is out of bounds for its mode, and the extent of this mode.
     fn outside(&self, layout: &Layout<Step>, coord: &Indices<'k>) -> Option<(i64, i64)> {
         match coord {
             Tuple::Leaf(Index::Constant(index)) => {
@@ -155,7 +155,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     }
 }
 
-/// Returns the first constant index in `coord` that is out of bounds of its mode of a fragment's shape, and the extent of this mode.
+/// Returns the first constant index in `coord` that is out of bounds for its mode of a fragment's shape, and the extent of this mode.
 pub(super) fn outside(shape: &IntTuple, coord: &Indices<'_>) -> Option<(i64, i64)> {
     match coord {
         Tuple::Leaf(Index::Constant(index)) => {

@@ -43,9 +43,9 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
     /// Returns the boxes of `rows`×`cols` elements of this matrix. Elements past the edges are read as zero. If `written` is true, elements
     /// past the edges and the [ends of rows](Self::row_ends) are not written.
     ///
-    /// The builder rejects a view that is not part of a buffer parameter, extents that cannot be computed at launch, rows whose elements
-    /// are not adjacent, a view whose first column is known not to start at a multiple of 16 bytes, and, if `written` is true, a view whose
-    /// first column is not known to start at one; the result is then `None`.
+    /// The builder rejects a view that is not part of a buffer parameter, extents that cannot be computed at launch, rows of nonadjacent
+    /// elements, and a view with a first column that is known not to start at a multiple of 16 bytes or, if `written` is true, is not known
+    /// to start at one; the result is then `None`.
     #[track_caller]
     pub(crate) fn boxes(
         &self,

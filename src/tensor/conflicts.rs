@@ -1,9 +1,9 @@
 //! Copies between shared memory and fragments without bank conflicts.
 //!
 //! If all lanes of a warp access their values in the same order, lanes whose values are a multiple of 128 bytes apart use the same banks.
-//! The conflict is avoided if values are paired, and the lanes whose index has a certain bit set access the two values of each pair in the
-//! opposite order: at any time, these lanes use different banks than the other lanes. `selp` then exchanges the values between their
-//! registers, which takes less time than a second pass over the banks.
+//! To avoid the conflict, values are paired, and the lanes with a certain index bit set access the two values of each pair in the opposite
+//! order: at any time, these lanes use different banks than the other lanes. `selp` then exchanges the values between their registers,
+//! which takes less time than a second pass over the banks.
 
 use std::rc::Rc;
 
@@ -25,7 +25,7 @@ use crate::{
     ptx::{Computation, ReadWrite, RegId, Scalar, Shared, Val, divisor::gcd},
 };
 
-/// Pairs of values that the lanes whose index has a certain bit set access in the opposite order.
+/// Pairs of values that the lanes with a certain index bit set access in the opposite order.
 #[derive(Clone, Debug)]
 struct Exchange {
     /// The position of this bit in the lane's index.
@@ -274,7 +274,7 @@ struct Series {
 }
 
 impl Series {
-    /// Returns the number of lanes that are served together: half of the warp for accesses of 8 bytes, a quarter for 16 bytes.
+    /// Returns the number of lanes that are served together: half of the warp for 8-byte accesses, a quarter for 16-byte accesses.
     fn lanes_together(&self) -> usize {
         LANES * BANK_BYTES as usize / self.bytes.max(BANK_BYTES) as usize
     }

@@ -22,7 +22,7 @@ fn run_time_extent(modes: usize) -> i64 {
 /// The maximum extent of a tile along a mode with a dynamic extent.
 pub(super) const MOST_TILE: u32 = 1 << 16;
 
-/// The maximum number of coordinates of a global tensor along a mode, checked at launch. Coordinates have 32 bits, and the last tile of
+/// The maximum number of coordinates of a global tensor along a mode, checked at launch. Coordinates are 32 bits wide, and the last tile of
 /// coordinates is reserved so that it is past every edge.
 pub(super) const MOST_COORDINATES: u32 = u32::MAX - MOST_TILE + 1;
 
@@ -87,7 +87,7 @@ impl<'k> Builder<'k> {
     /// The builder rejects a pointer that is not a buffer parameter, and extents or strides that cannot be computed at launch, unless
     /// `unsafe` code asserts that the pointer is valid ([`Ptr::assume_valid`]).
     ///
-    /// Coordinates have 32 bits, and offsets have 64 bits. A launch rejects more than 2³² − 2¹⁶ coordinates along a mode.
+    /// Coordinates are 32 bits wide, and offsets 64 bits. A launch rejects more than 2³² − 2¹⁶ coordinates along a mode.
     #[doc(alias = "make_tensor")]
     #[track_caller]
     pub fn tensor<T: TensorElement, A, const R: usize>(
@@ -99,7 +99,7 @@ impl<'k> Builder<'k> {
         self.tensor_with_strides(pointer, extents, strides.map(Stride::from))
     }
 
-    /// Returns a tensor as [`tensor`](Self::tensor) does, but with strides of 32 or 64 bits.
+    /// Returns a tensor as [`tensor`](Self::tensor) does, but with 32- or 64-bit strides.
     #[track_caller]
     pub fn tensor_with_strides<T: TensorElement, A, const R: usize>(
         self,

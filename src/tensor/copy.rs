@@ -22,14 +22,15 @@ pub(super) const MOST_ELEMENTS: i64 = 4096;
 /// uses:
 ///
 /// - the widest accesses, up to 16 bytes, that both layouts and the known alignment of the addresses allow;
-/// - from global to shared memory, `cp.async` if the target supports it and an access has 4, 8 or 16 bytes;
+/// - from global to shared memory, `cp.async` if the target supports it and an access is 4, 8 or 16 bytes wide;
 /// - between shared memory and registers, `ldmatrix` and `stmatrix` (sm_90 or later) if one side is a thread's part of an operand of an MMA
 ///   ([`MmaThread::partition`](super::MmaThread::partition), possibly sliced along its rest modes) or of a tiled copy by 32 threads, the
 ///   other side is a fragment of the same size, the part's thread index is known to be the thread's index in the block (modulo 32) or its
 ///   lane, and the rows of the matrices are contiguous and aligned for all threads. The widest form that fits is used, plain or transposed.
 ///   All lanes of the warp must execute such a copy;
-/// - between such a part and a fragment of 32- or 64-bit elements, if the lanes of a warp would access the same banks, pairs of accesses
-///   that half of the lanes execute in the opposite order, and `selp`, which swaps the two elements in the registers of these lanes;
+/// - between such a part and a fragment of 32- or 64-bit elements, if the lanes of a warp would otherwise access the same banks, pairs of
+///   accesses that half of the lanes execute in the opposite order, and `selp`, which swaps the two elements in the registers of these
+///   lanes;
 /// - predicates for a tensor created by [`Builder::tensor`]: elements past its edges are read as 0 and not written.
 ///
 /// Data copied to the block's shared memory are [`Pending`](super::Pending), whichever instructions the copy uses.

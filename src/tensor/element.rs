@@ -1,4 +1,4 @@
-//! Element types of tensors and tiles, and the words into which their elements are packed.
+//! Element types of tensors and tiles, and the words that their elements are packed into.
 
 use arrayvec::ArrayVec;
 
@@ -16,12 +16,12 @@ use crate::ptx::{
     note = "elements are floats or integers of 8 to 64 bits"
 )]
 pub trait TensorElement: Element {
-    /// The register type that stores elements in a fragment: [`bf16x2`] for bf16, [`f16x2`] for f16, `u32` for other types of 8 or 16 bits,
-    /// and the type itself for 32 bits or more.
+    /// The register type that stores elements in a fragment: [`bf16x2`] for bf16, [`f16x2`] for f16, `u32` for other 8- and 16-bit types,
+    /// and the type itself for wider types.
     type Word: Scalar;
     /// The number of elements per word.
     const PER_WORD: usize = (<Self::Word as Scalar>::BYTES / Self::SIZE) as usize;
-    /// The length of a subtile of a register tile in the direction in which elements are packed into words: 16, or 32 for 8-bit elements,
+    /// The length of a register tile's subtiles in the direction in which elements are packed into words: 16, or 32 for 8-bit elements,
     /// because the K of an `mma` of 8-bit elements is twice as large. In the other direction, the length is 16.
     type Length: SubtileLength;
     /// [`Length`](Self::Length) as a number.
@@ -52,7 +52,7 @@ impl SubtileLength for Length32 {
     const ELEMENTS: u32 = 32;
 }
 
-/// The length of a subtile perpendicular to the direction in which elements are packed into words.
+/// The length of a subtile perpendicular to the packing direction.
 pub(crate) const SUBTILE_SIDE: u32 = 16;
 
 /// Calls a macro with the element types that have a property. The implementations of the traits in this module and others are generated
@@ -85,7 +85,7 @@ macro_rules! element_types {
             f64     f64     Length16;
         }
     };
-    // The types with arithmetic, grouped by the type in which the arithmetic is computed.
+    // The types with arithmetic, grouped by the type that the arithmetic uses.
     (computed, $implement:ident) => {
         $implement! {
             in themselves: f16 bf16 f16x2 bf16x2 f32 f64 u32 i32 u64 i64;
@@ -93,7 +93,7 @@ macro_rules! element_types {
             in i32: i8 u8;
         }
     };
-    // The types with sums, grouped by the type in which the sums are computed.
+    // The types with sums, grouped by the type of the sums.
     (summed, $implement:ident) => {
         $implement! {
             in themselves: f32 f64 i32 u32 i64 u64;
@@ -145,7 +145,7 @@ macro_rules! mapped {
 element_types! { words, mapped }
 
 /// An element type whose arithmetic instructions operate on one word at a time: [`bf16`], [`struct@f16`], pairs of these, `f32`, `f64`, and
-/// integers of 32 and 64 bits.
+/// 32- and 64-bit integers.
 pub trait Arithmetic:
     MappedElement<Word: Number, Reg = Self> + Number + Computed<In = <Self as TensorElement>::Word>
 {
@@ -170,7 +170,7 @@ impl<T> Arithmetic for T where
     note = "arithmetic is on floating-point types, `i8`, `u8`, and integers of 32 and 64 bits"
 )]
 pub trait Computed: TensorElement {
-    /// The type in which operations compute: a pair of elements for f16 and bf16, a single element for other types.
+    /// The type that operations are computed in: a pair of elements for f16 and bf16, a single element for other types.
     type In: Number;
     /// Applies a function to each element of a word, or to the corresponding elements of several words.
     #[doc(hidden)]
@@ -229,7 +229,7 @@ pub(crate) fn bytes_of<'k, T: ByteSized<Reg: Numeric>>(word: Val<'k, u32>) -> [V
     std::array::from_fn(|slot| (word >> (8 * slot as u32)).wrap_to::<T>().cast())
 }
 
-/// An element type that converts from and to f32: every floating-point type, and integers of 8, 32 and 64 bits.
+/// An element type that converts from and to f32: every floating-point type, and 8-, 32- and 64-bit integers.
 ///
 /// | type                                | from f32                                                           | to f32                               | requires          |
 /// | ---                                 | ---                                                                | ---                                  | ---               |

@@ -21,14 +21,14 @@ pub trait Elements<'k, T: TensorElement>: Sealed {
     }
 }
 
-/// A tensor or fragment whose elements can be read.
+/// A tensor or fragment with readable elements.
 pub trait ReadElements<'k, T: TensorElement>: Elements<'k, T> {
     #[doc(hidden)]
     #[track_caller]
     fn element(&self, index: i64) -> Val<'k, T::Reg>;
 }
 
-/// A tensor or fragment whose elements can be written.
+/// A tensor or fragment with writable elements.
 pub trait WriteElements<'k, T: TensorElement>: Elements<'k, T> {
     #[doc(hidden)]
     #[track_caller]

@@ -9,20 +9,20 @@ use crate::{
     ptx::{Builder, RegClass, RegId, Scalar, Val},
 };
 
-/// The maximum number of registers of a fragment; a larger one indicates a tensor that was not sliced.
+/// The maximum number of registers of a fragment; a larger number indicates a tensor that was not sliced.
 const MOST_REGISTERS: i64 = 4096;
 
 /// Elements of type `T` in the registers of one thread, with a layout.
 ///
 /// A fragment owns its registers, which are written in place, so it need not be loop state to remain valid in emitted loops. Views
-/// ([`slice`](Self::slice)) and clones share the registers. Elements of 8 or 16 bits share 32-bit registers.
+/// ([`slice`](Self::slice)) and clones share the registers. 8- and 16-bit elements share 32-bit registers.
 pub struct Fragment<'k, T> {
     k: Builder<'k>,
     /// Handles that remain valid after writes.
     registers: Rc<[RegId]>,
     layout: Rc<Layout>,
     offset: i64,
-    /// The operand of an MMA for which the fragment is loaded.
+    /// The MMA operand that the fragment is loaded as.
     loaded_as: Option<MmaOperand>,
     kind: PhantomData<T>,
 }
@@ -73,7 +73,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: TensorElement> Fragment<'k, T> {
-    /// Creates a fragment whose words must all be written before they are read.
+    /// Creates an uninitialized fragment; all words must be written before they are read.
     #[track_caller]
     pub(crate) fn uninitialized(k: Builder<'k>, layout: &Layout, class: RegClass) -> Self {
         let words = layout.cosize().unsigned_abs().div_ceil(T::PER_WORD as u64) as i64;
@@ -134,12 +134,12 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.registers.len()
     }
 
-    /// Returns the fragment marked as an MMA operand, if the operand is known: loads then use the order in which MMAs read the operand.
+    /// Returns the fragment marked as an MMA operand, if the operand is known: loads then use the operand's register order.
     pub(crate) fn for_operand(&self, operand: Option<MmaOperand>) -> Self {
         Self { loaded_as: operand, ..self.clone() }
     }
 
-    /// Returns the operand of an MMA for which the fragment is loaded, if the operand is known.
+    /// Returns the MMA operand that the fragment is loaded as, if known.
     pub(super) fn loaded_as(&self) -> Option<MmaOperand> {
         self.loaded_as
     }

@@ -21,7 +21,7 @@ pub trait GemmFactor<'k, T: TensorElement>: Sealed {
     fn step(&self, mma: &TiledMma, operand: MmaOperand, shape: Shape, k: i64) -> Fragment<'k, T>;
 }
 
-/// The meanings of an operand's modes.
+/// The meaning of an operand's modes.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {

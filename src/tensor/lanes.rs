@@ -63,8 +63,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         part
     }
 
-    /// Returns the rectangle of `size` elements that starts at coordinate `at`, which counts rectangles of `unit` elements. Its elements
-    /// must have the same layout as those of the first rectangle; that is, nested modes must not carry from one rectangle into the next.
+    /// Returns the rectangle of `size` elements that starts at coordinate `at`, in units of `unit` elements. Its elements must have the
+    /// same layout as those of the first rectangle; that is, nested modes must not carry from one rectangle into the next.
     #[track_caller]
     pub(crate) fn rectangle(&self, size: [u32; 2], unit: [u32; 2], at: [Val<'k, u32>; 2]) -> Self {
         let layout = Rc::clone(&self.layout);

@@ -59,7 +59,7 @@ fn start(tiler: &Tiler, coord: &Slicer) -> Option<Coord> {
 }
 
 /// Returns a [`local_tile`] of one operand of an MMA, from a tiler and a coordinate that all operands share. `projection` selects the
-/// modes: for A, whose modes are `(m, k)`, the tiler and the coordinate are `(m, n, k)`, and the projection is `[true, false, true]`.
+/// modes: for A, with the modes `(m, k)`, the tiler and the coordinate are `(m, n, k)`, and the projection is `[true, false, true]`.
 ///
 /// # Errors
 /// Returns the same errors as [`local_tile`], or [`TensorError::Layout`] with [`LayoutError::Rank`] if the lengths of the tiler, the

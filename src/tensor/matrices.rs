@@ -14,8 +14,8 @@ use crate::{
 
 /// Loads matrices from shared memory with the `ldmatrix` of a tiled copy. `dst` contains the registers in the order of the copy
 /// ([`CopyThread::retile`](super::CopyThread::retile)), and `src` is the result of [`partition_s`](super::CopyThread::partition_s). All
-/// lanes of the warp must execute the emitted code. The builder rejects copies whose atom is not `ldmatrix`, and rows that are not known to
-/// be 16 contiguous bytes aligned to 16 bytes.
+/// lanes of the warp must execute the emitted code. The builder rejects copies with an atom other than `ldmatrix`, and rows that are not
+/// known to be 16 contiguous bytes aligned to 16 bytes.
 #[doc(alias = "ldmatrix")]
 #[track_caller]
 pub fn load_matrices<'k, T: TensorElement, A: Readable>(
@@ -40,8 +40,8 @@ pub fn load_matrices<'k, T: TensorElement, A: Readable>(
 
 /// Stores matrices to shared memory with the `stmatrix` of a tiled copy, which requires sm_90 or later. `src` contains the registers in the
 /// order of the copy, and `dst` is the result of [`partition_d`](super::CopyThread::partition_d). All lanes of the warp must execute the
-/// emitted code. The builder rejects copies whose atom is not `stmatrix`, and rows that are not known to be 16 contiguous bytes aligned to
-/// 16 bytes.
+/// emitted code. The builder rejects copies with an atom other than `stmatrix`, and rows that are not known to be 16 contiguous bytes
+/// aligned to 16 bytes.
 #[doc(alias = "stmatrix")]
 #[track_caller]
 pub fn store_matrices<'k, T: TensorElement, A: Writable>(

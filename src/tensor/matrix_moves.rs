@@ -1,6 +1,6 @@
 //! Copies between shared memory and fragments with `ldmatrix` and `stmatrix`, derived from the layouts of both sides.
 //!
-//! A register of a fragment is part of a matrix of 8 rows of 16 bytes if lane 4g + t contains the t-th word of row g (plain), or if its
+//! A register of a fragment is part of a matrix of eight 16-byte rows if lane 4g + t contains the t-th word of row g (plain), or if its
 //! e-th 16-bit half is the element in row 2t + e and column g (transposed). One instruction moves 4, 2 or 1 matrices; lane 8m + r provides
 //! the address of row r of matrix m (PTX ISA, "Warp-level matrix load instruction: ldmatrix").
 

@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// Returns the layout whose strides are the element components of a layout's steps.
+/// Returns the layout with the element components of `layout`'s steps as strides.
 pub(super) fn elements_of(layout: &Layout<Step>) -> Result<Layout, LayoutError> {
     Layout::new(layout.shape().clone(), layout.stride().map(|step| step.component(0)))
 }
@@ -246,8 +246,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.with_layout(self.layout.transpose())
     }
 
-    /// Reinterprets the memory as elements of another type. The builder rejects the call if [`Layout::recast`] returns an error, if the
-    /// tensor has edges at which accesses are predicated, if the new elements would extend past the tensor's end, or if its swizzled start is
+    /// Reinterprets the memory as elements of another type. The builder rejects the call if [`Layout::recast`] returns an error, if
+    /// accesses at the tensor's edges are predicated, if the new elements would extend past the tensor's end, or if its swizzled start is
     /// not known to be at a whole element of the new type.
     #[must_use]
     #[track_caller]
@@ -259,7 +259,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         })
     }
 
-    /// Returns the [`recast`](Self::recast) of a view whose start includes the lane's offset, or the reason for which it is rejected.
+    /// Returns the [`recast`](Self::recast) of a view whose start includes the lane's offset, or the reason why it is rejected.
     #[track_caller]
     fn recast_to<U: TensorElement>(&self) -> Result<Tensor<'k, S, U, A>, String> {
         if !self.axes.is_empty() {
@@ -344,7 +344,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A: Readable> Tensor<'k, S, T, A> {
 }
 
 /// A view can be loop state: its registers may change between iterations, but its layout may not. Constant offsets are added to the
-/// registers, so that views that differ only in constant offsets can replace each other.
+/// registers, so views that differ only in constant offsets are interchangeable.
 impl<'k, S: TensorSpace, T: TensorElement, A> State<'k> for Tensor<'k, S, T, A> {
     #[track_caller]
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {

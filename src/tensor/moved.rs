@@ -89,9 +89,8 @@ impl<'k> Moved<'k> {
 /// Returns `times · by`, clamped to the largest multiple of `by` in 32 bits: a tile past 2³² is past the edge and must not wrap
 /// around to the first tile.
 ///
-/// That multiple is also past every edge, because launches reject extents above
-/// [`MOST_COORDINATES`](super::construct::MOST_COORDINATES). A factor for which this might not hold is rejected when the kernel is
-/// built.
+/// That multiple is also past every edge, because launches reject extents above [`MOST_COORDINATES`](super::construct::MOST_COORDINATES).
+/// The builder rejects a factor that might violate this.
 #[track_caller]
 pub(crate) fn coordinate(times: Val<'_, u32>, by: i64) -> Val<'_, u32> {
     let factor = u32::try_from(by).unwrap_or(0);

@@ -86,7 +86,7 @@ pub(super) fn plan(dst: &[Place], src: &[Place], widths: Widths) -> Vec<Move> {
     moves
 }
 
-/// Returns the maximum width in bytes of an access that starts at this element of both sides.
+/// Returns the maximum width in bytes of an access that starts at `dst` and `src`, the locations of an element on both sides.
 fn widest(dst: Place, src: Place, widths: Widths) -> u32 {
     let aligned = |side| match side {
         Place::Memory(location) => location.align,
@@ -95,7 +95,7 @@ fn widest(dst: Place, src: Place, widths: Widths) -> u32 {
     widths.widest.min(aligned(dst)).min(aligned(src))
 }
 
-/// Returns whether one access of `bytes` bytes can move these elements of a side.
+/// Returns whether one `bytes`-byte access can move the elements `run` of a side.
 fn moves_together(side: &[Place], run: &[usize], bytes: u32, widths: Widths) -> bool {
     let first = &side[run[0]];
     // Data pass through whole registers, even from memory to memory.

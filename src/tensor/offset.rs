@@ -1,4 +1,4 @@
-//! Offsets of all elements of a view, from which copies are planned.
+//! Offsets of all elements of a view, used to plan copies.
 
 use super::step::Step;
 use crate::layout::{Codomain, Layout};
@@ -18,7 +18,7 @@ pub(super) struct Offset {
 }
 
 impl Offset {
-    /// Returns the key by which elements are ordered in memory.
+    /// Returns the sort key for the memory order of elements.
     pub(super) fn in_memory(&self) -> (&[i64; MAX_AXES], i64) {
         (&self.line, self.elements)
     }

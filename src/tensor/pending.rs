@@ -6,7 +6,7 @@ use crate::ptx::{AnyScope, Builder, State, Visitor};
 /// returns it.
 ///
 /// [`wait`](Self::wait) emits the synchronization that the copies require. Pending data can be loop state ([`State`]), so one iteration can
-/// start a copy for which the next iteration waits.
+/// start a copy that the next iteration waits for.
 #[must_use = "data are in flight to shared memory: wait for them"]
 #[derive(Debug)]
 pub struct Pending<'k, V> {
@@ -30,7 +30,7 @@ impl<'k, V> Pending<'k, V> {
         Self::by(AnyScope::block(k), view, asynchronous)
     }
 
-    /// Returns data that the threads of a scope write.
+    /// Returns pending data that the threads of scope `by` write.
     pub(crate) fn by(by: AnyScope<'k>, view: V, asynchronous: bool) -> Self {
         Self { by, view, asynchronous }
     }

@@ -117,7 +117,7 @@ impl<'k, T: TensorElement> Destination<'k, T> for Fragment<'k, T> {
     fn done(&self, _: bool) {}
 }
 
-/// The words of an access, which has at most 16 bytes.
+/// The words of an access, which is at most 16 bytes wide.
 pub(super) type Words = ArrayVec<RegId, 4>;
 
 /// The data of one access: whole registers, or one element narrower than a register.

@@ -107,8 +107,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         view
     }
 
-    /// Rejects a tile that exceeds the maximum for a dynamic extent, or the extent's placeholder, because no tile
-    /// would follow it.
+    /// Rejects a tile that exceeds [`MOST_TILE`] along a dynamic extent, or the extent's placeholder, because no tile would follow it.
     #[track_caller]
     fn check_tile(&self, tiler: &Tiler) {
         for mode in 0..self.rank() {

@@ -147,7 +147,7 @@ narrow! {
 
 narrow! { SharedCluster, {} }
 
-/// Returns a stride in shared memory as a 32-bit integer, because addresses there have 32 bits.
+/// Returns a stride in shared memory as a 32-bit integer, because addresses there are 32 bits wide.
 #[track_caller]
 fn in_32_bits(stride: Stride<'_>) -> Val<'_, u32> {
     match stride {

@@ -43,9 +43,9 @@ pub(crate) struct RowToStage<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Readable> RowToStage<'k, T, A> {
-    /// Returns row `at` of an `m`×`n` matrix whose rows are `pitch` elements apart. Groups have `group` elements, a power of two, and 4, 8,
-    /// 16 or 32 bytes. If `aligned` is true, rows begin and end with whole groups. The caller must declare a view of the matrix with these
-    /// extents, so that the launch checks the buffer.
+    /// Returns row `at` of an `m`×`n` matrix with a row pitch of `pitch` elements. A group has `group` elements, a power of two, and is 4,
+    /// 8, 16 or 32 bytes long. If `aligned` is true, rows begin and end with whole groups. The caller must declare a view of the matrix
+    /// with these extents, so that the launch checks the buffer.
     #[track_caller]
     pub(crate) fn new(
         matrix: Ptr<'k, T, Global, A>,
@@ -140,15 +140,15 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
         (0..).zip(own.offsets()).flat_map(load).collect()
     }
 
-    /// Replaces the elements of these groups that precede the row or follow its last element with zeros. The groups before `end`, the end of
-    /// the row relative to the first group, are those that this thread has copied.
+    /// Replaces the elements of the groups `own` that precede the row or follow its last element with zeros. This thread must have copied
+    /// the groups before `end`, the end of the row relative to the first group.
     #[track_caller]
     pub(crate) fn clear_outside(&self, own: Groups<'k>, end: Val<'k, u32>) {
         let k = self.kernel();
         let _located = k.locate(Location::caller());
         let is_whole = |first: Val<'k, u32>| first.ge(self.ahead) & (first + self.group).le(end);
         let last = own.first + (own.count - 1) * own.step;
-        // Few threads have such groups.
+        // Few threads have such elements.
         k.if_(!(is_whole(own.first) & is_whole(last)), || {
             for offset in own.offsets() {
                 let first = own.first + offset;
@@ -169,25 +169,25 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
         });
     }
 
-    /// Loads groups of a row outside of which the stage [contains zeros](Self::clear_outside). The groups may begin at arbitrary elements:
-    /// each is assembled from the one or two aligned groups that contain it, and all must have the same distance from an aligned group. If
-    /// they are aligned, they must be groups of the stage. `groups.first` may be negative, represented modulo 2³². `end` is the end of the
-    /// row relative to the first group.
+    /// Loads groups of a row; outside the row, the stage must [contain zeros](Self::clear_outside). The groups may be unaligned: each is
+    /// assembled from the one or two aligned groups that contain it, and all must be equally far from an aligned group. If they are
+    /// aligned, they must be groups of the stage. `groups.first` may be negative, represented modulo 2³². `end` is the end of the row
+    /// relative to the first group.
     #[track_caller]
     pub(crate) fn load_row(&self, groups: Groups<'k>, end: Val<'k, u32>) -> Vec<Val<'k, T::Word>> {
         self.load_if_or(groups, |_| true.into(), |whole| whole.lt(end))
     }
 
-    /// Loads groups like [`load_row`](Self::load_row) from a stage of which only the first `end` elements have been written; aligned groups
-    /// after them are read as 0.
+    /// Loads groups as [`load_row`](Self::load_row) does, but from a stage with only the first `end` elements written; aligned groups after
+    /// them are read as 0.
     #[track_caller]
     pub(crate) fn load_anywhere(&self, groups: Groups<'k>, end: Val<'k, u32>) -> Vec<Val<'k, T::Word>> {
         let is_written = |whole: Val<'k, u32>| whole.lt(end);
         self.load_if_or(groups, is_written, is_written)
     }
 
-    /// Loads groups that begin at arbitrary elements. An aligned group of the stage is loaded if a condition on its first element holds: the
-    /// first one if the groups to be loaded are aligned, and the second one otherwise.
+    /// Loads groups that may be unaligned. An aligned group of the stage is loaded if a condition on its first element holds: `if_aligned`
+    /// if the groups to be loaded are aligned, and `otherwise` if not.
     #[track_caller]
     fn load_if_or(
         &self,

@@ -2,8 +2,8 @@
 
 use crate::ptx::{Dim, IntoDim, Val, sealed::Sealed};
 
-/// The distance in elements between consecutive coordinates of an axis: a 32-bit constant or register, or a 64-bit constant or register for
-/// tensors with more than 2³² elements.
+/// The distance in elements between consecutive coordinates of an axis: a 32-bit constant or register, or a 64-bit one for tensors that may
+/// have more than 2³² elements.
 #[derive(Clone, Copy, Debug)]
 pub enum Stride<'k> {
     /// A distance below 2³².
@@ -61,7 +61,7 @@ impl<'k> Stride<'k> {
         }
     }
 
-    /// Returns the stride of an axis whose consecutive coordinates are `extent` times this stride apart.
+    /// Returns this stride times `extent`, as the stride of another axis.
     #[must_use]
     #[track_caller]
     pub(crate) fn times(self, extent: Val<'k, u32>) -> Self {

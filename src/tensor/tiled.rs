@@ -165,7 +165,7 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         tensor.thread_part(divided, &places, self.thread, vmnk.cosize())
     }
 
-    /// Returns this thread's [`partition`](Self::partition) of operand A, whose modes are `(m, k)`.
+    /// Returns this thread's [`partition`](Self::partition) of operand A, with modes `(m, k)`.
     #[doc(alias = "partition_A")]
     #[track_caller]
     pub fn partition_a<S: TensorSpace, T: TensorElement, A>(
@@ -175,7 +175,7 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.partition(MmaOperand::A, tensor)
     }
 
-    /// Returns this thread's [`partition`](Self::partition) of operand B, whose modes are `(n, k)`.
+    /// Returns this thread's [`partition`](Self::partition) of operand B, with modes `(n, k)`.
     #[doc(alias = "partition_B")]
     #[track_caller]
     pub fn partition_b<S: TensorSpace, T: TensorElement, A>(
@@ -185,7 +185,7 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.partition(MmaOperand::B, tensor)
     }
 
-    /// Returns this thread's [`partition`](Self::partition) of operand C, whose modes are `(m, n)`.
+    /// Returns this thread's [`partition`](Self::partition) of operand C, with modes `(m, n)`.
     #[doc(alias = "partition_C")]
     #[track_caller]
     pub fn partition_c<S: TensorSpace, T: TensorElement, A>(

@@ -44,7 +44,7 @@ pub struct CopyThreadLayout<'a> {
 
 impl TiledCopy {
     /// Creates a copy in which each thread copies a block of elements with the arrangement `values`, and the blocks of all threads have the
-    /// arrangement `threads`. Elements have `value_bits` bits.
+    /// arrangement `threads`. Elements are `value_bits` bits wide.
     ///
     /// # Errors
     /// Returns [`TensorError::Values`] or [`TensorError::Threads`] if the number of values or threads is not a multiple of the number per
@@ -61,7 +61,7 @@ impl TiledCopy {
         Self::from_tv(atom, value_bits, tv, mn.shape().product_each())
     }
 
-    /// Creates a copy from a (thread, value) layout whose values are column-major indices in a tile of extents `shape`.
+    /// Creates a copy from a layout that maps (thread, value) to a column-major index in a tile of extents `shape`.
     ///
     /// # Errors
     /// Returns the same errors as [`new`](Self::new).
@@ -95,7 +95,7 @@ impl TiledCopy {
         Ok(copy)
     }
 
-    /// Creates a copy whose destination is operand A of a tiled MMA: each thread receives the elements that it provides to `mma`.
+    /// Creates a copy to operand A of a tiled MMA: each thread receives the elements that it provides to `mma`.
     ///
     /// # Errors
     /// Returns the same errors as [`new`](Self::new).
@@ -129,7 +129,7 @@ impl TiledCopy {
         format!("tiled copy {}", self.atom.name())
     }
 
-    /// Returns the numbers of threads and values of one instruction, according to its reference layout.
+    /// Returns the number of threads and of values of one instruction, according to its reference layout.
     fn atom_size(&self) -> Result<(i64, i64), TensorError> {
         Ok((self.reference.mode(0)?.size(), self.reference.mode(1)?.size()))
     }
@@ -159,7 +159,7 @@ impl TiledCopy {
         self.layout_tv.shape().modes()[0].size()
     }
 
-    /// Returns the tiled (thread, value) layout, whose values are column-major indices in the tile.
+    /// Returns the layout that maps (thread, value) to a column-major index in the tile.
     #[doc(alias = "TiledLayout_TV")]
     #[must_use]
     pub fn layout_tv(&self) -> &Layout {
@@ -249,7 +249,7 @@ impl TiledCopy {
     /// Returns one thread's view of the copy.
     ///
     /// # Errors
-    /// Returns [`TensorError::Thread`] if the copy does not have this thread.
+    /// Returns [`TensorError::Thread`] if `thread` is negative or past the last thread of the copy.
     #[doc(alias = "get_thread_slice")]
     pub fn get_slice(&self, thread: i64) -> Result<CopyThreadLayout<'_>, TensorError> {
         let threads = self.threads();
@@ -291,8 +291,8 @@ impl CopyThreadLayout<'_> {
         self.thread
     }
 
-    /// Returns the part of a source that this thread reads: `(values, RestM, RestN, …)` and its start. The values are
-    /// `(values of one instruction, instructions)`.
+    /// Returns the part of a source that this thread reads: a layout of shape `(values, RestM, RestN, …)` and its offset in the source. The
+    /// values are `(values of one instruction, instructions)`.
     ///
     /// # Errors
     /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if the layout algebra has no valid

@@ -21,7 +21,7 @@ pub(super) const fn modes(operand: MmaOperand) -> [usize; 2] {
     }
 }
 
-/// An MMA atom repeated over threads and over the values of a tile, whose modes may be permuted (CuTe's `TiledMMA`).
+/// An MMA atom repeated over threads and over the values of a tile, optionally with permuted modes (CuTe's `TiledMMA`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct TiledMma {
     atom: &'static MmaAtom,
@@ -158,8 +158,8 @@ impl TiledMma {
         Ok(Layout::concat([divided.mode(0)?, fragment.mode(0)?, fragment.mode(1)?]))
     }
 
-    /// Returns the (thread, value) layout of A, whose values are column-major indices in the tile `(m, k)`. Threads that differ only in N
-    /// own the same elements.
+    /// Returns the layout that maps (thread, value) of A to a column-major index in the tile `(m, k)`. Threads that differ only in N own
+    /// the same elements.
     ///
     /// # Errors
     /// Returns [`TensorError::Layout`] if the layout algebra has no valid result.
@@ -168,8 +168,8 @@ impl TiledMma {
         self.layout_tv(MmaOperand::A)
     }
 
-    /// Returns the (thread, value) layout of B, whose values are column-major indices in the tile `(n, k)`. Threads that differ only in M
-    /// own the same elements.
+    /// Returns the layout that maps (thread, value) of B to a column-major index in the tile `(n, k)`. Threads that differ only in M own
+    /// the same elements.
     ///
     /// # Errors
     /// Returns [`TensorError::Layout`] if the layout algebra has no valid result.
@@ -178,8 +178,8 @@ impl TiledMma {
         self.layout_tv(MmaOperand::B)
     }
 
-    /// Returns the (thread, value) layout of C, whose values are column-major indices in the tile `(m, n)`. Threads that differ only in K
-    /// own the same elements, whereas CuTe's map extends past the tile for these threads.
+    /// Returns the layout that maps (thread, value) of C to a column-major index in the tile `(m, n)`. Threads that differ only in K own
+    /// the same elements, whereas CuTe's map extends past the tile for these threads.
     ///
     /// # Errors
     /// Returns [`TensorError::Layout`] if the layout algebra has no valid result.
@@ -270,8 +270,8 @@ impl MmaThreadLayout<'_> {
         Tuple::from(vec![Tuple::Leaf(v), Tuple::from(own.to_vec())])
     }
 
-    /// Returns this thread's part of `tensor`, which is operand `operand` of the MMA: the layout `(values, Rest, Rest, …)` and the start of
-    /// the part.
+    /// Returns this thread's part of `tensor`, which is operand `operand` of the MMA: a layout of shape `(values, Rest, Rest, …)` and its
+    /// offset in `tensor`.
     ///
     /// # Errors
     /// Returns [`TensorError::Rank`] if `tensor` has fewer than two modes, or [`TensorError::Layout`] if the layout algebra has no valid

@@ -1,4 +1,4 @@
-//! Rows that may begin at any element, accessed through the aligned vectors that enclose them.
+//! Unaligned rows, which may start at any element, accessed through the aligned vectors that enclose them.
 
 use std::panic::Location;
 
@@ -34,8 +34,8 @@ pub(crate) struct UnalignedRow<'k, T: TensorElement, A> {
 type Words<'k, T> = Vec<Val<'k, <T as TensorElement>::Word>>;
 
 impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
-    /// Returns row `at` of an `m`×`n` matrix whose rows are `pitch` elements apart, accessed in groups of `group` elements, a power of
-    /// two, that fill whole words. The caller must declare a view of the matrix with its extents, so that the launch checks the buffer.
+    /// Returns row `at` of an `m`×`n` matrix with a row pitch of `pitch` elements, accessed in groups of `group` elements, a power of two,
+    /// that fill whole words. The caller must declare a view of the matrix with its extents, so that the launch checks the buffer.
     #[track_caller]
     pub(crate) fn new(
         matrix: Ptr<'k, T, Global, A>,
@@ -102,7 +102,7 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
         )
     }
 
-    /// Returns the number of elements by which groups are shifted.
+    /// Returns the shift of groups, in elements.
     #[track_caller]
     fn skipped(&self, starts: &[Val<'k, u32>]) -> Val<'k, u32> {
         (starts[0] + self.ahead) & (self.group - 1)

@@ -22,7 +22,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.slice([Indices::from(at)].into_iter().chain(rest).collect::<Indices<'k>>())
     }
 
-    /// Returns the view that starts at a coordinate (one number per mode) and extends to the same edges.
+    /// Returns the view that starts at a coordinate (one index per mode) and extends to the same edges.
     #[track_caller]
     pub(crate) fn starting_at(&self, at: &[Val<'k, u32>]) -> Self {
         let mut view = self.clone();
@@ -48,7 +48,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Returns the view with its edges limited to `extents` coordinates (one number per mode) from its first element.
+    /// Returns the view with its edges limited to `extents` coordinates (one count per mode) from its first element.
     #[track_caller]
     pub(crate) fn narrowed(&self, extents: &[Val<'k, u32>]) -> Self {
         let mut view = self.clone();

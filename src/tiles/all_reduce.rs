@@ -1,7 +1,7 @@
 //! Reductions of rows and columns that are divided among the warps of a scope.
 //!
 //! Each warp stores a vector of partial results to shared memory. After a barrier, all warps load the vectors in the layout that requires
-//! the fewest accesses and combine them in the order of the warps, so their results are bit-identical.
+//! the fewest accesses and combine them in warp order, so their results are bit-identical.
 
 use std::panic::Location;
 
@@ -63,7 +63,7 @@ impl<'k, S: Arithmetic<Word = S> + Numeric> Partials<'k, S> {
         loaded(k, |fragment| copy(fragment, &part))
     }
 
-    /// Combines the vectors in the order of the warps.
+    /// Combines the vectors in warp order.
     #[track_caller]
     pub(super) fn combined<const N: usize, V: VectorLayout>(&self, how: Combine) -> Rv<'k, S, N, V> {
         (1..self.count).fold(self.load(0), |combined, at| self.load(at).combined_into(combined, how))

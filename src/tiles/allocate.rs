@@ -1,4 +1,4 @@
-//! Allocation of shared tiles and vectors, and the state of tiles and vectors whose data have arrived.
+//! Allocation of shared tiles and vectors, and their state after their data have arrived.
 
 use std::fmt;
 
@@ -48,7 +48,7 @@ pub trait Allocate<'k>: Sized + Sealed {
     #[track_caller]
     fn owner(&self) -> Owner<'k>;
 
-    /// Returns the tile as one whose data have arrived.
+    /// Returns the tile in its filled state.
     #[doc(hidden)]
     fn filled(self) -> Self::Filled;
 }
@@ -65,12 +65,11 @@ impl<'k> Builder<'k> {
         A::allocate(self)
     }
 
-    /// Allocates one tile or vector in shared memory for each scope of the block that has the same type as `scope`, and returns the one that
+    /// Allocates a tile or vector in shared memory for each of the block's scopes of the same type as `scope`, and returns the one that
     /// belongs to the executing thread's scope. For example, `k.shared_tile_of::<St<f32, 1, 4>>(k.warp())` allocates a tile for each warp.
     ///
-    /// Only the threads of the scope execute the tile's operations, and these operations use the scope's barrier instead of the block's. All
-    /// threads of the scope must execute the emitted code. The builder rejects scopes that do not consist of whole warps, are larger than the
-    /// block or do not divide it evenly.
+    /// Unless documented otherwise, all threads of the scope must execute the tile's operations, which use the scope's barrier instead of
+    /// the block's. The builder rejects scopes that do not consist of whole warps, are larger than the block or do not divide it evenly.
     #[track_caller]
     pub fn shared_tile_of<A: Allocate<'k>>(self, scope: impl Scope<'k>) -> A {
         self.check_warps(scope);
@@ -100,7 +99,7 @@ impl<'k> Owner<'k> {
         Self(AnyScope::block(k))
     }
 
-    /// Inside an emitted loop, emits a barrier of the scope: threads may still be reading data of the previous iteration that is about to be
+    /// Inside an emitted loop, emits a barrier of the scope, because threads may still be reading the data that are about to be
     /// overwritten.
     #[track_caller]
     pub(super) fn sync_in_loop(self) {
@@ -112,7 +111,7 @@ impl<'k> Owner<'k> {
         tensor::Pending::by(self.0, tile.filled(), false)
     }
 
-    /// Rejects a destination whose owner differs from this owner (the source's), because each of the source's warps writes a part of the
+    /// Rejects a destination with an owner other than this one (the source's), because each of the source's warps writes a part of the
     /// result.
     #[track_caller]
     pub(super) fn check_result(self, to: Self) {
@@ -124,8 +123,8 @@ impl<'k> Owner<'k> {
         }
     }
 
-    /// Rejects a destination whose owner is larger than this owner (the source's): for example, a block cannot copy from a tile that
-    /// belongs to one warp.
+    /// Rejects a destination with a larger owner than this one (the source's): for example, a block cannot copy from a tile that belongs to
+    /// one warp.
     #[track_caller]
     pub(super) fn check_copy(self, to: Self) {
         if !self.0.uniformity().covers(to.0.uniformity()) {
@@ -184,7 +183,7 @@ where
     (at_aligned(address, owner), at_aligned(address.byte_offset(offset.into()), owner))
 }
 
-/// Returns a tile at an address; rejects an address that is not known to have the alignment that the tile requires.
+/// Returns a tile at an address; rejects an address that is not known to have the required alignment.
 #[track_caller]
 fn at_aligned<'k, Tile: Allocate<'k>>(address: Ptr<'k, u8, Shared>, owner: Owner<'k>) -> Tile {
     let (k, found) = (address.kernel(), address.align());

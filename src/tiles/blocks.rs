@@ -32,8 +32,8 @@ impl Blocks {
     }
 }
 
-/// Moves the words of each block from the first layout to the last, by way of those in between, and returns the words of the resulting
-/// tile. Both tiles have the same number of blocks in each direction.
+/// Moves the words of each block from the first layout to the last, via those in between, and returns the words of the resulting tile. Both
+/// tiles have the same number of blocks in each direction.
 #[track_caller]
 pub(super) fn moved<'k, W: Scalar>(
     k: Builder<'k>,

@@ -1,5 +1,5 @@
-//! Tiles stored in memory in the order of their registers, for results that only kernels with the same tiles read. Adjacent lanes access
-//! contiguous groups of 16 bytes, regardless of the layout of the tile.
+//! Tiles stored in memory in register order, for results that only kernels with the same tiles read. Adjacent lanes access contiguous
+//! 16-byte groups, regardless of the layout of the tile.
 
 use std::{array, panic::Location};
 
@@ -29,8 +29,8 @@ fn layout(registers: u32) -> TvLayout {
         .expect("a tile has few registers")
 }
 
-/// Shared memory through which `C` consumer warpgroups add tiles of 32-bit elements to global memory, in the order of their registers: one
-/// tile of `W` columns of subtiles per warp. Copies proceed while the warp continues its work.
+/// Shared staging memory for tiles of 32-bit elements that `C` consumer warpgroups add to global memory in register order: one tile of `W`
+/// columns of subtiles per warp. Copies proceed while the warp continues its work.
 pub(crate) struct RegisterOutbox<'k, T, const W: usize, const C: usize> {
     base: Ptr<'k, T, Shared>,
 }
@@ -48,8 +48,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Starts adding this warp's tile atomically, in the order of its registers, to the first elements of a vector. Either all or none of
-    /// these elements must be in bounds.
+    /// Starts adding this warp's tile atomically, in register order, to the first elements of a vector. Either all or none of these
+    /// elements must be in bounds.
     #[doc(alias = "cp.reduce.async.bulk")]
     #[track_caller]
     pub(crate) fn add_by_register<T, const W: usize>(

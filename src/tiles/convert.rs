@@ -192,9 +192,9 @@ fn converted<'k, T: Convert<U>, U: TensorElement>(from: &Fragment<'k, T>) -> Vec
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Converts the elements to type `U`, rounding to nearest even (tf32: ties away from zero) if necessary. Elements stay in their lanes, so an
-    /// f32 accumulator becomes operand A of the next MMA without a shuffle. If only one of the types has 8 bits, the call does not compile; use
-    /// [`widen`](Self::widen) or [`narrow`](Self::narrow) instead.
+    /// Converts the elements to type `U`, rounding to nearest even (tf32: ties away from zero) if necessary. Elements stay in their lanes,
+    /// so an f32 accumulator becomes operand A of the next MMA without shuffles. If only one of the types is 8 bits wide, the call does not
+    /// compile; use [`widen`](Self::widen) or [`narrow`](Self::narrow) instead.
     #[doc(alias = "copy")]
     #[must_use]
     #[track_caller]

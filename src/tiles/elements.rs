@@ -34,7 +34,7 @@ pub(super) fn element_of<'k, T: TensorElement>(
     if T::PER_WORD == 1 { Val::from_reg(register, k) } else { k.extract::<T>(register, slot) }
 }
 
-/// Replaces each element in place with the result of `f`, which receives the element's value number and the element.
+/// Replaces each element in place with the result of `f`, which receives the element's value index and the element.
 #[track_caller]
 pub(super) fn rewrite_elements<'k, D: Registers<'k>>(
     tile: &mut D,
@@ -47,7 +47,7 @@ pub(super) fn rewrite_elements<'k, D: Registers<'k>>(
     });
 }
 
-/// Returns the word with `f` applied to the number and value of each of its elements; a word may have fewer elements than slots.
+/// Returns the word with `f` applied to the value index and value of each of its elements; a word may have fewer elements than slots.
 #[track_caller]
 fn rewritten_word<'k, T: TensorElement>(
     k: Builder<'k>,
@@ -60,7 +60,7 @@ fn rewritten_word<'k, T: TensorElement>(
     word_of::<T>(k, &elements.collect::<ArrayVec<_, 4>>())
 }
 
-/// Returns a word of these elements; there may be fewer of them than slots.
+/// Returns a word of `elements`; there may be fewer elements than slots.
 #[track_caller]
 pub(super) fn word_of<'k, T: TensorElement>(
     k: Builder<'k>,
@@ -176,8 +176,8 @@ macro_rules! predicates {
         impl<'k, T: Accumulate, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
             #[doc = concat!("Returns whether `f` is true for any element of the ", $what, ".")]
             ///
-            /// All lanes of the warp must take part, and all receive the same result. `f` receives each element as [`Accumulate::Sum`]: f32 for
-            /// tf32 and for floating-point types of 8 and 16 bits, `i32` for 8-bit integers, and the element type otherwise.
+            /// All lanes of the warp must take part, and all receive the same result. `f` receives each element as [`Accumulate::Sum`]: f32
+            /// for tf32 and for 8- and 16-bit floating-point types, `i32` for 8-bit integers, and the element type otherwise.
             #[doc(alias = "vote.sync.any")]
             #[track_caller]
             pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
@@ -189,8 +189,8 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns whether `f` is true for all elements of the ", $what, ".")]
             ///
-            /// All lanes of the warp must take part, and all receive the same result. `f` receives each element as [`Accumulate::Sum`]: f32 for
-            /// tf32 and for floating-point types of 8 and 16 bits, `i32` for 8-bit integers, and the element type otherwise.
+            /// All lanes of the warp must take part, and all receive the same result. `f` receives each element as [`Accumulate::Sum`]: f32
+            /// for tf32 and for 8- and 16-bit floating-point types, `i32` for 8-bit integers, and the element type otherwise.
             #[doc(alias = "vote.sync.all")]
             #[track_caller]
             pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {

@@ -200,8 +200,8 @@ impl Exchange {
 /// The selector of a `prmt` that returns its first operand.
 const IN_PLACE: u32 = 0x3210;
 
-/// Returns the words from which each lane composes its word. If the lanes together use no more words than the lane that uses the most, the
-/// list is the same for all lanes.
+/// Returns the words from which each lane composes its word. If the lanes together use no more words than the single lane that uses the
+/// most, the list is the same for all lanes.
 fn columns(lanes: &PerLane<Composed>) -> PerLane<Vec<usize>> {
     let own = lanes.each_ref().map(|composed| {
         let mut words: Vec<usize> = composed.iter().flatten().map(|part| part.word).collect();
@@ -216,7 +216,7 @@ fn columns(lanes: &PerLane<Composed>) -> PerLane<Vec<usize>> {
     if all.len() == most { std::array::from_fn(|_| all.clone()) } else { own }
 }
 
-/// Returns the mode of the shuffle, and the operand that determines the lane from which each lane reads.
+/// Returns the mode of the shuffle, and the operand that determines the lane that each lane reads from.
 #[track_caller]
 fn source_lane<'k>(k: Builder<'k>, source: &PerLane<Option<u32>>) -> (Shuffle, Val<'k, u32>) {
     let Some((base, steps)) = linear(source) else {

@@ -182,7 +182,7 @@ fn best_in_lane<'k, T: Accumulate>(
     best.expect("tiles and vectors have elements")
 }
 
-/// Replaces elements and their indices in place with better ones from `own`, whose indices start at `first`.
+/// Replaces elements and their indices in place with better ones from `own`, which starts at index `first`.
 #[track_caller]
 pub(super) fn improve<'k, S, const N: usize, V>(
     (mut elements, mut indices): Extremes<'k, S, N, V>,

@@ -38,7 +38,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         tensor::Pending::by(self.owner.0, Filled { tile: self }, asynchronous)
     }
 
-    /// Fills the tile as [`fill`](Self::fill) does, but out-of-bounds elements become `value`: for example, −∞ if a maximum is computed.
+    /// Fills the tile as [`fill`](Self::fill) does, but out-of-bounds elements become `value`: for example, −∞ for a maximum.
     ///
     /// The data pass through registers, because `cp.async` can write only zeros past an edge.
     #[track_caller]
@@ -137,7 +137,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
     }
 }
 
-/// A tile or vector in global memory whose elements past the edges are read as a given value; see [`GlTile::or`].
+/// A tile or vector in global memory with a given value for elements past the edges; see [`GlTile::or`].
 #[derive(Clone, Debug)]
 pub struct GlTileOr<'k, T: TensorElement, A, const R: usize> {
     tile: GlTile<'k, T, A, R>,
@@ -248,14 +248,14 @@ fn write_out<'k, T: TensorElement, A: Writable>(
     });
 }
 
-/// Returns the size of the widest access (16, 8 or 4 bytes) for which all rows are known to be aligned, if any.
+/// Returns the largest of 16, 8 and 4 bytes that all rows are known to be aligned to, if any.
 fn aligned_bytes<T: TensorElement, A>(of: &Tensor<'_, Global, T, A>) -> Option<u32> {
     [16, 8, 4].into_iter().find(|&bytes| of.has_aligned_rows(bytes))
 }
 
 /// The distribution of a tile's rows over threads: `cols`×`rows` threads, each of which copies one access at a time.
 struct Split {
-    /// The numbers of threads along a row and across rows; both divide the tile.
+    /// The number of threads along a row and the number along a column; both divide the tile.
     cols: u32,
     rows: u32,
     /// The number of accesses per row, and the number of bytes per access.
@@ -276,8 +276,8 @@ impl Split {
         Self { cols, rows: largest(shape.rows, threads / cols), per_row, bytes }
     }
 
-    /// Emits the copy of a thread's part of a tile with elements of `size` bytes. `part` receives the tile's (thread, value) layout and the
-    /// index of the thread; threads without a part skip the copy.
+    /// Emits code in which each thread copies its part of a tile with `size`-byte elements. `part` receives the tile's (thread, value)
+    /// layout and the index of the thread; threads without a part skip the copy.
     #[track_caller]
     fn for_each_thread<'k>(
         &self,
@@ -295,7 +295,7 @@ impl Split {
         }
     }
 
-    /// Returns the layout that maps (thread, value) to the column-major index `row + rows · col`, for a tile with elements of `size` bytes.
+    /// Returns the layout that maps (thread, value) to the column-major index `row + rows · col`, for a tile with `size`-byte elements.
     fn layout(&self, rows: u32, size: u32) -> Layout {
         let access = self.bytes / size;
         let (threads, thread_steps) = ((self.cols, self.rows), (access * rows, 1));

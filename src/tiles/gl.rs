@@ -10,9 +10,9 @@ use crate::{
 };
 
 /// A tensor of rank `R` in global memory: by default, a matrix with the axes `(row, col)`. A vector has rank 1; in a tensor of rank 3 to 5,
-/// [`batch`](Self::batch) selects a matrix of the last two axes.
+/// [`batch`](Self::batch) selects a matrix spanned by the last two axes.
 ///
-/// Offsets and strides have 64 bits where required, so a matrix may have more than 2³² elements.
+/// Offsets and strides are 64 bits wide where necessary, so a matrix may have more than 2³² elements.
 #[doc(alias = "gl1")]
 #[doc(alias = "gl2")]
 #[doc(alias = "gl3")]
@@ -74,14 +74,14 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
-    /// Returns this view as a [`Tensor`] of rank `R`, whose tiles are predicated at the edges.
+    /// Returns this view as a [`Tensor`] of rank `R`. Accesses past its edges are predicated.
     #[must_use]
     pub fn tensor(&self) -> Tensor<'k, Global, T, A> {
         self.tensor.clone()
     }
 
     /// Returns a view of the same elements with the axes in another order: axis `order[i]` becomes axis `i`. No instructions are emitted.
-    /// With the order `[0, 2, 1, 3]`, a tensor of `[batches, rows, heads, cols]` consists of one matrix for each batch and head.
+    /// The order `[0, 2, 1, 3]` turns a tensor of `[batches, rows, heads, cols]` into one matrix per batch and head.
     ///
     /// The builder rejects the call if `order` is not a permutation.
     #[doc(alias = "axis")]
@@ -109,7 +109,7 @@ impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
     }
 }
 
-/// The coordinates of a matrix in a tensor of rank `R`: one number for rank 3, a tuple of two for rank 4, or a tuple of three for rank 5.
+/// The coordinates of a matrix in a tensor of rank `R`: a single one for rank 3, a tuple of two for rank 4, or a tuple of three for rank 5.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not select a matrix of a tensor of rank {R}",
     note = "a tensor of rank 3 takes one number, of rank 4 a tuple of two, of rank 5 a tuple of three"
@@ -244,7 +244,7 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A, 1> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns the part of the tensor that starts at this tile; `size` contains the tile's numbers of rows and columns.
+    /// Returns the part of the tensor that starts at this tile; `size` is the size of the tile in rows and columns.
     #[track_caller]
     pub(super) fn view(&self, size: [u32; 2]) -> Tensor<'k, Global, T, A> {
         let start = [coordinate(self.at[0], size[0].into()), coordinate(self.at[1], size[1].into())];
@@ -259,7 +259,7 @@ impl<'k, T: TensorElement, A, const R: usize> GlTile<'k, T, A, R> {
         self.tensor.kernel()
     }
 
-    /// Returns the tile as a tensor with these extents, one for each axis.
+    /// Returns the tile as a tensor with the given extents.
     #[track_caller]
     pub(super) fn tensor(&self, extents: [u32; R]) -> Tensor<'k, Global, T, A> {
         self.tensor.local_tile(

@@ -14,12 +14,12 @@ pub struct GlLayout<'k, const R: usize = 2> {
     strides: Option<[Stride<'k>; R]>,
 }
 
-/// Returns the layout of a matrix with contiguous rows.
+/// Returns the layout of a contiguous row-major matrix of `rows`×`cols` elements.
 pub fn row_major<'k>(rows: impl Into<Val<'k, u32>>, cols: impl Into<Val<'k, u32>>) -> GlLayout<'k> {
     GlLayout { extents: [rows.into(), cols.into()], strides: None }
 }
 
-/// Returns the layout of a matrix with contiguous columns.
+/// Returns the layout of a contiguous column-major matrix of `rows`×`cols` elements.
 pub fn col_major<'k>(rows: impl Into<Val<'k, u32>>, cols: impl Into<Val<'k, u32>>) -> GlLayout<'k> {
     let (rows, cols) = (rows.into(), cols.into());
     GlLayout { extents: [rows, cols], strides: Some([1.into(), rows.into()]) }
@@ -33,7 +33,7 @@ pub fn vector<'k>(length: impl Into<Val<'k, u32>>) -> GlLayout<'k, 1> {
 /// Returns the layout of a contiguous tensor: `contiguous([batches, heads, rows, cols])`. The last two axes are the rows and columns of its
 /// matrices.
 ///
-/// Extents have 32 bits. Strides that are products of several extents have 64 bits, unless they are constants below 2³².
+/// Extents are 32 bits wide. Strides that are products of several extents are 64 bits wide, unless they are constants below 2³².
 pub fn contiguous<'k, const R: usize>(extents: [impl Into<Val<'k, u32>>; R]) -> GlLayout<'k, R> {
     GlLayout { extents: extents.map(Into::into), strides: None }
 }
@@ -60,7 +60,7 @@ impl<'k, const R: usize> GlLayout<'k, R> {
 }
 
 impl<'k> GlLayout<'k> {
-    /// Sets the distance in elements between rows, for a matrix whose rows are padded or that is part of a larger matrix.
+    /// Sets the distance in elements between rows, for a matrix with padded rows, or one that is part of a larger matrix.
     #[must_use]
     #[track_caller]
     pub fn with_row_stride(self, stride: impl Into<Stride<'k>>) -> Self {

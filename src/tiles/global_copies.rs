@@ -208,7 +208,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
     }
 }
 
-/// Returns the element of the type in memory that a load converts to `fill`; rejects a `fill` for which no such element exists.
+/// Returns the element of the type in memory that a load converts to `fill`; rejects `fill` if no such element exists.
 #[track_caller]
 fn exactly<T: Convert<U>, U: TensorElement>(k: Builder<'_>, fill: U) -> T {
     let exact = T::exactly(fill);

@@ -29,8 +29,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self
     }
 
-    /// Replaces the elements for which `key` is greater than `constant`. `key` receives the row and column of the lane's first element;
-    /// `constant` receives an element's distances from that row and column.
+    /// Replaces each element if `key` is greater than `constant`. `key` receives the row and column of the lane's first element; `constant`
+    /// receives an element's distances from that row and column.
     #[track_caller]
     fn fill_above(
         mut self,

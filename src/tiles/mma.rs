@@ -89,7 +89,7 @@ products! {
     u8     u8    i32  "s32.u8.u8.s32"         [M16N8K32 M8N8K16];
 }
 
-/// The number of halves, of 8 rows or columns each, into which a subtile is divided across its words.
+/// The number of halves of a subtile, with 8 rows or columns each, that are in different words.
 const HALVES: usize = 2;
 
 /// The registers of a subtile as an operand of `mma`.
@@ -232,7 +232,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
 }
 
 impl Builder<'_> {
-    /// Emits one instruction that overwrites C; the innermost loop must carry the registers of C.
+    /// Emits one `mma` that overwrites C with C + A·B; the innermost loop must carry the registers of C.
     #[track_caller]
     fn multiply(self, mnemonic: &str, a: &[RegId], b: &[RegId], c: &[RegId]) {
         self.check_carried(c);

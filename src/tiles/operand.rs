@@ -1,4 +1,4 @@
-//! The second operand of an elementwise operation: a tile, a number, or a vector that is broadcast along rows or columns.
+//! The second operand of an elementwise operation: a tile, a scalar, or a vector that is broadcast along rows or columns.
 
 use super::{
     broadcast::broadcast_words,
@@ -14,8 +14,8 @@ use crate::{
 };
 
 /// The second operand of an elementwise operation on `Tile`: a tile or vector of the same type, or a constant or a register of the element
-/// type, which is combined with every element. For tiles, it may also be a vector with one element per row ([`ColVec`](super::ColVec)) or
-/// per column ([`RowVec`](super::RowVec)), which is broadcast. A register is supported only if its type has native arithmetic
+/// type, which is combined with every element. For tiles, it may also be a vector that is broadcast: a [`ColVec`](super::ColVec) with one
+/// element per row, or a [`RowVec`](super::RowVec) with one per column. A register is supported only if its type has native arithmetic
 /// ([`Arithmetic`]).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be combined with each element of `{Tile}`",

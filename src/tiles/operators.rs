@@ -1,4 +1,4 @@
-//! Arithmetic on register tiles and vectors. The other operand is a tile, a number, or a vector that is broadcast.
+//! Arithmetic on register tiles and vectors. The other operand is a tile, a scalar, or a vector that is broadcast along rows or columns.
 //!
 //! An operator that takes its first operand by value overwrites that operand's registers; `&x + &y` uses fresh registers.
 
@@ -41,7 +41,7 @@ pub(super) fn combine<'k, T: Computed, D: Registers<'k, Element = T>>(
     *tile = D::of_registers(k, rewritten(tile.fragment(), &with_words::<T>(&words, f)));
 }
 
-/// Returns a function of a register's number and word that combines the word with the operand's word of the same number.
+/// Returns a function of a register's index and word that combines the word with the operand's word at the same index.
 fn with_words<'a, 'k, T: Computed>(
     words: &'a [Val<'k, T::Word>],
     f: &'a Binary<'_, 'k, T>,
@@ -111,7 +111,7 @@ macro_rules! operators {
     };
 }
 
-/// Operators with a number on the left: `1.0 - &t`.
+/// Operators with a scalar on the left: `1.0 - &t`.
 macro_rules! numbers_on_the_left {
     ($(in $how:ident: $($t:ident)*;)*) => {
         $($(

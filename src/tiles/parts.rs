@@ -42,7 +42,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.with_part(&places, &part)
     }
 
-    /// Returns the register numbers of the `H2`×`W2` subtiles that start at subtile (`row`, `col`), or rejects the part.
+    /// Returns the register indices of the `H2`×`W2` subtiles that start at subtile (`row`, `col`), or rejects the part.
     #[track_caller]
     pub(super) fn places<const H2: usize, const W2: usize>(
         k: Builder<'k>,
@@ -55,13 +55,13 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::contains::<H2, W2>(k, row, col).then(registers)
     }
 
-    /// Returns the part in these registers, to be put back with [`with_part`](Self::with_part).
+    /// Returns the part in registers `places`, to be put back with [`with_part`](Self::with_part).
     pub(super) fn part_at<const H2: usize, const W2: usize>(&self, places: &[usize]) -> Rt<'k, T, H2, W2, L> {
         let registers = self.fragment.all_registers();
         Rt::of_registers(self.kernel(), places.iter().map(|&at| registers[at]).collect())
     }
 
-    /// Returns the tile with another part in these registers.
+    /// Returns the tile with `part` in registers `places`.
     pub(super) fn with_part<const H2: usize, const W2: usize>(
         self,
         places: &[usize],

@@ -36,7 +36,7 @@ pub struct Stage<'k, Tiles: StageTiles<'k>> {
     k: PhantomData<Builder<'k>>,
 }
 
-/// A stage whose tiles are in flight. Only the pipeline waits for it.
+/// A stage with tiles in flight. Only the pipeline waits for it.
 #[must_use = "give the filled stage back to the pipeline"]
 pub struct Filling<'k, Tiles> {
     tiles: PhantomData<(Tiles, Builder<'k>)>,
@@ -204,7 +204,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         let state = (state, fragments, offsets.0, offsets.1);
         let (state, ..) = k.fold(count, state, |i, (mut state, mut fragments, read, write)| {
             let (stage, following) = (self.stage_at(read), self.next(read));
-            // Start the copies neither among the first loads, for which the next products wait, nor before the loads after the barrier.
+            // Start the copies neither among the first loads, which the next products wait for, nor before the loads after the barrier.
             let filled_in = 1.min(slices.saturating_sub(2));
             for slice in 0..slices {
                 let is_last = slice + 1 == slices;

@@ -31,7 +31,7 @@ const TWO_32: f32 = (1u64 << 32) as f32;
 const XOR: u8 = 0x96;
 
 /// The distance, along both axes, between elements that share a counter. In both layouts, a lane owns both of two elements that are 8 rows
-/// or columns apart in a subtile, unless elements have 8 bits.
+/// or columns apart in a subtile, unless elements are 8 bits wide.
 const APART: i64 = 8;
 
 impl<'k> Builder<'k> {
@@ -97,7 +97,7 @@ pub struct Random<'k> {
     is_transposed: bool,
 }
 
-/// The random numbers of a tile's elements. The tile has the size of the register tile for which the numbers are used.
+/// The random numbers of a tile's elements. The tile has the size of the register tile that uses the numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomTile<'k> {
     random: Random<'k>,
@@ -111,9 +111,9 @@ impl<'k> Random<'k> {
         RandomTile { random: *self, at: [row.into(), col.into()] }
     }
 
-    /// Returns the random numbers of the transpose, whose word for element (`row`, `col`) is the word for element (`col`, `row`) of this matrix.
-    /// [`normal`](RandomTile::normal) combines different pairs of words in the transpose, so its numbers are not those of the transposed
-    /// elements.
+    /// Returns the random numbers of the transpose: the word of element (`row`, `col`) is the word of element (`col`, `row`) of this
+    /// matrix. [`normal`](RandomTile::normal) combines different pairs of words in the transpose, so its numbers are not those of the
+    /// transposed elements.
     #[must_use]
     pub fn transposed(self) -> Self {
         Self { is_transposed: !self.is_transposed, ..self }
@@ -223,7 +223,8 @@ fn is_second(coordinate: Val<'_, u32>) -> Val<'_, bool> {
 }
 
 impl<'k> RandomTile<'k> {
-    /// Returns the random words of the elements at these coordinates of a vector, which is a run of `size` elements of a row of the matrix.
+    /// Returns the random word of each of a vector's `values`. `at` contains the vector's coordinates; the vector is a run of `size`
+    /// elements in a row of the matrix.
     #[track_caller]
     pub(super) fn of_vector(
         &self,
@@ -247,7 +248,7 @@ impl<'k> RandomTile<'k> {
 /// factor that scales the kept elements.
 #[derive(Clone, Copy)]
 pub(crate) struct DropoutRule<'k> {
-    /// The smallest value of these bits for which an element is kept.
+    /// The smallest value of these bits in elements that are kept.
     least: Val<'k, u32>,
     scale: Val<'k, f32>,
 }
@@ -264,7 +265,7 @@ impl<'k> DropoutRule<'k> {
         (random >> 8).ge(self.least)
     }
 
-    /// Returns the rule that sets an element to 0 with probability `p`, from 0 to 1.
+    /// Returns the rule that sets an element to 0 with probability `p` (0 to 1).
     #[track_caller]
     pub(crate) fn new(p: Val<'k, f32>) -> Self {
         Self {

@@ -27,8 +27,8 @@ use crate::{
     tensor::{Arithmetic, Computed, ConvertibleElement, Fragment, bytes_of, element_types, words_of},
 };
 
-/// An element type of tiles and vectors that can be reduced. To preserve the precision of long sums, tf32 and floating-point elements of 8
-/// and 16 bits are combined in f32, and 8-bit integers in `i32`; other elements are combined in their own type.
+/// An element type of tiles and vectors that can be reduced. To preserve the precision of long sums, tf32 and 8- and 16-bit floating-point
+/// elements are combined in f32, and 8-bit integers in `i32`; other elements are combined in their own type.
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` cannot be reduced",
     note = "reductions take tiles of types with arithmetic (`Computed`), except packed pairs"
@@ -40,7 +40,7 @@ pub trait Accumulate: Computed {
     /// Returns the elements of a word, converted exactly to the type of the result.
     #[doc(hidden)]
     fn elements(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, Self::Sum>, 4>;
-    /// Returns the word that contains `elements`, each rounded once; integers of 8 bits saturate.
+    /// Returns the word that contains `elements`, each rounded once; 8-bit integers saturate.
     #[doc(hidden)]
     fn word<'k>(elements: &ArrayVec<Val<'k, Self::Sum>, 4>) -> Val<'k, Self::Word>;
 }
@@ -97,7 +97,7 @@ pub(super) const MIN: Combine = Combine::Min;
 /// The number of partial results that a lane computes per line: enough to hide the latency of dependent instructions.
 const PARTIAL: usize = 4;
 
-/// A lane's partial results for one line, to which elements are added one at a time.
+/// A lane's partial results for one line; elements are added one at a time.
 struct Partial<'k, S: Scalar> {
     results: ArrayVec<Val<'k, S>, PARTIAL>,
     /// The number of elements.
@@ -129,7 +129,7 @@ impl<'k, S: Scalar> Partial<'k, S> {
     }
 }
 
-/// Combines the values of the lanes that differ in these bits of the lane number, one bit at a time for all values.
+/// Combines the values of the lanes that differ in `bits` of the lane index, one bit at a time for all values.
 #[track_caller]
 pub(super) fn exchange<'k, S: Numeric>(
     k: Builder<'k>,

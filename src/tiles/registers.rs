@@ -37,7 +37,7 @@ pub(super) type WordOf<'k, D> = <<D as Distributed<'k>>::Element as TensorElemen
 pub(super) trait Registers<'k>: Distributed<'k> {
     fn fragment(&self) -> &Fragment<'k, Self::Element>;
 
-    /// Returns a value that owns these registers.
+    /// Returns a tile or vector that owns `registers`.
     fn of_registers(k: Builder<'k>, registers: Vec<RegId>) -> Self;
 
     /// Returns the (lane, value) layout.
@@ -62,13 +62,13 @@ pub(super) trait Registers<'k>: Distributed<'k> {
         words_of(self.fragment())
     }
 
-    /// Applies `f` to the number and the value of every register and returns the results in fresh registers.
+    /// Applies `f` to the index and the value of every register and returns the results in fresh registers.
     #[track_caller]
     fn computed(&self, f: impl Fn(usize, Val<'k, WordOf<'k, Self>>) -> Val<'k, WordOf<'k, Self>>) -> Self {
         Self::of_registers(self.kernel(), computed(self.fragment(), &f))
     }
 
-    /// Applies `f` to the number and the value of every register, in place. In an emitted loop that does not carry the registers, the
+    /// Applies `f` to the index and the value of every register, in place. In an emitted loop that does not carry the registers, the
     /// results are in fresh registers, because every iteration starts from the same values.
     #[track_caller]
     fn rewrite(&mut self, f: impl Fn(usize, Val<'k, WordOf<'k, Self>>) -> Val<'k, WordOf<'k, Self>>) {
@@ -98,7 +98,7 @@ pub(super) fn from_values<'k, D: Registers<'k>>(k: Builder<'k>, values: &[Val<'k
     D::of_registers(k, values.iter().map(|&value| k.owned(|| value)).collect())
 }
 
-/// A function of the number and the value of a register.
+/// A function of the index and the value of a register.
 type OfWord<'f, 'k, W> = dyn Fn(usize, Val<'k, W>) -> Val<'k, W> + 'f;
 
 // The functions that implement the operations are generic only over the element type, because generic shapes would multiply the code that

@@ -70,7 +70,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         RemoteStMut(RemoteSt { tile: &self.tensor, rank: rank.into() })
     }
 
-    /// Returns the tile as one that can be read. Call this method after blocks of the cluster have stored to the whole tile
+    /// Returns the tile as a readable [`Filled`] tile. Call this method after blocks of the cluster have stored to the whole tile
     /// ([`in_block`](Self::in_block)) and all threads of the cluster have passed a barrier.
     #[must_use]
     pub fn stored_by_cluster(self) -> Filled<Self> {

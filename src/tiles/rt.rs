@@ -68,8 +68,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     /// The number of registers per lane and subtile.
     pub(super) const SUBTILE_REGISTERS: usize =
         (Self::SUBTILE[0] * Self::SUBTILE[1] / 32) as usize / T::PER_WORD;
-    /// The numbers of rows and columns of a subtile. Subtiles of 8-bit elements are twice as long in the direction in which words contain
-    /// adjacent elements.
+    /// The size of a subtile in rows and columns. Subtiles of 8-bit elements are twice as long in the direction of a word's adjacent
+    /// elements.
     pub(super) const SUBTILE: [u32; 2] = match L::LAYOUT {
         TileLayout::Row => [SUBTILE_SIDE, T::SUBTILE_LENGTH],
         TileLayout::Col => [T::SUBTILE_LENGTH, SUBTILE_SIDE],
@@ -117,7 +117,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::fragment().elements(lane.into())
     }
 
-    /// Asserts that every element has exactly one owner; the panic message names the first element for which this is not true.
+    /// Asserts that every element has exactly one owner; the panic message names the first element that does not.
     pub fn assert_bijective() {
         Self::fragment().assert_bijective();
     }
@@ -129,7 +129,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.words()
     }
 
-    /// Returns a tile whose registers contain `values`, in the order of [`fragment`](Self::fragment); the inverse of
+    /// Returns a tile with `values` in its registers, in the order of [`fragment`](Self::fragment); the inverse of
     /// [`registers`](Self::registers).
     ///
     /// The builder rejects the call if the number of values is not [`REGISTERS`](Self::REGISTERS).

@@ -3,7 +3,7 @@
 //! Each digit of a coordinate along the line is a bit of the lane index or a digit of the value index
 //! ([`TvLayout::along`](crate::layout::TvLayout::along)). For each digit, starting from the lowest, every group of elements that differ
 //! only in lower digits is combined with the preceding groups: directly within a lane, and with a butterfly shuffle of the groups' totals
-//! between lanes. All lanes of a line then have the total of the line, from which the next tile of the line continues.
+//! between lanes. All lanes of a line then have the total of the line, and the next tile of the line continues from it.
 
 use std::{collections::BTreeMap, panic::Location};
 
@@ -26,13 +26,13 @@ use crate::{
 struct Group<'k, S: Scalar> {
     /// The coordinate along the line, without these digits.
     at: i64,
-    /// The numbers of its values.
+    /// The indices of its values.
     values: Vec<usize>,
     /// The result over the whole group, including its elements in other lanes.
     total: Val<'k, S>,
 }
 
-/// A scan: what it combines, and the results so far, by value number.
+/// A scan: what it combines, and the results so far, by value index.
 struct Scan<'k, S: Scalar> {
     k: Builder<'k>,
     how: Combine,
@@ -81,7 +81,7 @@ impl<'k, S: Numeric> Scan<'k, S> {
         merged
     }
 
-    /// Replaces a lane's elements on one line with their results along the line; `line` maps coordinates to value numbers. Returns the
+    /// Replaces a lane's elements on one line with their results along the line; `line` maps coordinates to value indices. Returns the
     /// result of the whole line.
     #[track_caller]
     fn scan_line(&mut self, line: BTreeMap<i64, usize>, bits: &[ThreadBit]) -> Val<'k, S> {
@@ -109,7 +109,7 @@ const fn assert_scans<T: Accumulate>() {
     );
 }
 
-/// Scans a tile or vector with the given layout along an axis and returns the results, by value number; `slots` contains the index of each
+/// Scans a tile or vector with the given layout along an axis and returns the results, by value index; `slots` contains the index of each
 /// value's line. If `before` is not empty, continues from its results and appends the total of each line, by slot.
 #[track_caller]
 fn scan<'k, T: Accumulate>(

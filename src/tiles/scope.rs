@@ -25,7 +25,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Rejects a tile that differs between lanes of a warp and, if `written` is true, a tile to which all warps of the block would store.
+    /// Rejects a tile that differs between lanes of a warp and, if `written` is true, a tile that all warps of the block would store to.
     #[track_caller]
     pub(super) fn check_warp_tile(self, coordinates: impl IntoIterator<Item = Val<'k, u32>>, written: bool) {
         self.check_whole_warps();

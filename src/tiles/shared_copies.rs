@@ -20,8 +20,8 @@ use crate::{
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
     /// Converts the elements of a register tile of the same size and stores them. Only one warp of the block may execute the emitted code;
-    /// in a block of several warps, use [`store_with`](Self::store_with). On sm_90 and later, uses `stmatrix` for the element types and
-    /// layouts for which [`load`](Filled::load) uses `ldmatrix`.
+    /// in a block of several warps, use [`store_with`](Self::store_with). On sm_90 and later, uses `stmatrix` wherever
+    /// [`load`](Filled::load) uses `ldmatrix`.
     #[track_caller]
     pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Rt<'k, U, H, W, L>) -> Pending<'k, Self> {
         const { assert_whole::<T, U, L>() };
@@ -29,7 +29,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.store_with(|whole| whole.subtile(0, 0).store(tile))
     }
 
-    /// Stores register tiles of several warps to rectangles of the tile; [`wait`](Pending::wait) waits for all stores that `store` emits.
+    /// Calls `store`, which stores register tiles, usually one per warp, to rectangles of this tile. [`wait`](Pending::wait) waits for all
+    /// of these stores.
     ///
     /// ```
     /// # use warpwright::prelude::*;
@@ -38,7 +39,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     /// # k.grid([1]);
     /// # let d = k.global(d, row_major(128, 64));
     /// # let acc = k.zeros::<Rt<f32, 2, 4>>();
-    /// // Each of four warps has 32 rows; the block writes them out in accesses of 16 bytes.
+    /// // Each of the four warps owns 32 rows; the block writes them out in 16-byte accesses.
     /// let tile = k.shared_tile::<St<bf16, 8, 4>>();
     /// let tile = tile.store_with(|tile| tile.tile_of(block).store(&acc)).wait();
     /// d.tile(0, 0).store_shared(&tile);
@@ -97,8 +98,8 @@ impl<'k, T: TensorElement> Storing<'k, T> {
     }
 }
 
-/// A rectangle of a [`Filled`] tile, with the size of the register tile into which it is loaded. While the `Subtile` exists, the tile
-/// cannot be filled again.
+/// A rectangle of a [`Filled`] tile, with the size of the register tile that is loaded from it. While the `Subtile` exists, the tile cannot
+/// be filled again.
 pub struct Subtile<'a, 'k, T: TensorElement>(pub(super) Rectangle<'a, 'k, T>);
 
 /// A rectangle of a shared tile, to which a warp stores a register tile of the same size.
@@ -156,8 +157,8 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
         self.load_as()
     }
 
-    /// Loads a rectangle as [`load`](Self::load) does, but as the given operand of an MMA: `ldmatrix` then writes the registers in the order in
-    /// which `mma.sync` reads the operand. `load` assumes that a `Row` tile is operand A and a `Col` tile is operand B; in other cases, such as
+    /// Loads a rectangle as [`load`](Self::load) does, but as the given operand of an MMA: `ldmatrix` then writes the registers in the
+    /// order that `mma.sync` expects. `load` assumes that a `Row` tile is operand A and a `Col` tile is operand B; in other cases, such as
     /// a `Row` tile that is operand B of [`mma_abt`](Rt::mma_abt), ptxas would have to move registers before the MMA.
     #[track_caller]
     pub fn load_operand<const H: usize, const W: usize, L: RegisterLayout>(

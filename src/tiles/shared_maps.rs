@@ -116,7 +116,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 }
 
 /// The maximum width, in subtiles, of rows that a warp loads into registers as a whole. At this width, 64-bit elements occupy 128 registers
-/// of 32 bits per lane. For wider rows, elementwise operations process one subtile at a time.
+/// per lane. For wider rows, elementwise operations process one subtile at a time.
 const MOST_AT_ONCE: usize = 8;
 
 /// Replaces every register of a part of 16 rows with the result of `f`.
@@ -152,13 +152,13 @@ pub(super) fn replace_part<'k, Part>(
     store(&new);
 }
 
-/// A shared tile whose rectangles warps update in the closure of [`Filled::update_with`].
+/// A shared tile with rectangles that warps update in the closure of [`Filled::update_with`].
 #[derive(Debug)]
 pub struct Updating<'k, T: TensorElement> {
     to: Storing<'k, T>,
 }
 
-/// A rectangle of a shared tile that a warp updates, with the size of the register tile into which it is loaded.
+/// A rectangle of a shared tile that a warp updates, with the size of the register tile that is loaded from it.
 #[derive(Debug)]
 pub struct SubtileUpdate<'a, 'k, T: TensorElement> {
     pub(super) from: Subtile<'a, 'k, T>,
@@ -225,7 +225,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     }
 
     /// Copies another shared tile and converts its elements, using all warps of the block. The swizzles may differ. The call does not
-    /// compile if only one of the element types has 8 bits.
+    /// compile if only one of the element types is 8 bits wide.
     ///
     /// The builder rejects the call if the other tile belongs to a smaller scope, such as a warp.
     #[doc(alias = "copy")]

@@ -194,7 +194,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
     }
 
     /// Loads the tile 16 rows at a time, dividing these groups of rows among the warps of the block. Calls `each` with the rows, their
-    /// index in units of subtiles, and whether this warp is the first that loads them: if the rows cannot be divided evenly, several warps
+    /// index in units of subtiles, and whether this warp is the first to load them: if the rows cannot be divided evenly, several warps
     /// load the last rows.
     #[track_caller]
     fn for_each_band(&self, mut each: impl FnMut(Rt<'k, T, 1, W>, Val<'k, u32>, Val<'k, bool>)) {

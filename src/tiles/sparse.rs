@@ -62,17 +62,17 @@ pub(super) fn mnemonic<A: Product<B, C>, B: TensorElement, C: TensorElement>() -
     matrix_mnemonic::sparse_mma((16, 8, 64 / A::SIZE), "", A::TYPES)
 }
 
-/// Returns the compression of a type.
+/// Returns how elements of a type are compressed.
 pub(super) fn sparsity<T: SparseElement>() -> &'static Sparsity {
     T::atom().sparsity().expect("the atom is sparse")
 }
 
-/// The sizes of a tile of `W` stored subtiles in units of instructions.
+/// The steps along k, one instruction each, of a tile with a width of `W` stored subtiles.
 #[derive(Clone, Copy)]
 pub(super) struct Steps {
-    /// The number of instructions along k.
+    /// The number of steps.
     pub(super) count: usize,
-    /// The number of steps whose metadata share a register; a selector determines which lanes provide the metadata of a step.
+    /// The number of steps that share a register of metadata; a selector determines which lanes provide the metadata of a step.
     pub(super) per_register: usize,
 }
 
@@ -167,7 +167,7 @@ pub struct SparseGl<'k, T: TensorElement, A> {
     metadata: Gl<'k, u16, A>,
 }
 
-/// A tile of a sparse matrix in global memory. It has the size of the register tile into which it is loaded. Elements past the edges are
+/// A tile of a sparse matrix in global memory. It has the size of the register tile that is loaded from it. Elements past the edges are
 /// zero.
 #[derive(Clone, Debug)]
 pub struct SparseGlTile<'k, T: TensorElement, A> {
@@ -228,7 +228,7 @@ impl<'k, T: SparseElement, A: Readable> SparseGlTile<'k, T, A> {
     /// Loads only the positions of the stored elements. The elements themselves are in `values`, a register tile that was loaded from a
     /// shared copy of the same tile of [`SparseGl::values`], for example from a stage of a pipeline.
     ///
-    /// Elements of tf32 are first exchanged between the lanes of each quad, so all lanes of the warp must take part.
+    /// tf32 elements are first exchanged between the lanes of each quad, so all lanes of the warp must take part.
     ///
     /// ```
     /// # use warpwright::{prelude::*, tiles::SparseRt};
@@ -278,7 +278,7 @@ fn stored_in_order<'k, T: SparseElement, const H: usize, const W: usize>(
     Fragment::over(k, registers, in_order(values as i64))
 }
 
-/// Loads the positions of the stored elements of a tile of `height`×`width` subtiles.
+/// Loads the metadata of a compressed tile of `height`×`width` subtiles of stored elements.
 #[track_caller]
 fn load_metadata<'k, T: SparseElement, A: Readable>(
     tile: &GlTile<'k, u16, A>,

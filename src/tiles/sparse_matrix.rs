@@ -37,14 +37,14 @@ pub struct SparseMatrix<T> {
 /// The reason why a matrix cannot be compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NotSparse {
-    /// The number of elements is not the product of the numbers of rows and columns.
+    /// The number of elements is not `rows` · `cols`.
     #[error("expected {expected} elements in {rows}×{cols}, found {found}")]
     Length {
         /// The number of rows.
         rows: usize,
         /// The number of columns.
         cols: usize,
-        /// The product of the numbers of rows and columns.
+        /// The product of `rows` and `cols`.
         expected: usize,
         /// The number of elements.
         found: usize,
@@ -75,7 +75,7 @@ pub enum NotSparse {
     },
 }
 
-/// The number of bits of a word of metadata.
+/// The number of bits in a word of metadata.
 pub(super) const WORD_BITS: u32 = 16;
 
 /// The word of metadata for elements that are all zero: for every type, the first half of each chunk is stored.
@@ -138,7 +138,8 @@ fn stored<T: TensorElement>(chunk: &[T]) -> Result<Vec<usize>, usize> {
     Ok(stored)
 }
 
-/// Writes the position of the row's stored element with index `at`.
+/// Writes `place`, the position of a stored element in its chunk, to the metadata of a row; `at` is the element's index among the row's
+/// stored elements.
 fn write_code(row: &mut [u16], sparsity: &Sparsity, at: usize, place: usize) {
     let bits = sparsity.bits_per_unit();
     let bit = at * bits as usize;

@@ -65,7 +65,7 @@ fn exchange_of_b<A: SparseElement>(subtiles: usize) -> Exchange {
 }
 
 impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> {
-    /// Returns this tile plus A·B, where A is sparse and has `M`×2`W` subtiles, half of whose elements are stored, and B has `K`×`N`
+    /// Returns this tile plus A·B, where A is sparse, with `M`×2`W` subtiles (half of their elements are stored), and B has `K`×`N`
     /// subtiles with `K` = 2`W`. [`SparseProduct`] lists the types and instructions.
     ///
     /// The result is accumulated in place, as in [`mma_ab`](Self::mma_ab), but with half as many instructions as for a dense A. All lanes of the

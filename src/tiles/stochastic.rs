@@ -55,8 +55,8 @@ macro_rules! stochastic {
 stochastic! { f16 bf16; e4m3 e5m2 e3m2 e2m3 }
 
 impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Converts the elements to type `U`, each rounded up or down at random, so that the expected value of each result is the unrounded number.
-    /// `U` must have 8 bits if `T` has 8 bits, and 16 bits otherwise; other types do not compile. Requires sm_100a.
+    /// Converts the elements to type `U`, each rounded up or down at random, so that the expected value of each result is the unrounded
+    /// number. `U` must be 8 bits wide if `T` is, and 16 bits wide otherwise; other types do not compile. Requires sm_100a.
     ///
     /// The elements of a register share a word of `random`. For 16-bit types, the hardware uses different bits of the word for each
     /// element.

@@ -1,4 +1,4 @@
-//! Vectors distributed over several threads, in a striped arrangement whose length is chosen when the kernel is built.
+//! Vectors distributed over several threads, in a striped arrangement with a length that is chosen when the kernel is built.
 
 use std::panic::Location;
 
@@ -11,7 +11,7 @@ use crate::{
     tensor::{Fragment, Tensor, TensorElement, UnalignedRow, copy, copy_or, in_order, words_of},
 };
 
-/// The maximum number of elements in a tile of a vector whose length is known only at launch.
+/// The maximum number of elements in a tile of a vector with a length known only at launch.
 const MOST_IN_TILE: u32 = 1 << 16;
 
 /// The arrangement of a vector over several threads, returned by [`Builder::stripes`]. The vector consists of stripes. In each stripe, each
@@ -104,7 +104,7 @@ impl<'k> Stripes<'k> {
         })
     }
 
-    /// Returns a vector whose elements are all `value`.
+    /// Returns a vector in which every element is `value`.
     #[must_use]
     pub fn filled<T: TensorElement<Word = T> + Scalar>(self, value: T) -> Striped<'k, T> {
         Striped { stripes: self, words: vec![value.into(); self.per_thread() as usize] }
@@ -186,7 +186,7 @@ impl<'k> Stripes<'k> {
         (0..self.count).map(|stripe| first + stripe * self.threads * self.adjacent).collect()
     }
 
-    /// Loads vector `index` of rows; elements past the ends are undefined.
+    /// Loads vector `index` of each row; elements outside the rows are undefined.
     #[track_caller]
     pub(crate) fn load_unaligned<T: TensorElement, A: Readable>(
         self,
@@ -198,7 +198,7 @@ impl<'k> Stripes<'k> {
         of_row.map(|words| Striped { stripes: self, words: words.to_vec() }).collect()
     }
 
-    /// Converts the elements of a vector and stores them as vector `index` of a row; elements past the ends are not written.
+    /// Converts the elements of a vector and stores them as vector `index` of a row; elements outside the row are not written.
     #[track_caller]
     pub(crate) fn store_unaligned<T: TensorElement, U: Convert<T>, A: Writable>(
         self,
@@ -237,7 +237,7 @@ impl<'k> Stripes<'k> {
         starts.map(part).collect()
     }
 
-    /// Returns this thread's part of a vector that starts at an element of a row.
+    /// Returns this thread's part of the vector that starts at element `start` of a row.
     #[track_caller]
     fn part<T: TensorElement, A>(
         self,
@@ -385,8 +385,8 @@ impl<'k> Striped<'k, f32> {
         Self { stripes: self.stripes, words }
     }
 
-    /// Replaces the elements of vector `index` that are outside the row of `n` elements with `value`. `n` must be a multiple of the number
-    /// of adjacent elements, unless the arrangement is that of [`beginning_after`](Stripes::beginning_after).
+    /// Replaces the elements of vector `index` outside the row of `n` elements with `value`. `n` must be a multiple of the number of
+    /// adjacent elements, unless the arrangement results from [`beginning_after`](Stripes::beginning_after).
     #[must_use]
     #[track_caller]
     pub(crate) fn fill_outside(&self, index: Val<'k, u32>, n: Val<'k, u32>, value: f32) -> Self {
@@ -406,8 +406,8 @@ impl<'k> Striped<'k, f32> {
         )
     }
 
-    /// Replaces the elements that are outside the row of `n` elements with `value`, in groups that start at `starts`. Either all or none of
-    /// each `together` consecutive elements are outside.
+    /// Replaces the elements outside the row of `n` elements with `value`, in groups that start at `starts`. Of every `together`
+    /// consecutive elements, either all or none are outside.
     #[track_caller]
     fn filled_where(&self, together: u32, starts: &[Val<'k, u32>], n: Val<'k, u32>, value: f32) -> Self {
         let stripes = self.stripes;

@@ -176,13 +176,13 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 }
 
 impl<'k, T: TensorElement> Storing<'k, T> {
-    /// Returns a row of the tile, to which a register vector of the same length is stored. `row` must be the same in all lanes of a warp.
+    /// Returns a row of the tile as a destination for a register vector of the same length. `row` must be the same in all lanes of a warp.
     #[track_caller]
     pub fn row(&self, row: impl Into<Val<'k, u32>>) -> SubvectorMut<'_, 'k, T> {
         SubvectorMut { line: line(&self.tile, row.into()), owner: self.owner, of: PhantomData }
     }
 
-    /// Returns a column of the tile, to which a register vector of the same length is stored. `col` must be the same in all lanes of a
+    /// Returns a column of the tile as a destination for a register vector of the same length. `col` must be the same in all lanes of a
     /// warp.
     #[track_caller]
     pub fn col(&self, col: impl Into<Val<'k, u32>>) -> SubvectorMut<'_, 'k, T> {

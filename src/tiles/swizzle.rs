@@ -15,7 +15,7 @@ use crate::{
 pub trait SharedSwizzle: Sealed + 'static {
     /// Whether rows end with unused bytes.
     const PADDED: bool;
-    /// Returns the swizzle for rows of `bytes` bytes, and the length of a swizzled row in bytes.
+    /// Returns the swizzle for `bytes`-byte rows, and the length of a swizzled row in bytes.
     fn of_row(bytes: u32) -> (Swizzle, u32);
 }
 
@@ -45,11 +45,11 @@ swizzles! {
         row if row % 64 == 0 => (Swizzle::BYTES_64, 64),
         _ => (Swizzle::BYTES_32, 32),
     };
-    /// Rows of 128 bytes, in which bits 7–9 of the address are XORed into bits 4–6: `Swizzle<3,4,3>`.
+    /// 128-byte rows, with bits 7–9 of the address XORed into bits 4–6: `Swizzle<3,4,3>`.
     Swizzle128, false, |_| (Swizzle::BYTES_128, 128);
-    /// Rows of 64 bytes, in which bits 7–8 of the address are XORed into bits 4–5: `Swizzle<2,4,3>`.
+    /// 64-byte rows, with bits 7–8 of the address XORed into bits 4–5: `Swizzle<2,4,3>`.
     Swizzle64, false, |_| (Swizzle::BYTES_64, 64);
-    /// Rows of 32 bytes, in which bit 7 of the address is XORed into bit 4: `Swizzle<1,4,3>`.
+    /// 32-byte rows, with bit 7 of the address XORed into bit 4: `Swizzle<1,4,3>`.
     Swizzle32, false, |_| (Swizzle::BYTES_32, 32);
     /// No swizzle, but unused bytes after each row (16 bytes, 32 for 32-bit elements, or 64 for 64-bit elements), so that the rows of a
     /// fragment that are accessed together use different banks. TMA and `wgmma` do not support this layout.
@@ -77,14 +77,14 @@ pub(super) const fn padding<T: TensorElement, S: SharedSwizzle>() -> u32 {
 /// This is the layout of [`St`](super::St) for any size.
 ///
 /// # Errors
-/// Returns an error if `rows` or `cols` is 0, or if the swizzled row is longer than the tile's row. Allocation rejects tiles whose row length
-/// is not a multiple of the swizzled row length.
+/// Returns an error if `rows` or `cols` is 0, or if the swizzled row is longer than the tile's row. Allocation rejects tiles with a row
+/// length that is not a multiple of the swizzled row length.
 pub fn shared_layout<T: TensorElement, S: SharedSwizzle>(
     rows: u32,
     cols: u32,
 ) -> Result<SharedLayout, LayoutError> {
     let (swizzle, row_bytes) = S::of_row(cols * T::SIZE);
-    // Without columns, there is an extent of 0, which is an error.
+    // Without columns, an extent is 0, which is an error.
     let width = (row_bytes / T::SIZE).max(1);
     let pitch = width + padding::<T, S>() / T::SIZE;
     let block = i64::from(rows) * i64::from(pitch);

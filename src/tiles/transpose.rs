@@ -16,7 +16,7 @@ use crate::{
     tensor::{TensorElement, element_types},
 };
 
-/// An element type whose subtiles are square (16×16): every type except those of 8 bits.
+/// An element type with square subtiles (16×16): every type except the 8-bit ones.
 #[diagnostic::on_unimplemented(
     message = "subtiles of `{Self}` are not square",
     note = "give the shape of the result of 8-bit tiles: `let t: Rt<_, 2, 1> = x.transpose();`"
@@ -32,7 +32,7 @@ macro_rules! square {
 element_types! { words, square }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Returns the transposed matrix in the other layout, in the same registers, without emitting instructions.
+    /// Returns the transpose in the other layout. It uses the same registers, and no instructions are emitted.
     #[must_use]
     #[track_caller]
     pub fn into_transposed(self) -> Rt<'k, T, W, H, L::Transposed> {
@@ -53,8 +53,8 @@ fn columns_first(registers: &[RegId], each: usize, [height, width]: [usize; 2]) 
 impl<'k, T: SquareSubtiles, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Returns the same matrix in the other layout: a `Row` tile becomes a [`Col`] tile, and vice versa.
     ///
-    /// All lanes of the warp must take part. A subtile requires 4 `movmatrix` for elements of 16 bits, 8 `shfl` for 32 bits, and 16 for 64
-    /// bits; each instruction moves 32 bits per lane.
+    /// All lanes of the warp must take part. A subtile requires 4 `movmatrix` for 16-bit elements, 8 `shfl` for 32-bit elements, and 16 for
+    /// 64-bit elements; each instruction moves 32 bits per lane.
     #[doc(alias = "swap_layout_inplace")]
     #[doc(alias = "movmatrix")]
     #[must_use]
@@ -120,7 +120,7 @@ fn steps(from: TvLayout, to: TvLayout) -> [TvLayout; 4] {
     [from, first, second, to]
 }
 
-/// The transpositions of 8-bit tiles, whose subtiles are 16×32 in the row layout and 32×16 in the column layout.
+/// The transpositions of 8-bit tiles. Their subtiles are 16×32 in the row layout and 32×16 in the column layout.
 macro_rules! bytes {
     ($($t:ident $word:ident $length:ident;)*) => { $( bytes! { $t $length } )* };
     ($t:ident Length16) => {};

@@ -123,7 +123,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
         self.words()
     }
 
-    /// Returns a vector whose registers contain `values`, in the order of [`fragment`](Self::fragment); the inverse of
+    /// Returns a vector with `values` in its registers, in the order of [`fragment`](Self::fragment); the inverse of
     /// [`registers`](Self::registers).
     ///
     /// The builder rejects the call if the number of values is not [`REGISTERS`](Self::REGISTERS).

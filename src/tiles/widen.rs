@@ -88,7 +88,7 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
     }
 }
 
-/// Asserts that two tiles have the same numbers of rows and columns.
+/// Asserts that two tiles have the same number of rows and columns.
 pub(super) const fn assert_same_matrix<
     T,
     U,

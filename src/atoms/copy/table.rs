@@ -75,7 +75,7 @@ fn cp_async(bytes: u32, bypass_l1: bool, zero_fill: bool) -> CopyAtom {
     let ending = if zero_fill { "_ZFILL" } else { "" };
     let name = format!("SM80_CP_ASYNC_CACHE{word}{ending}<u{}>", 8 * bytes);
     let mnemonic = format!("cp.async.{cache}.shared.global");
-    // CuTe always requests a prefetch of 128 bytes into L2.
+    // CuTe always requests a 128-byte prefetch into L2.
     let cute = format!("{mnemonic}.L2::128B");
     single(name, CopyKind::CpAsync { bytes, bypass_l1, zero_fill }, bytes, mnemonic, cute)
 }
@@ -204,7 +204,8 @@ fn ldmatrix_bytes(count: u32) -> CopyAtom {
     )
 }
 
-/// Returns `ldmatrix` of 8×16 elements of 4 or 6 bits, each expanded to a byte (sm_100a). CuTe's layouts number the bits of the expanded bytes.
+/// Returns `ldmatrix` of 8×16 4-bit or 6-bit elements, each expanded to a byte (sm_100a). CuTe's layouts number the bits of the expanded
+/// bytes.
 fn ldmatrix_expanding(count: u32, bits: u32) -> CopyAtom {
     let padding = if bits == 4 { "b4x16_p64" } else { "b6x16_p32" };
     let matrices = Matrices { count, transposed: false, element_bits: 8, memory_bits: bits, rows: 8 * count };

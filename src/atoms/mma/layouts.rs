@@ -27,12 +27,12 @@ pub(super) fn shared(rows: u32, cols: u32) -> Layout {
     layout(&[(128, 0)], &[(rows, 1), (cols, rows)])
 }
 
-/// Returns the layout of A or B of `mma.m8n8k4` on f16 over the eight threads of a quad pair: 8×4, with k as the column.
+/// Returns the layout of A or B of the f16 form of `mma.m8n8k4` over the eight threads of a quad pair: 8×4, with k as the column.
 pub(super) fn quad_pair_factor(k_major: bool) -> Layout {
     if k_major { layout(&[(8, 1)], &[(4, 8)]) } else { layout(&[(4, 8), (2, 4)], &[(4, 1)]) }
 }
 
-/// Returns the layout of C or D of `mma.m8n8k4` on f16 over the eight threads of a quad pair.
+/// Returns the layout of C or D of the f16 form of `mma.m8n8k4` over the eight threads of a quad pair.
 pub(super) fn quad_pair_sum(bits: u32) -> Layout {
     match bits {
         16 => layout(&[(8, 1)], &[(8, 8)]),
@@ -40,7 +40,7 @@ pub(super) fn quad_pair_sum(bits: u32) -> Layout {
     }
 }
 
-/// Returns the layout of `values` elements of one row in one thread.
+/// Returns the layout of a row of `values` elements in one thread.
 pub(super) fn scalar(values: u32) -> Layout {
     layout(&[(1, 0)], &[(values, 1)])
 }
@@ -56,13 +56,13 @@ pub(super) fn scale_b(k: u32) -> Layout {
 }
 
 /// Returns the layout of the metadata of a sparse A, which maps (thread, bit index in the thread's register) to `row + 16 · bit`, where
-/// `bit` is an index in the metadata of the row. Each of the 16 rows has `bits` bits of metadata; `wide` is set for elements of 16 or 32
-/// bits (PTX ISA, "Sparse matrix storage").
+/// `bit` is an index in the metadata of the row. Each of the 16 rows has `bits` bits of metadata; `wide` is set for 16-bit and 32-bit
+/// elements (PTX ISA, "Sparse matrix storage").
 pub(super) fn metadata(bits: u32, wide: bool) -> Layout {
     match (bits, wide) {
-        // One lane of four provides both rows of the group.
+        // One lane in four provides both rows of its group.
         (16, _) => layout(&[(8, 1)], &[(16, 16), (2, 8)]),
-        // Two lanes of four each provide half of both rows, or one row.
+        // Two lanes in four each provide half of both rows, or one row.
         (32, true) => layout(&[(2, 256), (8, 1)], &[(16, 16), (2, 8)]),
         (32, false) => layout(&[(2, 8), (8, 1)], &[(32, 16)]),
         // All four lanes.

@@ -46,9 +46,9 @@ pub(super) struct Registers {
     pub(super) source: Source,
     pub(super) majors: &'static [Major],
     pub(super) class: RegClass,
-    /// Elements in one register.
+    /// The number of elements per register.
     pub(super) per_register: u32,
-    /// Registers per element, if an element is larger than a register.
+    /// The number of registers per element; 1 unless an element is larger than a register.
     pub(super) parts: u32,
 }
 
@@ -65,7 +65,7 @@ impl Registers {
         Registers { ty, source: Source::Registers, majors: &[], class, per_register, parts }
     }
 
-    /// Returns the representation with one element per register; elements of 16 bits are in 16-bit registers.
+    /// Returns the representation with one element per register; 16-bit elements are in 16-bit registers.
     pub(super) const fn single(ty: MmaType) -> Self {
         let packed = Self::packed(ty);
         let class = if ty.bits() == 16 { RegClass::Half } else { packed.class };
@@ -81,7 +81,7 @@ impl Registers {
         Registers { majors, ..self }
     }
 
-    /// Returns the same representation with elements in containers of 8 bits.
+    /// Returns the same representation with elements in 8-bit containers.
     pub(super) const fn in_bytes(self) -> Self {
         Registers { per_register: 4, ..self }
     }

@@ -1,4 +1,4 @@
-//! Block scaling: scales that several elements of a row share.
+//! Block scaling: scales shared by several elements of a row.
 
 use super::layouts;
 use crate::{atoms::mma_type::MmaType, layout::Layout};

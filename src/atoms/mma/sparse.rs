@@ -54,8 +54,8 @@ impl Sparsity {
         self.metadata_bits
     }
 
-    /// Returns the metadata of a stored unit whose index in its chunk, in units, is `place`. The result is `place` itself, except for tf32,
-    /// where `0b0100` denotes the first unit of a chunk and `0b1110` the second.
+    /// Returns the metadata of a stored unit at index `place` of its chunk, counted in units. The result is `place` itself, except for
+    /// tf32, where `0b0100` denotes the first unit of a chunk and `0b1110` the second.
     #[must_use]
     pub const fn code(&self, place: u32) -> u32 {
         match (self.bits_per_unit, place) {

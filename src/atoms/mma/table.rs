@@ -86,14 +86,14 @@ pub fn mma_atom(name: &str) -> Result<&'static MmaAtom, UnknownAtom> {
     found.ok_or_else(|| UnknownAtom::new("mma", name, mma_atoms().map(MmaAtom::name)))
 }
 
-/// Returns the first atom whose mnemonic is `mnemonic`, in the PTX manual's or CuTe's spelling; `None` if no atom has this mnemonic.
+/// Returns the first atom with the given mnemonic, in the PTX manual's or CuTe's spelling; `None` if no atom has it.
 #[must_use]
 pub fn mma_with_mnemonic(mnemonic: &str) -> Option<&'static MmaAtom> {
     let is = |atom: &&MmaAtom| atom.mnemonic == mnemonic || atom.cute_mnemonic == mnemonic;
     mma_atoms().find(|atom| !mnemonic.is_empty() && is(atom))
 }
 
-/// The properties from which an atom is derived.
+/// The properties that an atom is derived from.
 struct Row {
     name: String,
     mnemonic: String,

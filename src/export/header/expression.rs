@@ -1,4 +1,4 @@
-//! Numbers that a launch computes, as 64-bit C expressions.
+//! Sizes that a launch computes, as 64-bit C expressions.
 //!
 //! `UINT64_MAX` represents a value that does not fit: every helper propagates it, as [`Dim::evaluate`] propagates `None`.
 
@@ -26,7 +26,7 @@ static inline uint64_t warpwright_u32(uint64_t a) { return a > 0xffffffffu ? WAR
 static inline uint64_t warpwright_signed(int64_t a) { return a < 0 ? WARPWRIGHT_OVERFLOW : (uint64_t)a; }
 ";
 
-/// The helpers of headers with expressions that contain a minimum or a maximum.
+/// The helpers for expressions that contain a minimum or a maximum.
 pub(super) const MIN_HELPER: &str = "\
 #ifndef WARPWRIGHT_MIN
 #define WARPWRIGHT_MIN

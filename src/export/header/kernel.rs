@@ -13,7 +13,7 @@ use crate::{
     ptx::{BUFFER_ALIGN, Entry, ParamDecl, ParamKind},
 };
 
-/// Maximum number of blocks in x, y and z (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+/// The maximum number of blocks in x, y and z (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 const MAX_GRID: [u32; 3] = [0x7fff_ffff, 65535, 65535];
 
 /// Writes the declarations of one kernel.
@@ -232,7 +232,7 @@ impl<'a> Kernel<'a> {
         let _ = write!(out, "{body}    return NULL;\n}}\n\n");
     }
 
-    /// Writes the function that checks a block shape that is passed to the launch function.
+    /// Writes the function that checks the block shape passed to the launch function.
     fn check_block(&self, out: &mut String) {
         let Self { entry: Entry { name, block: None, max_block: Some(most), .. }, prefix, .. } = self else {
             return;

@@ -180,9 +180,9 @@ impl AttentionBackward {
         self.dropout.then(|| Dropout::new(p, random))
     }
 
-    /// Builds the kernel that prepares `rows` and clears `sums`. For bf16 and a head size of 128, it is named
-    /// `attention_backward_rows_bf16_128`. If `deterministic` is true, the kernel does not clear `sums` and is named
-    /// `attention_backward_rows_only_bf16_128`.
+    /// Builds the kernel that prepares `rows` and clears `sums`. Its name contains the type and the head sizes, as in
+    /// `attention_backward_rows_bf16_128`. If `deterministic` is true, the kernel does not clear `sums`, and its name begins with
+    /// `attention_backward_rows_only_`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size.
@@ -222,7 +222,7 @@ impl AttentionBackward {
     /// compute dQ, and its name begins with `attention_backward_keys_`.
     ///
     /// # Errors
-    /// Returns an error for an unsupported head size, and for a window of 2³⁰ positions or more.
+    /// Returns an error for an unsupported head size, and for a window that extends 2³⁰ or more positions in either direction.
     pub fn keys_kernel<T>(&self) -> Result<Kernel<AttentionKeysArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,
@@ -271,7 +271,7 @@ impl AttentionBackward {
         }
     }
 
-    /// Builds the kernel that scales and rounds `sums` to obtain dQ. For bf16 and a head size of 128, it is named
+    /// Builds the kernel that scales and rounds `sums` to obtain dQ. Its name contains the type and the head sizes, as in
     /// `attention_backward_finish_bf16_128`.
     ///
     /// # Errors

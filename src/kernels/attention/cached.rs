@@ -61,7 +61,7 @@ pub type PagedAttentionArgs<T> =
 pub struct CachedAttention {
     /// The head size: 64 or 128.
     pub head_size: u32,
-    /// The number of blocks among which the keys of a sequence are divided: 1, 2 or 4.
+    /// The number of blocks that divide the keys of a sequence among themselves: 1, 2 or 4.
     pub parts: u32,
     /// The maximum number of queries per sequence and head: 1, 2, 4 or 8. A tile contains the queries of 64 / `queries` heads.
     pub queries: u32,
@@ -79,8 +79,8 @@ impl CachedAttention {
         format!("{queries}_split{}", self.parts)
     }
 
-    /// Builds the kernel for contiguous caches. For bf16, a head size of 128, up to 4 queries and two parts, it is named
-    /// `attention_cached_bf16_128_queries4_split2`; for one query, `attention_cached_bf16_128_split2`.
+    /// Builds the kernel for contiguous caches. Its name contains the type, the head size, the maximum number of queries (unless it is 1)
+    /// and the number of parts, as in `attention_cached_bf16_128_queries4_split2`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size or number of parts or queries.
@@ -109,8 +109,8 @@ impl CachedAttention {
         )
     }
 
-    /// Builds the kernel for caches in pages of `page` rows; `page` is a power of two from 8 to 128. For bf16, a head size of 128, pages of
-    /// 16 rows, one query and two parts, it is named `attention_paged_bf16_128_pages16_split2`.
+    /// Builds the kernel for caches in pages of `page` rows; `page` is a power of two from 8 to 128. The kernel's name also contains the
+    /// page size, as in `attention_paged_bf16_128_pages16_split2`.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel), and an error for an unsupported page size.
@@ -230,12 +230,12 @@ struct Inputs<'k, T> {
     o: Ptr<'k, T, Global, Write>,
     lse: Ptr<'k, f32, Global, Write>,
     lengths: Ptr<'k, u32, Global, Read>,
-    /// The numbers of batches, KV heads, query heads per KV head, and queries.
+    /// The number of batches, of KV heads, of query heads per KV head, and of queries.
     sizes: [Val<'k, u32>; 4],
     /// The strides of Q and of O between batches, heads and queries.
     of_queries: [[Val<'k, u32>; 3]; 2],
     scale: Val<'k, f32>,
-    /// The factors of the elements of K and of V, for each KV head.
+    /// The scale factors for K and for V, one for each KV head.
     scales: Option<[Ptr<'k, f32, Global, Read>; 2]>,
 }
 

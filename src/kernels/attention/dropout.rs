@@ -29,7 +29,7 @@ impl<'k> Dropout<'k> {
         Self { rule: DropoutRule::new(p), seed, offset }
     }
 
-    /// Returns the factor by which kept weights are multiplied.
+    /// Returns the scale factor for kept weights.
     pub(super) fn scale(self) -> Val<'k, f32> {
         self.rule.scale()
     }
@@ -43,7 +43,7 @@ impl<'k> Dropout<'k> {
 }
 
 impl<'k> HeadDropout<'k> {
-    /// Returns the factor by which kept weights are multiplied.
+    /// Returns the scale factor for kept weights.
     pub(super) fn scale(self) -> Val<'k, f32> {
         self.rule.scale()
     }
@@ -73,7 +73,7 @@ impl<'k> HeadDropout<'k> {
         self.map(weights, at, |weight, keeps| keeps.select(weight, -weight))
     }
 
-    /// Applies `of` to each weight and to whether the weight is kept. Subtiles are processed one at a time, so that few random words occupy
+    /// Applies `of` to each weight, given whether the weight is kept. Subtiles are processed one at a time, so that few random words occupy
     /// registers.
     #[track_caller]
     fn map<const H: usize, const N: usize>(

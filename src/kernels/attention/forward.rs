@@ -25,8 +25,8 @@ pub(super) struct Shape {
     pub(super) overlap: AttentionOverlap,
 }
 
-/// Emits the kernel for rows of `D` subtiles of Q and K and of `E` subtiles of V and O. Elements are of type `T`, except that elements of
-/// the matrix O are of type `O`.
+/// Emits the kernel for rows of `D` subtiles of Q and K and of `E` subtiles of V and O. The elements of O have type `O`; all other elements
+/// have type `T`.
 ///
 /// A resident block processes tiles of `M` subtiles of queries: 64 queries for each of `C` warpgroups. Meanwhile, one thread loads keys and
 /// values, `N` subtiles of each per step, into rings of `STAGES` stages. The tensor cores multiply the weights of one step by V while a

@@ -23,16 +23,16 @@ pub(super) struct Inputs<'k, T, O = T> {
     pub(super) scale: Val<'k, f32>,
     /// The first query and the first key of each sequence, followed by the ends of the last sequence.
     pub(super) starts: Starts<'k>,
-    /// The slope of each head: the number that is subtracted from a score per key of distance.
+    /// The slope of each head: the decrease of a score per position of distance between the query and the key.
     pub(super) slopes: Option<Ptr<'k, f32, Global, Read>>,
     /// The sink of each head: the score of an additional key.
     pub(super) sinks: Option<Ptr<'k, f32, Global, Read>>,
     pub(super) dropout: Option<Dropout<'k>>,
-    /// The scales of 8-bit elements, for which V is transposed.
+    /// The scales of 8-bit elements; V is then transposed.
     pub(super) scales: Option<HeadScales<'k>>,
 }
 
-/// The factors of the elements of Q, one for each query head, and of K and of V, one for each KV head.
+/// The scale factors for Q, one for each query head, and for K and V, one for each KV head.
 #[derive(Clone, Copy)]
 pub(super) struct HeadScales<'k>([Ptr<'k, f32, Global, Read>; 3]);
 
@@ -43,7 +43,7 @@ impl<'k> HeadScales<'k> {
 }
 
 impl<'k, T, O> Inputs<'k, T, O> {
-    /// Returns the parameters for sequences of equal lengths, without extras; the results are O and the logarithms of sums.
+    /// Returns the parameters for sequences of equal lengths, without extras; the outputs are O and the logarithms of sums.
     pub(super) fn new(
         factors: [Ptr<'k, T, Global, Read>; 3],
         (o, lse): (Ptr<'k, O, Global, Write>, Ptr<'k, f32, Global, Write>),
@@ -76,7 +76,7 @@ impl<'k, T> Inputs<'k, T> {
     }
 }
 
-/// The numbers of heads and of rows; for packed sequences, the numbers of rows are totals over all sequences.
+/// The sizes of a launch; for packed sequences, `queries` and `keys` are totals over all sequences.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes<'k> {
     pub(super) batches: Val<'k, u32>,
@@ -85,7 +85,7 @@ pub(super) struct Sizes<'k> {
     pub(super) group: Val<'k, u32>,
     pub(super) queries: Val<'k, u32>,
     pub(super) keys: Val<'k, u32>,
-    /// The maximum numbers of queries and of keys of a sequence.
+    /// The maximum number of queries of a sequence; `longest_keys` is the maximum number of keys.
     pub(super) longest: Val<'k, u32>,
     pub(super) longest_keys: Val<'k, u32>,
 }
@@ -110,7 +110,7 @@ impl<'k> Sizes<'k> {
         Self { longest, ..self }
     }
 
-    /// Returns the sizes of packed sequences with at most this many queries and keys.
+    /// Returns the sizes of packed sequences with at most `queries` queries and `keys` keys each.
     #[track_caller]
     pub(super) fn with_both_longest(self, [queries, keys]: [Val<'k, u32>; 2]) -> Self {
         Self { longest: queries, longest_keys: keys, ..self }
@@ -313,7 +313,7 @@ impl<'k, T: TensorElement, O: TensorElement> Heads<'k, T, O> {
         self.slopes.as_ref().map(|slopes| slopes.at(head).load())
     }
 
-    /// Returns the factor of scores, which is `scale` for elements without scales, and the factor of results, if any.
+    /// Returns the factor for scores, which is `scale` if elements have no scales, and the factor for results, if any.
     #[track_caller]
     pub(super) fn scales(
         &self,

@@ -2,7 +2,7 @@
 
 use crate::tiles::Schedule;
 
-/// The maximum number of tiles for which orders are compared; with more tiles, the order repeats.
+/// The maximum number of tiles in a comparison of orders; with more tiles, the order repeats.
 const COMPARED: u32 = 1 << 15;
 
 /// Returns the order in which `blocks` resident blocks finish the tiles of `heads` heads soonest; a tile in column `c` takes `costs[c]`. A

@@ -32,8 +32,7 @@ const CACHED: u64 = 25 << 20;
 /// The elements of keys and values.
 struct Elements {
     bytes: u64,
-    /// The number of queries that must be multiplied by each key that is loaded from device memory, so that an H100 or H200 does not wait
-    /// for keys.
+    /// The number of queries that each key loaded from device memory must be multiplied by, so that an H100 or H200 does not wait for keys.
     rows: u64,
 }
 
@@ -169,7 +168,7 @@ impl AttentionBackward {
             group.saturating_mul(rows.div_ceil(64).max(1)).saturating_add(2)
         };
         let costs: Vec<u32> = (0..keys.div_ceil(backward.keys())).map(cost).collect();
-        // Elements of Q and dO have 2 bytes, and sums have 4.
+        // Q and dO have 2-byte elements, and sums are 4 bytes each.
         let of_row = 6 * u64::from(head_size) + 2 * u64::from(value_size);
         let bytes = of_row * u64::from(queries) * u64::from(group);
         let together = u32::try_from(CACHED / bytes.max(1)).unwrap_or(u32::MAX).max(1);

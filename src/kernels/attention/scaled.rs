@@ -36,7 +36,7 @@ pub type ScaledAttentionArgs<O> =
 ///
 /// Products of elements are exact; sums are accumulated by `wgmma` for 8-bit floats, with fewer bits than f32. Weights are rounded to
 /// `e4m3` relative to the largest weight of the row so far, which is scaled to between 2⁶ and 2⁸. Weights below 2⁻¹⁸ of that weight
-/// therefore become 0, and weights below 2⁻¹⁶ of it may become 0. The sum by which O is divided includes these weights. Otherwise,
+/// therefore become 0, and weights below 2⁻¹⁶ of it may become 0. The denominator of the softmax includes these weights. Otherwise,
 /// arithmetic, masks and lengths are the same as in [`Attention`](super::Attention).
 #[doc(alias = "fp8")]
 #[doc(alias = "flash_attention")]
@@ -46,7 +46,7 @@ pub struct ScaledAttention {
     pub head_size: u32,
     /// The keys that a query attends to.
     pub mask: AttentionMask,
-    /// The numbers of queries and keys that a block processes at a time.
+    /// The number of queries and the number of keys that a block processes at a time.
     pub tile: AttentionTile,
     /// The order in which the tiles of queries are processed. Rows of the schedule are heads, and columns are the tiles of a head. With a
     /// causal mask, columns are counted from the last tile.
@@ -94,7 +94,7 @@ impl ScaledAttention {
     /// Builds the kernel. Its name contains the type of O, the head size and the mask, as in `attention_e4m3_bf16_128_causal`.
     ///
     /// # Errors
-    /// Returns an error for an unsupported head size or tile, or a window of 2³⁰ positions or more.
+    /// Returns an error for an unsupported head size or tile, and for a window that extends 2³⁰ or more positions in either direction.
     pub fn kernel<O>(&self) -> Result<Kernel<ScaledAttentionArgs<O>>, BuildError>
     where
         O: TensorElement,

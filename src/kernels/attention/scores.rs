@@ -17,12 +17,12 @@ pub(super) fn nonzero<'k>(scale: Val<'k, f32>) -> Val<'k, f32> {
 pub(super) struct Scores<'k> {
     pub(super) scale: Val<'k, f32>,
     pub(super) soft_cap: Option<f32>,
-    /// The slope: the number that is subtracted from a score per key of distance.
+    /// The slope: the decrease of a score per position of distance between the query and the key.
     pub(super) slope: Option<Val<'k, f32>>,
 }
 
 impl<'k> Scores<'k> {
-    /// Returns the factor by which the results of [`of`](Self::of) are multiplied in the base-2 exponents of weights.
+    /// Returns the scale factor for the results of [`of`](Self::of) in the base-2 exponents of weights.
     #[track_caller]
     pub(super) fn factor(self) -> Val<'k, f32> {
         if self.is_scaled_later() { self.scale * LOG2_E } else { LOG2_E.into() }
@@ -32,7 +32,7 @@ impl<'k> Scores<'k> {
         self.soft_cap.is_none() && self.slope.is_none()
     }
 
-    /// Replaces the products in a tile that starts at this query and step by scores.
+    /// Replaces the products in a tile that starts at query `query` and step `step` with scores.
     #[track_caller]
     pub(super) fn of<const H: usize, const N: usize>(
         self,

@@ -12,7 +12,7 @@ use crate::{
 /// sum of the weights exp(scale · (score − maximum)).
 pub(super) struct Softmax<'k, const H: usize = 1> {
     k: Builder<'k>,
-    /// The factor by which scores are multiplied in the base-2 exponents of weights.
+    /// The scale factor for scores in the base-2 exponents of weights.
     factor: Val<'k, f32>,
     /// The base-2 logarithm of the maximum's weight.
     lift: f32,
@@ -29,7 +29,7 @@ impl<'k, const H: usize> State<'k> for Softmax<'k, H> {
     }
 }
 
-/// The factors by which the sums so far must be multiplied, because the maximum has increased.
+/// The factors that rescale the sums so far after the maximum has increased.
 pub(super) struct Rescale<'k, const H: usize> {
     k: Builder<'k>,
     factors: ColVec<'k, f32, H>,
@@ -49,7 +49,7 @@ impl<'k, const H: usize> Rescale<'k, H> {
 /// maximum; the others do not rescale the sums. The weights of a row remain within the exponent range of every type.
 const MOST: f32 = 8.0;
 
-/// Returns an exponent relative to which the maximum's weight is 2 to the power of `lift`.
+/// Returns `exponent` lowered by `lift`, so that the maximum's weight is 2 to the power of `lift`.
 #[track_caller]
 fn lowered(exponent: Val<'_, f32>, lift: f32) -> Val<'_, f32> {
     if lift == 0.0 { exponent } else { exponent - lift }
@@ -62,7 +62,7 @@ impl<'k, const H: usize> Softmax<'k, H> {
         Self { k, factor, lift: 0.0, max: k.filled(f32::NEG_INFINITY), sums: k.zeros() }
     }
 
-    /// Starts with these scores, and replaces them by their weights; the greatest weight of each row is 2 to the power of `lift`.
+    /// Starts with `scores`, and replaces them with their weights; the greatest weight of each row is 2 to the power of `lift`.
     #[track_caller]
     pub(super) fn start<const N: usize>(
         k: Builder<'k>,
@@ -75,7 +75,7 @@ impl<'k, const H: usize> Softmax<'k, H> {
         (softmax, weights)
     }
 
-    /// Replaces the scores by their weights relative to the maximum, and adds these weights to the sums.
+    /// Replaces the scores with their weights relative to the maximum, and adds these weights to the sums.
     #[track_caller]
     fn weights<const N: usize>(&mut self, scores: Rt<'k, f32, H, N>) -> Rt<'k, f32, H, N> {
         let shift = shift(&self.max, self.factor).map(|shift| -lowered(shift, self.lift));
@@ -84,7 +84,7 @@ impl<'k, const H: usize> Softmax<'k, H> {
         weights
     }
 
-    /// Replaces the scores of more keys by their weights, in place.
+    /// Replaces the scores of more keys with their weights, in place.
     #[track_caller]
     pub(super) fn weigh<const N: usize>(
         self,

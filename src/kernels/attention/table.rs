@@ -18,8 +18,8 @@ use crate::{
 /// The fastest kernels that `warpwright tune attention` found on a GPU, one for each problem, with the conditions of the measurement.
 ///
 /// The text of a table consists of lines with the conditions of the measurement, a line with the names of the columns, and one line for
-/// each entry, as in the example below. The numbers of heads are totals over all batches. Parsing the text checks that the tile of every
-/// entry is supported, and that no two entries have the same element type and the same problem.
+/// each entry, as in the example below. Head counts are totals over all batches. Parsing the text checks that the tile of every entry is
+/// supported, and that no two entries have the same element type and the same problem.
 ///
 /// ```
 /// use warpwright::kernels::AttentionTable;
@@ -40,9 +40,9 @@ use crate::{
 #[doc(alias = "autotuner")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttentionTable {
-    /// The kind of GPU on which the kernels were measured.
+    /// The kind of GPU that the kernels were measured on.
     pub gpu: GpuKind,
-    /// The CUDA version that the driver supports, such as `CUDA 13.0`.
+    /// The latest CUDA version that the driver supports, such as `CUDA 13.0`.
     pub driver: String,
     /// The date of the measurement, such as `2026-11-26`.
     pub date: String,
@@ -55,7 +55,7 @@ pub struct AttentionTable {
 /// The fastest kernel for a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttentionEntry {
-    /// The type of Q, K and V: `bf16` or `f16`, whose kernel is [`Attention`], or `e4m3`, whose kernel is [`ScaledAttention`].
+    /// The type of Q, K and V: `bf16` or `f16` for an [`Attention`] kernel, or `e4m3` for [`ScaledAttention`] kernels.
     pub element: String,
     /// The problem. Lookups ignore its target.
     pub problem: AttentionProblem,
@@ -76,13 +76,14 @@ const PRODUCTS: [(&str, ProductOrder); 3] =
     [("free", ProductOrder::Free), ("in-turn", ProductOrder::InTurn), ("staggered", ProductOrder::Staggered)];
 
 impl AttentionTable {
-    /// Returns the table's kernel for a problem with elements of `T` (bf16 or f16), or `None` if the table does not contain the problem.
+    /// Returns the table's kernel for a problem with elements of type `T` (bf16 or f16), or `None` if the table does not contain the
+    /// problem.
     pub fn get<T: Element>(&self, problem: &AttentionProblem) -> Option<Attention> {
         let AttentionEntry { tile, schedule, .. } = *self.entry(T::NAME, problem)?;
         Some(Attention { tile, schedule, ..Attention::for_problem(problem) })
     }
 
-    /// Returns the table's kernels for a problem with elements of `e4m3`, or `None` if the table does not contain the problem.
+    /// Returns the table's kernels for a problem with `e4m3` elements, or `None` if the table does not contain the problem.
     pub fn get_scaled(&self, problem: &AttentionProblem) -> Option<ScaledAttention> {
         let AttentionEntry { tile, schedule, overlap, .. } = *self.entry(e4m3::NAME, problem)?;
         Some(ScaledAttention { tile, schedule, overlap, ..ScaledAttention::for_problem(problem) })
@@ -94,13 +95,13 @@ impl AttentionTable {
 }
 
 impl AttentionEntry {
-    /// Returns whether the entry is for a problem with elements of this type, on any target.
+    /// Returns whether the entry is for a problem with elements of type `element`, on any target.
     fn is_for(&self, element: &str, problem: &AttentionProblem) -> bool {
         self.element == element
             && self.problem == AttentionProblem { target: self.problem.target, ..*problem }
     }
 
-    /// Parses an entry of a table for this GPU.
+    /// Parses an entry of a table for `gpu`.
     fn parse(text: &str, gpu: &GpuKind) -> Result<Self, String> {
         let fields: Vec<&str> = text.split_whitespace().collect();
         let [

@@ -1,4 +1,4 @@
-//! The values of a step in shared memory, and the weights by which they are multiplied.
+//! The values of a step in shared memory, and their weights.
 
 use crate::{
     ptx::{Builder, Read, State, Val},
@@ -15,8 +15,8 @@ pub(super) trait Values<'k, T: TensorElement, const E: usize, const N: usize> {
     type Tile: StageTile<'k> + Allocate<'k, Filled = Filled<Self::Tile>> + State<'k>;
     /// The weights of a step in registers.
     type Weights: State<'k>;
-    /// The base-2 logarithm of the weight of a row's maximum, at most 8: greater weights are more precise in a type with a small range of
-    /// exponents.
+    /// The base-2 logarithm of the weight of a row's maximum, at most 8: greater weights are more precise in a type with a small exponent
+    /// range.
     const LIFT: f32;
     /// The number of registers for the weights of a subtile of keys.
     const REGISTERS: usize;
@@ -43,7 +43,7 @@ pub(super) trait Values<'k, T: TensorElement, const E: usize, const N: usize> {
     fn clear<const C: usize>(c: Consumer<'k, C>, values: &Filled<Self::Tile>, first: Val<'k, u32>);
 }
 
-/// The layout for 16-bit elements, in which rows are keys.
+/// The layout for 16-bit elements, with keys as rows.
 #[derive(Clone, Copy)]
 pub(super) struct OfKeys;
 
@@ -83,7 +83,7 @@ where
 }
 
 /// The layout for 8-bit elements, which `wgmma` requires to be contiguous along k: rows are columns of V, and each group of 16 keys is in
-/// [the order](super::scaled::key_at) in which a lane owns their weights. `K` columns of subtiles are keys.
+/// [the order](super::scaled::key_at) of the weights that a lane owns. `K` columns of subtiles are keys.
 #[derive(Clone, Copy)]
 pub(super) struct Transposed<const K: usize>;
 

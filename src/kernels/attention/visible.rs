@@ -136,7 +136,7 @@ impl<'k> Visible<'k> {
         }
     }
 
-    /// Replaces the scores of keys that are not visible by −∞, in a tile that starts at this row and step.
+    /// Replaces the scores of keys that are not visible with −∞, in a tile that starts at row `query` and step `step`.
     #[track_caller]
     pub(super) fn only<const H: usize, const N: usize>(
         self,

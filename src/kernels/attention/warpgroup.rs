@@ -65,7 +65,7 @@ pub(super) struct Warpgroup<
     /// The score of an additional key that is added to the softmax.
     pub(super) sink: Option<Val<'k, f32>>,
     pub(super) dropout: Option<HeadDropout<'k>>,
-    /// The factor by which the results are multiplied, if any.
+    /// The scale factor for the results, if any.
     pub(super) factor: Option<Val<'k, f32>>,
     /// The first query of the warp.
     pub(super) query: Val<'k, u32>,
@@ -149,7 +149,7 @@ where
         }
     }
 
-    /// Replaces the products of step `j` by scores; in a `masked` step, some keys are not visible.
+    /// Replaces the products of step `j` with scores; in a `masked` step, some keys are not visible.
     #[track_caller]
     fn scores(&self, products: Rt<'k, f32, 1, N>, j: Val<'k, u32>, masked: bool) -> Rt<'k, f32, 1, N> {
         let Self { visible, query, .. } = *self;
@@ -219,7 +219,7 @@ where
         Running { values: next, sum, weights, softmax }
     }
 
-    /// Waits for the values of step `j`; in a `masked` step, some values do not belong to keys.
+    /// Waits for the values of step `j`; in a `masked` step, some values may be past the last key.
     #[track_caller]
     fn receive_values(&self, j: Val<'k, u32>, masked: bool) -> ValueSteps::Received {
         let step = self.values.receive(self.c);
@@ -229,7 +229,7 @@ where
         step
     }
 
-    /// Clears the values of step `j` that do not belong to keys, together with the other warpgroups.
+    /// Clears the values of step `j` that are past the last key, together with the other warpgroups.
     #[track_caller]
     fn clear_values(&self, values: &Filled<V::Tile>, j: Val<'k, u32>) {
         if !self.clears_values {
@@ -246,7 +246,7 @@ where
         }
     }
 
-    /// Skips step `j`, in which only queries of other warpgroups have keys.
+    /// Skips step `j`, in which only queries of other warpgroups have visible keys.
     #[track_caller]
     pub(super) fn skip(&self, j: Val<'k, u32>) {
         let Self { c, keys, values, .. } = *self;

@@ -130,7 +130,7 @@ pub(super) fn forward_by_warps<
     });
 }
 
-/// Multiplies the queries of a warp, which start at this row of subtiles, by the keys of a step.
+/// Multiplies the queries of a warp, which start at row `row` of subtiles, by the keys of a step.
 #[track_caller]
 fn products<'k, T, const M: usize, const H: usize, const D: usize, const N: usize>(
     k: Builder<'k>,

@@ -37,7 +37,7 @@ pub struct AttentionShape {
     pub value_size: u32,
     /// The mask, which determines the keys that each query attends to.
     pub mask: AttentionMask,
-    /// The positive factor by which scores are multiplied; 1/√`head_size` if `None`.
+    /// The scale factor for the scores, which must be positive; 1/√`head_size` if `None`.
     pub scale: Option<f32>,
     /// The order of the rows of Q, K, V and O in memory.
     pub order: HeadOrder,
@@ -75,7 +75,7 @@ impl AttentionShape {
         }
     }
 
-    /// Checks the numbers of heads and the scale, and returns the arguments of all kernels.
+    /// Checks `heads`, `kv_heads` and the scale, and returns the arguments of all kernels.
     pub(super) fn arguments(&self, call: &'static str) -> Result<Arguments, CallError> {
         let Self { batches, heads, kv_heads, queries, keys, head_size, value_size, scale, order, .. } = *self;
         let scale = scale_of_heads(call, [heads, kv_heads], head_size, scale)?;
@@ -99,7 +99,7 @@ impl AttentionShape {
     }
 }
 
-/// The arguments that the kernels have in common.
+/// The arguments that all kernels share.
 pub(super) struct Arguments {
     pub(super) sizes: [u32; 5],
     pub(super) of_queries: [u32; 3],
@@ -198,13 +198,13 @@ pub struct AttentionDerivatives<'a, T> {
     /// Two buffers for intermediate results. [`AttentionShape::workspace`] returns their lengths, or, for packed sequences,
     /// [`PackedShape::workspace`](super::PackedShape::workspace).
     pub workspace: [BufferMut<'a, f32>; 2],
-    /// The dropout with which [`attention_with_extras`](super::attention_with_extras) computed O, if any; must be `None` for packed
+    /// The dropout passed to [`attention_with_extras`](super::attention_with_extras) when it computed O, if any; must be `None` for packed
     /// sequences.
     pub dropout: Option<DropoutMask>,
 }
 
 impl AttentionShape {
-    /// Returns the required lengths, in elements, of the two `workspace` buffers of [`attention_backward`] with the same `deterministic`.
+    /// Returns the required lengths, in elements, of the two `workspace` buffers of [`attention_backward`] for the same `deterministic`.
     #[must_use]
     pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
         let heads = self.batches as usize * self.heads as usize;
@@ -217,9 +217,9 @@ impl AttentionShape {
     }
 }
 
-/// Computes the gradients of [`attention`] with respect to Q, K and V. This takes three launches, of kernels that
-/// [`AttentionBackward::for_problem`] chooses. If `deterministic` is true, or if `head_size` is greater than 128, the results are
-/// bit-identical in every run. The returned [`Called`] describes the kernel that computes dK and dV. Requires sm_90a.
+/// Computes the gradients of [`attention`] with respect to Q, K and V. This takes three launches; [`AttentionBackward::for_problem`]
+/// chooses the kernels. If `deterministic` is true, or if `head_size` is greater than 128, the results are bit-identical in every run. The
+/// returned [`Called`] describes the kernel that computes dK and dV. Requires sm_90a.
 ///
 /// # Errors
 /// Returns [`CallError`], for example if no kernel supports the head sizes: `head_size` and `value_size` must be equal (32, 64, 96, 128,

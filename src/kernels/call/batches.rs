@@ -17,11 +17,11 @@ use crate::{
 pub struct GemmBatches {
     /// The number of products.
     pub count: u32,
-    /// The distance between matrices A; 0 if all products share A.
+    /// The distance between A matrices; 0 if all products share A.
     pub a_distance: Option<u32>,
-    /// The distance between matrices B; 0 if all products share B.
+    /// The distance between B matrices; 0 if all products share B.
     pub b_distance: Option<u32>,
-    /// The distance between matrices D, which must not overlap. Their rows may be interleaved: row i of all other matrices may be stored
+    /// The distance between D matrices, which must not overlap. Their rows may be interleaved: row i of all other matrices may be stored
     /// between rows i and i + 1 of the first matrix.
     pub d_distance: Option<u32>,
 }
@@ -34,15 +34,15 @@ impl GemmBatches {
 }
 
 /// Computes several products D = f(A·B) of the same size in one launch. [`Gemm::for_batches`] chooses the kernel. The requirements for
-/// sizes and strides are those of [`gemm`](super::gemm()), and operands are copied under the same conditions. The conditions for strides
-/// also apply to the distances between matrices.
+/// sizes and strides are those of [`gemm`](super::gemm()), and operands are copied under the same conditions, which apply to the distances
+/// between matrices as well as to strides.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
 ///
 /// let device = Simulator::new();
 /// let kernels = KernelCache::new(&device);
-/// // Two 16×16 matrices A, and one B that both products share.
+/// // Two 16×16 A matrices, and one B that both products share.
 /// let (shape, batches) =
 ///     (call::GemmShape::new(16, 8, 16), call::GemmBatches { b_distance: Some(0), ..call::GemmBatches::new(2) });
 /// let a = device.upload(&[[bf16::ONE; 16 * 16], [bf16::from_f32(2.0); 16 * 16]].concat())?;
@@ -54,7 +54,7 @@ impl GemmBatches {
 /// ```
 ///
 /// # Errors
-/// Returns the same errors as [`gemm`](super::gemm()), and `Refused` if the matrices D overlap.
+/// Returns the same errors as [`gemm`](super::gemm()), and `Refused` if D matrices overlap.
 #[doc(alias = "bmm")]
 pub fn batched_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,

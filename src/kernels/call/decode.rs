@@ -12,7 +12,7 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// The sizes of [`cached_attention`]. The layout of Q and O is `[batch][query][head][column]`; the layout of K and V is
+/// The sizes and the scale of [`cached_attention`]. The layout of Q and O is `[batch][query][head][column]`; the layout of K and V is
 /// `[batch][kv_head][position][column]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CacheShape {
@@ -26,15 +26,15 @@ pub struct CacheShape {
     pub queries: u32,
     /// The number of positions that each cache can contain.
     pub capacity: u32,
-    /// The head size, which is the number of elements per row: 64 or 128.
+    /// The head size (elements per row): 64 or 128.
     pub head_size: u32,
-    /// The positive factor by which scores are multiplied; 1/√`head_size` if `None`.
+    /// The scale factor for the scores, which must be positive; 1/√`head_size` if `None`.
     pub scale: Option<f32>,
 }
 
 /// Computes, for each head, attention of the last queries of each sequence to the sequence's cache. The last query has position
-/// `lengths[batch]` − 1 and attends to the first `lengths[batch]` positions; each earlier query attends to one position fewer than the query
-/// after it. `lse`, a contiguous array `[batch][head][query]`, receives the logarithm of each row's sum of exponentials.
+/// `lengths[batch]` − 1 and attends to the first `lengths[batch]` positions; each earlier query attends to one position fewer than the
+/// query after it. `lse`, a contiguous array `[batch][head][query]`, receives the logarithm of each row's sum of exponentials.
 /// [`CachedAttention::for_problem`] chooses the kernel. Requires sm_90a.
 ///
 /// # Errors
@@ -77,8 +77,7 @@ where
     )
 }
 
-/// The scales by which [`scaled_cached_attention`] and [`scaled_paged_attention`](super::scaled_paged_attention) multiply the elements of K
-/// and V.
+/// The scale factors for K and V in [`scaled_cached_attention`] and [`scaled_paged_attention`](super::scaled_paged_attention).
 #[derive(Clone, Copy, Debug)]
 pub struct CacheScales<'a> {
     /// The scales for K, one for each of the `kv_heads` KV heads; all sequences share them.
@@ -132,7 +131,7 @@ where
     )
 }
 
-/// The arguments that both kernels have in common.
+/// The arguments that both kernels share.
 struct Arguments {
     problem: CachedAttentionProblem,
     sizes: [u32; 5],

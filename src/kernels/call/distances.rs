@@ -21,7 +21,7 @@ pub(super) struct Matrices<'a, T, D> {
     pub(super) b: Factor<'a, T>,
     pub(super) d: BufferMut<'a, D>,
     pub(super) ldd: u32,
-    /// The distance between consecutive matrices D.
+    /// The distance between consecutive D matrices.
     pub(super) d_distance: u32,
     pub(super) any: AnyDistance,
 }
@@ -35,7 +35,7 @@ pub(super) struct AnyDistance {
     pub(super) result: bool,
 }
 
-/// The numbers of matrices, and the distances between consecutive matrices; `None` means that there are no gaps.
+/// The number of A, B and D matrices, and the distances between consecutive ones; `None` means that there are no gaps.
 #[derive(Clone, Copy)]
 pub(super) struct Counts {
     pub(super) a: (u32, Option<u32>),
@@ -112,7 +112,7 @@ enum Memory<'a, T> {
 }
 
 impl<T: TensorElement> Factor<'_, T> {
-    /// Returns the buffer from which the kernel reads the factor.
+    /// Returns the buffer that the kernel reads.
     pub(super) fn buffer(&self) -> BufferRef<'_, T> {
         match &self.memory {
             Memory::Given(buffer) => *buffer,
@@ -281,10 +281,10 @@ impl Lines {
 const BYTES: u64 = 16;
 /// The size of a cache line in bytes.
 const CACHE_LINE: u64 = 128;
-/// The minimum length of a line, in bytes, for which padding to whole cache lines takes little memory.
+/// The minimum size in bytes of a line that is padded to whole cache lines, which would take too much memory for shorter lines.
 const LONG: u64 = 8 * CACHE_LINE;
 
-/// Returns whether this number of elements is a multiple of 16 bytes.
+/// Returns whether `elements` elements occupy a multiple of 16 bytes.
 fn is_whole<T: TensorElement>(elements: u32) -> bool {
     (u64::from(elements) * u64::from(T::SIZE)).is_multiple_of(BYTES)
 }

@@ -1,4 +1,4 @@
-//! Matrix products whose sums along k are divided among blocks.
+//! Split-K matrix products: sums along k are divided among blocks.
 
 use super::{
     distances::{Counts, Matrices, with_copies},
@@ -106,7 +106,7 @@ where
     Ok(with_copies(first, [&a, &b]))
 }
 
-/// Returns the required number of elements of the workspace of [`divided_gemm`] on the device of `kernels`, or 0 if one kernel computes D.
+/// Returns the required length, in elements, of the workspace of [`divided_gemm`] on the device of `kernels`; 0 if one kernel computes D.
 ///
 /// # Errors
 /// Returns `Refused` if the workspace would have 2³² elements or more.
@@ -129,12 +129,12 @@ struct Partials {
     ld: u32,
     /// The distance between matrices.
     distance: u32,
-    /// The total number of elements of all matrices.
+    /// The total number of elements in all matrices.
     elements: u32,
 }
 
 impl Partials {
-    /// Returns the matrices for this number of parts, with strides that are multiples of 16 bytes.
+    /// Returns the matrices for `parts` parts, with strides that are multiples of 16 bytes.
     fn of(call: &'static str, shape: &GemmShape, parts: u32) -> Result<Self, CallError> {
         let rounded = shape.n.checked_next_multiple_of(4);
         let ld = rounded.ok_or_else(|| refused(call, "n below 2³² − 3", shape.n))?;

@@ -22,7 +22,7 @@ pub struct GemmShape {
     pub m: u32,
     /// The number of columns of B and D.
     pub n: u32,
-    /// The number of columns of A, which is the number of rows of B.
+    /// The number of columns of A and rows of B.
     pub k: u32,
     /// The order of A.
     pub a: MatrixOrder,
@@ -39,10 +39,10 @@ impl GemmShape {
     }
 }
 
-/// An element type of A and B: [`bf16`], [`struct@f16`], [`tf32`], [`e4m3`] or [`e5m2`], whose products are summed in f32, or `i8` or `u8`,
-/// whose products are summed in i32.
+/// An element type of A and B. Products of [`bf16`], [`struct@f16`], [`tf32`], [`e4m3`] or [`e5m2`] are summed in f32, and products of `i8`
+/// or `u8` in i32.
 pub trait GemmOperand: TensorElement + Product<Self, Self::Sum> {
-    /// The type in which products are summed.
+    /// The type of the sums of products.
     type Sum: GemmSum + Convert<f32>;
 }
 
@@ -64,11 +64,10 @@ factors! {
     u8:   i32;
 }
 
-/// The operands of an [`Epilogue`], which computes Dᵢⱼ = f((A·B)ᵢⱼ · α · rᵢ · sⱼ + β · Cᵢⱼ + biasⱼ). Factors and terms whose fields are
-/// `None` are omitted.
+/// The operands of an [`Epilogue`], which computes Dᵢⱼ = f((A·B)ᵢⱼ · α · rᵢ · sⱼ + β · Cᵢⱼ + biasⱼ). Operands that are `None` are omitted.
 #[derive(Clone, Copy, Debug)]
 pub struct FusedOperands<'a, D> {
-    /// α, by which A·B is multiplied.
+    /// α, the factor of A·B.
     pub alpha: Option<f32>,
     /// r, one scale for each row: m elements.
     pub row_scales: Option<BufferRef<'a, f32>>,
@@ -119,7 +118,7 @@ impl<'a, D: Copy> FusedOperands<'a, D> {
 ///
 /// If the kernel cannot read an operand in place, another kernel first copies the operand to a workspace, which `gemm` allocates and frees
 /// in stream order; [`Called::copies`] lists these kernels. A column-major A and a row-major B are copied if their elements are not 16 bits
-/// wide. On devices of compute capability 9.0, operands whose stride is not a multiple of 16 bytes are also copied. Addresses must be
+/// wide. On devices of compute capability 9.0, operands with a stride that is not a multiple of 16 bytes are also copied. Addresses must be
 /// multiples of 16 bytes on all devices.
 ///
 /// # Errors
@@ -151,8 +150,8 @@ where
 }
 
 /// Computes D = f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has n columns (`shape.n`). With
-/// [`Activation::Silu`], this is SwiGLU. If the size of n elements is not a multiple of 16 bytes, a row-major B is copied first, as
-/// described in [`gemm`].
+/// [`Activation::Silu`], this is SwiGLU. If n elements do not occupy a multiple of 16 bytes, a row-major B is copied first, as described in
+/// [`gemm`].
 ///
 /// # Errors
 /// Returns the same errors as [`gemm`].

@@ -119,8 +119,8 @@ where
 }
 
 /// Computes the gradient of [`cross_entropy`](super::cross_entropy) with respect to the logits of m rows of n elements: dxⱼ = (e^(xⱼ −
-/// `logs`) − \[j = target\]) · dloss. `logs` is the result of [`cross_entropy`](super::cross_entropy); `dlosses` has m elements. The
-/// gradient of a row whose target is `ignored` is 0.
+/// `logs`) − \[j = target\]) · dloss. `logs` is the result of [`cross_entropy`](super::cross_entropy); `dlosses` has m elements. Rows with
+/// target `ignored` have gradient 0.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -176,8 +176,8 @@ where
 ///
 /// # Errors
 /// Returns [`CallError`], for example if a workspace has fewer elements than [`norm_backward_workspace`] returns. On devices of compute
-/// capability 9.0 or later, except 12.x, rows of more than 65,536 elements are an error. If the second or third launch fails, the contents
-/// of the results are unspecified.
+/// capability 9.0 or later, except 12.x, rows may have at most 65,536 elements. If the second or third launch fails, the contents of the
+/// results are unspecified.
 #[doc(alias = "rmsnorm_backward")]
 #[doc(alias = "layernorm_backward")]
 pub fn norm_backward<'a, X, W>(
@@ -232,8 +232,8 @@ where
     Ok(called)
 }
 
-/// Returns the required number of elements of each of the two workspaces of [`norm_backward`], for m rows of n elements of type `X` on the
-/// device of `kernels`. The result is sufficient for any strides between rows.
+/// Returns the required length, in elements, of each of the two workspaces of [`norm_backward`], for m rows of n elements of type `X` on
+/// the device of `kernels`. It suffices for any strides between rows.
 #[must_use]
 pub fn norm_backward_workspace<X: TensorElement>(kernels: &KernelCache<'_>, [m, n]: [u32; 2]) -> usize {
     let (major, minor) = kernels.capability();

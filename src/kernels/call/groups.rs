@@ -1,4 +1,4 @@
-//! Matrix products of groups of rows with a separate matrix B for each group.
+//! Matrix products of groups of rows, with a separate B matrix for each group.
 
 use super::{
     distances::{Counts, Matrices, with_copies},
@@ -11,17 +11,17 @@ use crate::{
     tiles::Convert,
 };
 
-/// The groups of rows of [`grouped_gemm`], and the matrices B.
+/// The groups of rows and the B matrices of [`grouped_gemm`].
 #[derive(Clone, Copy, Debug)]
 pub struct GemmGroups<'a> {
-    /// The number of rows of a tile, all of which are multiplied by the same B: 64 or 128 or, on devices of compute capability 9.0, also 16
-    /// (if A is row-major), 192 or 256. Groups must be padded to a multiple of this number of rows.
+    /// The number of rows of a tile, which are all multiplied by the same B: 64 or 128 or, on devices of compute capability 9.0, also 16
+    /// (if A is row-major), 192 or 256. Groups must be padded to a multiple of `rows` rows.
     pub rows: u32,
-    /// The index of the matrix B for each tile of `rows` rows of A: ⌈m / `rows`⌉ elements, each less than `count`.
+    /// The index of the B matrix for each tile of `rows` rows of A: ⌈m / `rows`⌉ elements, each less than `count`.
     pub groups: BufferRef<'a, u32>,
-    /// The number of matrices B.
+    /// The number of B matrices.
     pub count: u32,
-    /// The distance between the first elements of consecutive matrices B, in elements; if `None`, the matrices are contiguous.
+    /// The distance between the first elements of consecutive B matrices, in elements; if `None`, the matrices are contiguous.
     pub b_distance: Option<u32>,
 }
 
@@ -33,7 +33,7 @@ pub struct GemmGroups<'a> {
 ///
 /// let device = Simulator::new();
 /// let kernels = KernelCache::new(&device);
-/// // 192 rows: the first 64 are multiplied by the second of two matrices B, and the others by the first.
+/// // 192 rows: the first 64 are multiplied by the second of two B matrices, and the others by the first.
 /// let (shape, on_groups) = (call::GemmShape::new(192, 8, 16), device.upload(&[1u32, 0, 0])?);
 /// let groups = call::GemmGroups { rows: 64, groups: (&on_groups).into(), count: 2, b_distance: None };
 /// let a = device.upload(&[bf16::ONE; 192 * 16])?;

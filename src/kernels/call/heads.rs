@@ -16,7 +16,7 @@ pub enum HeadOrder {
 }
 
 impl HeadOrder {
-    /// Returns the strides between batches, heads and rows, for these numbers of heads, rows and columns.
+    /// Returns the strides between batches, heads and rows, given the number of heads, rows and columns.
     pub(super) fn strides(
         self,
         call: &'static str,
@@ -49,7 +49,7 @@ pub(super) fn refused_sizes(
     refused(call, expected, format!("rows of {head_size} with values of {value_size}"))
 }
 
-/// Checks the numbers of query heads and KV heads, and returns the factor by which scores are multiplied.
+/// Checks the number of query heads and KV heads, and returns the scale factor for the scores.
 pub(super) fn scale_of_heads(
     call: &'static str,
     [heads, kv_heads]: [u32; 2],
@@ -62,7 +62,7 @@ pub(super) fn scale_of_heads(
     positive_scale(call, head_size, scale)
 }
 
-/// Checks and returns the factor by which scores are multiplied, by default 1/√`head_size`.
+/// Checks and returns the scale factor for the scores, by default 1/√`head_size`.
 pub(super) fn positive_scale(
     call: &'static str,
     head_size: u32,

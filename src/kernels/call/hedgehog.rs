@@ -19,16 +19,16 @@ pub struct HedgehogOperands<'a, T> {
     pub q_maps: BufferRef<'a, T>,
     /// The matrices that map keys to features: an array `[head][64][64]`.
     pub k_maps: BufferRef<'a, T>,
-    /// α, the positive number by which the weights of the latest tokens are multiplied: one element per head.
+    /// α, the positive factor of the weights of the latest tokens: one element per head.
     pub alphas: BufferRef<'a, f32>,
-    /// β, the nonnegative number by which the weights of older tokens are multiplied: one element per head.
+    /// β, the nonnegative factor of the weights of older tokens: one element per head.
     pub betas: BufferRef<'a, f32>,
 }
 
 /// Computes causal attention with softmax over the latest tokens (those of the current chunk of 64 tokens and of the preceding chunk) and
 /// learned features for older tokens, as described in [`Hedgehog`]. The head size must be 64 for Q and K, and 64 or 128 for V and O.
-/// `scale` is the positive factor by which scores are multiplied; 1/√64 if `None`. Requires sm_80 or later and 128 KiB of shared memory per
-/// block, which devices of compute capability 8.6, 8.9 and 12.x do not have.
+/// `scale` is the scale factor for the scores, which must be positive; 1/√64 if `None`. Requires sm_80 or later and 128 KiB of shared
+/// memory per block, which devices of compute capability 8.6, 8.9 and 12.x do not have.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if a head size is not supported.

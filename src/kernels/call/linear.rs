@@ -38,9 +38,9 @@ impl LinearShape {
     }
 }
 
-/// Computes causal attention whose weights are the second-order Taylor expansion of the exponential, as described in [`TaylorAttention`].
-/// The head size must be 16 for Q and K, and 64 for V and O. If `normalized` is true, results are divided by the sums of the weights.
-/// Requires sm_80 or later.
+/// Computes causal attention weighted by the second-order Taylor expansion of the exponential, as described in [`TaylorAttention`]. The
+/// head size must be 16 for Q and K, and 64 for V and O. If `normalized` is true, results are divided by the sums of the weights. Requires
+/// sm_80 or later.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if a head size is not supported.
@@ -75,9 +75,9 @@ where
     )
 }
 
-/// Computes causal linear attention whose state decays by a factor of λ = e^`decay` per position, as described in [`DecayedAttention`].
-/// Each head size must be 64 or 128. `decays` has one element per head, each negative or 0. `state`, a contiguous array
-/// `[batch][head][key_size][value_size]`, contains the state before the first position (zeros at the start of a sequence) and is
+/// Computes causal linear attention with a state that decays by a factor of λ = e^`decay` per position, as described in
+/// [`DecayedAttention`]. Each head size must be 64 or 128. `decays` has one element per head, each negative or 0. `state`, a contiguous
+/// array `[batch][head][key_size][value_size]`, contains the state before the first position (zeros at the start of a sequence) and is
 /// overwritten with the state after the last position. Requires sm_80 or later and, if both head sizes are 128, 106 KiB of shared memory
 /// per block, which devices of compute capability 8.6, 8.9 and 12.x do not have.
 ///

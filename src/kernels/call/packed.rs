@@ -32,8 +32,8 @@ pub struct PackedShape {
     /// The maximum number of queries per sequence. If a sequence has more, results are computed only for its first `longest` queries,
     /// rounded up to whole tiles.
     pub longest: u32,
-    /// The maximum number of keys per sequence. Only [`packed_attention_backward`] uses this number: it does not compute gradients for the
-    /// keys of a sequence beyond it.
+    /// The maximum number of keys per sequence. Used only by [`packed_attention_backward`], which does not compute gradients for further
+    /// keys of a sequence.
     pub longest_keys: u32,
     /// The head size of Q and K: the number of elements per row.
     pub head_size: u32,
@@ -41,7 +41,7 @@ pub struct PackedShape {
     pub value_size: u32,
     /// The mask, which determines the keys of a sequence that each of its queries attends to.
     pub mask: AttentionMask,
-    /// The positive factor by which scores are multiplied; 1/√`head_size` if `None`.
+    /// The scale factor for the scores, which must be positive; 1/√`head_size` if `None`.
     pub scale: Option<f32>,
     /// The order of the axes, without the batch axis: `[position][head][column]` or `[head][position][column]`.
     pub order: HeadOrder,
@@ -67,7 +67,7 @@ impl PackedShape {
         }
     }
 
-    /// Returns the required lengths, in elements, of the two `workspace` buffers of [`packed_attention_backward`] with the same
+    /// Returns the required lengths, in elements, of the two `workspace` buffers of [`packed_attention_backward`] for the same
     /// `deterministic`.
     #[must_use]
     pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
@@ -81,7 +81,7 @@ impl PackedShape {
         AttentionBackward { value_size, deterministic, ..AttentionBackward::new(head_size, mask) }
     }
 
-    /// Returns the strides between heads and between rows of matrices with these numbers of heads, rows and columns.
+    /// Returns the strides between heads and between rows, given the number of heads, rows and columns.
     fn strides(&self, call: &'static str, sizes: [u32; 3]) -> Result<[u32; 2], CallError> {
         self.order.strides_of_one(call, sizes)
     }
@@ -155,9 +155,9 @@ where
     )
 }
 
-/// Computes the gradients of [`packed_attention`] with respect to Q, K and V. This takes three launches, of the kernels of
-/// [`AttentionBackward::new`]. If `deterministic` is true, the results are bit-identical in every run. Rows of the gradients that do not
-/// belong to any sequence are not written. The returned [`Called`] describes the kernel that computes dK and dV. Requires sm_90a.
+/// Computes the gradients of [`packed_attention`] with respect to Q, K and V. This takes three launches; [`AttentionBackward::new`] chooses
+/// the kernels. If `deterministic` is true, the results are bit-identical in every run. Rows of the gradients that do not belong to any
+/// sequence are not written. The returned [`Called`] describes the kernel that computes dK and dV. Requires sm_90a.
 ///
 /// The last tile of a sequence may extend past the end of the sequence. If one of these additional rows of Q, K, V, O or dO contains NaN or
 /// ∞, the gradients of the sequence may become NaN.

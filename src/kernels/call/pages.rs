@@ -13,7 +13,7 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// The sizes of [`paged_attention`]. The layout of Q and O is `[batch][query][head][column]`.
+/// The sizes, scale and layout of [`paged_attention`]. The layout of Q and O is `[batch][query][head][column]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PagedCacheShape {
     /// The number of sequences.
@@ -28,11 +28,11 @@ pub struct PagedCacheShape {
     pub pages: u32,
     /// The number of positions per page: 8, 16, 32, 64 or 128.
     pub page_size: u32,
-    /// The number of columns of the page table, which is the maximum number of pages per sequence.
+    /// The number of columns of the page table: the maximum number of pages per sequence.
     pub table_columns: u32,
-    /// The head size, which is the number of elements per row: 64 or 128.
+    /// The head size (elements per row): 64 or 128.
     pub head_size: u32,
-    /// The positive factor by which scores are multiplied; 1/√`head_size` if `None`.
+    /// The scale factor for the scores, which must be positive; 1/√`head_size` if `None`.
     pub scale: Option<f32>,
     /// The order of the axes of K and V: `[page][position][head][column]` or `[page][head][position][column]`.
     pub order: HeadOrder,
@@ -132,7 +132,7 @@ where
     )
 }
 
-/// The arguments that both kernels have in common; the problem includes the page size.
+/// The arguments that both kernels share; the problem includes the page size.
 struct Arguments {
     problem: (CachedAttentionProblem, u32),
     sizes: [u32; 6],

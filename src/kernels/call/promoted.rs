@@ -1,4 +1,4 @@
-//! Matrix products of 8-bit floats whose sums are promoted to f32.
+//! Matrix products of 8-bit floats with sums that are promoted to f32.
 
 use super::{
     distances::{Counts, Matrices, with_copies},
@@ -14,7 +14,7 @@ use crate::{
 /// Computes D = f(A·B) for 8-bit floats with promoted sums: after every 128 elements along k, the partial sums are added to f32
 /// accumulators, because tensor cores accumulate the products of 8-bit floats with a precision of only about 14 bits.
 /// [`Gemm::for_promoted`] chooses the kernel. Requires a device of compute capability 9.0. As described in [`gemm`](super::gemm()), an
-/// operand is copied first unless it is a row-major A or a column-major B whose stride is a multiple of 16 bytes.
+/// operand is copied first unless it is a row-major A or a column-major B with a stride that is a multiple of 16 bytes.
 ///
 /// # Errors
 /// Returns the same errors as [`gemm`](super::gemm()), and an error if `T` is not an 8-bit float or the compute capability is not 9.0.

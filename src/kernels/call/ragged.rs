@@ -1,4 +1,4 @@
-//! Matrix products of groups of any number of rows, with a separate matrix B for each group.
+//! Matrix products of groups of any number of rows, with a separate B matrix for each group.
 
 use super::{
     distances::{Counts, Matrices, with_copies},
@@ -11,21 +11,21 @@ use crate::{
     tiles::Convert,
 };
 
-/// The groups of rows of [`ragged_gemm`], and the matrices B.
+/// The groups of rows and the B matrices of [`ragged_gemm`].
 #[derive(Clone, Copy, Debug)]
 pub struct RaggedGroups<'a> {
     /// The index of the first row of each group of rows of A and D, and the end of the last group: `count` + 1 elements in ascending order.
     /// Groups may be empty.
     pub offsets: BufferRef<'a, u32>,
-    /// The number of groups, which is the number of matrices B.
+    /// The number of groups, and therefore of B matrices.
     pub count: u32,
-    /// The distance between the first elements of consecutive matrices B, in elements; if `None`, the matrices are contiguous.
+    /// The distance between the first elements of consecutive B matrices, in elements; if `None`, the matrices are contiguous.
     pub b_distance: Option<u32>,
 }
 
 /// Computes D = f(A·B) with a separate B for each group of rows of A and D, as in a mixture of experts. A group may have any number of rows
-/// and is not padded. The host need not know the numbers of rows. Rows of D outside all groups are not written. [`Gemm::for_ragged_groups`]
-/// chooses the kernel. A must be row-major; the other requirements for sizes and strides are those of
+/// and is not padded. The host need not know the sizes of the groups. Rows of D outside all groups are not written.
+/// [`Gemm::for_ragged_groups`] chooses the kernel. A must be row-major; the other requirements for sizes and strides are those of
 /// [`batched_gemm`](super::batched_gemm).
 ///
 /// ```
@@ -33,7 +33,7 @@ pub struct RaggedGroups<'a> {
 ///
 /// let device = Simulator::new();
 /// let kernels = KernelCache::new(&device);
-/// // 70 rows: the first is multiplied by the first of three matrices B, none by the second, and the others by the third.
+/// // 70 rows: the first is multiplied by the first of three B matrices, none by the second, and the others by the third.
 /// let (shape, on_offsets) = (call::GemmShape::new(70, 8, 16), device.upload(&[0u32, 1, 1, 70])?);
 /// let groups = call::RaggedGroups { offsets: (&on_offsets).into(), count: 3, b_distance: None };
 /// let a = device.upload(&[bf16::ONE; 70 * 16])?;

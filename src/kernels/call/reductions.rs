@@ -77,8 +77,8 @@ pub fn reduce_columns<'a, X: Convert<f32>>(
     Ok(first)
 }
 
-/// Returns the required number of elements of the workspace of [`reduce_columns`] for an m×n matrix on the device of `kernels`, or 0 if one
-/// launch reduces the matrix.
+/// Returns the required length, in elements, of the workspace of [`reduce_columns`] for an m×n matrix on the device of `kernels`, or 0 if
+/// one launch reduces the matrix.
 #[must_use]
 pub fn column_workspace(kernels: &KernelCache<'_>, function: Reduction, [m, n]: [u32; 2]) -> usize {
     match column_parts(kernels, function, [m, n]) {
@@ -87,14 +87,14 @@ pub fn column_workspace(kernels: &KernelCache<'_>, function: Reduction, [m, n]: 
     }
 }
 
-/// The minimum number of rows of a part, so that the second launch reads much less than the first.
+/// The minimum number of rows per part; it ensures that the second launch reads much less than the first.
 const ROWS_OF_PART: u32 = 32;
 
 /// The number of columns per block: 256 threads with at least 4 columns each.
 const COLUMNS_OF_BLOCK: u32 = 1024;
 
-/// Returns the number of parts into which the first launch divides each column: enough for two blocks per multiprocessor, if each part has
-/// at least [`ROWS_OF_PART`] rows.
+/// Returns the number of parts of each column in the first launch: enough for two blocks per multiprocessor, if each part has at least
+/// [`ROWS_OF_PART`] rows.
 fn column_parts(kernels: &KernelCache<'_>, function: Reduction, [m, n]: [u32; 2]) -> u32 {
     let most = (2 * kernels.multiprocessors()).div_ceil(n.div_ceil(COLUMNS_OF_BLOCK).max(1));
     let parts = most.min(m / ROWS_OF_PART).max(1);
@@ -103,7 +103,7 @@ fn column_parts(kernels: &KernelCache<'_>, function: Reduction, [m, n]: [u32; 2]
     (1..=parts).rev().find(is_valid).unwrap_or(1)
 }
 
-/// Launches the reduction of the columns of an m×n matrix in `parts` parts, whose results are the rows of y.
+/// Launches the reduction of the columns of an m×n matrix in `parts` parts; the results of each part form a row of y.
 pub(super) fn reduce_parts<X: Convert<f32>>(
     call: &'static str,
     queue: Queue<'_>,

@@ -11,8 +11,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes `logs` = ln Σₖ e^xₖ and `losses` = `logs` − x\[targets\] for each of the m rows of n logits. A row whose target is `ignored`
-/// has loss 0; if any other target is not a column index, the loss is NaN.
+/// Computes `logs` = ln Σₖ e^xₖ and `losses` = `logs` − x\[targets\] for each of the m rows of n logits. Rows with target `ignored` have
+/// loss 0; if any other target is not a column index, the loss is NaN.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -143,7 +143,7 @@ pub struct RotaryTables<'a> {
     pub sin: BufferRef<'a, f32>,
     /// The number of rows of the tables, one for each position.
     pub rows: u32,
-    /// The number of columns of the tables, which is the number of pairs to rotate in each head.
+    /// The number of columns of the tables: the number of pairs to rotate in each head.
     pub half: u32,
     /// The position of each token, one element per token.
     pub positions: BufferRef<'a, i32>,

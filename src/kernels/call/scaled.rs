@@ -13,7 +13,7 @@ use crate::{
     tiles::Convert,
 };
 
-/// The scales by which [`scaled_attention`] multiplies the elements of Q, K and V. No scale may be negative.
+/// The scale factors for Q, K and V in [`scaled_attention`], none of which may be negative.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionScales<'a> {
     /// The scales for Q, one for each query head of each batch.
@@ -25,7 +25,7 @@ pub struct AttentionScales<'a> {
 }
 
 impl AttentionShape {
-    /// Returns the required number of elements of the buffer `values` of [`scaled_attention`].
+    /// Returns the required length, in elements, of the buffer `values` of [`scaled_attention`].
     #[must_use]
     pub fn transposed_values(&self) -> usize {
         let heads = self.batches as usize * self.kv_heads as usize;

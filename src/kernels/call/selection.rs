@@ -47,7 +47,7 @@ where
 /// The parameters that determine how [`Sample`] draws a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
-    /// The number by which elements are divided before the softmax; 0 selects the largest element.
+    /// The divisor of the elements before the softmax; 0 selects the largest element.
     pub temperature: f32,
     /// The maximum number of candidate columns, in descending order of their elements. The column of the largest element is always a
     /// candidate. `u32::MAX` excludes no column.

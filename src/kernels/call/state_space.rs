@@ -31,7 +31,7 @@ pub struct StateSpaceShape {
     pub order: HeadOrder,
 }
 
-/// The inputs of [`state_space`], without the state.
+/// The inputs of [`state_space`] other than the state.
 #[derive(Clone, Copy, Debug)]
 pub struct StateSpaceOperands<'a, T> {
     /// X, with rows of `head_size` elements, one for each position and head.

@@ -9,7 +9,7 @@ use crate::{
 impl KernelCache<'_> {
     /// Returns the cache with an additional table, written by `warpwright tune gemm`. For problems in the table, `gemm`, `fused_gemm` and
     /// `gated_gemm` use the table's kernels instead of those chosen by the crate's own tables and model. `fused_gemm` replaces tiles larger
-    /// than 128×128 by 128×128. `gated_gemm` looks up the product with all 2n columns of B and uses the most similar supported tile,
+    /// than 128×128 with 128×128. `gated_gemm` looks up the product with all 2n columns of B and uses the most similar supported tile,
     /// without a cluster. Tables for another kind of GPU have no effect. If several tables contain a problem, the last one added applies.
     ///
     /// ```no_run

@@ -1,4 +1,4 @@
-//! Convolution by Fourier transforms, which are computed as matrix products (Monarch).
+//! Convolution by Fourier transforms that are computed as matrix products (Monarch).
 
 mod residues;
 
@@ -54,8 +54,7 @@ impl FftConvolution {
     /// Builds the kernel. Its name contains the element type and the transform length, as in `fft_convolution_bf16_4096`.
     ///
     /// # Errors
-    /// Returns an error if `size` is not one of the [`sizes`](Self::sizes) that the target supports, for example because its blocks have too
-    /// little shared memory.
+    /// Returns an error unless `size` is one of the [`sizes`](Self::sizes) that the target supports.
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<FftConvolutionArgs<T>>, BuildError>
     where
         T: TensorElement + FloatElement + Product<T, f32> + Convert<f32>,
@@ -92,8 +91,7 @@ struct Inputs<'k, T> {
     strides: [[Val<'k, u32>; 2]; 2],
 }
 
-/// Emits the kernel for sequences that are matrices of `W` subtiles of rows and columns. Each warp computes 16 rows of the result of each
-/// step.
+/// Emits the kernel for sequences that are matrices of `W`×`W` subtiles. Each warp computes 16 rows of the result of each step.
 ///
 /// F(u) is (F·U ∘ R)·F, where F is the symmetric matrix that transforms a row and R contains roots of unity; the element in row i and
 /// column j is number i + j·n. As F⁻¹(z) is the conjugate of F(z̄) / n², the inverse has the same steps in reverse order.
@@ -196,8 +194,8 @@ fn roots<'k, const W: usize>(
     Crt { re: k.zeros(), im: angles }.exp()
 }
 
-/// Returns −2π · `number` / `period` reduced by full turns to an angle from −π to π, where approximations of sines are accurate. `period`
-/// is a power of two.
+/// Returns −2π · `number` / `period` reduced by full turns to an angle from −π to π, where the approximate sine is accurate. `period` is a
+/// power of two.
 #[track_caller]
 fn angle(number: Val<'_, u32>, period: u32) -> Val<'_, f32> {
     let turns = (number + period / 2) & (period - 1);

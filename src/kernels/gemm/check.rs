@@ -18,7 +18,7 @@ impl Gemm {
         self.target.features().contains(Features::WGMMA)
     }
 
-    /// Checks that kernels support this combination of target, orders, tile, cluster and parts for operands of this number of bytes.
+    /// Checks that kernels support this combination of target, orders, tile, cluster and parts for operands with `bytes`-byte elements.
     pub(super) fn check(&self, bytes: u32) -> Result<(), String> {
         let Self { target, a, b, tile, .. } = *self;
         if !target.features().contains(Features::AMPERE) {

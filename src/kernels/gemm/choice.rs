@@ -11,7 +11,7 @@ impl Gemm {
     pub fn candidates(target: Target, a: MatrixOrder, b: MatrixOrder, m: u32) -> impl Iterator<Item = Self> {
         let has_wgmma = target.features().contains(Features::WGMMA);
         let few_rows = move |tile: &GemmTile| tile.size()[0] >= 64 || m <= 16 && a == MatrixOrder::Row;
-        // Rows of 176 elements of B allow only a swizzle of 32 bytes.
+        // Rows of 176 elements of B allow only a 32-byte swizzle.
         let swizzled = move |tile: &GemmTile| *tile != GemmTile::T128x176 || b == MatrixOrder::Col;
         let suitable = move |tile: &GemmTile| few_rows(tile) && swizzled(tile);
         let tiles = GemmTile::for_target(target).iter().copied().filter(suitable);
@@ -27,7 +27,7 @@ impl Gemm {
         })
     }
 
-    /// Returns the kernel for a target that multiplies row-major matrices, in tiles of this size.
+    /// Returns the kernel that multiplies row-major matrices, for a target and a tile.
     pub(super) fn of_target(target: Target, tile: GemmTile) -> Self {
         let gemm = Self { target, ..Self::new(tile) };
         if gemm.has_wgmma() { gemm } else { Self { schedule: Schedule::grouped(8), ..gemm } }
@@ -40,12 +40,12 @@ impl Gemm {
     ///
     /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model. The
     /// model multiplies the number of waves of tiles by the time per tile. It combines the result with the time to read all operands from
-    /// memory and to write results of 16 bits. The time per tile depends on the time to read operands from the L2 cache, which is longer if
+    /// memory and to write 16-bit results. The time per tile depends on the time to read operands from the L2 cache, which is longer if
     /// rows of an operand do not start at cache lines, and shorter if blocks of a cluster share operands. On these GPUs, the kernel may
     /// have clusters of several rows of tiles, which only [`kernel`](Self::kernel) and [`fused_kernel`](Self::fused_kernel) support.
     ///
-    /// On other GPUs, the target is that of [`Target::newest_portable`], and the tile is the largest one for which there are at least as
-    /// many tiles as multiprocessors, or the smallest one if there is none.
+    /// On other GPUs, the target is that of [`Target::newest_portable`], and the tile is the largest one that results in at least as many
+    /// tiles as multiprocessors, or the smallest one if there is none.
     #[must_use]
     pub fn for_problem<T: Element, D: Element>(
         a: MatrixOrder,
@@ -101,8 +101,8 @@ impl Gemm {
         Self::of_height::<T>([a, b], size, rows, gpu, |_| true)
     }
 
-    /// Returns the fastest suitable kernel whose tiles have this number of rows and whose blocks do not share loads of A and B. On targets
-    /// without `wgmma`, all kernels are suitable.
+    /// Returns the fastest suitable kernel with tiles of `rows` rows and with blocks that do not share loads of A and B. On targets without
+    /// `wgmma`, all kernels are suitable.
     fn of_height<T: Element>(
         [a, b]: [MatrixOrder; 2],
         size: [u32; 3],
@@ -123,8 +123,8 @@ impl Gemm {
 
     /// Returns the [kernel for ragged groups](Self::ragged_kernel) that multiplies `groups` groups of rows of a row-major m×k matrix by k×n
     /// matrices with elements of type `T`. Tiles have 16, 64 or 128 rows: the smallest of these numbers that the target supports and that
-    /// is not less than the average number of rows per group, or 128 if this average is larger. Among the tiles with this number of rows,
-    /// the kernel is chosen as in [`for_groups`](Self::for_groups), but [`parts`](Self::parts) is always 1.
+    /// is not less than the average number of rows per group, or 128 if this average is larger. Among the tiles of this height, the kernel
+    /// is chosen as in [`for_groups`](Self::for_groups), but [`parts`](Self::parts) is always 1.
     #[must_use]
     pub fn for_ragged_groups<T: Element>(
         b: MatrixOrder,
@@ -155,8 +155,8 @@ impl Gemm {
         fastest.unwrap_or(kernels[0])
     }
 
-    /// Returns the fastest candidate, according to the model, for work on operands of this number of bytes; `None` if the model does not
-    /// predict the time of any candidate.
+    /// Returns the candidate that is fastest for `work` according to the model, where `bytes` is the size of an operand element; `None` if
+    /// the model does not predict the time of any candidate.
     fn fastest(
         candidates: impl Iterator<Item = Self>,
         work: Work,
@@ -187,7 +187,7 @@ impl Gemm {
         }
     }
 
-    /// Returns the kernel for a target without `wgmma` and this number of products, with the largest of `tiles` that occupies all
+    /// Returns the kernel for a target without `wgmma` and `batches` products, with the largest of `tiles` that occupies all
     /// multiprocessors, or with the smallest tile. `tiles` must be in ascending order of size.
     fn filling(
         target: Target,
@@ -203,12 +203,12 @@ impl Gemm {
         Self { a, b, ..Self::of_target(target, tile.unwrap_or(smallest)) }
     }
 
-    /// Returns the candidates whose blocks share no tiles.
+    /// Returns the candidates with blocks that share no tiles.
     fn alone(candidates: impl Iterator<Item = Self>) -> impl Iterator<Item = Self> {
         candidates.filter(|gemm| gemm.cluster == [1, 1])
     }
 
-    /// Returns the fastest sm_90a kernel for operands of this number of bytes, according to the model.
+    /// Returns the fastest sm_90a kernel according to the model, where `bytes` is the size of an operand element.
     fn estimated(a: MatrixOrder, b: MatrixOrder, size: [u32; 3], bytes: u32, multiprocessors: u32) -> Self {
         let candidates = Self::candidates(Target::SM_90A, a, b, size[0]);
         let best = Self::fastest(candidates, Work::products(size, 1), bytes, multiprocessors);

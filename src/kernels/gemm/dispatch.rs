@@ -1,4 +1,4 @@
-//! The code for an order of the operands, a tile and a type of results.
+//! The code for each combination of operand orders, tile and result type.
 
 use super::{
     Gemm, GemmResult, GemmSum, GemmTile,
@@ -44,8 +44,8 @@ impl Gemm {
         D::emit(self, &problem);
     }
 
-    /// Emits the products for a target with `wgmma`, with stages of `K` subtiles of depth. Results are stored `W` columns of subtiles at a
-    /// time, or `V` columns for tiles of 160 columns and tiles that several blocks compute together.
+    /// Emits the products for a target with `wgmma`, with stages that are `K` subtiles deep. Results are stored `W` columns of subtiles at
+    /// a time, or `V` columns for tiles of 160 columns and tiles that several blocks compute together.
     pub(super) fn of_depth<T, C, D, const K: usize, const W: usize, const V: usize>(
         &self,
         problem: &Problem<'_, T, D>,
@@ -75,7 +75,7 @@ impl Gemm {
                         ($a, $b, T192x192, 1) => together::<$stages, T, C, D, 3, 12, 4, 12, K, 1, 4, W, 1>(problem),
                         ($a, $b, T128x256, 1) => together::<$stages, T, C, D, 2, 8,  4, 16, K, 1, 4, W, 2>(problem),
                         ($a, $b, T256x128, 1) => together::<$stages, T, C, D, 2, 16, 8, 8,  K, 2, 4, W, 2>(problem),
-                        // Results of 4 bytes leave shared memory for one slot.
+                        // 4-byte results leave shared memory for only one slot.
                         ($a, $b, T256x160, 1) if const { D::SIZE == 4 } => together::<$stages, T, C, D, 2, 16, 8, 10, K, 2, 4, V, 1>(problem),
                         ($a, $b, T256x160, 1) => together::<$stages, T, C, D, 2, 16, 8, 10, K, 2, 4, V, 2>(problem),
                         ($a, $b, T256x192, 1) => together::<$stages, T, C, D, 2, 16, 8, 12, K, 2, 3, W, 3>(problem),
@@ -93,7 +93,7 @@ impl Gemm {
         for_orders!(T, kernels);
     }
 
-    /// Emits the products for a target with `wgmma`, with tiles of 128×176 and stages of `K` subtiles of depth.
+    /// Emits the products for a target with `wgmma`, with tiles of 128×176 and stages that are `K` subtiles deep.
     pub(super) fn of_176_columns<T, C, D, const K: usize>(&self, problem: &Problem<'_, T, D>)
     where
         T: TensorElement + Product<T, C>,
@@ -115,7 +115,7 @@ impl Gemm {
         for_orders!(T, kernels);
     }
 
-    /// Emits the products for a target without `wgmma`, with stages of `K` subtiles of depth for the largest tiles, and of `L` for other
+    /// Emits the products for a target without `wgmma`, with stages that are `K` subtiles deep for the largest tiles, and `L` for other
     /// tiles, which fit in the shared memory of sm_86. Results are stored `Q` columns of subtiles at a time, which correspond to `P`
     /// columns of subtiles of sums.
     #[rustfmt::skip]
@@ -127,7 +127,8 @@ impl Gemm {
         f32: Convert<D>,
     {
         use GemmTile::{T64x64, T128x128, T128x256};
-        // Copies of single elements pass through registers, which leaves too few for fragments of two slices; those of 4 bytes are larger.
+        // Copies of single elements pass through registers, which leaves too few for fragments of two slices; fragments of 4-byte elements
+        // are larger.
         let ahead = !self.any_size && T::SIZE < 4;
         macro_rules! kernels {
             ($($a:ident $b:ident $stages:ident;)*) => {
@@ -175,7 +176,7 @@ impl Gemm {
         for_orders!(T, kernels);
     }
 
-    /// Emits a gated product with stages of `K` subtiles of depth, and results that are stored `W` columns of subtiles at a time.
+    /// Emits a gated product with stages that are `K` subtiles deep, and with results stored `W` columns of subtiles at a time.
     pub(super) fn gated_of_depth<T, C, D, const K: usize, const W: usize>(&self, problem: &Problem<'_, T, D>)
     where
         T: TensorElement + Product<T, C>,

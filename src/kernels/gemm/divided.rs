@@ -1,5 +1,5 @@
-//! Split-K: products of few tiles whose sums over k are divided among blocks, with partial sums in device memory, and the kernel that adds
-//! the partial sums.
+//! Split-K: products with few tiles, whose sums over k are divided among blocks that store partial sums in device memory, and the kernel
+//! that adds the partial sums.
 
 use super::{
     Epilogue, Gemm, GemmResult, GemmSum, GemmTile, GpuKind, MatrixOrder,
@@ -31,9 +31,9 @@ const WARPS: u32 = 4;
 const AT_ONCE: usize = 4;
 
 impl Gemm {
-    /// Builds the kernel of a product whose sum over k is divided into any number of parts, which are computed independently of each other.
-    /// The kernel stores the partial sums in device memory; the kernel of [`sum_kernel`](Self::sum_kernel) adds them and applies the
-    /// activation. Unlike the field [`parts`](Self::parts), this division does not require clusters.
+    /// Builds the kernel of a product whose sum over k is divided into any number of parts, which are computed independently. The kernel
+    /// stores the partial sums in device memory; the kernel of [`sum_kernel`](Self::sum_kernel) adds them and applies the activation.
+    /// Unlike the field [`parts`](Self::parts), this division does not require clusters.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel), and an error for clusters of several rows of tiles. The activation is not
@@ -93,7 +93,7 @@ impl Gemm {
                 return k.refuse(format!("expected an activation of {}, found {function}", C::NAME));
             }
             k.block([32 * WARPS]);
-            // Rows of tiles are along x, along which a grid has more blocks.
+            // Rows of tiles are along x, because a grid may have more blocks along x.
             k.grid((m.tiles(16), n.tiles(16 * COLS as u32 * WARPS)));
             if k.target().features().contains(Features::HOPPER) {
                 k.programmatic_launch();
@@ -123,7 +123,7 @@ impl Gemm {
     }
 }
 
-/// The kernel for a product whose sum over k is divided into parts, and the number of parts.
+/// A split-K product: the kernel that computes the partial sums, and the number of parts into which the sum over k is divided.
 ///
 /// ```
 /// use warpwright::{kernels::{DividedGemm, GpuKind, MatrixOrder}, prelude::*};
@@ -149,7 +149,7 @@ const MOST_PARTS: u32 = 16;
 const LEAST_DEPTH: u32 = 512;
 /// The time in microseconds of the kernel that adds partial sums; its launch overlaps with the end of the products.
 const SUM: f64 = 2.8;
-/// The number of bytes per microsecond at which partial sums are written to and read from the L2 cache.
+/// The bandwidth of writes and reads of partial sums in the L2 cache, in bytes per microsecond.
 const CACHE_BANDWIDTH: f64 = 2.6e6;
 
 impl DividedGemm {
@@ -181,7 +181,7 @@ impl DividedGemm {
         (parts > 1 && target.features().contains(Features::AMPERE)).then_some(Self { gemm, parts })
     }
 
-    /// Returns the fastest division into at most `most` parts if it is faster than the fastest single kernel.
+    /// Returns the fastest division into at most `most` parts; `None` if it is not faster than the fastest single kernel.
     fn estimated(
         a: MatrixOrder,
         b: MatrixOrder,

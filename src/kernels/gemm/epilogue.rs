@@ -26,7 +26,7 @@ pub struct Epilogue {
     pub row_scales: bool,
     /// Whether to multiply each column j by the scale sⱼ; s has n elements.
     pub col_scales: bool,
-    /// Whether to add β · C: the argument `beta` times an m×n matrix with the row pitch `ldc` in elements.
+    /// Whether to add β · C, where β is the argument `beta` and C is an m×n matrix with a row pitch of `ldc` elements.
     pub c: bool,
     /// Whether to add biasⱼ to each column j; the bias has n elements.
     pub bias: bool,

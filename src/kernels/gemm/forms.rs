@@ -21,11 +21,11 @@ impl Gemm {
     /// Builds the kernel. Its name contains the types, orders, tile, cluster and activation, as in `gemm_bf16_row_col_128x192`.
     ///
     /// # Errors
-    /// Returns an error if the target is older than sm_80 (sm_89 for operands or results of type e4m3 or e5m2), if the table of [`Gemm`]
-    /// does not contain the orders for the type of the operands, or if the type of the sums does not support the activation (integers
-    /// support only ReLU). Also returns an error if the target does not support the tile, `cluster` or `any_size`, if a cluster has no
-    /// blocks or more than 8, or if the tile does not support `parts`. Tiles of 16 rows require a row-major A and clusters of one column of
-    /// tiles, tiles of 128×176 require results of 16 or 32 bits, and tiles of 128×256 do not support `any_size`.
+    /// Returns an error if the target is older than sm_80 (sm_89 for e4m3 or e5m2 operands or results), if the table of [`Gemm`] does not
+    /// list the orders for the operand type, or if the type of the sums does not support the activation (integers support only ReLU). Also
+    /// returns an error if the target does not support the tile, `cluster` or `any_size`, if a cluster has no blocks or more than 8, or if
+    /// the tile does not support `parts`. Tiles of 16 rows require a row-major A and clusters with one column of tiles, tiles of 128×176
+    /// require 16-bit or 32-bit results, and tiles of 128×256 do not support `any_size`.
     pub fn kernel<T, C, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
     where
         T: TensorElement + Product<T, C>,
@@ -56,8 +56,8 @@ impl Gemm {
     /// ```
     ///
     /// # Errors
-    /// Returns the same errors as [`kernel`](Self::kernel) for the tile that is used. All activations are supported, because epilogues are
-    /// computed in f32.
+    /// Returns the same errors as [`kernel`](Self::kernel) for the tile that the kernel uses. All activations are supported, because
+    /// epilogues are computed in f32.
     pub fn fused_kernel<T, C, D>(&self, epilogue: Epilogue) -> Result<Kernel<FusedGemmArgs<T, D>>, BuildError>
     where
         T: TensorElement + Product<T, C>,
@@ -111,9 +111,9 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel that multiplies groups of rows of A by different matrices B, as in a mixture of experts. Groups consist of whole
-    /// tiles. For each row of tiles ([`GemmTile::size`]), the argument `groups` contains the index of the matrix B by which these rows of A
-    /// are multiplied.
+    /// Builds the kernel that multiplies groups of rows of A by different B matrices, as in a mixture of experts. Groups consist of whole
+    /// tiles. For each row of tiles ([`GemmTile::size`]), the argument `groups` contains the index of the B matrix that these rows of A are
+    /// multiplied by.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
@@ -148,8 +148,8 @@ impl Gemm {
     /// Builds the kernel that computes a gated product, f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has
     /// n columns. With [`Activation::Silu`](super::Activation::Silu), this is SwiGLU ([Shazeer 2020](https://arxiv.org/abs/2002.05202)).
     ///
-    /// With `wgmma` and a row-major B, the size of n elements must be a multiple of 16 bytes, because copies begin at the first column of
-    /// B₂. Every launch checks this.
+    /// With `wgmma` and a row-major B, n elements must occupy a multiple of 16 bytes, because copies start at the first column of B₂. Every
+    /// launch checks this.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel), but all activations are supported. Also returns an error for tiles other than

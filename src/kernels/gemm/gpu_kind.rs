@@ -1,11 +1,11 @@
-//! The kinds of GPUs to which measurements apply.
+//! The kinds of GPUs that measurements apply to.
 
 use std::fmt;
 
 #[cfg(any(feature = "cuda", feature = "sim"))]
 use crate::run::Device;
 
-/// A kind of GPU: the properties on which measurements depend. Measurements on one GPU also apply to other GPUs of the same kind.
+/// A kind of GPU: the properties that measurements depend on. Measurements on one GPU also apply to other GPUs of the same kind.
 ///
 /// ```
 /// use warpwright::kernels::GpuKind;

@@ -81,8 +81,9 @@ pub(super) fn together<
     );
 }
 
-/// Emits the kernel for results of few tiles, in which the `PARTS` blocks of a cluster compute one tile of `M`×`N` subtiles together, each
-/// for a part of the steps along k. Each block adds up the sums of `P` = `N`/`PARTS` columns of subtiles, and stores them in units of `W`.
+/// Emits the kernel for results with few tiles, in which the `PARTS` blocks of a cluster compute one tile of `M`×`N` subtiles together,
+/// each for a part of the steps along k. Each block adds up the sums of `P` = `N`/`PARTS` columns of subtiles, and stores them in units of
+/// `W`.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn split<
@@ -164,8 +165,8 @@ struct Resident<'k, Tiles: StageTiles<'k>, const STAGES: usize, const GROUPS: us
 }
 
 impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
-    /// Declares the threads of a block, its tiles, which have `cols` columns of subtiles, and its stages, which are `depth` subtiles deep
-    /// and each read by `GROUPS` warpgroups.
+    /// Declares the threads, tiles and stages of a block. Tiles have `cols` columns of subtiles; stages are `depth` subtiles deep, and each
+    /// is read by `GROUPS` warpgroups.
     #[track_caller]
     fn resident<Tiles: StageTiles<'k>, const STAGES: usize, const GROUPS: usize>(
         &self,
@@ -180,7 +181,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
     }
 }
 
-/// Fills the stages of all tiles: for each tile, `count` steps from step `first` on.
+/// Fills the stages of all tiles: for each tile, `count` steps, starting at step `first`.
 #[rustfmt::skip]
 #[track_caller]
 fn fill_all<

@@ -13,7 +13,7 @@ use crate::{
     tiles::{Col, Convert, Filling, Gl, Product, Row, Rt, Schedule, St, Stage, StageTiles},
 };
 
-/// Stages of `M`×`K` subtiles of A and `K`×`N` of B, for an order of A and of B in memory; each warp multiplies `H`×`W` subtiles.
+/// Stages of `M`×`K` subtiles of A and `K`×`N` of B, for one order of A and one of B in memory; each warp multiplies `H`×`W` subtiles.
 pub(super) trait WarpStages<
     'k,
     T: TensorElement,
@@ -33,14 +33,14 @@ pub(super) trait WarpStages<
     /// A warp's subtiles of A, B₁ and B₂ in a slice.
     type GatedFragments: State<'k>;
 
-    /// Fills a stage with the tiles for row `i` and column `j` of tiles of the result, and this step along k.
+    /// Fills a stage with the tiles for a step along k; `at` contains the row and the column of the result's tile, and the step.
     fn fill(
         stage: Stage<'k, Self::Tiles>,
         factors: &Factors<'k, T>,
         at: [Val<'k, u32>; 3],
     ) -> Filling<'k, Self::Tiles>;
 
-    /// Loads the fragments of a slice for the warp in this row and column of warps.
+    /// Loads the fragments of a slice for a warp; `warp` contains its row and column among the warps.
     fn load(
         tiles: &<Self::Tiles as StageTiles<'k>>::Filled,
         warp: [Val<'k, u32>; 2],

@@ -27,47 +27,47 @@ const COSTS: [Cost; 12] = [
     Cost { tile: GemmTile::T256x160, step: 0.707, between: 1.4 },
     Cost { tile: GemmTile::T256x192, step: 0.875, between: 1.4 },
 ];
-/// The time, in microseconds, in which each multiprocessor reads a cache line from the L2 cache while all multiprocessors read.
+/// The time, in microseconds, that a multiprocessor takes to read a cache line from the L2 cache while all multiprocessors read.
 const LINE: f64 = 0.001;
 /// The additional time until the blocks of clusters start, in microseconds.
 const CLUSTER: f64 = 0.85;
-/// The time in which the blocks of a cluster exchange the sums of a tile, in microseconds.
+/// The time that the blocks of a cluster take to exchange the sums of a tile, in microseconds.
 const EXCHANGE: f64 = 0.9;
 /// The additional time of an exchange for each element of the tile, in microseconds.
 const EXCHANGE_OF_ELEMENT: f64 = 1.5e-4;
-/// The factor by which several rounds of tiles take longer in clusters, because the blocks of a cluster wait for each other.
+/// The slowdown of several rounds of tiles in clusters, because the blocks of a cluster wait for each other.
 const IN_STEP: f64 = 1.05;
-/// The same for clusters of more than two blocks whose warpgroups compute a tile together, and do not multiply while they store.
+/// The same for clusters of more than two blocks in which warpgroups compute a tile together, and do not multiply while they store.
 const TOGETHER_IN_STEP: f64 = 1.12;
-/// Bytes per microsecond from the GPU's memory.
+/// The bandwidth of the GPU's memory in bytes per microsecond.
 const BANDWIDTH: f64 = 3.0e6;
 
-/// What a launch computes.
+/// The products that a launch computes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Work {
     /// m, n and k of each product.
     size: [u32; 3],
     /// The number of products.
     batches: u32,
-    /// The number of parts into which the depth of each product is divided. The sums of the parts are stored separately.
+    /// The number of parts that the depth of each product is divided into. The sums of the parts are stored separately.
     divided: u32,
 }
 
 impl Work {
-    /// Returns the work of a number of products.
+    /// Returns the work of `batches` products.
     pub(super) const fn products(size: [u32; 3], batches: u32) -> Self {
         Self { size, batches, divided: 1 }
     }
 
-    /// Returns the work of a product whose depth is divided into parts.
+    /// Returns the work of a product whose depth is divided into `parts` parts.
     pub(super) const fn divided(size: [u32; 3], parts: u32) -> Self {
         Self { size, batches: 1, divided: parts }
     }
 }
 
 impl Gemm {
-    /// Returns the time of a launch on operands of this number of bytes, excluding the time that every launch takes; `None` if the model
-    /// does not predict it or the device cannot run a cluster.
+    /// Returns the time of a launch, excluding the time that every launch takes, where `bytes` is the size of an operand element; `None` if
+    /// the model does not predict it or the device cannot run a cluster.
     pub(super) fn estimated_micros(&self, work: Work, bytes: u32, multiprocessors: u32) -> Option<f64> {
         let cost = COSTS.iter().find(|cost| cost.tile == self.tile).filter(|_| self.is_predictable())?;
         let Work { size, batches, divided } = work;
@@ -89,7 +89,7 @@ impl Gemm {
         let exchange =
             if self.parts > 1 { EXCHANGE + EXCHANGE_OF_ELEMENT * f64::from(rows * cols) } else { 0.0 };
         let tile = steps * overlapped(cost.step, lines * LINE * active) + cost.between + exchange;
-        // Results are assumed to have 16 bits.
+        // Results are assumed to be 16-bit.
         let all_bytes = f64::from(batches) * (f64::from(bytes) * (m * k + k * n) + 2.0 * m * n);
         let start = if in_cluster > 1 { CLUSTER } else { 0.0 };
         let in_step = match in_cluster {
@@ -100,18 +100,18 @@ impl Gemm {
         Some(start + in_step * overlapped(rounds * tile, all_bytes / BANDWIDTH))
     }
 
-    /// Returns whether the model predicts the speed of the tile. Rows of 160 elements of B allow only a swizzle of 64 bytes, and such tiles
+    /// Returns whether the model predicts the speed of the tile. Rows of 160 elements of B allow only a 64-byte swizzle, and such tiles
     /// reached 0.73 to 1.00 of the predicted speed.
     fn is_predictable(&self) -> bool {
         self.b == MatrixOrder::Col || self.tile.size()[1].is_multiple_of(64)
     }
 
-    /// Returns the average numbers of cache lines that contain 128 bytes of a row of A and of B, or of a column if the matrix is in columns:
-    /// one if each of them starts at a cache line, and up to two otherwise.
+    /// Returns, for A and for B, the average number of cache lines that contain 128 bytes of a row (or of a column, in column order): one
+    /// if each row starts at a cache line, and up to two otherwise.
     fn lines(&self, [m, n, k]: [u32; 3], bytes: u32) -> [f64; 2] {
         [self.a.leading_dimension(m, k), self.b.leading_dimension(k, n)].map(|length| {
             let past_line = u64::from(length) * u64::from(bytes) % 128;
-            // Rows start at multiples of this number of bytes after the start of a line.
+            // Each row starts a multiple of `unit` bytes after the start of a line.
             let unit = 1_u64 << past_line.trailing_zeros().min(7);
             2.0 - unit as f64 / 128.0
         })
@@ -124,9 +124,9 @@ fn overlapped(a: f64, b: f64) -> f64 {
     (a * a + b * b).sqrt()
 }
 
-/// Returns the number of blocks that run at the same time in clusters of this size, or `None` if it is 0. A cluster runs within one GPC. If
-/// the cluster size does not divide the number of multiprocessors of a GPC, some multiprocessors are idle: clusters of 4 or 8 blocks occupy
-/// 120 of the 132 multiprocessors of an H100.
+/// Returns the number of blocks that run at the same time in clusters of `in_cluster` blocks, or `None` if it is 0. A cluster runs within
+/// one GPC. If the cluster size does not divide the number of multiprocessors of a GPC, some multiprocessors are idle: clusters of 4 or 8
+/// blocks occupy 120 of the 132 multiprocessors of an H100.
 fn resident(in_cluster: u32, multiprocessors: u32) -> Option<u32> {
     let usable = if in_cluster > 2 { multiprocessors - multiprocessors / 11 } else { multiprocessors };
     Some(usable / in_cluster * in_cluster).filter(|&blocks| blocks > 0)

@@ -38,7 +38,7 @@ impl MatrixOrder {
         }
     }
 
-    /// Returns the extents, in memory order, of a matrix with these numbers of rows and columns.
+    /// Returns the extents, in memory order, of a `rows`×`cols` matrix.
     pub(in crate::kernels) fn extents<'k>(self, rows: Val<'k, u32>, cols: Val<'k, u32>) -> [Val<'k, u32>; 2] {
         match self {
             Self::Row => [rows, cols],

@@ -59,13 +59,13 @@ impl<'k, T: TensorElement, A> Matrices<'k, T, A> {
 #[allow(clippy::large_enum_variant, reason = "there is one for each kernel that is built")]
 pub(super) enum Batches<'k> {
     One,
-    /// This number of products, whose matrices are equally spaced.
+    /// The given number of products; the matrices of consecutive products are equally far apart in memory.
     Strided(Val<'k, u32>),
-    /// One A and one D, and, for each row of tiles, the index of the B by which it is multiplied.
+    /// One A and one D, and the index of the B matrix for each row of tiles.
     Grouped(Gl<'k, u32, Read, 1>),
-    /// One A and one D, whose rows are divided into groups of any number of rows, each with its own B.
+    /// One A and one D, with rows divided into groups of any number of rows, each with its own B.
     Ragged(RaggedGroups<'k>),
-    /// One A and one B, whose sum over k is divided into this number of parts, and a D of partial sums for each part.
+    /// One A and one B, with the sum over k divided into the given number of parts, and a D of partial sums for each part.
     Divided(Val<'k, u32>),
 }
 
@@ -74,7 +74,7 @@ pub(super) enum Batches<'k> {
 pub(super) struct TileRow<'k> {
     /// The index of this row among the rows of tiles of all results.
     pub(super) number: Val<'k, u32>,
-    /// The rows of the group, if groups have any number of rows.
+    /// The rows of the group, for ragged groups.
     rows: Option<RaggedRows<'k>>,
 }
 
@@ -110,7 +110,7 @@ impl Gemm {
         size: [Val<'k, u32>; 3],
         strides: [Val<'k, u32>; 3],
     ) {
-        // The sizes along which A, B and D are contiguous: m, n or k.
+        // The contiguous axes of A, B and D: m, n or k.
         let of_a = if self.a == MatrixOrder::Row { 2 } else { 0 };
         let of_b = if self.b == MatrixOrder::Row { 1 } else { 2 };
         for ((axis, stride), divisor) in [of_a, of_b, 1].into_iter().zip(strides).zip(self.divisors::<T, D>())
@@ -119,7 +119,7 @@ impl Gemm {
         }
     }
 
-    /// Declares the divisors of the distances between the matrices A, B and D of consecutive products.
+    /// Declares the divisors of the distances between the A, B and D matrices of consecutive products.
     #[track_caller]
     pub(super) fn declare_distances<'k, T: TensorElement, D: TensorElement>(
         &self,
@@ -130,7 +130,7 @@ impl Gemm {
         }
     }
 
-    /// Returns the numbers of elements of A, B and D that one copy moves.
+    /// Returns the number of elements that one copy moves, for A, B and D.
     fn divisors<T: TensorElement, D: TensorElement>(&self) -> [u32; 3] {
         let whole = |size, any| if any || self.has_wgmma() { 1 } else { 16 / size };
         let of_operands = whole(T::SIZE, self.any_size);
@@ -181,8 +181,8 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         }
     }
 
-    /// Returns the tiles of `rows`×`cols` elements of the results that this block computes; the rows of all results are counted in one
-    /// sequence.
+    /// Returns the tiles of `rows`×`cols` elements of the results that this block computes; the rows of tiles of all results are numbered
+    /// in one sequence.
     #[track_caller]
     pub(super) fn tiles(&self, rows: u32, cols: u32) -> Persistent<'k> {
         let Self { k, gemm, size: [m, n, _], .. } = self;
@@ -233,7 +233,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         self.k.outbox::<D, W, SLOTS, G>().by_threads(self.gemm.any_ldd).first_rows(rows)
     }
 
-    /// Returns the row of tiles with this index, counted across all results.
+    /// Returns row `number` of tiles, counted across all results.
     #[track_caller]
     pub(super) fn row_of_tiles(&self, number: Val<'k, u32>) -> TileRow<'k> {
         let rows = match &self.batches {
@@ -262,7 +262,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         }
     }
 
-    /// Returns the index of the product to which row `row` of tiles belongs, and the row within this product; tiles have `height` rows.
+    /// Returns the index of the product that contains row `row` of tiles, and the row within this product; tiles have `height` rows.
     #[track_caller]
     fn within(&self, row: Val<'k, u32>, height: u32) -> (Val<'k, u32>, Val<'k, u32>) {
         match self.batches {
@@ -274,7 +274,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         }
     }
 
-    /// Returns the result to which a row of tiles of `height` rows belongs, and the row within this result.
+    /// Returns the result that contains a row of tiles of `height` rows, and the row within this result.
     #[track_caller]
     pub(super) fn result(&self, row: TileRow<'k>, height: u32) -> (Gl<'k, D, Write>, Val<'k, u32>) {
         if let Some(rows) = row.rows {

@@ -1,4 +1,4 @@
-//! Products of 8-bit floats whose sums are promoted to f32, because tensor cores accumulate them with fewer bits.
+//! Products of 8-bit floats with sums that are promoted to f32, because tensor cores accumulate with fewer bits.
 
 use super::{Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmTile, MatrixOrder, problem::Problem};
 use crate::{
@@ -46,7 +46,7 @@ impl Gemm {
         )
     }
 
-    /// Builds the kernel of a product with [promoted sums](Self::promoted_kernel) and additional operands. The sums of tiles of 192 columns
+    /// Builds the kernel of a product with [promoted sums](Self::promoted_kernel) and additional operands. The sums of 192-column tiles
     /// leave no registers for these operands, so the kernel uses tiles of 128×128.
     ///
     /// # Errors
@@ -138,7 +138,7 @@ impl Gemm {
     }
 }
 
-/// Scales of blocks of the operands.
+/// The scales of the operands' blocks.
 pub(super) struct BlockScales<'k> {
     /// For each step along k, the scales of the rows of A.
     pub(super) a: Gl<'k, f32, Read>,

@@ -11,14 +11,14 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`Gemm::ragged_kernel`] builds: `(a, lda, b, ldb, b_distance, d, ldd, offsets, groups, m, n, k)`. These
-/// are the parameters of [`GemmArgs`](super::GemmArgs), for `groups` matrices B that are `b_distance` elements apart, and `offsets`, which
+/// are the parameters of [`GemmArgs`](super::GemmArgs), for `groups` B matrices that are `b_distance` elements apart, and `offsets`, which
 /// contains the index of the first row of each group and the end of the last group: `groups` + 1 elements.
 pub type RaggedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u32>, u32, u32, u32, u32);
 
 /// The groups of a launch.
 ///
-/// Rows of tiles are numbered such that group g begins at number ⌊offsets[g] / height⌋ + g. A group never has more rows of tiles than
-/// numbers, so the group of a number is found by bisection, without a table of tiles; at most one number per group has no rows.
+/// Rows of tiles are numbered such that group g starts at number ⌊offsets[g] / height⌋ + g. Every group has at least as many numbers as
+/// rows of tiles, and at most one number without rows. The group of a number is found by bisection, without a table of tiles.
 pub(super) struct RaggedGroups<'k> {
     pub(super) k: Builder<'k>,
     /// The first row of each group, and the end of the last one.
@@ -26,7 +26,7 @@ pub(super) struct RaggedGroups<'k> {
     pub(super) count: Val<'k, u32>,
 }
 
-/// The rows of a row of tiles.
+/// The rows of a group that a row of tiles covers.
 #[derive(Clone, Copy)]
 pub(super) struct RaggedRows<'k> {
     pub(super) group: Val<'k, u32>,
@@ -44,7 +44,7 @@ impl<'k> RaggedRows<'k> {
 }
 
 impl<'k> RaggedGroups<'k> {
-    /// Returns the rows in the row of tiles with this number; tiles have `height` rows.
+    /// Returns the rows that row `number` of tiles covers; tiles have `height` rows.
     #[track_caller]
     pub(super) fn rows(&self, number: Val<'k, u32>, height: u32) -> RaggedRows<'k> {
         let offset = |group: Val<'k, u32>| self.offsets.at(group).load_or(0);
@@ -66,8 +66,8 @@ impl<'k> RaggedGroups<'k> {
 }
 
 impl Gemm {
-    /// Builds the kernel that multiplies groups of rows of A by different matrices B, as in a mixture of experts: rows
-    /// `offsets[g]..offsets[g + 1]` of A are multiplied by matrix g. A group may have any number of rows, including 0. `offsets` is in
+    /// Builds the kernel that multiplies groups of rows of A by different B matrices, as in a mixture of experts: rows
+    /// `offsets[g]..offsets[g + 1]` of A are multiplied by B matrix g. A group may have any number of rows, including 0. `offsets` is in
     /// device memory, and its elements must not decrease. Rows of D outside all groups are not written. Threads store D, as with
     /// [`any_ldd`](Self::any_ldd). The sums of tiles larger than 128×128 leave too few registers for these stores, so the kernel uses tiles
     /// of 128×128 instead.

@@ -7,7 +7,7 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// A type in which results are stored: [`bf16`], [`struct@f16`], `f32`, [`tf32`], [`e4m3`], [`e5m2`], `i32`, `i8` or `u8`.
+/// A result type: [`bf16`], [`struct@f16`], `f32`, [`tf32`], [`e4m3`], [`e5m2`], `i32`, `i8` or `u8`.
 pub trait GemmResult: TensorElement + Convert<f32> {
     /// Emits the code of a kernel that computes products.
     #[doc(hidden)]
@@ -53,7 +53,7 @@ macro_rules! results {
                 if gemm.has_wgmma() && gemm.tile == GemmTile::T128x176 {
                     return of_176_columns!($odd, gemm, problem, T, C);
                 }
-                // Stages are 128 bytes deep: two column subtiles of 4 bytes, or four of 2 or of 1.
+                // Stages are 128 bytes deep: two columns of subtiles with 4-byte elements, or four otherwise.
                 match (gemm.has_wgmma(), const { T::SIZE == 4 }) {
                     (true, true) => gemm.of_depth::<T, C, Self, 2, $cols, $of_part>(problem),
                     (true, false) => gemm.of_depth::<T, C, Self, 4, $cols, $of_part>(problem),

@@ -16,8 +16,8 @@ pub(super) struct Factors<'k, T: TensorElement> {
     pub(super) rows: Option<u32>,
 }
 
-/// Stages of `M`×`K` subtiles of A and `K`×`N` of B, for an order of A and of B in memory. A warpgroup multiplies a part of `P` rows of
-/// subtiles of A, `H` blocks of 64 rows.
+/// Stages of `M`×`K` subtiles of A and `K`×`N` of B, for one order of A and one of B in memory. A warpgroup multiplies `P` rows of subtiles
+/// of A, which are `H` blocks of 64 rows.
 pub(super) trait Stages<
     'k,
     T: TensorElement,
@@ -31,8 +31,8 @@ pub(super) trait Stages<
 {
     type Tiles: StageTiles<'k>;
 
-    /// Fills a stage with the tiles for row `i` and column `j` of tiles of the result, and this step along k. Blocks of a cluster share the
-    /// loads of common tiles.
+    /// Fills a stage with the tiles for a step along k; `at` contains the row and the column of the result's tile, and the step. Blocks of
+    /// a cluster share the loads of common tiles.
     fn fill(
         stage: EmptyStage<'k, Self::Tiles>,
         factors: &Factors<'k, T>,

@@ -34,9 +34,9 @@ use crate::ptx::Element;
 #[doc(alias = "autotuner")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct GemmTable {
-    /// The kind of GPU on which the kernels were measured.
+    /// The kind of GPU that the kernels were measured on.
     pub gpu: GpuKind,
-    /// The CUDA version that the driver supports, such as `CUDA 13.0`.
+    /// The latest CUDA version that the driver supports, such as `CUDA 13.0`.
     pub driver: String,
     /// The date of the measurement, such as `2026-11-23`.
     pub date: String,
@@ -84,7 +84,7 @@ static BUILTIN: LazyLock<[GemmTable; 14]> = LazyLock::new(|| {
 });
 
 impl GemmTable {
-    /// Returns the crate's own tables, in which [`Gemm::for_problem`] looks up kernels.
+    /// Returns the crate's own tables, which [`Gemm::for_problem`] searches.
     pub fn builtin() -> &'static [Self] {
         &*BUILTIN
     }
@@ -102,7 +102,7 @@ impl GemmTable {
     }
 
     /// Returns the table's kernel for a problem, or the kernel that [`Gemm::for_problem`] returns if the table does not contain the
-    /// problem.
+    /// problem. The parameters are those of [`get`](Self::get).
     #[must_use]
     pub fn for_problem<T: Element, D: Element>(
         &self,

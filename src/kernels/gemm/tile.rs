@@ -22,9 +22,9 @@ pub enum GemmTile {
     T128x128,
     /// 128×160, for results that would leave many multiprocessors idle in the last round with tiles of other sizes.
     T128x160,
-    /// 128×176, for the same results as 128×160 if their elements have 16 or 32 bits. [`Gemm::for_problem`](super::Gemm::for_problem)
+    /// 128×176, for the same results as 128×160, if their elements are 16-bit or 32-bit. [`Gemm::for_problem`](super::Gemm::for_problem)
     /// chooses this tile only from a [`GemmTable`](super::GemmTable). Slow if B is row-major, because rows of 176 elements allow only a
-    /// swizzle of 32 bytes.
+    /// 32-byte swizzle.
     T128x176,
     /// 128×192, the largest tile that a single warpgroup computes; for large results.
     T128x192,
@@ -34,7 +34,7 @@ pub enum GemmTile {
     T192x192,
     /// 256×128.
     T256x128,
-    /// 256×160; slow if B is row-major, because rows of 160 elements allow only a swizzle of 64 bytes.
+    /// 256×160; slow if B is row-major, because rows of 160 elements allow only a 64-byte swizzle.
     T256x160,
     /// 256×192, with the fewest reads from the L2 cache per element of the result; for products of at least 10¹² multiply-adds.
     T256x192,
@@ -65,7 +65,7 @@ impl GemmTile {
         Self::T256x192,
     ];
 
-    /// Returns the tiles for a target, which must be sm_80 or later, in ascending order of rows, then of columns.
+    /// Returns the tiles for a target, sorted by number of rows, then by number of columns. The target must be sm_80 or later.
     pub const fn for_target(target: Target) -> &'static [Self] {
         if target.features().contains(Features::WGMMA) {
             &[
@@ -90,7 +90,7 @@ impl GemmTile {
         }
     }
 
-    /// Returns the numbers of rows and columns.
+    /// Returns the number of rows and the number of columns.
     pub const fn size(self) -> [u32; 2] {
         match self {
             Self::T16x64 => [16, 64],

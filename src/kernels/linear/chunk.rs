@@ -1,4 +1,4 @@
-//! The work of a block on a chunk of tokens, each of which has a decay factor.
+//! The work of a block on a chunk of tokens, each with a decay factor.
 
 use super::{decay::Decays, inputs::SUBTILES};
 use crate::{

@@ -40,7 +40,7 @@ impl<'k> Decays<'k> {
         self.logs.release()
     }
 
-    /// Returns the factors from the tokens of columns to the tokens of rows, for tile (`row`, `col`) in units of the size of the result.
+    /// Returns the factors from the tokens of columns to those of rows, for tile (`row`, `col`) in units of the size of the result.
     #[track_caller]
     pub(super) fn between<const P: usize>(&self, row: Val<'k, u32>, col: Val<'k, u32>) -> Rt<'k, f32, 1, P> {
         let (rows, cols): (ColVec<f32, 1>, RowVec<f32, P>) =

@@ -1,4 +1,4 @@
-//! Linear attention whose state decays by a constant factor per head.
+//! Linear attention with a state that decays by a constant factor per head.
 
 use std::f32::consts::LOG2_E;
 
@@ -14,14 +14,14 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`DecayedAttention::kernel`] builds: `(q, k, v, decays, o, state, [batches, heads, length], strides)`.
-/// `decays` contains one number per head, and `state` contains a contiguous `key_size`×`value_size` matrix for each batch and head;
+/// `decays` contains one element per head, and `state` contains a contiguous `key_size`×`value_size` matrix for each batch and head;
 /// [`LinearAttentionArgs`](super::LinearAttentionArgs) describes the other arguments.
 pub type DecayedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, In<f32>, Out<T>, InOut<f32>, [u32; 3], [[u32; 3]; 4]);
 
-/// A kernel for causal linear attention whose state decays by a constant factor λ = e^`decay` per head: Sᵢ = λ · Sᵢ₋₁ + kᵢᵀ·vᵢ, oᵢ = qᵢ·Sᵢ.
-/// The argument `state` contains S₀ and is overwritten with the state after the last token, so a sequence can be processed in parts. Decays
-/// must be negative, or 0 for linear attention without decay; −∞ is not allowed.
+/// A kernel for causal linear attention with a state that decays by a constant factor λ = e^`decay` per head: Sᵢ = λ · Sᵢ₋₁ + kᵢᵀ·vᵢ, oᵢ =
+/// qᵢ·Sᵢ. The argument `state` contains S₀ and is overwritten with the state after the last token, so a sequence can be processed in parts.
+/// Decays must be negative, or 0 for linear attention without decay; −∞ is not allowed.
 ///
 /// Sums are f32. The scores q·k and the values v (both multiplied by their decay factors) and the state are rounded to the element type
 /// before they become operands of an MMA.

@@ -12,7 +12,7 @@ use crate::{
 
 /// The arguments of the kernel that [`Hedgehog::kernel`] builds:
 /// `(q, k, v, q_maps, k_maps, alphas, betas, o, [batches, heads, length], strides, scale)`. `q_maps` and `k_maps` contain a contiguous
-/// 64×64 matrix for each head; `alphas` and `betas` contain a number for each head. [`LinearAttentionArgs`](super::LinearAttentionArgs)
+/// 64×64 matrix for each head; `alphas` and `betas` contain one element per head. [`LinearAttentionArgs`](super::LinearAttentionArgs)
 /// describes the other arguments.
 pub type HedgehogArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u32; 3]; 4], f32);
@@ -35,16 +35,16 @@ pub struct Hedgehog {
     pub value_size: u32,
 }
 
-/// The columns of a map, in subtiles; a token has twice as many features.
+/// The width of a map, in subtiles; a token has twice as many features.
 const HALF: usize = 4;
 const FEATURES: usize = 2 * HALF;
-/// The columns of Q and K, in subtiles.
+/// The width of Q and K, in subtiles.
 const D: usize = 4;
 type Keys<'k, T> = St<'k, T, SUBTILES, D>;
 type Values<'k, T> = St<'k, T, SUBTILES, VALUES>;
-/// The columns of V of a block, in subtiles: one for each warp.
+/// The width of a block's part of V, in subtiles: one for each warp.
 const VALUES: usize = 4;
-/// The weights of the tokens of two chunks, in columns of subtiles.
+/// The width of the weights of the tokens of two chunks, in subtiles.
 const WINDOW: usize = 2 * SUBTILES;
 
 /// The data that the warps exchange: the weights of the preceding chunk and of this chunk, and the features of queries and of keys.
@@ -192,7 +192,7 @@ where
     );
 }
 
-/// Returns the first columns of both halves of the features, in subtiles.
+/// Returns the first column of each half of the features, in subtiles.
 fn halves() -> impl Iterator<Item = u32> {
     (0..FEATURES as u32).step_by(HALF)
 }
@@ -214,7 +214,7 @@ where
     filled.wait()
 }
 
-/// Returns the features of 16 tokens; `x` returns the columns of the tokens in subtiles.
+/// Returns the features of 16 tokens; `x` returns the tokens' subtile in a column of subtiles.
 #[track_caller]
 fn features<'k, T>(
     k: Builder<'k>,
@@ -243,7 +243,7 @@ struct Window<'a, 'k, T: TensorElement> {
     k: Builder<'k>,
     q: &'a Rt<'k, T, 1, D>,
     alpha: Val<'k, f32>,
-    /// The factor by which products are multiplied in base-2 exponents.
+    /// The factor of products in base-2 exponents.
     scale: Val<'k, f32>,
 }
 
@@ -320,7 +320,7 @@ impl<'k> Past<'k> {
         (0..).zip(sums.vsplit::<1, SUBTILES>())
     }
 
-    /// Adds the chunk whose features were exchanged.
+    /// Adds a chunk, given its exchanged features and its values.
     #[track_caller]
     fn with<T>(
         self,

@@ -23,7 +23,7 @@ pub(super) fn strides_of(matrices: &[&str]) -> String {
 pub(super) const SUBTILES: usize = 4;
 pub(super) const CHUNK: u32 = 16 * SUBTILES as u32;
 
-/// The numbers of batches, heads and rows.
+/// The number of batches, heads and rows.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes<'k> {
     pub(super) batches: Val<'k, u32>,

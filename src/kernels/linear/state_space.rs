@@ -17,7 +17,7 @@ use crate::{
 /// `(x, dt, a, b, c, d, y, state, [batches, groups, heads, length], strides)`. X and Y consist of a matrix of `length` rows for each batch
 /// and each of the `groups`·`heads` heads; B and C consist of such a matrix for each batch and group. `strides` contains the strides of X,
 /// B, C, Y and dt between batches, between heads or groups, and between tokens, in elements. All strides except those of dt must be
-/// multiples of 8. `a` and `d` contain one number per head. `state` consists of contiguous `head_size`×`state_size` matrices, one for each
+/// multiples of 8. `a` and `d` contain one element per head. `state` consists of contiguous `head_size`×`state_size` matrices, one for each
 /// batch and head.
 pub type StateSpaceArgs<T> =
     (In<T>, In<f32>, In<f32>, In<T>, In<T>, In<f32>, Out<T>, InOut<f32>, [u32; 4], [[u32; 3]; 5]);
@@ -33,9 +33,9 @@ pub type StateSpaceArgs<T> =
 #[doc(alias = "mamba_chunk_scan")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StateSpace {
-    /// The size of a row of X and Y: 64 or 128.
+    /// The number of elements per row of X and Y: 64 or 128.
     pub head_size: u32,
-    /// The size of a row of B and C: 64 or 128.
+    /// The number of elements per row of B and C: 64 or 128.
     pub state_size: u32,
 }
 

@@ -11,8 +11,8 @@ use crate::{
     tiles::{Col, ColVec, Convert, Product, Row, Rt, St},
 };
 
-/// A kernel for causal attention whose weights are the second-order Taylor expansion of the exponential: oᵢ = Σ w(qᵢ·kⱼ / 4) · vⱼ over j ≤
-/// i with w(s) = 1 + s + s²/2, for head sizes of 16 (Q and K) and 64 (V and O).
+/// A kernel for causal attention weighted by the second-order Taylor expansion of the exponential: oᵢ = Σ w(qᵢ·kⱼ / 4) · vⱼ over j ≤ i with
+/// w(s) = 1 + s + s²/2, for head sizes of 16 (Q and K) and 64 (V and O).
 ///
 /// w(q·k / 4) = φ(q)·φ(k) with 1 + 16 + 16² features φ, so the keys before a chunk of 64 tokens are represented by a state with one row per
 /// feature. Of the last 16² rows, the rows of the features (a, b) and (b, a) are equal, so only 16 · 9 rows are stored. Sums are f32.
@@ -24,11 +24,12 @@ pub struct TaylorAttention {
     pub normalized: bool,
 }
 
-/// The columns of V and O, in subtiles; Q and K have one column of subtiles.
+/// The width of V and O, in subtiles; Q and K are one subtile wide.
 const VALUES: usize = 4;
 
 impl TaylorAttention {
-    /// Builds the kernel. For bf16, it is named `taylor_attention_bf16` or, if `normalized` is true, `taylor_attention_normalized_bf16`.
+    /// Builds the kernel. Its name contains the type, as in `taylor_attention_bf16` or, if `normalized` is true,
+    /// `taylor_attention_normalized_bf16`.
     ///
     /// # Errors
     /// Returns an error if the target is older than sm_80.

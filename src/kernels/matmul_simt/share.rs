@@ -10,7 +10,7 @@ use crate::{
 pub(super) const DEPTH: usize = 2;
 /// The number of elements along k that a thread loads at a time.
 pub(super) const STEP: usize = 2;
-/// The numbers of lanes of a warp along m and along n.
+/// The number of lanes of a warp along m, and along n.
 const LANES: [usize; 2] = [4, 8];
 /// The number of adjacent rows or columns in a group of a thread, if the rows or columns of the operand are contiguous in memory.
 const ADJACENT: usize = 4;
@@ -52,8 +52,8 @@ impl Axis {
         }
     }
 
-    /// Returns the shape and the strides of a thread's elements in a stage of the operand, whose elements are numbered in column-major
-    /// order. The last mode counts steps.
+    /// Returns the shape and the strides of a thread's elements in a stage of the operand, with elements numbered in column-major order.
+    /// The last mode counts steps.
     fn of_stage(self) -> [String; 2] {
         let Self { count, lanes, warps, grouped } = self;
         let (deep, steps) = (16 * DEPTH, 16 * DEPTH / STEP);
@@ -86,8 +86,8 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// Returns the share of a thread in a tile of `height`×`width` subtiles, which `rows`×`cols` warps compute from operands in these
-    /// orders.
+    /// Returns the share of a thread in a tile of `height`×`width` subtiles, which `rows`×`cols` warps compute from operands in the orders
+    /// `a` and `b`.
     pub(super) fn new(
         [height, width]: [usize; 2],
         [rows, cols]: [usize; 2],
@@ -104,8 +104,8 @@ impl Share {
         [self.rows.count, self.cols.count]
     }
 
-    /// Returns the (thread, value) layouts of a stage of A, a stage of B and a tile of D, whose elements are numbered in column-major
-    /// order. The last mode of the values counts steps for A and B, and rows for D.
+    /// Returns the (thread, value) layouts of a stage of A, a stage of B and a tile of D, all with elements numbered in column-major order.
+    /// The last mode of the values counts steps for A and B, and rows for D.
     pub(super) fn parts(self) -> [String; 3] {
         let Self { rows, cols } = self;
         let threads = format!("({},{},{},{})", cols.lanes, rows.lanes, rows.warps, cols.warps);

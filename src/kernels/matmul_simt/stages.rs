@@ -7,11 +7,11 @@ use crate::{
     tiles::{Filling, Gl, St, Stage, StageTiles},
 };
 
-/// Stages of `M` subtiles of rows of A and `N` subtiles of columns of B, for an order of A and of B in memory.
+/// Stages of `M` subtiles of rows of A and `N` subtiles of columns of B, for one order of A and one of B in memory.
 pub(super) trait Stages<'k, const M: usize, const N: usize> {
     type Tiles: StageTiles<'k>;
 
-    /// Fills a stage with the tiles for row `i` and column `j` of tiles of the result, and this step along k.
+    /// Fills a stage with the tiles for a step along k; `at` contains the row and the column of the result's tile, and the step.
     fn fill(
         stage: Stage<'k, Self::Tiles>,
         factors: [&Gl<'k, f32, Read>; 2],

@@ -40,7 +40,7 @@ impl SimtTile {
         tiles.into_iter().filter(move |&tile| has_largest || tile != Self::T256x128)
     }
 
-    /// Returns the numbers of rows and columns.
+    /// Returns the number of rows and the number of columns.
     pub const fn size(self) -> [u32; 2] {
         match self {
             Self::T32x64 => [32, 64],
@@ -52,9 +52,9 @@ impl SimtTile {
         }
     }
 
-    /// Returns the estimated rate of multiply-adds of a multiprocessor for operands in these orders, relative to that of the largest tile
-    /// for row-major operands: smaller tiles load more operands per multiply-add. With these rates, the tile that was faster on an H200 and
-    /// an H100 is chosen from 256×128 and 128×128.
+    /// Returns the estimated rate of multiply-adds of a multiprocessor for operands in the orders `a` and `b`, relative to that of the
+    /// largest tile for row-major operands: smaller tiles load more operands per multiply-add. With these rates, the tile that was faster
+    /// on an H200 and an H100 is chosen from 256×128 and 128×128.
     const fn rate(self, a: MatrixOrder, b: MatrixOrder) -> f64 {
         use MatrixOrder::{Col, Row};
         match (self, a, b) {
@@ -71,7 +71,7 @@ impl SimtTile {
 }
 
 impl MatmulSimt {
-    /// Returns the kernel that multiplies an m×k matrix by a k×n matrix, without an activation, on a device with this number of
+    /// Returns the kernel that multiplies an m×k matrix by a k×n matrix, without an activation, on a device with `multiprocessors`
     /// multiprocessors; `size` is `[m, n, k]`. The tile is chosen as in [`for_strides`](Self::for_strides), for matrices without gaps
     /// between their rows (or columns, in column order).
     #[must_use]
@@ -86,7 +86,7 @@ impl MatmulSimt {
         Self::for_strides(target, a, b, size, strides, multiprocessors)
     }
 
-    /// Returns the kernel for matrices A, B and D with the leading dimensions `strides`; the other arguments are those of
+    /// Returns the kernel for A, B and D with the leading dimensions `strides`; the other arguments are those of
     /// [`for_problem`](Self::for_problem). Tiles are computed in rounds of one tile per multiprocessor. A model estimates the time of a
     /// round for each tile size, and the tile size with the least total time is chosen.
     #[must_use]

@@ -7,8 +7,8 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`AdamW::kernel`] builds:
-/// `(p, g, mean, square, ld, m, n, rate, beta1, beta2, epsilon, decay, correction1, correction2)`. The parameters, the gradients, and
-/// the averages of the gradients and of their squares are m×n, with the row pitch `ld` in elements.
+/// `(p, g, mean, square, ld, m, n, rate, beta1, beta2, epsilon, decay, correction1, correction2)`. The parameters, the gradients, and the
+/// averages of the gradients and of their squares are m×n, with a row pitch of `ld` elements.
 pub type AdamWArgs<P, G> =
     (InOut<P>, In<G>, InOut<f32>, InOut<f32>, u32, u32, u32, f32, f32, f32, f32, f32, f32, f32);
 
@@ -26,8 +26,8 @@ pub struct AdamW {
 }
 
 impl AdamW {
-    /// Returns the kernel for rows of the given `sizes`; see [`RowTiling::for_elements`]. If the rows are not aligned, the kernel
-    /// accesses one element at a time.
+    /// Returns the kernel for rows of the given `sizes`; see [`RowTiling::for_elements`]. If the rows are unaligned, the kernel accesses
+    /// one element at a time.
     #[must_use]
     pub fn for_rows(target: Target, sizes: &[u32]) -> Self {
         let tiling = match RowTiling::for_elements(target, 4, sizes) {
@@ -49,7 +49,7 @@ impl AdamW {
         Self { tiling }
     }
 
-    /// Builds the kernel. For f32 parameters and gradients, and sizes that are multiples of 4, it is named `adamw_f32_f32_any_by4`.
+    /// Builds the kernel. Its name contains the types of p and g and the tiling, as in `adamw_f32_f32_any_by4`.
     ///
     /// # Errors
     /// Returns an error for an invalid or unaligned tiling.

@@ -16,23 +16,23 @@ use crate::{
 pub(super) const ALIGN: u32 = 16;
 /// The maximum number of words of weights that a thread keeps in registers.
 const HELD_WORDS: u32 = 16;
-/// The same maximum for rows that begin at any element, if several such rows share the weights.
+/// The same maximum for unaligned rows, if several of them share the weights.
 const ARRANGED_WORDS: u32 = 32;
 /// The number of a thread's registers that contain neither elements nor weights.
 const OTHER_REGISTERS: u32 = 32;
-/// The maximum number of bytes of a vector of weights that is arranged in shared memory for rows that begin at any element.
+/// The maximum size in bytes of a vector of weights that is arranged in shared memory for unaligned rows.
 const MOST_ARRANGED: u32 = 40 << 10;
-/// Returns the number of words that a thread keeps of a row with elements of `bytes` bytes.
+/// Returns the number of words that a thread keeps of a row with `bytes`-byte elements.
 const fn words_of_thread(tiling: RowTiling, bytes: u32) -> u32 {
     tiling.adjacent * tiling.stripes * bytes / 4
 }
 
-/// Returns whether the weights of elements of `bytes` bytes are copied to shared memory with a block's first row.
+/// Returns whether `bytes`-byte weights are copied to shared memory with a block's first row.
 pub(super) const fn keeps_weights_in_shared_memory(tiling: RowTiling, bytes: u32, target: Target) -> bool {
     let RowTiling { rows, adjacent, unaligned, ahead, turns, .. } = tiling;
     let (words, room) = (words_of_thread(tiling, bytes), rows * tiling.own_slots() * bytes);
-    // Weights are wider than the elements of rows: shared memory may have to contain two vectors of weights, two rows of each of two inputs
-    // and, if rows are unaligned, exchanged results.
+    // If weights are wider than the elements of rows, shared memory may have to contain two vectors of weights, two rows of each of two
+    // inputs and, if rows are unaligned, exchanged results.
     let is_wide = adjacent * bytes > ALIGN;
     let is_room = !is_wide || if unaligned { 4 * room } else { 3 * room } <= shared_for_rows(target);
     let fits = match turns {
@@ -44,14 +44,14 @@ pub(super) const fn keeps_weights_in_shared_memory(tiling: RowTiling, bytes: u32
     ahead > 0 && fits && adjacent * bytes <= 2 * ALIGN
 }
 
-/// Returns whether threads move weights within shared memory to the addresses at which they read them for all rows of a block, and fill the
+/// Returns whether threads move weights within shared memory to the addresses that they read for all rows of a block, and fill the
 /// remaining memory with 0.
 const fn are_arranged(tiling: RowTiling) -> bool {
     // In clusters that process aligned rows, each thread has copied the weights that it uses.
     tiling.unaligned || tiling.turns == u32::MAX && tiling.cluster == 1
 }
 
-/// Returns whether threads keep weights of elements of `bytes` bytes in registers, for rows that a block processes one after the other.
+/// Returns whether threads keep `bytes`-byte weights in registers, for rows that a block processes one after the other.
 const fn keeps_weights_in_registers(tiling: RowTiling, bytes: u32) -> bool {
     let words = words_of_thread(tiling, bytes);
     // The condition for two vectors of unaligned weights, which take longer to load.
@@ -73,8 +73,8 @@ pub(super) struct Turns<'k> {
 type FirstTurn<'k> = Box<dyn Fn(&Row<'k>) + 'k>;
 
 impl RowTiling {
-    /// Declares the block and the grid of a kernel on `m` rows of `n` elements. Groups of adjacent elements are aligned in matrices whose
-    /// rows are `pitch` elements apart.
+    /// Declares the block and the grid of a kernel on `m` rows of `n` elements. Groups of adjacent elements are aligned in matrices with
+    /// row pitch `pitch`.
     #[track_caller]
     pub(super) fn turns<'k>(self, k: Builder<'k>, sizes: [Val<'k, u32>; 3]) -> Turns<'k> {
         if self.is_segmented() {
@@ -112,8 +112,8 @@ impl RowTiling {
     }
 
     /// Declares the block and the grid of a kernel with `parts` teams, each of which processes every `parts`-th of `m` rows of `n`
-    /// elements. A thread processes the same columns of all rows: the columns of groups that are aligned in the first row of matrices whose
-    /// rows are `pitch` elements apart.
+    /// elements. A thread processes the same columns of all rows: the columns of groups that are aligned in the first row of matrices with
+    /// row pitch `pitch`.
     #[track_caller]
     pub(super) fn turns_in_parts<'k>(
         self,
@@ -134,7 +134,7 @@ impl RowTiling {
 }
 
 impl<'k> Turns<'k> {
-    /// Returns a matrix that is read a row at a time; its rows are `pitch` elements apart.
+    /// Returns a matrix with row pitch `pitch` that is read a row at a time.
     #[track_caller]
     pub(super) fn input<T: TensorElement, A: Readable>(
         &self,
@@ -255,7 +255,7 @@ pub(super) struct Input<'k, T, A> {
 
 /// A vector that all rows of a block share.
 pub(super) enum Weights<'k, T: TensorElement, A> {
-    /// The elements for each part of a row.
+    /// The elements in registers, one entry per part of a row.
     InRegisters(Vec<Striped<'k, T>>),
     Copied(Input<'k, T, A>),
     Line(Box<Line<'k, T, A>>),
@@ -266,10 +266,10 @@ pub(super) trait ReadAhead<'k> {
     /// Starts copying this thread's part of a row, if any.
     fn read_ahead(&self, row: &Row<'k>);
 
-    /// Replaces the elements outside of an unaligned row in this thread's groups, which have been copied, with zeros.
+    /// Zeroes the elements outside an unaligned row in this thread's groups, which have been copied.
     fn clear_outside(&self, row: &Row<'k>);
 
-    /// Returns whether the groups of threads are aligned in the matrix, if rows are unaligned and in shared memory.
+    /// Returns whether the threads' groups are aligned in the matrix, if rows are unaligned and in shared memory.
     fn is_aligned(&self, row: &Row<'k>) -> Option<Val<'k, bool>>;
 }
 
@@ -311,8 +311,8 @@ impl<'k> Row<'k> {
         Line::Staged(StagedRow::new(slots.at(self.own_slot()), ahead, self.tiling.adjacent))
     }
 
-    /// Returns a number near the elements of the row that is not affected by single outliers: the median of the first, the middle and the
-    /// last element, loaded from global memory.
+    /// Returns a number near the elements of the row, unaffected by single outliers: the median of the first, the middle and the last
+    /// element, loaded from global memory.
     #[track_caller]
     pub(super) fn typical<T: Convert<f32>, A: Readable>(&self, input: &Input<'k, T, A>) -> Val<'k, f32> {
         let at = |col| self.load_element(input.matrix, input.pitch, col);

@@ -6,8 +6,8 @@ use crate::{
     tiles::{Convert, Striped},
 };
 
-/// The rank of an element in a selection: greater elements have greater keys, and among equal elements, elements in lower columns have
-/// greater keys. NaN is greater than all numbers, and −0 equals 0. No element has key 0.
+/// The rank of an element in a selection: greater elements have greater keys, and among equal elements, those in lower columns have greater
+/// keys. NaN is greater than all numbers, and −0 equals 0. No element has key 0.
 #[derive(Clone, Copy)]
 pub(super) struct Key<'k>(pub(super) Val<'k, u64>);
 
@@ -49,7 +49,7 @@ pub(super) struct Candidates<'a, 'k> {
     row: &'a Row<'k>,
     /// The keys of this row.
     keys: Ptr<'k, u64, Shared>,
-    /// The number of elements that were collected, including those for which no slot was left.
+    /// The number of elements that were collected, including those left without a slot.
     collected: Ptr<'k, u32, Shared>,
     count: Val<'k, u32>,
 }
@@ -71,7 +71,7 @@ impl<'a, 'k> Candidates<'a, 'k> {
         2 * self.row.tiling.threads
     }
 
-    /// Collects the largest elements of a row, whose parts `load` returns, and sorts them.
+    /// Collects the largest elements of a row and sorts them; `load` returns the parts of the row.
     ///
     /// If a part has more elements to collect than there are slots, it is searched again after the candidates have been sorted.
     #[track_caller]
@@ -80,7 +80,7 @@ impl<'a, 'k> Candidates<'a, 'k> {
         let part = k.var::<u32>(0);
         // The next part is loaded while this one is searched.
         let words: Vec<_> = load(0.into()).registers().iter().map(|&word| k.var::<T::Word>(word)).collect();
-        // The key of the last of the `count` largest elements so far.
+        // The key of the smallest of the `count` largest elements so far.
         let least = k.var::<u64>(0);
         // A bit for each element of this thread that has not been collected in an earlier round.
         let pending = k.var::<u32>(u32::MAX);
@@ -102,8 +102,8 @@ impl<'a, 'k> Candidates<'a, 'k> {
         });
     }
 
-    /// Collects the `pending` elements of part `part` whose keys are greater than `least`. Returns a bit for each element for which no slot
-    /// was left, and whether the warp had such elements.
+    /// Collects the `pending` elements of part `part` whose keys are greater than `least`. Returns a bit for each element left without a
+    /// slot, and whether the warp had such elements.
     #[track_caller]
     fn collect_part<T: Convert<f32>>(
         &self,
@@ -150,7 +150,7 @@ impl<'a, 'k> Candidates<'a, 'k> {
     }
 
     /// Appends the elements of all lanes whose conditions are true; each element is given with the index of its bit. Returns a bit for each
-    /// element of this lane for which no slot was left, and a value that is nonzero if the warp had such elements.
+    /// element of this lane that was left without a slot, and a value that is nonzero if the warp had such elements.
     #[track_caller]
     fn append(&self, elements: &[(u32, Key<'k>, Val<'k, bool>)]) -> (Val<'k, u32>, Val<'k, u32>) {
         let (k, warp) = (self.row.k, self.row.k.warp());
@@ -173,7 +173,7 @@ impl<'a, 'k> Candidates<'a, 'k> {
     }
 
     /// Sorts the candidates in descending order, and discards all but the first `count`. Returns the key of the last remaining candidate,
-    /// or 0 if there are fewer.
+    /// or 0 if there are fewer than `count`.
     #[track_caller]
     fn sort(&self) -> Val<'k, u64> {
         let (k, slots, threads, thread) =

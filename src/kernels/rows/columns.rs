@@ -10,7 +10,7 @@ use crate::{
 /// with row pitches `ldx` and `ldy` in elements.
 pub type ColumnReductionArgs<X> = (In<X>, u32, Out<f32>, u32, u32, u32, u32);
 
-/// A kernel that reduces columns: row p of y contains the results over the rows p, p + `parts`, p + 2 · `parts`, … of x.
+/// A kernel that reduces columns: row p of y contains the results over rows p, p + `parts`, p + 2 · `parts`, … of x.
 ///
 /// To reduce a tall matrix on all multiprocessors, launch the kernel twice: first with many parts, and then, on the result of the first
 /// launch, with one part. Results do not depend on the order in which blocks run. Means are computed per part, so they can be combined only
@@ -24,14 +24,14 @@ pub struct ColumnReduction {
 }
 
 impl ColumnReduction {
-    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_elements`].
+    /// Returns the kernel for `bytes`-byte elements in rows of the given `sizes`; see [`RowTiling::for_elements`].
     #[must_use]
     pub fn for_rows(function: Reduction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling { rows: 1, ..RowTiling::for_elements(target, bytes, sizes) };
         Self { tiling: RowTiling { threads: 256, stripes: 1, streamed: true, ..tiling }, function }
     }
 
-    /// Builds the kernel. For sums of bf16 in rows whose sizes are multiples of 8, it is named `column_sum_bf16_any_by8`.
+    /// Builds the kernel. Its name contains the function, the type and the tiling, as in `column_sum_bf16_any_by8`.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling.

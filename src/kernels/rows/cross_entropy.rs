@@ -9,18 +9,18 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`CrossEntropy::kernel`] builds: `(x, ldx, targets, losses, logs, m, n, ignored)`, where x is m×n, with
-/// the row pitch `ldx` in elements; the other buffers have m elements.
+/// a row pitch of `ldx` elements; the other buffers have m elements.
 pub type CrossEntropyArgs<X> = (In<X>, u32, In<i32>, Out<f32>, Out<f32>, u32, u32, i32);
 
 /// The arguments of the kernel that [`CrossEntropy::backward_kernel`] builds: `(x, ldx, targets, logs, dlosses, dx, lddx, m, n, ignored)`,
-/// where dx is m×n, with the row pitch `lddx`, and `dlosses` has m elements. [`CrossEntropyArgs`] describes the other arguments.
+/// where dx is m×n, with a row pitch of `lddx` elements, and `dlosses` has m elements. [`CrossEntropyArgs`] describes the other arguments.
 pub type CrossEntropyBackwardArgs<X> = (In<X>, u32, In<i32>, In<f32>, In<f32>, Out<X>, u32, u32, u32, i32);
 
 /// Kernels that compute the loss of each row of logits, ln Σₖ e^xₖ − x_target, and its gradient.
 ///
 /// The buffer `logs` receives the logarithm of the sum of exponentials of each row. The gradient is computed from these logarithms: dxⱼ =
-/// (e^(xⱼ − logs) − [j = target]) · dloss. Rows whose target is `ignored` have loss 0 and gradient 0. If another target is not the index of
-/// a column, the loss of its row is NaN.
+/// (e^(xⱼ − logs) − [j = target]) · dloss. Rows with target `ignored` have loss 0 and gradient 0. If any other target is not a column
+/// index, the loss of its row is NaN.
 ///
 /// Rows may have any length. The loss of each row is computed in one pass over its parts, with a running maximum.
 #[doc(alias = "nll_loss")]
@@ -33,7 +33,7 @@ pub struct CrossEntropy {
 }
 
 impl CrossEntropy {
-    /// Returns the kernels for logits of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_reductions`] for the loss and
+    /// Returns the kernels for `bytes`-byte logits in rows of the given `sizes`; see [`RowTiling::for_reductions`] for the loss and
     /// [`RowTiling::for_elements`] for the gradient.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
@@ -41,7 +41,7 @@ impl CrossEntropy {
         Self { tiling, backward: RowTiling::for_elements(target, bytes, sizes) }
     }
 
-    /// Builds the kernel that computes the losses. For bf16 and sizes that are multiples of 8, it is named `cross_entropy_bf16_any_by8`.
+    /// Builds the kernel that computes the losses. Its name contains the type and the tiling, as in `cross_entropy_bf16_any_by8`.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.
@@ -75,7 +75,7 @@ impl CrossEntropy {
         )
     }
 
-    /// Builds the kernel that computes the gradient. For bf16 and sizes that are multiples of 8, it is named
+    /// Builds the kernel that computes the gradient. Its name contains the type and the tiling, as in
     /// `cross_entropy_backward_bf16_any_by8`.
     ///
     /// # Errors

@@ -17,8 +17,7 @@ pub type DropoutArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, u64, u64);
 /// The number of elements that share a counter.
 const WORDS: u32 = 4;
 
-/// A dropout kernel: each element becomes 0 with probability `p`, which is between 0 and 1, and the other elements are multiplied by 1 / (1
-/// − `p`).
+/// A dropout kernel: each element becomes 0 with probability `p` (from 0 to 1), and the other elements are multiplied by 1 / (1 − `p`).
 ///
 /// Element (i, j) is kept if the upper 24 bits of its random word are at least `p` · 2²⁴. The random word is word j mod 4 of the result of
 /// [Philox4x32-10](crate::ptx::Builder::philox4x32) for the counter (i, ⌊j / 4⌋, `offset`) and the key `seed`, low words first. No mask is
@@ -31,13 +30,13 @@ pub struct Dropout {
 }
 
 impl Dropout {
-    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_elements`].
+    /// Returns the kernel for `bytes`-byte elements in rows of the given `sizes`; see [`RowTiling::for_elements`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes) }
     }
 
-    /// Builds the kernel. For bf16 and sizes that are multiples of 8, it is named `dropout_bf16_any_by8`.
+    /// Builds the kernel. Its name contains the types and the tiling, as in `dropout_bf16_any_by8`.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling.

@@ -6,7 +6,7 @@ use crate::{
     tiles::{Convert, row_major},
 };
 
-/// The f32 elements that are added in one instruction.
+/// The number of f32 elements that are added in one instruction.
 const VECTOR: usize = 4;
 
 /// The arguments of the kernel that [`Embedding::kernel`] builds: `(table, ldt, indices, y, ldy, rows, m, n)`, where the table is `rows`×n,
@@ -29,13 +29,13 @@ pub struct Embedding {
 }
 
 impl Embedding {
-    /// Returns the kernels for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_elements`].
+    /// Returns the kernels for `bytes`-byte elements in rows of the given `sizes`; see [`RowTiling::for_elements`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes) }
     }
 
-    /// Builds the kernel that computes y = table\[indices\]. For bf16 and sizes that are multiples of 8, it is named `gather_bf16_any_by8`.
+    /// Builds the kernel that computes y = table\[indices\]. Its name contains the type and the tiling, as in `gather_bf16_any_by8`.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling.
@@ -57,8 +57,7 @@ impl Embedding {
         })
     }
 
-    /// Builds the kernel that computes table\[indices\] += x. For bf16 and sizes that are multiples of 8, it is named
-    /// `scatter_add_bf16_any_by8`.
+    /// Builds the kernel that computes table\[indices\] += x. Its name contains the type and the tiling, as in `scatter_add_bf16_any_by8`.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel).

@@ -8,7 +8,7 @@ use crate::ptx::{Builder, Mbarrier, MemoryScope, Ptr, Shared, SharedCluster, Val
 /// The index of the barrier for results that have been read, after the barriers for received results.
 const EMPTY: u32 = 2;
 
-/// Shared memory to which the warps of a cluster send their partial results.
+/// Shared memory that receives the partial results of the warps of a cluster.
 ///
 /// Results are sent by `st.async`, which signals their arrival at an `mbarrier` of the receiving block. The fences of an exchange are
 /// restricted to shared memory. A cluster barrier would also wait for accesses to global memory: the stores of the preceding row and the
@@ -136,8 +136,7 @@ impl<'k> Exchange<'k> {
         self.k.lane().rank().lt(self.tiling.cluster)
     }
 
-    /// Returns the address to which this lane sends the `count` results of its warp, and the barrier in the same block that corresponds to
-    /// `full`.
+    /// Returns this lane's destination for the `count` results of its warp, and the barrier in the same block that corresponds to `full`.
     #[track_caller]
     fn to_each_block(
         &self,

@@ -7,11 +7,11 @@ use crate::{
     tiles::Striped,
 };
 
-/// Exponentials of `scale` · x.
+/// Base-2 exponentials of `scale` · x.
 #[derive(Clone, Copy)]
 pub(super) struct Exponent<'k> {
     pub(super) k: Builder<'k>,
-    /// The factor by which x is multiplied in base-2 exponents.
+    /// The factor of x in base-2 exponents.
     pub(super) scale: Val<'k, f32>,
 }
 
@@ -34,7 +34,7 @@ impl<'k> Total<'k> {
         [self.max, self.sum]
     }
 
-    /// Returns the number to which exponentials are relative.
+    /// Returns the base of the exponentials: the maximum, or 0 if it is −∞.
     #[track_caller]
     pub(super) fn base(self) -> Val<'k, f32> {
         base(self.max)

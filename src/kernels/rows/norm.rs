@@ -34,10 +34,10 @@ pub type ResidualNormArgs<X, W, Y> = (In<X>, u32, In<X>, u32, In<W>, Out<X>, u32
 pub type ResidualBiasedNormArgs<X, W, Y> =
     (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32);
 
-/// The maximum number of registers per thread with which only one of two vectors of weights is kept at a time.
+/// Threads with at most this many registers keep only one of two vectors of weights at a time.
 const FEW_REGISTERS: u32 = 64;
 
-/// The function by which a row is normalized.
+/// The function that normalizes a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NormFunction {
     /// x / √(mean(x²) + ε).
@@ -85,8 +85,8 @@ impl Norm {
         Self { tiling: tilings::of_residual_rows(function, target, bytes, sizes), function }
     }
 
-    /// Builds the kernel that computes norm(x) · w. For RMSNorm of bf16 in rows of up to 8192 elements, with sizes that are multiples of 8,
-    /// it is named `rmsnorm_bf16_8192_by8`.
+    /// Builds the kernel that computes norm(x) · w. Its name contains the function, the types and the tiling, as in
+    /// `rmsnorm_bf16_8192_by8`.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.
@@ -249,7 +249,7 @@ impl Norm {
     }
 }
 
-/// The statistics with which a row is normalized.
+/// The statistics that normalize a row.
 #[derive(Clone, Copy)]
 pub(super) struct Statistics<'k> {
     function: NormFunction,
@@ -307,7 +307,7 @@ impl<'k> Statistics<'k> {
     }
 }
 
-/// The matrices and vectors from which rows are computed.
+/// The inputs of a kernel.
 struct Inputs<'k, X: TensorElement, W: TensorElement> {
     x: Input<'k, X, Read>,
     /// The matrix that is added to x, and the matrix of the sums.
@@ -363,7 +363,7 @@ impl<'k, X: TensorElement, W: TensorElement> Inputs<'k, X, W> {
     }
 }
 
-/// The inputs from which a row is computed.
+/// The inputs of a row.
 struct RowInputs<'i, 'k, X: TensorElement, W: TensorElement> {
     x: Line<'k, X, Read>,
     residual: Option<(Line<'k, X, Read>, Line<'k, X, Write>)>,

@@ -10,7 +10,8 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`NormBackward::kernel`] builds: `(x, ldx, w, dy, lddy, dx, lddx, dw, db, parts, m, n, epsilon)`, where
-/// x, dy and dx are m×n, with row pitches `ldx`, `lddy` and `lddx` in elements, w has n elements, and dw and db are `parts`×n and contiguous.
+/// x, dy and dx are m×n, with row pitches `ldx`, `lddy` and `lddx` in elements, w has n elements, and dw and db are `parts`×n and
+/// contiguous.
 pub type NormBackwardArgs<X, W> =
     (In<X>, u32, In<W>, In<X>, u32, Out<X>, u32, Out<f32>, Out<f32>, u32, u32, u32, f32);
 
@@ -20,11 +21,11 @@ const BLOCKS: u32 = 4;
 
 /// A kernel that computes the gradients of y = norm(x) · w + b: dx, and partial sums of dw and db.
 ///
-/// Let g = dy · w, x̂ = norm(x), and r be the square root by which norm divides. Then dx = (g − mean(g · x̂) · x̂) / r; for LayerNorm,
-/// mean(g) is also subtracted inside the parentheses. Row `p` of dw contains the sums of dy · x̂ over the rows p, p + `parts`, … of x, and
-/// row `p` of db contains the sums of dy over the same rows; [`ColumnReduction`](super::ColumnReduction) adds the rows. Results therefore
-/// depend on `parts`, but not on the order in which blocks run. Rows must not be longer than the [capacity](RowTiling::capacity) of the
-/// tiling.
+/// Let g = dy · w and x̂ = norm(x), and let r be the square root that norm divides by. Then dx = (g − mean(g · x̂) · x̂) / r; for
+/// LayerNorm, mean(g) is also subtracted inside the parentheses. Row `p` of dw contains the sums of dy · x̂ over rows p, p + `parts`, … of
+/// x, and row `p` of db contains the sums of dy over the same rows; [`ColumnReduction`](super::ColumnReduction) adds the rows. Results
+/// therefore depend on `parts`, but not on the order in which blocks run. Rows must not be longer than the [capacity](RowTiling::capacity)
+/// of the tiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NormBackward {
     /// How rows are divided among threads; rows are not read in parts.
@@ -34,7 +35,7 @@ pub struct NormBackward {
 }
 
 impl NormBackward {
-    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; [`RowTiling::for_rows`] describes the parameters.
+    /// Returns the kernel for `bytes`-byte elements in rows of the given `sizes`; [`RowTiling::for_rows`] describes the parameters.
     #[must_use]
     pub fn for_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_summed_rows(target, bytes, sizes);
@@ -174,7 +175,7 @@ struct Moments<'k> {
 type Parts<'f, 'k> = Box<dyn Fn(Val<'k, u32>) -> [Striped<'k, f32>; 3] + 'f>;
 
 impl<'k> Moments<'k> {
-    /// Computes the averages with 0 in place of the means.
+    /// Computes the moments about 0, that is, without subtracting the means.
     #[track_caller]
     fn about_zero(row: &Row<'k>, per_element: Val<'k, f32>, parts: &Parts<'_, 'k>) -> Self {
         let [variance, along] = row.means(per_element, &|part| {
@@ -202,10 +203,10 @@ impl<'k> Moments<'k> {
         (Self { g_mean, ..Self::about_zero(row, per_element, &centered) }, centered)
     }
 
-    /// Computes all averages at the same time, from deviations from a number near the elements of the row. The variance is the difference
-    /// between the mean square of these deviations and the square of their mean, so its relative error is the error of the mean square
-    /// times the ratio of the mean square to the variance. If the number is within a few standard deviations of the mean, this ratio is
-    /// small, and the precision suffices for 16-bit types. If the number is one of the elements, the ratio is at most about the number of
+    /// Computes all averages in one pass, from deviations from `typical`, a number near the elements of the row. The variance is the
+    /// difference between the mean square of these deviations and the square of their mean, so its relative error is the error of the mean
+    /// square times the ratio of the mean square to the variance. If `typical` is within a few standard deviations of the mean, this ratio
+    /// is small, and the precision suffices for 16-bit types. If it is one of the elements, the ratio is at most about the number of
     /// elements.
     #[track_caller]
     fn in_one_pass(
@@ -226,11 +227,11 @@ impl<'k> Moments<'k> {
     }
 }
 
-/// Returns the tiling with which the gradients of rows that begin at any element are fastest on an H200 or, for long rows, an H100, given the tiling of
+/// Returns the fastest tiling for the gradients of unaligned rows on an H200 or, for long rows, an H100, given the tiling of
 /// [`RowTiling::for_summed_rows`].
 fn fastest(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let groups = tiling.groups(sizes);
-    // Copies to shared memory have at least 4 bytes; copies of single 32-bit elements are slower.
+    // Copies to shared memory are at least 4 bytes wide; copies of single 32-bit elements are slower.
     let are_copied = aligned_elements(sizes) > 1;
     if tiling.cluster > 1 {
         return match (function, bytes) {
@@ -261,10 +262,10 @@ fn fastest(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32])
     }
 }
 
-/// Returns the tiling with which the gradients of rows of 16-bit elements that begin at any element are fastest if a block has too few
-/// threads: the one with the fewest empty groups among those whose blocks process segments.
+/// Returns the fastest tiling for the gradients of unaligned rows of 16-bit elements that do not fit in a block: of the tilings in
+/// segments, the one with the fewest empty groups.
 fn in_segments(function: NormFunction, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
-    // The number of blocks per cluster, the number of elements per thread, and the numbers of threads: those of a block, and the maximum per
+    // The number of blocks per cluster, of elements per thread and of threads per block, and the maximum number of threads per
     // multiprocessor. More elements per thread require more registers.
     let ways: &[_] = match function {
         NormFunction::Rms => &[
@@ -290,8 +291,8 @@ fn in_segments(function: NormFunction, tiling: RowTiling, sizes: &[u32]) -> RowT
     ways.min_by_key(|way| way.capacity()).or_else(direct).unwrap_or(tiling)
 }
 
-/// Returns the tiling with which the gradients of LayerNorm of odd rows of 32-bit elements are fastest in clusters: segments, unless they would
-/// leave many groups of long rows empty.
+/// Returns the fastest tiling in clusters for the gradients of LayerNorm of rows of 32-bit elements with odd sizes: segments, unless they
+/// would leave many groups of long rows empty.
 fn layer_of_odd_words(tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let n = sizes.first().copied().unwrap_or(1);
     let are_full = |segments: &RowTiling| segments.threads <= 192 && segments.capacity() <= n / 8 * 9;
@@ -300,8 +301,8 @@ fn layer_of_odd_words(tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     segments.unwrap_or_else(|| in_cluster(tiling, sizes))
 }
 
-/// Returns the tiling with which the gradients of rows of 32-bit elements that begin at any element and do not fit in a block are fastest:
-/// groups so narrow that every row begins with a whole group, and as few empty groups as possible.
+/// Returns the fastest tiling for the gradients of unaligned rows of 32-bit elements that do not fit in a block: groups narrow enough that
+/// every row starts at a group boundary, and as few empty groups as possible.
 fn in_cluster(tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let adjacent = aligned_elements(sizes).min(tiling.adjacent);
     let is_even = adjacent > 1;

@@ -110,13 +110,13 @@ pub struct Pointwise {
 }
 
 impl Pointwise {
-    /// Returns the kernels for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_elements`].
+    /// Returns the kernels for `bytes`-byte elements in rows of the given `sizes`; see [`RowTiling::for_elements`].
     #[must_use]
     pub fn for_rows(function: PointwiseFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes), function }
     }
 
-    /// Builds the kernel that computes y = f(x). For SiLU of bf16 and sizes that are multiples of 8, it is named `silu_bf16_any_by8`.
+    /// Builds the kernel that computes y = f(x). Its name contains the function, the types and the tiling, as in `silu_bf16_any_by8`.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling.
@@ -164,7 +164,7 @@ impl Pointwise {
         self.of_two(target, form, &|k, x, u| self.function.of(k, x) * u)
     }
 
-    /// Builds the kernel that computes y = f(x) + u. For sums of bf16 and sizes that are multiples of 8, it is named
+    /// Builds the kernel that computes y = f(x) + u. Its name contains the function, the types and the tiling, as in
     /// `identity_plus_bf16_any_by8`.
     ///
     /// # Errors

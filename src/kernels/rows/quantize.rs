@@ -25,7 +25,7 @@ pub type NormQuantizeArgs<X, W, Q> = (In<X>, u32, In<W>, Out<Q>, u32, Out<f32>, 
 /// [`QuantizeArgs`] describes the other arguments.
 pub type GatedQuantizeArgs<X, Q> = (In<X>, u32, In<X>, u32, Out<Q>, u32, Out<f32>, u32, u32, u32);
 
-/// An element type to which numbers are quantized.
+/// An element type of quantized numbers.
 pub trait Quantized: TensorElement {
     /// The largest magnitude in a group after quantization.
     const LARGEST: f32;
@@ -48,7 +48,7 @@ pub enum ScaleGroup {
     Block,
 }
 
-/// The length of a block.
+/// The number of elements in a block.
 const BLOCK: u32 = 128;
 
 impl ScaleGroup {
@@ -71,8 +71,8 @@ impl ScaleGroup {
 /// Kernels that quantize y, which is x, norm(x) · w or f(x) · u: q = round(y / s), where the scale s of each [group](ScaleGroup) is
 /// max |y| / 448 for e4m3 and max |y| / 127 for i8.
 ///
-/// Arithmetic is f32, and q is rounded once, to nearest even. A group of zeros has s = 0 and q = 0. A group with NaN has s = NaN, and q =
-/// NaN for e4m3 or q = 0 for i8. A group with ±∞ has s = ∞.
+/// Arithmetic is f32, and q is rounded once, to nearest even. A group of zeros has s = 0 and q = 0. A group that contains NaN has s = NaN,
+/// and q = NaN for e4m3 or q = 0 for i8. A group that contains ±∞ but no NaN has s = ∞.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quantize {
     /// How rows are divided among threads. With [`ScaleGroup::Block`], each group is divided among adjacent threads of a
@@ -83,8 +83,8 @@ pub struct Quantize {
 }
 
 impl Quantize {
-    /// Returns the kernels for rows of the given `sizes`; see [`RowTiling::for_rows`]. `bytes` is the larger of the sizes of the elements
-    /// that are read and written.
+    /// Returns the kernels for rows of the given `sizes`; see [`RowTiling::for_rows`]. `bytes` is the size of the widest element that is
+    /// read or written.
     #[must_use]
     pub fn for_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let of_rows = RowTiling::for_rows(target, bytes, sizes);
@@ -100,7 +100,7 @@ impl Quantize {
         Self::with_tiling(group, RowTiling::for_copied_rows(target, bytes, sizes))
     }
 
-    /// Returns the kernels with this tiling or, if it does not allow the groups, with a tiling that does.
+    /// Returns the kernels with tiling `of_rows` or, if it does not support the groups, with a tiling that does.
     fn with_tiling(group: ScaleGroup, of_rows: RowTiling) -> Self {
         let rows = Self { tiling: of_rows, group };
         if group == ScaleGroup::Row {
@@ -112,7 +112,7 @@ impl Quantize {
             let resident = of_rows.resident.min(if is_full { 1 } else { 2 });
             return Self { tiling: RowTiling { resident, ..of_rows }, group };
         }
-        // In rows that are not aligned, adjacent elements of a block belong to different threads and are accessed separately.
+        // In unaligned rows, adjacent elements of a block belong to different threads and are accessed separately.
         let adjacent = if of_rows.unaligned { 1 } else { of_rows.adjacent };
         let threads = (BLOCK / adjacent).min(32);
         let tiling = RowTiling {
@@ -130,7 +130,7 @@ impl Quantize {
         Self { tiling, group }
     }
 
-    /// Returns the number of threads that process a group of [`BLOCK`] elements, or `None` if the tiling does not allow such groups.
+    /// Returns the number of threads that process a group of [`BLOCK`] elements, or `None` if the tiling does not support such groups.
     fn lanes(&self) -> Option<u32> {
         let RowTiling { threads, cluster, adjacent, unaligned, stripes, .. } = self.tiling;
         let is_row = cluster == 1 && threads <= 32 && threads * adjacent * stripes == BLOCK;
@@ -139,8 +139,8 @@ impl Quantize {
         (!unaligned && lanes.is_power_of_two() && (is_row || is_part)).then_some(lanes)
     }
 
-    /// Builds the kernel that quantizes x. For bf16, e4m3, one scale per row, rows of up to 8192 elements, and sizes that are multiples of 8,
-    /// it is named `quantize_row_bf16_e4m3_8192_by8`.
+    /// Builds the kernel that quantizes x. Its name contains the scale group, the types of x and q, and the tiling, as in
+    /// `quantize_row_bf16_e4m3_8192_by8`.
     ///
     /// # Errors
     /// Returns an error for a tiling that is invalid or does not fit the group, for clusters on targets older than sm_90, and for e4m3 on

@@ -9,7 +9,7 @@ use crate::{
     tiles::Convert,
 };
 
-/// The arguments of the kernel that [`RowReduction::kernel`] builds: `(x, ldx, y, m, n)`, where x is m×n, with the row pitch `ldx` in
+/// The arguments of the kernel that [`RowReduction::kernel`] builds: `(x, ldx, y, m, n)`, where x is m×n, with a row pitch of `ldx`
 /// elements; y has m elements.
 pub type RowReductionArgs<X> = (In<X>, u32, Out<f32>, u32, u32);
 
@@ -85,14 +85,13 @@ pub struct RowReduction {
 }
 
 impl RowReduction {
-    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_reductions`].
+    /// Returns the kernel for `bytes`-byte elements in rows of the given `sizes`; see [`RowTiling::for_reductions`].
     #[must_use]
     pub fn for_rows(function: Reduction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_reductions(target, bytes, sizes), function }
     }
 
-    /// Builds the kernel. For sums of bf16, rows of up to 8192 elements, and sizes that are multiples of 8, it is named
-    /// `row_sum_bf16_8192_by8`.
+    /// Builds the kernel. Its name contains the function, the type and the tiling, as in `row_sum_bf16_8192_by8`.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.

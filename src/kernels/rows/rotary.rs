@@ -8,7 +8,7 @@ use crate::{
 
 /// The arguments of the kernel that [`Rotary::kernel`] builds:
 /// `(x, ldx, cos, sin, ldt, rows, positions, tokens, heads, half, y, ldy, m, n)`, where x and y are m×n, with row pitches `ldx` and `ldy`
-/// in elements; `cos` and `sin` are `rows`×`half`, with the row pitch `ldt`; and `positions` has `tokens` elements.
+/// in elements; `cos` and `sin` are `rows`×`half`, with a row pitch of `ldt` elements; and `positions` has `tokens` elements.
 pub type RotaryArgs<X> =
     (In<X>, u32, In<f32>, In<f32>, u32, u32, In<i32>, u32, u32, u32, Out<X>, u32, u32, u32);
 
@@ -28,7 +28,7 @@ pub enum RotaryPairs {
 /// elements after the first 2 · `half` are copied.
 ///
 /// The position of row i is `positions[i / heads]`; the row of the tables with this index contains the cosines and sines of the angles. In
-/// rows past the last token, and in rows whose position is not in the tables, the pairs become zeros. Arithmetic is f32, and results are
+/// rows past the last token and rows with a position that is not in the tables, the pairs become zeros. Arithmetic is f32, and results are
 /// rounded once.
 #[doc(alias = "RoPE")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,14 +43,14 @@ pub struct Rotary {
     pub inverse: bool,
 }
 
-/// The threads of a block.
+/// The number of threads per block.
 const THREADS: u32 = 256;
-/// The rows that a thread processes: usually heads of the same token, which share angles.
+/// The number of rows per thread: usually heads of the same token, which share angles.
 const ROWS: u32 = 4;
 
 impl Rotary {
-    /// Returns the kernel for elements of `bytes` bytes. `sizes` contains `half` as its first entry, followed by the length of rows and all
-    /// row pitches, or by divisors of these.
+    /// Returns the kernel for `bytes`-byte elements. `sizes` contains `half` as its first entry, followed by the length of rows and all row
+    /// pitches, or by divisors of these.
     #[must_use]
     pub fn for_rows(pairs: RotaryPairs, bytes: u32, sizes: &[u32]) -> Self {
         let widest = (16 / bytes).clamp(1, 8);
@@ -59,8 +59,8 @@ impl Rotary {
         Self { threads: (half / adjacent).next_power_of_two().min(32), adjacent, pairs, inverse: false }
     }
 
-    /// Builds the kernel. For bf16 and sizes that are multiples of 8, it is named `rotary_halves_bf16_by8` or `rotary_adjacent_bf16_by8`,
-    /// with `_inverse` before the type if angles are negated.
+    /// Builds the kernel. Its name contains the pairs, the type and `adjacent`, as in `rotary_halves_bf16_by8` and
+    /// `rotary_adjacent_bf16_by8`, with `_inverse` before the type if angles are negated.
     ///
     /// # Errors
     /// Returns an error if the number of threads is not a power of two up to 32.

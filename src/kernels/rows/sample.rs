@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`Sample::kernel`] builds: `(x, ldx, tokens, m, n, temperature, top_k, top_p, seed, offset)`, where x
-/// is m×n, with the row pitch `ldx` in elements; `tokens` has m elements.
+/// is m×n, with a row pitch of `ldx` elements; `tokens` has m elements.
 pub type SampleArgs<X> = (In<X>, u32, Out<i32>, u32, u32, f32, u32, f32, u64, u64);
 
 /// A kernel that draws one column of each row with the probabilities softmax(x / `temperature`).
@@ -52,7 +52,7 @@ const MOST_OF_WARP: u32 = 128;
 const GROUPS: u32 = 2;
 
 impl Sample {
-    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_rows`].
+    /// Returns the kernel for `bytes`-byte elements in rows of the given `sizes`; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let chosen = RowTiling::for_rows(target, bytes, sizes);
@@ -79,10 +79,10 @@ impl Sample {
         }
     }
 
-    /// Builds the kernel. For bf16 and sizes that are multiples of 8, it is named `sample_bf16_any_by8`.
+    /// Builds the kernel. Its name contains the type and the tiling, as in `sample_bf16_any_by8`.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and for a tiling in which a row is not read in parts by a warp or a block.
+    /// Returns an error for an invalid tiling, and if a row is not read in parts by exactly one warp or block.
     pub fn kernel<X: Convert<f32>>(&self, target: Target) -> Result<Kernel<SampleArgs<X>>, BuildError> {
         let RowTiling { threads, cluster, streamed, .. } = self.tiling;
         let parameters = "x, ldx, tokens, m, n, temperature, top_k, top_p, seed, offset";
@@ -150,12 +150,12 @@ fn columns<'k>(x: &Striped<'k, f32>, part: Val<'k, u32>) -> impl Iterator<Item =
     x.stripes().offsets().map(move |offset| start + offset)
 }
 
-/// A race of the groups of a row.
+/// A race among the groups of a row.
 struct Race<'a, 'k, X: Convert<f32>> {
     k: Builder<'k>,
     row: &'a Row<'k>,
     line: &'a Line<'k, X, Read>,
-    /// The factor by which elements are multiplied in base-2 exponents.
+    /// The factor of elements in base-2 exponents.
     scale: Val<'k, f32>,
     seed: [Val<'k, u32>; 2],
     offset: [Val<'k, u32>; 2],
@@ -194,7 +194,7 @@ struct Winner<'k> {
     maximum: Val<'k, f32>,
 }
 
-/// The score of groups whose probability is 0.
+/// The score of groups with probability 0.
 const WITHOUT: f32 = -1e30;
 
 impl<'k> Winner<'k> {
@@ -208,7 +208,7 @@ impl<'k> Winner<'k> {
         [self.base, self.score, self.group.bits(), self.maximum]
     }
 
-    /// Returns the winner of the two. If the two are exchanged, only the signs of the differences change, so all threads agree.
+    /// Returns the winner of the two. Swapping the two changes only the signs of the differences, so all threads agree.
     #[track_caller]
     fn against(self, other: Self, scale: Val<'k, f32>) -> Self {
         let (ahead, behind) = ((self.base - other.base) * scale, other.score - self.score);
@@ -335,7 +335,8 @@ impl<'k, X: Convert<f32>> Race<'_, 'k, X> {
         Place { x, col: col.bits() }
     }
 
-    /// Returns the sum of all exponentials, and the sum of the exponentials and the number of the elements that precede the drawn element.
+    /// Returns the sum of all exponentials and, for the elements that precede the drawn element, the sum of their exponentials and their
+    /// number.
     #[track_caller]
     fn preceding(&self, maximum: Val<'k, f32>, drawn: Place<'k>) -> [Val<'k, f32>; 3] {
         let row = self.row;

@@ -19,7 +19,7 @@ pub struct CumulativeSum {
 }
 
 impl CumulativeSum {
-    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_rows`].
+    /// Returns the kernel for `bytes`-byte elements in rows of the given `sizes`; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(inclusive: bool, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let chosen = RowTiling::for_rows(target, bytes, sizes);
@@ -29,12 +29,12 @@ impl CumulativeSum {
         Self { tiling, inclusive }
     }
 
-    /// Builds the kernel. For bf16 and sizes that are multiples of 8, it is named `cumsum_bf16_any_by8` or, if it is not inclusive,
+    /// Builds the kernel. Its name contains the types and the tiling, as in `cumsum_bf16_any_by8` or, if it is not inclusive,
     /// `cumsum_before_bf16_any_by8`.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and for a tiling in which a row is not processed by exactly one warp or block, or in
-    /// which a thread has several groups.
+    /// Returns an error for an invalid tiling, and if a row is not processed by exactly one warp or block, or if a thread has several
+    /// groups.
     #[doc(alias = "cumsum")]
     pub fn kernel<X, Y>(&self, target: Target) -> Result<Kernel<PointwiseArgs<X, Y>>, BuildError>
     where

@@ -30,7 +30,7 @@ pub type LengthsSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, In<
 /// positive.
 ///
 /// With a mask, the columns that a row does not see count as −∞, so their y is 0, or −∞ if y is the logarithm. This also applies to all
-/// elements of a row that sees no columns. As in PyTorch, a row whose visible columns contain NaN or +∞, or only −∞, becomes NaN.
+/// elements of a row that sees no columns. As in PyTorch, a row becomes NaN if its visible columns contain NaN or +∞, or only −∞.
 ///
 /// Exponentials and sums are f32. The length n of rows and the pitches `ldx` and `ldy` must fit the [tiling](RowTiling); each launch checks
 /// this.
@@ -44,7 +44,7 @@ pub struct Softmax {
 }
 
 impl Softmax {
-    /// Returns the kernels with [`log`](Self::log) set to `false`, for elements of `bytes` bytes in rows of the given `sizes`;
+    /// Returns the kernels with [`log`](Self::log) set to `false`, for `bytes`-byte elements in rows of the given `sizes`;
     /// [`RowTiling::for_rows`] describes the parameters.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
@@ -53,8 +53,8 @@ impl Softmax {
         Self { tiling: if fastest.fits(target, bytes, 1) { fastest } else { tiling }, log: false }
     }
 
-    /// Builds the kernel. For bf16, rows of up to 8192 elements, and sizes that are multiples of 8, it is named `softmax_bf16_8192_by8`, or
-    /// `log_softmax_bf16_8192_by8` for the logarithm.
+    /// Builds the kernel. Its name contains the types and the tiling, as in `softmax_bf16_8192_by8`, or `log_softmax_bf16_8192_by8` for the
+    /// logarithm.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.
@@ -195,8 +195,7 @@ impl Softmax {
     }
 }
 
-/// Returns the tiling with which softmax is fastest on an H200 or, for long rows, an H100, given the tiling of
-/// [`RowTiling::for_copied_rows`].
+/// Returns the fastest tiling for softmax on an H200 or, for long rows, an H100, given the tiling of [`RowTiling::for_copied_rows`].
 fn fastest(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let (groups, clusters) = (tiling.groups(sizes), target.features().contains(Features::HOPPER));
     let is_even = tiling.has_even_halves(sizes);

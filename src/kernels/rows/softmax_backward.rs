@@ -12,10 +12,10 @@ use crate::{
 /// m×n, with row pitches `ldy`, `lddy` and `lddx` in elements.
 pub type SoftmaxBackwardArgs<Y, X> = (In<Y>, u32, In<Y>, u32, Out<X>, u32, u32, u32, f32);
 
-/// A kernel that computes the gradient of y = softmax(`scale` · x) from y: dx = `scale` · y · (dy − Σ dy · y), or, for y = ln
-/// softmax(`scale` · x), dx = `scale` · (dy − e^y · Σ dy).
+/// A kernel that computes, from y and dy, the gradient with respect to x: dx = `scale` · y · (dy − Σ(dy · y)) for y = softmax(`scale` · x),
+/// or dx = `scale` · (dy − e^y · Σ dy) for its logarithm y. Sums are over a row.
 ///
-/// Masked elements of softmax, whose y is 0, have dx = 0; masked elements of its logarithm, whose y is −∞, have dx = `scale` · dy.
+/// Masked elements of softmax (y = 0) have dx = 0; masked elements of its logarithm (y = −∞) have dx = `scale` · dy.
 #[doc(alias = "log_softmax")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SoftmaxBackward {
@@ -26,7 +26,7 @@ pub struct SoftmaxBackward {
 }
 
 impl SoftmaxBackward {
-    /// Returns the kernel with [`log`](Self::log) set to `false`, for elements of `bytes` bytes in rows of the given `sizes`;
+    /// Returns the kernel with [`log`](Self::log) set to `false`, for `bytes`-byte elements in rows of the given `sizes`;
     /// [`RowTiling::for_rows`] describes the parameters.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
@@ -54,8 +54,8 @@ impl SoftmaxBackward {
         Self { tiling, log: false }
     }
 
-    /// Builds the kernel. For bf16, rows of up to 8192 elements, and sizes that are multiples of 8, it is named
-    /// `softmax_backward_bf16_8192_by8`, or `log_softmax_backward_bf16_8192_by8` for the logarithm.
+    /// Builds the kernel. Its name contains the types and the tiling, as in `softmax_backward_bf16_8192_by8`, or
+    /// `log_softmax_backward_bf16_8192_by8` for the logarithm.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.

@@ -36,7 +36,7 @@ impl<'k> Row<'k> {
         Groups { first: own.first + part * (count * own.step), count, ..own }
     }
 
-    /// Loads part `part` of a row from shared memory: the groups that this thread has copied, or groups that begin at any elements.
+    /// Loads part `part` of a row from shared memory: the groups that this thread has copied, or unaligned groups.
     #[track_caller]
     pub(super) fn load_staged<T: Convert<f32>>(
         &self,
@@ -74,7 +74,7 @@ impl<'k> Row<'k> {
         if exact.is_some() { loaded } else { loaded.fill_outside(part, self.n, outside) }
     }
 
-    /// For a vector that has been copied in aligned groups, stores each thread's groups to the addresses from which the thread reads them.
+    /// For a vector that has been copied in aligned groups, stores each thread's groups at the addresses that the thread reads.
     #[track_caller]
     pub(super) fn arrange_staged<T: TensorElement>(&self, line: &StagedRow<'k, T>) {
         let words = line.load_anywhere(self.groups_in(self.stripes), self.n);
@@ -93,7 +93,7 @@ impl<'k> Row<'k> {
         self.stripes.with(&T::convert_words(&words))
     }
 
-    /// Returns the destination of a row whose threads process the same columns of all rows.
+    /// Returns the destination of a row, for threads that process the same columns of all rows.
     #[track_caller]
     pub(super) fn moved_to<T: TensorElement, A: Writable>(&self, to: Line<'k, T, A>) -> MovedLine<'k, T, A> {
         let RowTiling { rows, adjacent, ahead, .. } = self.tiling;
@@ -163,7 +163,7 @@ impl<'k> Row<'k> {
 }
 
 impl<'k, T: TensorElement, A> MovedLine<'k, T, A> {
-    /// Returns whether the groups of threads are those of the row in memory, if that depends on the row.
+    /// Returns whether the threads' groups are those of the row in memory, if that depends on the row.
     pub(super) fn is_in_place(&self) -> Option<Val<'k, bool>> {
         match self {
             Self::InPlace(_) => None,
@@ -172,7 +172,7 @@ impl<'k, T: TensorElement, A> MovedLine<'k, T, A> {
     }
 }
 
-/// The destination of a row whose threads process the same columns of all rows.
+/// The destination of a row, for threads that process the same columns of all rows.
 #[allow(clippy::large_enum_variant, reason = "there are a few for each kernel that is built")]
 pub(super) enum MovedLine<'k, T: TensorElement, A> {
     InPlace(Line<'k, T, A>),

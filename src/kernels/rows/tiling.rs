@@ -25,28 +25,27 @@ pub struct RowTiling {
     pub cluster: u32,
     /// The number of adjacent elements that a thread accesses together, at most 16 bytes at a time; a power of two.
     pub adjacent: u32,
-    /// Whether rows may begin at any element; otherwise, `adjacent` must divide their length and their pitches. In unaligned rows,
-    /// `adjacent` elements must fill whole words, and are loaded from the two aligned groups that contain them.
+    /// Whether rows may be unaligned, that is, begin at any element; otherwise, `adjacent` must divide their length and their pitches. In
+    /// unaligned rows, `adjacent` elements must fill whole words, and are loaded from the two aligned groups that contain them.
     pub unaligned: bool,
     /// The number of groups of adjacent elements that a thread keeps in registers.
     pub stripes: u32,
     /// Whether rows may be longer than the [capacity](Self::capacity); if so, longer rows are read in parts, possibly several times.
     pub streamed: bool,
-    /// The number of blocks that must be able to reside on a multiprocessor at the same time, which limits the registers per thread; 0 for
-    /// no limit.
+    /// The number of blocks that must fit on a multiprocessor at the same time, which limits the registers per thread; 0 for no limit.
     pub resident: u32,
-    /// The number of rows for which the threads that process a row together have space in shared memory; 0 if rows are loaded directly into
-    /// registers. If the number is more than 1, the next rows are copied while a row is processed. Numbers other than 0 require sm_80 or
-    /// later. If the number is not 0 and rows are unaligned, each block of a cluster processes a segment of the row, which only norms without
-    /// dropout, their gradients and the gradient of softmax support.
+    /// The number of rows in shared memory for each set of threads that process a row together; 0 if rows are loaded directly into
+    /// registers. If it is more than 1, the next rows are copied while a row is processed. Values other than 0 require sm_80 or later; if
+    /// rows are also unaligned, each block of a cluster processes a segment of the row, which only norms without dropout or quantization,
+    /// their gradients and the gradient of softmax support.
     pub ahead: u32,
-    /// The number of rows that the same threads process one after the other, if rows pass through shared memory. This number is small, so
-    /// that all blocks finish at about the same time and the rows in progress are close to each other. A launch processes fewer rows with
-    /// the same threads if some multiprocessors would otherwise have no block.
+    /// The number of rows that the same threads process one after the other, if rows pass through shared memory; fewer if some
+    /// multiprocessors would otherwise have no block. Small values let all blocks finish at about the same time, and keep the rows in
+    /// progress close to each other.
     pub turns: u32,
 }
 
-/// The number of groups of 16 bytes per thread, if there are enough threads.
+/// The number of 16-byte groups per thread, if there are enough threads.
 const GROUPS: u32 = 2;
 /// The number of groups per thread if a warp processes a row.
 const GROUPS_IN_WARP: u32 = 4;
@@ -54,15 +53,15 @@ const GROUPS_IN_WARP: u32 = 4;
 const MOST_BLOCKS: u32 = 8;
 /// The maximum number of groups per thread in blocks of 1024 threads, which have 64 registers each.
 const MOST_GROUPS: u32 = 8;
-/// The number of threads of a block in which each row has at most a warp.
+/// The number of threads per block if each row has at most a warp.
 const SHORT: u32 = 64;
-/// The maximum number of groups of a row that begins at any element and is processed by a part of a warp, in kernels that process matrices
-/// without gaps as one row.
+/// The maximum number of groups of an unaligned row that a part of a warp processes, in kernels that process matrices without gaps as one
+/// row.
 const LONG: u32 = 64;
 /// The maximum number of elements that a thread keeps in registers if they are also in shared memory.
 const MOST_HELD: u32 = 32;
 
-/// The maximum number of threads of a block whose registers can contain unaligned rows and their weights.
+/// The maximum number of threads in a block with enough registers for unaligned rows and their weights.
 const MOST_HOLDING: u32 = 512;
 /// The maximum number of elements of a row in shared memory that a thread loads at a time if it does not keep them.
 const MOST_AT_A_TIME: u32 = 16;
@@ -81,19 +80,18 @@ const MOST_REGISTERS: u32 = 248;
 /// The number of registers of a thread that contain no elements.
 const OTHER_REGISTERS: u32 = 48;
 
-/// The number of bytes of a block's shared memory that reductions may occupy, ahead of the rows.
+/// The number of bytes of a block's shared memory that are reserved for reductions.
 const FOR_REDUCTIONS: u32 = 7 << 10;
 
-/// The number of bytes of an element of the widest weights.
+/// The size in bytes of the widest weights.
 const MOST_BYTES_OF_WEIGHTS: u32 = 4;
 
 /// The maximum length of an unaligned row.
 const MOST_UNALIGNED: u32 = 1 << 30;
 
 impl RowTiling {
-    /// Returns the tiling for rows of at most `sizes[0]` elements. `bytes` is the larger of the sizes of the elements that are read and
-    /// written. The other entries of `sizes` are row pitches, or divisors of these. Rows are aligned only if every entry, in bytes, is a
-    /// multiple of 16.
+    /// Returns the tiling for rows of at most `sizes[0]` elements. `bytes` is the size of the widest element that is read or written. The
+    /// other entries of `sizes` are row pitches, or divisors of these. Rows are aligned only if every entry, in bytes, is a multiple of 16.
     ///
     /// On an H200, the fastest tiling is a warp per row for short rows, and a block with 32 bytes per thread for longer rows; for elements
     /// narrower than 32 bits, blocks are small enough for two to fit on a multiprocessor. For still longer rows of f32, the fastest tiling
@@ -188,18 +186,18 @@ impl RowTiling {
     }
 
     /// Returns whether the shared memory of a block can contain the rows of `inputs` inputs, as many rows of results, and two vectors of
-    /// weights, all with elements of `bytes` bytes.
+    /// weights, all with `bytes`-byte elements.
     pub(super) fn fits(self, target: Target, bytes: u32, inputs: u32) -> bool {
         self.fits_with(target, bytes, inputs, 2)
     }
 
-    /// Returns whether the shared memory of a block can contain the rows, and this number of vectors of weights.
+    /// Returns whether the shared memory of a block can contain the rows and `vectors` vectors of weights.
     pub(super) fn fits_with(self, target: Target, bytes: u32, inputs: u32, vectors: u32) -> bool {
         self.ahead == 0 || self.shared_bytes(target, bytes, inputs, vectors) <= shared_for_rows(target)
     }
 
     /// Returns the number of bytes of shared memory that a block requires for rows of `inputs` inputs and `vectors` vectors of weights,
-    /// with elements of `bytes` bytes.
+    /// with `bytes`-byte elements.
     fn shared_bytes(self, target: Target, bytes: u32, inputs: u32, vectors: u32) -> u32 {
         // Narrower weights are copied to shared memory for more elements per thread.
         let sizes = [1, 2, 4, 8].into_iter().filter(|&size| size <= bytes);
@@ -216,12 +214,12 @@ impl RowTiling {
         if is_full { Self { ahead: 1, ..self } } else { self }
     }
 
-    /// Returns the number of groups of adjacent elements in the rows of a kernel for these sizes.
+    /// Returns the number of groups of adjacent elements in a row of the given `sizes`.
     pub(super) fn groups(self, sizes: &[u32]) -> u32 {
         sizes.first().map_or(1, |&n| n.max(1)).saturating_add(self.slack()).div_ceil(self.adjacent)
     }
 
-    /// Returns the tiling for rows of `groups` groups that pass through shared memory, at most `stripes` groups for each thread.
+    /// Returns the tiling for rows of `groups` groups that pass through shared memory, with at most `stripes` groups per thread.
     pub(super) fn copied(self, groups: u32, stripes: u32, ahead: u32, turns: u32) -> Self {
         let threads = groups.div_ceil(stripes).next_multiple_of(32);
         // Elements of unaligned rows, and the words from which they are shifted, take more registers.
@@ -260,9 +258,9 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for kernels whose blocks keep sums of many rows in registers and can copy the next row to shared memory while they
-    /// process a row. For rows that are too short or too long for such copies, for elements of more than 4 bytes, and on targets older than
-    /// sm_80, the tiling is the same as in [`for_held_rows`](Self::for_held_rows).
+    /// Returns the tiling for kernels whose blocks keep sums of many rows in registers and can copy the next row to shared memory while
+    /// they process a row. For rows that are too short or too long for such copies, for elements of more than 4 bytes, and on targets older
+    /// than sm_80, the tiling is the same as in [`for_held_rows`](Self::for_held_rows).
     #[must_use]
     pub fn for_summed_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let held = Self::for_held_rows(target, bytes, sizes);
@@ -306,7 +304,7 @@ impl RowTiling {
     }
 
     /// Returns whether the shared memory of a block of a kernel that keeps sums can contain two rows of both inputs and, where the block
-    /// needs them there, one row of weights and one row of results, all with elements of `bytes` bytes.
+    /// needs them there, one row of weights and one row of results, all with `bytes`-byte elements.
     pub(super) fn fits_sums(self, target: Target, bytes: u32) -> bool {
         let is_reloaded = Self { turns: u32::MAX, ..self }.is_reloaded();
         let of_weights = if is_reloaded { MOST_BYTES_OF_WEIGHTS } else { 0 };
@@ -390,7 +388,7 @@ impl RowTiling {
         self.stripes / self.at_a_time()
     }
 
-    /// Returns the length of the longest row that the threads can process at a time, regardless of its alignment.
+    /// Returns the maximum length of a row that the threads can process at a time, regardless of its alignment.
     #[must_use]
     pub const fn capacity(self) -> u32 {
         if self.is_segmented() { self.cluster * self.segment() } else { self.slots() - self.slack() }
@@ -402,12 +400,12 @@ impl RowTiling {
     }
 
     /// Returns the number of elements of a segment: whole groups, so that all segments of a row begin at the same distance from an aligned
-    /// element, and one group less than the block has, because unaligned groups lie in one aligned group more.
+    /// element, and one group fewer than the block has, because unaligned groups span one more aligned group.
     const fn segment(self) -> u32 {
         self.own_slots().saturating_sub(self.adjacent)
     }
 
-    /// Returns the number of threads among which the groups of a row, or of a segment, are distributed.
+    /// Returns the number of threads that share the groups of a row or segment.
     pub(super) const fn threads_together(self) -> u32 {
         if self.is_segmented() { self.threads } else { self.threads * self.cluster }
     }
@@ -422,7 +420,7 @@ impl RowTiling {
         self.threads * self.adjacent * self.stripes
     }
 
-    /// Returns the maximum number of elements ahead of a row in its first group.
+    /// Returns the maximum number of elements that precede a row in its first group.
     const fn slack(self) -> u32 {
         if self.unaligned { self.adjacent - 1 } else { 0 }
     }
@@ -451,7 +449,7 @@ impl RowTiling {
     }
 
     /// Declares the block and the grid of a kernel on `m` rows of `n` elements, and returns this thread's row. Groups of adjacent elements
-    /// are aligned in matrices whose rows are `pitch` elements apart.
+    /// are aligned in matrices with row pitch `pitch`.
     #[track_caller]
     pub(super) fn row_of<'k>(self, k: Builder<'k>, [m, n, pitch]: [Val<'k, u32>; 3]) -> Row<'k> {
         self.refuse_ahead(k);
@@ -542,8 +540,8 @@ pub(super) const fn shared_for_rows(target: Target) -> u32 {
     target.max_shared_bytes() - FOR_REDUCTIONS
 }
 
-/// Formats the end of a kernel's name, as in `8192_by8`: the length of the longest row, or `any` if longer rows are read in parts, and the
-/// divisor of all sizes.
+/// Formats the end of a kernel's name, as in `8192_by8`: the [capacity](RowTiling::capacity), or `any` if longer rows are read in parts,
+/// and the number of adjacent elements, or 1 if rows are unaligned.
 impl fmt::Display for RowTiling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.streamed {

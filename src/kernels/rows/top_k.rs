@@ -6,8 +6,8 @@ use crate::{
     tiles::{Convert, row_major},
 };
 
-/// The arguments of the kernel that [`TopK::kernel`] builds: `(x, ldx, values, indices, m, n, count)`, where x is m×n, with the row pitch
-/// `ldx` in elements; `values` and `indices` are contiguous m×`count` matrices.
+/// The arguments of the kernel that [`TopK::kernel`] builds: `(x, ldx, values, indices, m, n, count)`, where x is m×n, with a row pitch of
+/// `ldx` elements; `values` and `indices` are contiguous m×`count` matrices.
 pub type TopKArgs<X> = (In<X>, u32, Out<X>, Out<i32>, u32, u32, u32);
 
 /// A kernel that finds the `count` largest elements of each row and their columns, in descending order. `count` is at least 1 and at most
@@ -16,8 +16,8 @@ pub type TopKArgs<X> = (In<X>, u32, Out<X>, Out<i32>, u32, u32, u32);
 /// Equal elements are ordered by column; −0 equals 0 and is returned as 0. As in PyTorch, NaN is greater than all numbers. If a row has
 /// fewer than `count` elements, the remaining values are NaN, and the remaining indices are −1.
 ///
-/// Rows of any length are read once, in parts. Elements that rank above the last of the `count` largest elements so far are collected in
-/// shared memory. When the slots, two per thread, are full, the elements are sorted, and all but the `count` largest are discarded. If n
+/// Rows of any length are read once, in parts. Elements that rank above the smallest of the `count` largest elements so far are collected
+/// in shared memory. When the slots, two per thread, are full, the elements are sorted, and all but the `count` largest are discarded. If n
 /// elements are in random order, about `count` · ln n of them are collected; in the worst case, a row in ascending order, all n are
 /// collected.
 #[doc(alias = "topk")]
@@ -28,7 +28,7 @@ pub struct TopK {
     pub tiling: RowTiling,
 }
 
-/// The number of groups of 16 bytes that a thread loads at a time.
+/// The number of 16-byte groups that a thread loads at a time.
 const GROUPS: u32 = 3;
 /// The length of the longest row that a warp processes, in groups.
 const MOST_OF_WARP: u32 = 128;
@@ -39,8 +39,8 @@ impl TopK {
     /// The maximum `count`; threads of larger blocks would have too few registers.
     pub const MOST: u32 = 512;
 
-    /// Returns the kernel that finds up to `count` elements (at most [`MOST`](Self::MOST)), for elements of `bytes` bytes in rows of the
-    /// given `sizes`; see [`RowTiling::for_rows`].
+    /// Returns the kernel that finds up to `count` elements (at most [`MOST`](Self::MOST)), for `bytes`-byte elements in rows of the given
+    /// `sizes`; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32], count: u32) -> Self {
         let chosen = RowTiling::for_rows(target, bytes, sizes);
@@ -68,11 +68,11 @@ impl TopK {
         }
     }
 
-    /// Builds the kernel. For up to 256 elements of bf16, and sizes that are multiples of 8, it is named `top_256_bf16_any_by8`.
+    /// Builds the kernel. Its name contains the maximum `count`, the type and the tiling, as in `top_256_bf16_any_by8`.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and for a tiling in which a row is not processed by exactly one warp, or by one block whose
-    /// number of threads is a power of two.
+    /// Returns an error for an invalid tiling, and if a row is not read in parts by exactly one warp, or by one block whose number of
+    /// threads is a power of two.
     pub fn kernel<X>(&self, target: Target) -> Result<Kernel<TopKArgs<X>>, BuildError>
     where
         X: Convert<f32>,

@@ -10,7 +10,7 @@ use crate::layout::{
 ///
 /// Starting from any value of any thread, all combinations of these bits and modes yield every owned element on the same line along the
 /// axis. A reduction along the axis therefore first combines the [`values`](Self::values) of each thread, and then exchanges the results
-/// between threads whose indices differ in the [`thread_bits`](Self::thread_bits).
+/// between threads with indices that differ in the [`thread_bits`](Self::thread_bits).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Along {
     /// The bits of the thread index, lowest first; bits 0 to 4 are the bits of the lane index.

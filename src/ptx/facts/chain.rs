@@ -1,7 +1,7 @@
 //! Chains: two consecutive multiplications, additions or shifts by constants become a single instruction on the first register.
 //!
-//! An intermediate instruction is emitted before the builder knows that a later instruction bypasses it. Instructions whose results remain
-//! unread are removed when the kernel is finished.
+//! An intermediate instruction is emitted before the builder knows that a later instruction bypasses it. Instructions with results that
+//! remain unread are removed when the kernel is finished.
 
 use super::{Body, RegId, condition::Condition};
 
@@ -16,7 +16,7 @@ pub(in crate::ptx) enum Step {
     Right(u32),
 }
 
-/// The register from which another register was computed by a step, and its version when the step was recorded.
+/// The register that another register was computed from by a step, and its version when the step was recorded.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ptx) struct Origin {
     base: RegId,
@@ -34,7 +34,7 @@ impl Body {
         }
     }
 
-    /// Returns the register from which `reg` was computed by a step, if that register still has the same value, and the step.
+    /// Returns the register that `reg` was computed from, if it still has the same value, and the step.
     pub(in crate::ptx) fn origin(&self, reg: RegId) -> Option<(RegId, Step)> {
         let Origin { base, version, step } = self.value(reg)?.origin?;
         (self.facts(base).version == version && self.is_current(base)).then_some((base, step))

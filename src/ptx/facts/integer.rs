@@ -1,7 +1,7 @@
 //! Known facts about an integer: bits, divisors, and an upper bound.
 //!
 //! Each operation here is the transfer function of an instruction: it derives facts about the result from facts about the operands. Values
-//! are unsigned numbers of their width. If an operation may wrap around, only facts that hold modulo 2^width are derived.
+//! are unsigned. If an operation may wrap around, only facts that hold modulo 2^width are derived.
 
 use super::divisor::{gcd, lcm};
 

@@ -1,9 +1,9 @@
 //! Local value numbering: an instruction whose result is already in a register is not emitted again.
 //!
-//! It applies to instructions whose single result depends only on their operands, at positions that the earlier instruction
-//! dominates. Operands are identified by register and version, so a register that has been written since is a different operand.
-//! A result that several values share is no longer overwritten in place ([`Body::is_shared`]): accumulators and loop
-//! state that would overwrite it are moved to separate registers.
+//! It applies to instructions with a single result that depends only on their operands, at positions that the earlier instruction
+//! dominates. Operands are identified by register and version, so a register that has been written since is a different operand. A result
+//! that several values share is no longer overwritten in place ([`Body::is_shared`]): accumulators and loop state that would overwrite it
+//! are moved to separate registers.
 
 use std::hash::{Hash, Hasher};
 
@@ -12,7 +12,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::{Body, RegId};
 use crate::ptx::{mnemonic::Mnemonic, operand::Operand, types::RegClass};
 
-/// Instructions whose result depends only on their operands, by the first part of their mnemonics.
+/// The first parts of the mnemonics of instructions with results that depend only on their operands.
 const PURE: &[&str] = &[
     "abs",
     "add",
@@ -96,7 +96,7 @@ pub(in crate::ptx) fn is_commutative(mnemonic: &str) -> bool {
     }
 }
 
-/// The number of expressions for which capacity is reserved; it suffices for most kernels.
+/// The number of expressions to reserve capacity for; it suffices for most kernels.
 const COMMON_EXPRESSIONS: usize = 512;
 
 /// The maximum number of operands of an expression.
@@ -123,7 +123,7 @@ impl Hash for Expression {
 const REGISTER: u32 = 1;
 const CONSTANT: u32 = 2;
 const NAME: u32 = 3;
-/// Marks an expression whose operands are the halves of one operand.
+/// Marks an expression in which the operands are the halves of one operand.
 const HALVES: u32 = 1 << 20;
 
 impl Expression {
@@ -138,7 +138,7 @@ impl Expression {
 /// The expressions emitted so far, and the registers that contain their values.
 #[derive(Debug)]
 pub(in crate::ptx) struct Numbering {
-    /// The register to which each expression was last assigned, and its version at that time.
+    /// The register that each expression was last assigned to, and its version at that time.
     values: FxHashMap<Expression, (RegId, u32)>,
 }
 
@@ -164,7 +164,7 @@ pub(in crate::ptx) enum Numbered {
     New(RegId, Recorded),
 }
 
-/// An expression whose register is recorded.
+/// An expression with a recorded register.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ptx) struct Recorded(Expression);
 

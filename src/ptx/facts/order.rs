@@ -1,8 +1,8 @@
 //! The order of integers, from the grid rule, loop counters, and branch conditions.
 //!
-//! A register that is computed from parameters by `ceil_div` and similar operations is identified with a [`Term`], so that it is
-//! known to equal a dimension of the grid rule, or another register that is computed the same way. Terms are natural numbers of
-//! unbounded size: a value that may wrap around is not a term.
+//! A register that is computed from parameters by `ceil_div` and similar operations is identified with a [`Term`], so it is known to equal
+//! a dimension of the grid rule, or another register that is computed the same way. Terms are natural numbers of unbounded size: a value
+//! that may wrap around is not a term.
 
 use rustc_hash::FxHashMap;
 

@@ -101,8 +101,8 @@ pub(super) struct Counted<'k, T: Counter> {
     k: Builder<'k>,
     steps: Steps<'k, T>,
     label: u32,
-    /// The bound with which the counter is compared before it is incremented, if incrementing it past the end may overflow. A counter below
-    /// the bound is followed by another iteration.
+    /// The bound to compare the counter with before it is incremented, if incrementing it past the end may overflow. If the counter is
+    /// below the bound, another iteration follows.
     last: Option<Val<'k, T>>,
 }
 

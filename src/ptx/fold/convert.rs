@@ -3,7 +3,7 @@
 use super::format::{Exact, Format, Rounding, scale};
 use crate::ptx::types::tf32;
 
-/// Returns the integer to which NaN is converted: 2^(width − 1) if the source or destination type has 64 bits, and 0 otherwise (PTX ISA,
+/// Returns the integer that NaN is converted to: 2^(width − 1) if the source or destination type is 64 bits wide, and 0 otherwise (PTX ISA,
 /// "cvt").
 fn nan_as_integer(from: Format, to: Format) -> Option<u64> {
     match (from, to) {

@@ -1,7 +1,7 @@
 //! Floating-point arithmetic on constants in any rounding mode: exact, or with a sticky bit for the discarded part.
 //!
 //! The significand of a result has at most 127 bits. If any discarded bit is 1, the least significant bit is set. That bit is far below the
-//! position at which any format rounds, so rounding is correct.
+//! rounding position of any format, so rounding is correct.
 
 use std::cmp::Ordering;
 
@@ -83,8 +83,8 @@ fn result<T: Numeric>(number: Exact, mode: Mode) -> T {
     }
 }
 
-/// Returns a NaN result: in f64, an operand's NaN, quieted; in other formats, the canonical NaN, in which all bits except the sign bit are
-/// ones. (PTX ISA, "Floating Point Instructions", leaves the payload unspecified; this is the behavior of an H200.)
+/// Returns a NaN result: in f64, an operand's NaN, quieted; in other formats, the canonical NaN, with all bits except the sign bit set.
+/// (PTX ISA, "Floating Point Instructions", leaves the payload unspecified; this is the behavior of an H200.)
 fn nan<T: Numeric>(number: Exact) -> T {
     let canonical = Exact::Nan { negative: false, payload: u64::MAX };
     T::from_bits(T::FORMAT.write(if T::BYTES == 8 { number } else { canonical }, Rounding::Rz))

@@ -42,7 +42,7 @@ impl Rounding {
         }
     }
 
-    /// Returns whether the magnitude `quotient` is rounded up, where the discarded part is `remainder` / `unit`.
+    /// Returns whether the magnitude `quotient` is rounded up, given the discarded part `remainder / unit`.
     fn up(self, negative: bool, quotient: u128, remainder: u128, unit: u128) -> bool {
         match self {
             Self::Rn => remainder > unit / 2 || remainder == unit / 2 && quotient & 1 == 1,

@@ -146,7 +146,7 @@ macro_rules! atomics {
 }
 
 impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
-    /// Returns the pointer for an access that is safe in its space or that an `unsafe` method performs; calls of `unsafe` methods are
+    /// Returns the pointer for an access that is safe in its space or that an `unsafe` method performs; calls to `unsafe` methods are
     /// counted.
     #[track_caller]
     pub(super) fn accessed(self) -> CheckedPtr<'k, T, S, A> {

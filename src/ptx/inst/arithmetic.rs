@@ -205,22 +205,22 @@ impl<'k, T: Number> Val<'k, T> {
 }
 
 impl<'k, T: Number> Val<'k, T> {
-    /// Clamps this number to the range from `low` to `high`. The result is `low` for NaN, and `high` if `low` is greater than `high`.
-    /// 16-bit floating-point types and pairs require sm_80 or later.
+    /// Clamps the value to the range from `low` to `high`. The result is `low` for NaN, and `high` if `low` is greater than `high`. 16-bit
+    /// floating-point types and pairs require sm_80 or later.
     #[track_caller]
     pub fn clamp(self, low: impl Into<Self>, high: impl Into<Self>) -> Self {
         self.max(low).min(high)
     }
 
-    /// Returns the maximum of this number and 0; NaN becomes 0. 16-bit floating-point types and pairs require sm_80 or later.
+    /// Returns the maximum of `self` and 0; NaN becomes 0. 16-bit floating-point types and pairs require sm_80 or later.
     #[track_caller]
     pub fn relu(self) -> Self {
         self.max(T::ZERO)
     }
 }
 
-/// A type that supports division: integers, whose quotients are truncated toward zero, and f32, f64, f16, bf16 and pairs, whose quotients are
-/// correctly rounded. bf16 requires sm_80 or later.
+/// A type that supports division: integers, with quotients truncated toward zero, and f32, f64, f16, bf16 and pairs, with correctly rounded
+/// quotients. bf16 requires sm_80 or later.
 pub trait Divide: Number {
     #[doc(hidden)]
     fn quotient<'k>(dividend: Val<'k, Self>, divisor: Val<'k, Self>) -> Val<'k, Self>;
@@ -298,7 +298,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
         result
     }
 
-    /// Emits [`ceil_div`](Self::ceil_div) with the fewest instructions whose results do not wrap around.
+    /// Emits [`ceil_div`](Self::ceil_div) with the fewest instructions that do not wrap around.
     #[track_caller]
     fn rounded_up_quotient(self, divisor: Self) -> Self {
         let width = 8 * T::BYTES;
@@ -333,7 +333,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
     }
 }
 
-/// An integer type that supports `mul_hi` and `mad_hi`: all integers of 16, 32 and 64 bits.
+/// An integer type that supports `mul_hi` and `mad_hi`: all 16-bit, 32-bit and 64-bit integers.
 pub trait WideProduct: Integer {
     #[doc(hidden)]
     fn fold_mul_hi(self, other: Self) -> Self;
@@ -370,7 +370,7 @@ impl<'k, T: WideProduct> Val<'k, T> {
     }
 }
 
-/// An integer type of 16 or 32 bits. The full product of two such integers has a type twice as wide.
+/// A 16-bit or 32-bit integer type. The full product of two such integers has a type twice as wide.
 pub trait Widen: Integer + Numeric {
     /// The integer type that is twice as wide.
     type Wide: Integer + Numeric + From<Self>;
@@ -408,7 +408,7 @@ impl<'k, T: Widen> Val<'k, T> {
         }
     }
 
-    /// Returns the full product of this number and `other`, plus `addend`, in a type twice as wide.
+    /// Returns the full product of `self` and `other`, plus `addend`, in a type twice as wide.
     #[doc(alias = "mad.wide")]
     #[track_caller]
     pub fn mad_wide(self, other: impl Into<Self>, addend: impl Into<Val<'k, T::Wide>>) -> Val<'k, T::Wide> {
@@ -489,7 +489,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
         }
     }
 
-    /// Returns the smallest multiple of `unit` that is at least this number; the result wraps around on overflow. `unit` must be positive.
+    /// Returns the smallest multiple of `unit` that is at least `self`; the result wraps around on overflow. `unit` must be positive.
     #[track_caller]
     pub fn round_up(self, unit: impl Into<Self>) -> Self {
         let unit = unit.into();

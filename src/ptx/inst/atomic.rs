@@ -57,7 +57,7 @@ additions! {
     bf16x2, ".add.noftz.bf16x2";
 }
 
-/// An integer element type of 32 or 64 bits. It supports atomic minimum, maximum and bitwise operations.
+/// A 32-bit or 64-bit integer element type. It supports atomic minimum, maximum and bitwise operations.
 #[diagnostic::on_unimplemented(message = "`{Self}` is not an integer of 32 or 64 bits")]
 pub trait AtomicInteger: Element<Reg: Scalar> {
     /// The untyped PTX type of the same width, such as `"b32"`.
@@ -140,7 +140,7 @@ macro_rules! ordering {
                 self
             }
 
-            /// Sets the memory scope: the threads with respect to which the operation is atomic.
+            /// Sets the memory scope: the operation is atomic with respect to the threads in this scope.
             pub fn scope(mut self, scope: MemoryScope) -> Self {
                 self.ordering.scope = Some(scope);
                 self
@@ -174,7 +174,7 @@ impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
         old
     }
 
-    /// Stores `value` and returns the old value. Elements must have 32 or 64 bits.
+    /// Stores `value` and returns the old value. Elements must be 32 or 64 bits wide.
     #[doc(alias = "atom.exch")]
     #[track_caller]
     pub fn exchange(self, value: impl Into<Val<'k, T::Reg>>) -> Val<'k, T::Reg> {
@@ -182,8 +182,8 @@ impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
         self.emit(format_args!(".exch.b{}", 8 * T::SIZE), &[value.into()])
     }
 
-    /// Stores `value` if the element has the same bits as `expected`. Returns the old value in either case. Elements must have 16, 32 or 64
-    /// bits.
+    /// Stores `value` if the element has the same bits as `expected`. Returns the old value in either case. Elements must be 16, 32 or 64
+    /// bits wide.
     #[doc(alias = "atom.cas")]
     #[track_caller]
     pub fn compare_exchange(

@@ -12,7 +12,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A 32- or 64-bit type whose bits can be counted.
+/// A 32-bit or 64-bit type that supports bit counting, reversal and insertion.
 pub trait WideBits: Bits {}
 
 impl WideBits for u32 {}
@@ -213,7 +213,7 @@ fn fold_extract<T: Integer>(a: T, position: u32, length: u32) -> T {
     T::from_bits(if negative { low | !field(0, inside) } else { low })
 }
 
-/// A 32-bit type whose low bits can be extended: `u32` or `i32`.
+/// A type that supports [`extend_from`](Val::extend_from): `u32` or `i32`.
 pub trait Extend: WideBits + Integer {}
 
 impl Extend for u32 {}

@@ -7,7 +7,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// An 8-bit integer type, whose values are stored in 32-bit registers: `u8` or `i8`.
+/// An 8-bit integer type, stored in 32-bit registers: `u8` or `i8`.
 pub trait ByteSized: Element {
     #[doc(hidden)]
     fn fold_wrap(value: i64) -> Self::Reg;

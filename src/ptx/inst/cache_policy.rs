@@ -33,7 +33,8 @@ impl Eviction {
     }
 }
 
-/// A cache policy: 64 opaque bits in a register. Copy instructions accept it as a hint.
+/// A cache policy: 64 opaque bits in a register. Asynchronous, bulk and tensor copies accept it as a hint ([`CopyHints`](super::CopyHints),
+/// [`Hints`](super::Hints)).
 #[derive(Clone, Copy, Debug)]
 pub struct CachePolicy<'k>(Val<'k, u64>);
 
@@ -118,7 +119,7 @@ impl<'k> Builder<'k> {
     }
 }
 
-/// The number of bytes on which `discard` and `applypriority` operate.
+/// The number of bytes that `discard` and `applypriority` operate on.
 const LINE: u32 = 128;
 
 impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {

@@ -18,7 +18,7 @@ pub(super) enum Product {
 }
 
 impl<'k, T: Scalar> Val<'k, T> {
-    /// Returns the value from which this one was computed by a constant step, and the step.
+    /// Returns the value that this one was computed from by a constant step, and the step.
     fn origin(self) -> Option<(Self, Step)> {
         let (reg, k) = self.reg()?;
         let (base, step) = k.body().origin(reg)?;
@@ -89,7 +89,8 @@ impl<'k, T: Scalar> Val<'k, T> {
         result.with_origin(self, Step::Times(bits))
     }
 
-    /// Returns the value and the factor whose product is `self · factor`, if this value is itself a product by a constant.
+    /// Returns a value and a constant with the same product as `self · factor`. If `self` is itself a product by a constant, the constants
+    /// are combined.
     pub(super) fn without_factor(self, factor: T) -> (Self, T) {
         match self.origin() {
             Some((base, Step::Times(before))) => {

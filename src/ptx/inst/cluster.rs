@@ -1,5 +1,5 @@
-//! Shared memory of other blocks of the cluster: `mapa`, `getctarank`, `st.async`, `red.async`, and cluster barriers at which threads
-//! arrive individually.
+//! Shared memory of other blocks of the cluster: `mapa`, `getctarank`, `st.async`, `red.async`, and cluster barriers that threads arrive at
+//! individually.
 
 use super::{
     mbarrier::Mbarrier,
@@ -61,8 +61,8 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         k.result(format_args!("getctarank.shared::cluster.u32"), &[address])
     }
 
-    /// Stores `value` asynchronously to the element, which must have 32 or 64 bits. Completion is signaled at `barrier`, which must be in the
-    /// same block as the element. Requires sm_90 or later.
+    /// Stores `value` asynchronously to the element, which must be 32 or 64 bits wide. Completion is signaled at `barrier`, which must be
+    /// in the same block as the element. Requires sm_90 or later.
     #[doc(alias = "st.async")]
     #[track_caller]
     pub fn store_async(self, value: impl Into<Val<'k, T::Reg>>, barrier: Mbarrier<'k, SharedCluster>)
@@ -103,9 +103,9 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         k.emit(mnemonic, &[self.operand(), one_or_vector(&registers), barrier.pointer().operand()]);
     }
 
-    /// Combines the element asynchronously with `value`, using the operation `op`. Completion is signaled at `barrier`, which must be in the
-    /// same block as the element. Supports all operations on `u32`, all except [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec) on `i32`,
-    /// bitwise operations on other types of 32 bits, and addition of `u64` and `i64`. Requires sm_90 or later.
+    /// Combines the element asynchronously with `value`, using the operation `op`. Completion is signaled at `barrier`, which must be in
+    /// the same block as the element. Supports all operations on `u32`, all except [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec) on
+    /// `i32`, bitwise operations on other 32-bit types, and addition of `u64` and `i64`. Requires sm_90 or later.
     #[doc(alias = "red.async")]
     #[track_caller]
     pub fn reduce_async(

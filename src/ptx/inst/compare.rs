@@ -274,7 +274,7 @@ impl<'k, T: Numeric> Val<'k, T> {
     }
 }
 
-/// A 16-bit floating-point type, or a pair of such numbers, for which `set` can return 1 or 0 in the same type.
+/// A type in which `set` can return 1 or 0: a 16-bit floating-point type, or a pair of such numbers.
 pub trait UnitMask: Number {
     #[doc(hidden)]
     fn fold_unit(self, other: Self, holds: impl Fn(Option<Ordering>) -> bool) -> Self;

@@ -98,7 +98,7 @@ impl<'k> Builder<'k> {
         self.griddepcontrol_launch_dependents();
     }
 
-    /// Waits until the grids on which this grid depends are complete and their writes are visible; returns immediately if this is not a
+    /// Waits until the grids that this grid depends on are complete and their writes are visible; returns immediately if this is not a
     /// dependent launch. Requires sm_90 or later.
     #[doc(alias = "griddepcontrol.wait")]
     #[doc(alias = "cudaGridDependencySynchronize")]

@@ -45,12 +45,12 @@ fn is_exact<T: Numeric, U: Numeric>() -> bool {
 impl<'k, T: Numeric> Val<'k, T> {
     /// Converts the number to another type as Rust's `as` does: conversions between integers wrap around; conversions from floating-point
     /// numbers to integers round toward zero and saturate; other conversions round to nearest even. If the floating-point or the integer
-    /// type has 64 bits, NaN becomes the integer in which only the highest bit is 1; otherwise, NaN becomes 0, as with `as`.
+    /// type is 64 bits wide, NaN becomes the integer with only the highest bit set; otherwise, NaN becomes 0, as with `as`.
     ///
-    /// Conversions between integers of the same width emit no instruction. Conversions to bf16 require sm_80 or later. Conversions between bf16
-    /// and types other than f32 take one instruction on sm_90 and later. On earlier targets, they use f32 as an intermediate type if this gives
-    /// the same result. The other conversions, from f64 and from integers of 32 or 64 bits to bf16, would round twice, so the builder rejects
-    /// them on these targets; convert via f32 explicitly if double rounding is acceptable.
+    /// Conversions between integers of the same width emit no instruction. Conversions to bf16 require sm_80 or later. Conversions between
+    /// bf16 and types other than f32 take one instruction on sm_90 and later. On earlier targets, they use f32 as an intermediate type if
+    /// this gives the same result. The other conversions, from f64 and from 32-bit and 64-bit integers to bf16, would round twice, so the
+    /// builder rejects them on these targets; convert via f32 explicitly if double rounding is acceptable.
     #[doc(alias = "cvt")]
     #[track_caller]
     pub fn cast<U: Numeric>(self) -> Val<'k, U> {
@@ -135,7 +135,7 @@ fn as_i64<T: Integer>(value: T) -> i64 {
 }
 
 impl<'k, T: Integer> Val<'k, T> {
-    /// Returns the low 8 bits as a number of an 8-bit type, extended to 32 bits: `x.wrap_to::<i8>()`.
+    /// Returns the low 8 bits as a value of an 8-bit type, extended to 32 bits: `x.wrap_to::<i8>()`.
     #[doc(alias = "cvt.s32.s8")]
     #[track_caller]
     pub fn wrap_to<B: ByteSized>(self) -> Val<'k, B::Reg> {

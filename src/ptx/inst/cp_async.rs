@@ -16,7 +16,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     /// out of bounds, as for [`CheckedPtr::load_vector`].
     ///
     /// The data have arrived once this thread has [committed](Builder::cp_async_commit_group) the copy to a group and has
-    /// [waited](Builder::cp_async_wait_group) for this group. They are visible to other threads after a subsequent barrier. Copies of 16 bytes
+    /// [waited](Builder::cp_async_wait_group) for this group. They are visible to other threads after a subsequent barrier. 16-byte copies
     /// bypass L1 (`.cg`); smaller ones do not (`.ca`). Requires sm_80 or later.
     #[doc(alias = "cp.async")]
     #[track_caller]
@@ -96,11 +96,11 @@ impl CopyHints<'_> {
 /// The caches that `cp.async` uses (PTX ISA, "cp.async").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CpAsyncCache {
-    /// Only L2 for copies of 16 bytes; L1 as well for smaller copies.
+    /// Only L2 for 16-byte copies; L1 as well for smaller copies.
     Best,
     /// All levels: `.ca`.
     All,
-    /// Only L2, for copies of 16 bytes: `.cg`.
+    /// Only L2, for 16-byte copies: `.cg`.
     L2,
 }
 

@@ -8,9 +8,9 @@ pub trait ExtendedPrecision: Integer {}
 impl ExtendedPrecision for u32 {}
 impl ExtendedPrecision for u64 {}
 
-/// Extended-precision arithmetic on integers of `N` words, low word first. The carry is not exposed.
+/// Extended-precision arithmetic on `N`-word integers, low word first. The carry is not exposed.
 impl<'k> Builder<'k> {
-    /// Returns `a + b` for integers of `N` words, low word first; the sum wraps around.
+    /// Returns `a + b` for `N`-word integers, low word first; the sum wraps around.
     #[doc(alias = "add.cc")]
     #[doc(alias = "addc")]
     #[track_caller]
@@ -22,7 +22,7 @@ impl<'k> Builder<'k> {
         self.carry_chain("add", a, b)
     }
 
-    /// Returns `a − b` for integers of `N` words, low word first; the difference wraps around.
+    /// Returns `a − b` for `N`-word integers, low word first; the difference wraps around.
     #[doc(alias = "sub.cc")]
     #[doc(alias = "subc")]
     #[track_caller]
@@ -50,7 +50,7 @@ impl<'k> Builder<'k> {
         })
     }
 
-    /// Returns `a · b + c`, where `a` and `c` are integers of `N` words, low word first, and `b` is a single word. The result wraps around.
+    /// Returns `a · b + c`, where `a` and `c` are `N`-word integers, low word first, and `b` is a single word. The result wraps around.
     #[doc(alias = "mad.lo.cc")]
     #[doc(alias = "madc.hi.cc")]
     #[track_caller]

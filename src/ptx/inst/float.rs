@@ -147,7 +147,7 @@ impl<'k, T: Half> Val<'k, T> {
     }
 }
 
-/// A type whose `min` and `max` can propagate NaN: f32, f16, bf16 and pairs.
+/// A type for which `min` and `max` can propagate NaN: f32, f16, bf16 and pairs.
 pub trait NanExtremum: Number {
     #[doc(hidden)]
     fn fold_nan_extremum(self, other: Self, wanted: Ordering) -> Self;

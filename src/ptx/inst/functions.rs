@@ -1,8 +1,8 @@
 //! Elementary functions of f32, of 16-bit floating-point numbers and of their pairs: exponentials, logarithms, roots, activations.
 //!
-//! Most functions are approximations whose results depend on the hardware, so they are never folded: they are methods of [`Builder`] and
-//! emit instructions even for constant operands. Approximate instructions on f32, except `tanh.approx`, flush subnormal operands and
-//! results to zero.
+//! Most functions are approximations with hardware-dependent results, so they are never folded: they are methods of [`Builder`] and emit
+//! instructions even for constant operands. Approximate instructions on f32, except `tanh.approx`, flush subnormal operands and results to
+//! zero.
 
 use std::panic::Location;
 

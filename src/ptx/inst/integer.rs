@@ -51,7 +51,7 @@ impl<'k> Val<'k, i32> {
         ternary!(self, factor.into(), addend.into(), fold, "mad.hi.sat.s32")
     }
 
-    /// Returns the minimum of both operands, or 0 if the minimum is negative. Requires sm_90 or later.
+    /// Returns the smaller operand, or 0 if it is negative. Requires sm_90 or later.
     #[doc(alias = "min.relu")]
     #[track_caller]
     pub fn min_relu(self, other: impl Into<Self>) -> Self {
@@ -62,7 +62,7 @@ impl<'k> Val<'k, i32> {
         }
     }
 
-    /// Returns the maximum of both operands and 0. Requires sm_90 or later.
+    /// Returns the larger operand, or 0 if it is negative. Requires sm_90 or later.
     #[doc(alias = "max.relu")]
     #[track_caller]
     pub fn max_relu(self, other: impl Into<Self>) -> Self {
@@ -172,7 +172,7 @@ impl<'k> Val<'k, i32> {
     }
 }
 
-/// A type for packed integers (four of 8 bits or two of 16 bits): `u32` for unsigned integers, `i32` for signed integers.
+/// A type for packed integers (four 8-bit or two 16-bit integers): `u32` for unsigned integers, `i32` for signed integers.
 pub trait Packed: Integer {
     /// Returns byte `i` as a number.
     #[doc(hidden)]

@@ -12,7 +12,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The accumulator type of an `mma` whose inputs are pairs `P`: `f32`, or [`f16x2`] for f16 inputs.
+/// The accumulator type of an `mma` with pairs of type `P` as inputs: `f32`, or [`f16x2`] for f16 inputs.
 #[diagnostic::on_unimplemented(
     message = "no `mma` accumulates products of `{P}` in `{Self}`",
     note = "bf16 accumulates in f32; f16 in f32 or f16"

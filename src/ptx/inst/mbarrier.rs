@@ -12,7 +12,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A barrier in shared memory (`mbarrier`), whose phases are completed by threads and asynchronous copies.
+/// A barrier in shared memory (`mbarrier`), with phases that threads and asynchronous copies complete.
 ///
 /// A phase is complete when the expected number of arrivals has been reached and all expected bytes have been copied. Phases alternate
 /// between parity 0 and 1: a wait for parity `p` returns once the current phase has the other parity, so `wait(0)` waits for the first
@@ -114,14 +114,15 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         self.at
     }
 
-    /// Returns a handle to the same barrier whose operations do not order the thread's other accesses (`.relaxed`). Requires sm_90 or later.
+    /// Returns a handle to the same barrier with operations that do not order the thread's other accesses (`.relaxed`). Requires sm_90 or
+    /// later.
     #[must_use]
     #[doc(alias = ".relaxed")]
     pub fn relaxed(self) -> Self {
         Self { relaxed: true, ..self }
     }
 
-    /// Returns a handle to the same barrier whose operations order accesses for the threads of `scope`, which must be the block or the
+    /// Returns a handle to the same barrier with operations that order accesses for the threads of `scope`, which must be the block or the
     /// cluster. Cluster scope requires sm_90 or later.
     #[must_use]
     #[track_caller]
@@ -160,7 +161,7 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         k.emit(mnemonic, &[self.at.operand(), bytes.operand(k)]);
     }
 
-    /// Returns the qualifiers of an operation whose default order is `order`.
+    /// Returns the qualifiers of an operation with the default order `order`.
     fn qualifiers(self, order: &'static str) -> (&'static str, &'static str) {
         match (self.relaxed, self.scope) {
             (false, None) => ("", ""),

@@ -152,7 +152,7 @@ impl<'k, T: HalfPair> Val<'k, T> {
     }
 }
 
-/// Rounds to nearest even, and replaces infinities by the largest finite number of the same sign, whose bit pattern is one less.
+/// Rounds to nearest even, and replaces infinities with the largest finite number of the same sign: their bit pattern minus 1.
 fn finite<T: Numeric>(number: f32) -> T {
     let bits = |x: f32| fold::convert::<f32, T>(x, Rounding::Rn).to_bits();
     let infinite = [f32::INFINITY, f32::NEG_INFINITY].map(bits).contains(&bits(number));

@@ -7,7 +7,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The rule by which [`Val::permute_with`] selects bytes (PTX ISA, "prmt"); `n` is the value of the selector's low two bits.
+/// The rule that [`Val::permute_with`] uses to select bytes (PTX ISA, "prmt"); `n` is the value of the selector's low two bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Permute {
     /// Bytes `n`, `n + 1`, `n + 2` and `n + 3`.
@@ -203,7 +203,7 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Selects each byte of the result from the eight bytes of `high:self`, in which `self` is the lower half. For each result byte, lowest
+    /// Selects each byte of the result from the eight bytes of `high:self`, with `self` as the lower half. For each result byte, lowest
     /// first, four bits of `selector` are an index n: if n is less than 8, byte n is copied; otherwise, the sign bit of byte n − 8 is
     /// replicated.
     #[doc(alias = "prmt")]
@@ -212,7 +212,7 @@ impl<'k> Val<'k, u32> {
         self.prmt("", high.into(), selector.into(), fold_permute)
     }
 
-    /// Selects each byte of the result from the eight bytes of `high:self`, in which `self` is the lower half, according to `rule` and the low
+    /// Selects each byte of the result from the eight bytes of `high:self`, with `self` as the lower half, according to `rule` and the low
     /// two bits of `selector`.
     #[doc(alias = "prmt")]
     #[track_caller]

@@ -1,9 +1,9 @@
-//! Fences between the proxies through which threads and asynchronous copies access memory (PTX ISA, "membar, fence", "Proxies").
+//! Fences between the proxies that threads and asynchronous copies use to access memory (PTX ISA, "membar, fence", "Proxies").
 
 use super::order::MemoryScope;
 use crate::ptx::kernel::Builder;
 
-/// The memory whose accesses `fence.proxy.async` orders.
+/// The memory that `fence.proxy.async` orders accesses to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProxySpace {
     /// All memory.

@@ -2,7 +2,7 @@
 
 use crate::ptx::{kernel::Builder, table, types::Element};
 
-/// The operation by which an asynchronous reduction combines an element in memory with a value.
+/// The operation that combines an element in memory with a value in an asynchronous reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReduceOp {
     /// The sum.

@@ -16,7 +16,7 @@ use crate::ptx::{
 
 impl<'k> Val<'k, bool> {
     /// Returns `yes` if this predicate holds and `no` otherwise. If the predicate is in a register, the builder rejects values of type
-    /// `bool` and values of 128 bits.
+    /// `bool` and 128-bit values.
     #[doc(alias = "selp")]
     #[track_caller]
     pub fn select<T: Scalar>(self, yes: impl Into<Val<'k, T>>, no: impl Into<Val<'k, T>>) -> Val<'k, T> {
@@ -114,15 +114,15 @@ impl Not for Val<'_, bool> {
     }
 }
 
-/// A type whose sign `select_by_sign` can test: `i32` or `f32`.
+/// A type that [`select_by_sign`](Val::select_by_sign) can test: `i32` or `f32`.
 pub trait Selector: Number + PartialOrd {}
 
 impl Selector for i32 {}
 impl Selector for f32 {}
 
 impl<'k, C: Selector> Val<'k, C> {
-    /// Returns `yes` if this number is at least 0 (including −0), and `no` if it is negative or NaN. If the number is in a register, the
-    /// builder rejects values of type `bool` and values of 128 bits.
+    /// Returns `yes` if `self` is at least 0 (including −0), and `no` if it is negative or NaN. If `self` is in a register, the builder
+    /// rejects values of type `bool` and 128-bit values.
     #[doc(alias = "slct")]
     #[track_caller]
     pub fn select_by_sign<T: Scalar>(
@@ -142,7 +142,8 @@ impl<'k, C: Selector> Val<'k, C> {
     }
 }
 
-/// Returns the untyped type for `selp` and `slct`, which have no 16-bit floating-point types.
+/// Returns the type suffix for `selp` and `slct`: the type itself, or a bit-size type such as `b16` for types that these instructions do
+/// not support, such as f16.
 fn selected<T: Scalar>() -> &'static str {
     if T::IMMEDIATE { T::PTX } else { T::CLASS.mov() }
 }

@@ -71,7 +71,7 @@ impl<'k, T: Signed> Neg for Val<'k, T> {
     }
 }
 
-/// A floating-point type of 32 or 64 bits: f32 or f64.
+/// A 32-bit or 64-bit floating-point type: f32 or f64.
 pub trait Real: Numeric + Signed + PartialOrd {}
 
 impl Real for f32 {}
@@ -106,7 +106,7 @@ impl Class {
         }
     }
 
-    /// Returns whether an f32 or f64, of `bytes` bytes, is in this class.
+    /// Returns whether the number with these bits, an f32 or f64 of size `bytes`, is in this class.
     fn holds(self, bits: u64, bytes: u32) -> bool {
         let digits = if bytes == 4 { 23 } else { 52 };
         let most = (1 << (8 * bytes - 1 - digits)) - 1;
@@ -160,7 +160,7 @@ sign_bits! {
 }
 
 impl<'k, T: SignBits> Val<'k, T> {
-    /// Returns this number with the sign of `sign`. Emits `copysign` for f32 and f64, and bitwise operations for 16-bit numbers and pairs.
+    /// Returns `self` with the sign of `sign`. Emits `copysign` for f32 and f64, and bitwise operations for 16-bit numbers and pairs.
     #[track_caller]
     pub fn copysign(self, sign: impl Into<Self>) -> Self {
         let sign = sign.into();

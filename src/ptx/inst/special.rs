@@ -122,7 +122,7 @@ special_registers! {
     cluster_ctarank: u32 = "%cluster_ctarank";
     /// Returns the number of blocks in the cluster. Requires sm_90 or later.
     cluster_nctarank: u32 = "%cluster_nctarank";
-    /// Returns a mask in which only the bit of this lane is set.
+    /// Returns a mask with only the bit of this lane set.
     lanemask_eq: u32 = "%lanemask_eq";
     /// Returns a mask of the lanes below this one.
     lanemask_lt: u32 = "%lanemask_lt";

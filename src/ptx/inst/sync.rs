@@ -31,7 +31,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("bar.sync"), &operands);
     }
 
-    /// Checks and returns the operands of an instruction at a barrier whose number the kernel specifies.
+    /// Checks and returns the operands of an instruction at a barrier that the kernel selects by number.
     #[track_caller]
     fn own_barrier(self, barrier: Val<'k, u32>, threads: Val<'k, u32>) -> [Operand<'k>; 2] {
         if let Some(barrier) = barrier.as_constant() {

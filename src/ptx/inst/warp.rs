@@ -38,7 +38,7 @@ impl Shuffle {
         }
     }
 
-    /// Returns the clamp operand for the whole warp, with which a lane whose source is out of range keeps its own value.
+    /// Returns the clamp operand for the whole warp; with it, a lane keeps its own value if its source lane is out of range.
     const fn clamp(self) -> u32 {
         match self {
             Self::Up => 0,
@@ -48,24 +48,24 @@ impl Shuffle {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the 32-bit value of the lane whose index is `delta % 32` lower. Lanes without a source lane keep their own value. All lanes of
-    /// the warp must take part.
+    /// Returns the 32-bit value of the lane `delta % 32` below this one. Lanes without a source lane keep their own value. All lanes of the
+    /// warp must take part.
     #[doc(alias = "shfl.sync.up")]
     #[track_caller]
     pub fn shfl_up<T: Scalar>(self, value: Val<'k, T>, delta: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl(Shuffle::Up, value, delta.into())
     }
 
-    /// Returns the 32-bit value of the lane whose index is `delta % 32` higher. Lanes without a source lane keep their own value. All lanes of
-    /// the warp must take part.
+    /// Returns the 32-bit value of the lane `delta % 32` above this one. Lanes without a source lane keep their own value. All lanes of the
+    /// warp must take part.
     #[doc(alias = "shfl.sync.down")]
     #[track_caller]
     pub fn shfl_down<T: Scalar>(self, value: Val<'k, T>, delta: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl(Shuffle::Down, value, delta.into())
     }
 
-    /// Returns the 32-bit value of the lane whose index is this lane's index XOR `bits`. Only the low 5 bits of `bits` are used. All lanes of
-    /// the warp must take part.
+    /// Returns the 32-bit value of the lane with index `i ^ bits`, where `i` is the index of this lane. Only the low 5 bits of `bits` are
+    /// used. All lanes of the warp must take part.
     #[doc(alias = "shfl.sync.bfly")]
     #[track_caller]
     pub fn shfl_bfly<T: Scalar>(self, value: Val<'k, T>, bits: impl Into<Val<'k, u32>>) -> Val<'k, T> {
@@ -96,11 +96,11 @@ impl<'k> Builder<'k> {
         self.emit(["shfl.sync.", how.suffix(), ".b32"], &operands);
     }
 
-    /// Shuffles values among the lanes of `mask` with an explicit clamp operand. All lanes of `mask` must execute the instruction. Returns the
-    /// value of the source lane, or this lane's own value if the source lane is out of range, and whether the source lane is in range. Bits 8
-    /// to 12 of `clamp` divide the warp into segments: they select the bits of the lane index that are equal in all lanes of a segment. Bits 0
-    /// to 4 are the other bits of the highest source lane in the segment, or of the lowest for [`Shuffle::Up`]; with [`Shuffle::Bfly`], the
-    /// source lane may also be in a lower segment. Values must have 32 bits.
+    /// Shuffles values among the lanes of `mask` with an explicit clamp operand. All lanes of `mask` must execute the instruction. Returns
+    /// the value of the source lane, or this lane's own value if the source lane is out of range, and whether the source lane is in range.
+    /// Bits 8 to 12 of `clamp` divide the warp into segments: they select the bits of the lane index that are equal in all lanes of a
+    /// segment. Bits 0 to 4 are the other bits of the highest source lane in the segment, or of the lowest for [`Shuffle::Up`]; with
+    /// [`Shuffle::Bfly`], the source lane may also be in a lower segment. Values must be 32 bits wide.
     #[doc(alias = "shfl.sync")]
     #[track_caller]
     pub fn shfl_with<T: Scalar>(
@@ -171,8 +171,8 @@ impl<'k> Builder<'k> {
         self.vote("ballot.b32", predicate.into(), mask.into())
     }
 
-    /// Returns a bit mask of the lanes of `mask` whose `value` equals this lane's `value`. All lanes of `mask` must execute the instruction.
-    /// Values must have 32 or 64 bits.
+    /// Returns a bit mask of the lanes of `mask` whose `value` equals this lane's `value`. All lanes of `mask` must execute the
+    /// instruction. Values must be 32 or 64 bits wide.
     #[doc(alias = "match.any.sync")]
     #[track_caller]
     pub fn match_any<T: Bits>(self, value: Val<'k, T>, mask: impl Into<Val<'k, u32>>) -> Val<'k, u32> {
@@ -181,7 +181,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Returns `mask` if `value` is the same in all lanes of `mask`, and 0 otherwise; also returns whether the value is the same. All lanes
-    /// of `mask` must execute the instruction. Values must have 32 or 64 bits.
+    /// of `mask` must execute the instruction. Values must be 32 or 64 bits wide.
     #[doc(alias = "match.all.sync")]
     #[track_caller]
     pub fn match_all<T: Bits>(

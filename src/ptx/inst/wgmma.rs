@@ -22,11 +22,11 @@ pub enum SwizzleMode {
     /// No permutation.
     #[default]
     None,
-    /// Within rows of 32 bytes.
+    /// Within 32-byte rows.
     B32,
-    /// Within rows of 64 bytes.
+    /// Within 64-byte rows.
     B64,
-    /// Within rows of 128 bytes.
+    /// Within 128-byte rows.
     B128,
 }
 
@@ -44,18 +44,18 @@ impl SwizzleMode {
 
 /// The layout of an operand of `wgmma` in shared memory (PTX ISA, "Matrix Descriptor Format", "Strides").
 ///
-/// The operand consists of core matrices of 8 rows of 16 bytes, or, with a swizzle, 8 rows of the swizzle's width. For a K-major operand, a
-/// row contains consecutive elements along k, and `stride_bytes` is the distance between groups of 8 rows along M or N; without a swizzle,
-/// `leading_bytes` is the distance between core matrices along K. For an M-major or N-major operand, a row contains consecutive elements
-/// along m or n. Without a swizzle, `stride_bytes` is the distance between core matrices along M or N, and `leading_bytes` is the distance
-/// along K; with a swizzle, the two distances are exchanged.
+/// The operand consists of core matrices of eight 16-byte rows or, with a swizzle, eight rows of the swizzle's width. For a K-major
+/// operand, a row contains consecutive elements along k, and `stride_bytes` is the distance between groups of 8 rows along M or N; without
+/// a swizzle, `leading_bytes` is the distance between core matrices along K. For an M-major or N-major operand, a row contains consecutive
+/// elements along m or n. Without a swizzle, `stride_bytes` is the distance between core matrices along M or N, and `leading_bytes` is the
+/// distance along K; with a swizzle, the two distances are exchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MatrixLayout {
     /// The leading dimension byte offset, a multiple of 16 that is less than 2¹⁸.
     pub leading_bytes: u32,
     /// The stride dimension byte offset, a multiple of 16 that is less than 2¹⁸.
     pub stride_bytes: u32,
-    /// The index of the 128-byte row, from 0 to 7, at which the swizzle pattern starts; 0 if the address of the operand is a multiple of the
+    /// The index, from 0 to 7, of the 128-byte row where the swizzle pattern starts; 0 if the address of the operand is a multiple of the
     /// pattern size (256, 512 or 1024 bytes).
     pub base_offset: u32,
     /// The swizzle.
@@ -100,7 +100,7 @@ impl fmt::Debug for MatrixDescriptor<'_> {
 
 impl<'k> MatrixDescriptor<'k> {
     /// Creates the descriptor of the operand at `start`, which must be known to be aligned to 16 bytes. The builder rejects other
-    /// addresses, and layouts whose fields are out of range.
+    /// addresses, and layouts with fields out of range.
     #[track_caller]
     pub fn new<T: Element, A>(start: Ptr<'k, T, Shared, A>, layout: MatrixLayout) -> Self {
         start.check_aligned(16);
@@ -190,7 +190,7 @@ impl<'k> Builder<'k> {
         self.body().wgmma_groups += 1;
     }
 
-    /// Returns the number of instructions emitted so far with which threads may load from shared memory.
+    /// Returns the number of instructions emitted so far that may load from shared memory into registers.
     pub(crate) fn shared_loads(self) -> u32 {
         self.body().shared_loads
     }
@@ -218,7 +218,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Waits until the group with this number is complete, unless it is known to be complete.
+    /// Waits until `group` is complete, unless it is known to be complete.
     #[track_caller]
     pub(crate) fn wgmma_wait_for(self, group: u32) {
         // After a wait for fewer groups, ptxas considers the others to be in flight again (C7517).
@@ -229,7 +229,7 @@ impl<'k> Builder<'k> {
         self.wgmma_wait_group(self.wgmma_groups().saturating_sub(group).min(7));
     }
 
-    /// Returns the emitted loops whose next iterations overwrite these values; each loop is listed once.
+    /// Returns the emitted loops that overwrite `values` in the next iteration; each loop is listed once.
     pub(crate) fn loops_of<A: Scalar>(self, values: &[Val<'k, A>]) -> Vec<u32> {
         let body = self.body();
         let mut loops: Vec<_> = values.iter().filter_map(|value| body.loop_of(value.reg()?.0)).collect();

@@ -168,7 +168,7 @@ impl<'k> Builder<'k> {
         word.in_register(self)
     }
 
-    /// Returns a word whose slots all contain the element of 8 or 16 bits in slot `slot` of `word`.
+    /// Returns a word with the 8-bit or 16-bit element in slot `slot` of `word` in all slots.
     #[track_caller]
     pub(crate) fn repeated<T: Element, W: Scalar>(self, word: RegId, slot: usize) -> Val<'k, W> {
         let word = Operand::Reg(word.in_place());

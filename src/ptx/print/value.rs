@@ -46,7 +46,7 @@ pub enum PrintValue<'k> {
 }
 
 enum Class {
-    /// An integer: its decimal `printf` conversion, and whether it has 64 bits.
+    /// An integer: its decimal `printf` conversion, and whether it is 64 bits wide.
     Integer {
         decimal: char,
         long: bool,
@@ -114,7 +114,7 @@ impl<'k> PrintValue<'k> {
         }
     }
 
-    /// Returns the value as one that is promoted without sign extension, so that its hexadecimal digits are those of its own width.
+    /// Returns the value in a form that is promoted without sign extension, so that its hexadecimal digits are those of its own width.
     #[track_caller]
     pub(super) fn in_own_width(self) -> Self {
         if let Self::I16(v) = self { Self::U16(v.bits()) } else { self }

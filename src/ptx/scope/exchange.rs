@@ -64,8 +64,8 @@ fn by_words(k: Builder<'_>, from: RegId, exchange: impl Fn(RegId) -> RegId) -> R
 
 /// Data exchange between the lanes of the warp. All lanes must participate.
 impl<'k> Warp<'k> {
-    /// Returns the value of the lane whose index is `delta` lower. Only the lowest 5 bits of `delta` are used. Lanes without a source lane
-    /// keep their own value. Supports values of up to 64 bits.
+    /// Returns the value of the lane `delta` below this one. Only the lowest 5 bits of `delta` are used. Lanes without a source lane keep
+    /// their own value. Supports values of up to 64 bits.
     #[doc(alias = "shfl.sync.up")]
     #[doc(alias = "__shfl_up_sync")]
     #[track_caller]
@@ -73,8 +73,8 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Up, value, delta.into())
     }
 
-    /// Returns the value of the lane whose index is `delta` higher. Only the lowest 5 bits of `delta` are used. Lanes without a source lane
-    /// keep their own value. Supports values of up to 64 bits.
+    /// Returns the value of the lane `delta` above this one. Only the lowest 5 bits of `delta` are used. Lanes without a source lane keep
+    /// their own value. Supports values of up to 64 bits.
     #[doc(alias = "shfl.sync.down")]
     #[doc(alias = "__shfl_down_sync")]
     #[track_caller]
@@ -82,8 +82,8 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Down, value, delta.into())
     }
 
-    /// Returns the value of the lane whose index is this lane's index XOR `bits`. Only the lowest 5 bits of `bits` are used. Supports
-    /// values of up to 64 bits.
+    /// Returns the value of the lane with index `i ^ bits`, where `i` is the index of this lane. Only the lowest 5 bits of `bits` are used.
+    /// Supports values of up to 64 bits.
     #[doc(alias = "shfl.sync.bfly")]
     #[doc(alias = "__shfl_xor_sync")]
     #[track_caller]
@@ -120,7 +120,7 @@ impl<'k> Warp<'k> {
         self.k.vote_any(predicate, FULL_MASK)
     }
 
-    /// Returns the lanes in which `predicate` holds, as a bit mask.
+    /// Returns a bit mask of the lanes in which `predicate` holds.
     #[doc(alias = "vote.sync.ballot")]
     #[track_caller]
     pub fn ballot(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, u32> {

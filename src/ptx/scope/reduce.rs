@@ -19,7 +19,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A type that a scope can reduce: integers of 32 or 64 bits, `f32`, `f64`, and also `f16` and `bf16`, which are accumulated in f32 and
+/// A type that a scope can reduce: 32-bit and 64-bit integers, `f32`, `f64`, and also `f16` and `bf16`, which are accumulated in f32 and
 /// rounded once.
 #[diagnostic::on_unimplemented(
     message = "the threads of a scope cannot reduce values of type `{Self}`",
@@ -168,14 +168,14 @@ impl<'k, W: Numeric + Element<Reg = W>> Partials<'k, W> {
         Self { scope, values: values.at(in_block - warp), warps, warp }
     }
 
-    /// Stores this warp's value from one lane, and waits until the other warps of the scope have stored theirs.
+    /// Stores this warp's value from lane `from_lane`, and waits until the other warps of the scope have stored theirs.
     fn store(&self, value: Val<'k, W>, from_lane: u32) {
         self.scope.sync_in_loop();
         self.store_unordered(value, from_lane);
         self.scope.sync();
     }
 
-    /// Stores this warp's value from one lane.
+    /// Stores this warp's value from lane `from_lane`, without barriers.
     fn store_unordered(&self, value: Val<'k, W>, from_lane: u32) {
         let k = self.scope.kernel();
         k.when(k.lane().rank().eq(from_lane), || self.values.at(self.warp).store(value));

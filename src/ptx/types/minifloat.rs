@@ -25,8 +25,7 @@ pub trait Minifloat: Scalar + Element<Reg = Self> {
     fn fold_to_f32(self) -> f32;
 }
 
-/// A format. From the highest bit that is used, it consists of the sign, the exponent field, and the significand field without the leading
-/// one.
+/// A format: from its highest used bit down, the sign, the exponent field, and the significand field without the leading one.
 struct Format {
     /// The width of the exponent field.
     exponent: u32,

@@ -7,8 +7,8 @@ const DROPPED: u32 = 0x1fff;
 /// Half a unit in the last place of tf32.
 const HALF: u32 = 0x1000;
 
-/// An f32 whose significand has 10 explicit bits instead of 23: `.tf32`. It occupies 32 bits; constructors and conversions clear the lower
-/// 13 bits.
+/// An f32 with 10 explicit significand bits instead of 23: `.tf32`. It occupies 32 bits; constructors and conversions clear the lower 13
+/// bits.
 ///
 /// `mma` ignores the lower 13 bits of tf32 operands, so buffers of tf32 may contain any f32.
 #[allow(non_camel_case_types, reason = "named like the PTX type and like half's own types")]

@@ -15,7 +15,7 @@ pub(super) struct Set(u32);
 
 impl Set {
     pub(super) const EMPTY: Self = Self(0);
-    /// Marks a singleton, whose assumption is in the other bits.
+    /// Marks a singleton; the other bits contain its assumption.
     const ONE: u32 = 1 << 31;
 
     pub(super) fn one(assumption: u32) -> Self {

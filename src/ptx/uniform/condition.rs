@@ -84,7 +84,7 @@ pub(super) struct Reliance {
 }
 
 impl Reliance {
-    /// Returns an error if the threads of the collective may not agree on the condition, whose uniformity turned out to be only `level`.
+    /// Returns an error if the threads of the collective may not agree on the condition, which turned out to be uniform only at `level`.
     pub(super) fn violated(
         &self,
         level: Uniformity,
@@ -94,7 +94,7 @@ impl Reliance {
     }
 }
 
-/// A loop whose body is under construction.
+/// A loop with its body under construction.
 #[derive(Debug)]
 pub(super) struct OpenLoop {
     pub(super) id: u32,

@@ -2,7 +2,7 @@
 
 use super::Uniformity;
 
-/// The rule by which the uniformity of an instruction's results is derived from its operands.
+/// The rules for the uniformity of an instruction's results, and for the threads that must reach it together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
     pub(super) result: ResultRule,
@@ -31,7 +31,7 @@ pub(super) enum ResultRule {
     Barrier,
 }
 
-/// Operations for which the thread index within an integer is tracked.
+/// The operations distinguished when tracking the thread index within an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Any,

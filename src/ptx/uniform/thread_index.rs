@@ -20,8 +20,8 @@ pub(super) const LANES: u64 = 32;
 const MOST_THREADS: u32 = 1024;
 
 impl ThreadIndex {
-    /// The index of the thread in the block, or in a part of the block whose first thread has an index that is a multiple of every power of
-    /// two less than the length of the part.
+    /// The index of the thread in the block, or in a part of the block that starts at a multiple of every power of two less than the part's
+    /// length.
     pub(super) const WHOLE: Self = Self { scale: 0, limit: 32, whole: true, lane: true };
 
     /// Returns the uniformity of the bits from `bit` up.
@@ -66,7 +66,7 @@ impl ThreadIndex {
                 let converted = signed.map_or(self, |bits| self.with_sign(bits));
                 (Uniformity::NONE, Some(Self { lane: false, ..converted }))
             }
-            // Integers have at least 16 bits, so bit 15 is the lowest possible sign bit.
+            // Integers are at least 16 bits wide, so bit 15 is the lowest possible sign bit.
             Operation::SignedShiftRight => {
                 return self.with_sign(16).operated(Operation::ShiftRight, rest);
             }

@@ -20,7 +20,7 @@ use crate::ptx::{
 #[derive(Clone, Copy, Debug)]
 struct Fact {
     level: Uniformity,
-    /// The assumptions on which the level depends.
+    /// The assumptions that the level depends on.
     set: Set,
     index: Option<ThreadIndex>,
     /// The number of conditions that enclose its definition.
@@ -29,7 +29,7 @@ struct Fact {
     loops: u32,
     /// Whether loops and branches may write the register.
     changes: bool,
-    /// The newest loop for which an assumption about the register was made.
+    /// The newest loop with an assumption about the register.
     assumed_in: u32,
     /// The line that last wrote the register, and the innermost loop that contains this line.
     written_at: Option<&'static Location<'static>>,
@@ -167,7 +167,7 @@ impl Tracker {
         self.push(kind, (level, set), at);
     }
 
-    /// Opens a loop whose iteration count depends on these registers.
+    /// Opens a loop with an iteration count that depends on the registers `bounds`.
     pub(crate) fn open_steps(
         &mut self,
         bounds: impl IntoIterator<Item = RegId>,
@@ -405,7 +405,7 @@ impl Tracker {
         self.facts.0[class][index]
     }
 
-    /// Replaces reliance on an assumption of a closed loop by reliance on the assumptions under which it was checked.
+    /// Replaces reliance on an assumption of a closed loop with reliance on the assumptions under which it was checked.
     fn rely_under(&mut self, number: u32, under: Set) {
         for i in 0..self.reliances.len() {
             let set = self.reliances[i].set;
@@ -461,8 +461,8 @@ impl Tracker {
         divergence
     }
 
-    /// Checks that the threads that must execute an instruction together reach it, for an instruction whose operands are unknown. For a
-    /// barrier, only the threads of the warp are checked.
+    /// Checks that the threads that must execute an instruction together reach it, for an instruction with unknown operands. For a barrier,
+    /// only the threads of the warp are checked.
     pub(crate) fn require_raw(
         &mut self,
         rule: Rule,

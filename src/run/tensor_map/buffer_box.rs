@@ -26,9 +26,9 @@ pub(in crate::run) struct BufferBox {
     dims: ArrayVec<u64, MOST_DIMS>,
     /// The strides in elements along dimensions 1 and up.
     strides: ArrayVec<u64, MOST_DIMS>,
-    /// The type of the elements, by its Rust name.
+    /// The Rust name of the element type.
     element: &'static str,
-    /// The elements of the box along each dimension.
+    /// The number of elements of the box along each dimension.
     box_dims: ArrayVec<u32, MOST_DIMS>,
     /// The swizzle in shared memory.
     swizzle: SwizzleMode,
@@ -46,7 +46,7 @@ impl BufferBox {
         entry.maps[self.map].parameter
     }
 
-    /// Returns the address of the tensor, where `stand_in` is that of the memory for tensors without elements.
+    /// Returns the address of the tensor, where `stand_in` is the address of the memory for tensors without elements.
     pub(in crate::run) fn address(&self, entry: &Entry, stand_in: u64) -> u64 {
         let written = entry.params.get(self.parameter(entry)).is_some_and(|param| param.kind.is_written());
         match (self.is_empty, written) {

@@ -1,7 +1,7 @@
 //! Arithmetic on complex tiles and vectors.
 //!
-//! Products and quotients are computed in [`Accumulate::Sum`], which is f32 for tf32 and for floating-point elements of 8 and 16 bits, and
-//! `i32` for 8-bit integers. If this type differs from the element type, floating-point results are rounded once more. Because of fused
+//! Products and quotients are computed in [`Accumulate::Sum`], which is f32 for tf32 and for 8- and 16-bit floating-point elements, and
+//! `i32` for 8-bit integers. If this type differs from the element type, floating-point results are rounded once more. With fused
 //! multiply-adds, each part of a product is rounded twice: once for a product of real numbers, and once for the result:
 //!
 //! | | real part | imaginary part |
@@ -34,8 +34,9 @@ use crate::{
     },
 };
 
-/// The second operand of an operation on complex tiles or vectors with parts `P`: a complex tile or vector of the same type, or a number
-/// `Complex { re, im }` of constants or registers. For tiles, it may also be a reference to a complex vector, which is broadcast.
+/// The second operand of an operation on complex tiles or vectors with parts `P`: a complex tile or vector of the same type, or a scalar
+/// `Complex { re, im }` of constants or registers. For tiles, it may also be a reference to a complex vector, which is broadcast along the
+/// rows or columns.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be combined with each element of a complex tile or vector of `{P}`",
     note = "operands are complex tiles of the same type, shape and layout, numbers `Complex {{ re, im }}`, and for tiles references to \

@@ -37,8 +37,8 @@ macro_rules! functions {
                 Complex { re: self.re, im: -self.im }
             }
 
-            /// Multiplies each element in place by a real factor: a number, a tile or vector of the same shape, or a vector that is
-            /// broadcast.
+            /// Multiplies each element in place by a real factor: a scalar, a tile or vector of the same shape, or, for tiles, a vector
+            /// that is broadcast along the rows or columns.
             #[must_use]
             #[track_caller]
             pub fn scale<R>(self, factor: R) -> Self
@@ -180,7 +180,7 @@ functions! {
     Crv Rv [const N] V: VectorLayout;
 }
 
-/// The type in which products of the elements of `P` are computed.
+/// The type used to compute products of the elements of `P`.
 type SumOf<'k, P> = <<P as Distributed<'k>>::Element as Accumulate>::Sum;
 
 /// Applies `f` to the squared magnitude of each element and returns the results in fresh registers.

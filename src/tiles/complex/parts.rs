@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// Defines methods that take `self` by reference. Each entry consists of the method's name, what it returns, the real type, the parameters,
+/// Defines methods that take `self` by reference. Each entry consists of the method's name and description, the real type, the parameters,
 /// and the type of the result.
 macro_rules! by_reference {
     ($($name:ident $what:literal $real:literal $([$($generics:tt)+])? ($($argument:ident: $type:ty),*) -> $result:ty $(where [$($bound:tt)+])?;)*) => {$(

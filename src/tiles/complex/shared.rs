@@ -196,7 +196,7 @@ impl<'k, T: TensorElement, const N: usize> Csv<'k, T, N> {
 }
 
 impl<'k, P: Allocate<'k>> Complex<P> {
-    /// Returns a complex tile or vector of another type whose parts reuse the memory of the parts of this one; see [`St::reuse`].
+    /// Returns a complex tile or vector of another type, with its parts in the memory of the parts of this one; see [`St::reuse`].
     #[track_caller]
     pub fn reuse<Q: Allocate<'k>>(self) -> Complex<Q> {
         Complex { re: reuse(self.re), im: reuse(self.im) }

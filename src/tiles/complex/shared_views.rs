@@ -74,7 +74,7 @@ impl<'k, T: Accumulate, const N: usize> Complex<Filled<Sv<'k, T, N>>> {
     }
 }
 
-/// Combines both parts of a vector, which are in flight, into one pending vector.
+/// Combines the two pending parts of a vector into one pending vector.
 #[track_caller]
 fn both<'k, T: TensorElement, const N: usize>(
     re: Pending<'k, Sv<'k, T, N>>,

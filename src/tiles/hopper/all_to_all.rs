@@ -9,12 +9,12 @@ use crate::{
     tiles::{ColVec, Row, Rt, registers::Registers},
 };
 
-/// The numbers of registers per thread of a subtile and of a vector with one element per row. The vector is sent twice, to fill a unit of
+/// The number of registers per thread for a subtile, and for a vector with one element per row. The vector is sent twice, to fill a unit of
 /// four registers.
 const SUBTILE: usize = 8;
 const ROWS: usize = 2;
 
-/// Shared memory for an all-to-all exchange among the blocks of a cluster that compute parts of the same tile of 64 rows. Each block receives
+/// Shared memory for an all-to-all exchange among the blocks of a cluster that compute parts of the same 64-row tile. Each block receives
 /// `P` columns of subtiles and one vector with one element per row from each of these blocks, including itself.
 pub struct AllToAll<'k, T, const P: usize> {
     exchange: PartExchange<'k, T>,
@@ -27,9 +27,9 @@ impl<T: TensorElement, const P: usize> fmt::Debug for AllToAll<'_, T, P> {
 }
 
 impl<'k> Persistent<'k> {
-    /// Allocates the shared memory for exchanges of `P` columns of subtiles among the blocks that compute the [parts](Persistent::part) of a
-    /// tile: `tiles.all_to_all::<f32, 4>()`. All threads of the cluster must execute the emitted code. The builder rejects the call in an
-    /// emitted loop. The call does not compile unless elements have 32 bits.
+    /// Allocates the shared memory for exchanges of `P` columns of subtiles among the blocks that compute the [parts](Persistent::part) of
+    /// a tile: `tiles.all_to_all::<f32, 4>()`. All threads of the cluster must execute the emitted code. The builder rejects the call in an
+    /// emitted loop. The call does not compile unless elements are 32 bits wide.
     #[track_caller]
     pub fn all_to_all<T: Arithmetic + TensorElement<Word = T>, const P: usize>(self) -> AllToAll<'k, T, P> {
         let k = self.kernel();

@@ -1,4 +1,4 @@
-//! Tiles that consumer warpgroups write together and all of them read.
+//! Tiles that consumer warpgroups write together and that each of them reads.
 
 use std::{fmt, marker::PhantomData, panic::Location};
 
@@ -44,7 +44,7 @@ pub struct Assembly<'k, T, const H: usize, const W: usize, const C: usize> {
     base: Ptr<'k, u8, Shared>,
     /// One barrier per slot; it completes a phase when all warps have written their parts.
     full: Mbarrier<'k>,
-    /// The number of tiles to which this warpgroup has contributed.
+    /// The number of tiles that this warpgroup has contributed to.
     round: Var<'k, u32>,
     kind: PhantomData<fn() -> T>,
 }
@@ -105,9 +105,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, const C: usize> Assem
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Writes this warp's 16 of the warpgroup's 64 rows to the next tile: whole rows or, if the tile has only 64 rows, part `self.rank()` of the
-    /// columns. This warpgroup must have finished reading the previous tile, and the `wgmma`s that read it must be complete: other warpgroups
-    /// may overwrite that tile once this contribution has arrived.
+    /// Writes this warp's 16 rows (of the warpgroup's 64) to the next tile: whole rows or, if the tile has only 64 rows, part `self.rank()`
+    /// of the columns. This warpgroup must have finished reading the previous tile, and the `wgmma`s that read it must be complete: other
+    /// warpgroups may overwrite that tile once this contribution has arrived.
     #[track_caller]
     pub fn contribute<T, U, const H: usize, const W: usize, const P: usize>(
         self,

@@ -1,4 +1,4 @@
-//! Clearing of the rows of a received stage that are past the edge of a matrix.
+//! Clearing of rows of a received stage that are past the edge of a matrix.
 
 use std::panic::Location;
 

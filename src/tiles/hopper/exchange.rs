@@ -16,8 +16,8 @@ use crate::{
 const THREADS: u32 = 128;
 const VECTOR: usize = 4;
 
-/// Shared memory through which each thread of a block receives `registers` registers from the thread with the same index in every block that
-/// computes a part of the same tile, including its own block.
+/// The shared memory of an exchange in which each thread of a block receives `registers` registers from the thread with the same index in
+/// every block that computes a part of the same tile, including its own block.
 pub(super) struct PartExchange<'k, T> {
     k: Builder<'k>,
     registers: usize,
@@ -40,7 +40,7 @@ impl<T: TensorElement> fmt::Debug for PartExchange<'_, T> {
 }
 
 impl<'k> Persistent<'k> {
-    /// Allocates the shared memory for exchanges of `registers` (a multiple of 4) registers per thread among the blocks that compute the
+    /// Allocates the shared memory for exchanges of `registers` registers per thread (a multiple of 4) among the blocks that compute the
     /// [parts](Persistent::part) of a tile. All threads of the cluster must execute the emitted code.
     #[track_caller]
     pub(super) fn exchange<T: Arithmetic + TensorElement<Word = T>>(

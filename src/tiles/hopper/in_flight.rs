@@ -14,8 +14,8 @@ use crate::{
     tiles::{Product, Row, Rt, registers::Registers},
 };
 
-/// A tile of 64 rows, or an array of such tiles, into which `wgmma`s in flight accumulate. Each of the four warps owns 16 of every 64 rows, in a
-/// register tile.
+/// The accumulator of `wgmma`s in flight: a tile of 64 rows, or an array of such tiles. Each of the four warps owns 16 of every 64 rows, in
+/// a register tile.
 ///
 /// The registers cannot be accessed before [`wait`](Self::wait). Further `wgmma`s can be started; they execute in order. An `InFlight` can
 /// be loop state, so `wgmma`s can remain in flight from one iteration to the next.
@@ -77,15 +77,15 @@ impl<'k> WarpGroup<'k> {
         self.accumulate_anew(R::undefined(self.kernel()))
     }
 
-    /// Starts accumulating from zero, as [`accumulate_from_zero`](Self::accumulate_from_zero) does, but in the registers of tiles whose
-    /// elements are no longer needed, such as tiles that a loop carries.
+    /// Starts accumulating from zero, as [`accumulate_from_zero`](Self::accumulate_from_zero) does, but in the registers of tiles that are
+    /// no longer needed, such as tiles that a loop carries.
     #[doc(alias = "scale-d")]
     pub fn accumulate_anew<R: Accumulators<'k>>(self, tiles: R) -> InFlight<'k, R> {
         InFlight { is_zero: true, ..InFlight::complete(self.kernel(), tiles) }
     }
 }
 
-/// The register tiles in which the MMAs of a warpgroup accumulate: one tile of 64 rows, or an array of tiles for consecutive blocks of 64 rows.
+/// The register tiles that a warpgroup's MMAs accumulate into: one tile of 64 rows, or an array of tiles for consecutive blocks of 64 rows.
 /// Each warp owns 16 rows of each block.
 pub trait Accumulators<'k>: State<'k> + sealed::Sealed {
     /// Returns tiles with uninitialized registers, which must be written before they are read.
@@ -127,7 +127,7 @@ impl<'k, C: TensorElement, const N: usize, const H: usize> Accumulators<'k> for 
 }
 
 impl<'k, R> InFlight<'k, R> {
-    /// Returns the tile of an accumulator without `wgmma`s in flight.
+    /// Returns `tile` as an accumulator without `wgmma`s in flight.
     pub(super) fn complete(k: Builder<'k>, tile: R) -> Self {
         Self { k, tile, group: None, operands: Vec::new(), is_zero: false }
     }
@@ -179,7 +179,7 @@ macro_rules! products {
             /// subtiles and is in shared memory.
             ///
             /// The builder rejects the call if `wgmma` does not support the layout of an operand in shared memory (such as rows that extend
-            /// along m or n, unless the type has 16 bits), if the target is not sm_90a, or if the accumulators were created before the
+            /// along m or n, unless elements are 16 bits wide), if the target is not sm_90a, or if the accumulators were created before the
             /// innermost emitted loop and the loop does not carry them.
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_AB")]
@@ -289,8 +289,8 @@ fn array<T, const H: usize>(tiles: Vec<T>) -> [T; H] {
     tiles.try_into().unwrap_or_else(|_| unreachable!("a product has as many tiles as before"))
 }
 
-/// Emits the `wgmma`s of all steps along k as one group, into accumulators of 64×`cols` elements with these registers. The first step
-/// overwrites them if they are `undefined`.
+/// Emits the `wgmma`s of all steps along k as one group, into the 64×`cols` accumulators `sums`. The first step overwrites them if they are
+/// `undefined`.
 #[track_caller]
 fn multiply<'k, A, B, C>(
     k: Builder<'k>,
@@ -306,7 +306,7 @@ where
     C: TensorElement,
 {
     let depth = 32 / A::SIZE;
-    // `TYPES` lists the types of D, A, B and C. Omit that of C, which is the same as that of D.
+    // `TYPES` lists the types of D, A, B and C. Omit the type of C, which is the same as that of D.
     let types = A::TYPES.rsplit_once('.').map_or("", |(types, _)| types);
     let mnemonic = matrix_mnemonic::wgmma("", (64, cols as u32, depth), "", types);
     let mut immediates = ArrayVec::new();

@@ -86,7 +86,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize> SharedMatrix<'k, T, H
         self.start.kernel()
     }
 
-    /// Returns the transpose, without emitting instructions. `wgmma` supports MN-major operands, whose rows extend along m or n, only for 16-bit
+    /// Returns the transpose, without emitting instructions. `wgmma` supports MN-major operands (with rows along m or n) only for 16-bit
     /// types.
     #[must_use]
     pub fn transposed(self) -> SharedMatrix<'k, T, W, H> {

@@ -9,8 +9,8 @@ use crate::{
     tiles::{Allocate, Auto, Convert, GlTile, Row, Rt, SharedSwizzle, St, Storing, registers::Registers},
 };
 
-/// Shared memory through which `C` consumer warpgroups store their results. Each warpgroup has `SLOTS` slots, which are tiles of 64 rows and
-/// `W` columns of subtiles. Copies to global memory proceed while the warpgroup works on the next tile; a store to a slot waits for the
+/// Shared staging memory for the results of `C` consumer warpgroups. Each warpgroup has `SLOTS` slots, which are tiles of 64 rows and `W`
+/// columns of subtiles. Copies to global memory proceed while the warpgroup works on the next tile; a store to a slot waits for the
 /// preceding copy from that slot.
 pub struct Outbox<'k, T, const W: usize, const SLOTS: usize, const C: usize, S = Auto> {
     k: Builder<'k>,
@@ -217,7 +217,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
                         T::NAME
                     ));
             }
-            // A matrix whose rows are shorter than one unit does not have a tensor map.
+            // A matrix with rows shorter than one unit has no tensor map.
             let copied = ends.as_ref().map_or(true.into(), |ends| (ends.first + col).lt(ends.start));
             k.if_(issues & copied, || to.store_boxes(op, &staged, size, col));
             k.if_(issues, || k.cp_async_bulk_commit_group());
@@ -254,8 +254,8 @@ fn store_rows<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzl
     });
 }
 
-/// Stores the ends of the first `rows` rows of `to`, as far as they are in a tile of 64 rows and `W` columns of subtiles that starts at
-/// column `col`.
+/// Stores those ends of the first `rows` rows of `to` that are in a tile of 64 rows and `W` columns of subtiles, which starts at column
+/// `col`.
 #[track_caller]
 fn store_ends<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzle>(
     group: WarpGroup<'k>,

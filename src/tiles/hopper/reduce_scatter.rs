@@ -12,8 +12,8 @@ use crate::{
 /// The number of registers per thread and subtile.
 const REGISTERS: usize = 8;
 
-/// Shared memory through which the blocks of a cluster that compute parts of the same tile add their partial tiles of `H` · 64 rows and `N`
-/// columns of subtiles. Each block receives the totals of `P` columns of subtiles.
+/// Shared memory for adding the partial tiles of the blocks of a cluster that compute parts of the same tile. A partial tile has `H` · 64
+/// rows and `N` columns of subtiles. Each block receives the totals of `P` columns of subtiles.
 ///
 /// Each register is added to the same register of the corresponding threads in the other blocks, regardless of which element it contains.
 pub struct ReduceScatter<'k, T, const H: usize, const N: usize, const P: usize> {
@@ -34,7 +34,7 @@ impl<'k> Persistent<'k> {
     /// `tiles.reduce_scatter::<f32, 1, 8, 4>()` for two parts. All threads of the cluster must execute the emitted code.
     ///
     /// The builder rejects the call in an emitted loop, or if `N` is not `P` times the number of parts. The call does not compile unless
-    /// elements have 32 bits.
+    /// elements are 32 bits wide.
     #[track_caller]
     pub fn reduce_scatter<
         T: Arithmetic + TensorElement<Word = T>,

@@ -28,7 +28,7 @@ pub struct Ring<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> {
     barriers: Mbarrier<'k>,
     /// The blocks of the cluster that fill and release stages together, if this block is not the only one.
     blocks: Option<Blocks<'k>>,
-    /// The stage that this thread, a producer or a consumer, processes next. If the number of stages is a power of two, this number does not
+    /// The stage that this thread, a producer or a consumer, processes next. If the number of stages is a power of two, the value does not
     /// wrap around: its lowest bits are the index of the stage, and the next bit is the parity of the stage's phase.
     stage: Var<'k, u32>,
     /// The parity of the stage's phase, if the number of stages is not a power of two.
@@ -208,8 +208,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         RingId { register: self.stage.register(), created: self.created }
     }
 
-    /// Records a call that reads stages. Rejects a second call if either of the two uses turns, because the number of a turn determines the
-    /// stages that it reads.
+    /// Records a call that reads stages. Rejects a second call if either call is made in turns, because the index of the turn determines
+    /// the stages that it reads.
     #[track_caller]
     fn read(&self, in_turns: bool) {
         let read = Read { in_turns, at: self.k.here() };
@@ -221,7 +221,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         }
     }
 
-    /// Moves to the stage with this number.
+    /// Moves to stage `number`.
     #[track_caller]
     fn move_to(&self, number: Val<'k, u32>) {
         if N.is_power_of_two() {

@@ -2,8 +2,8 @@
 
 use super::schedule::Schedule;
 
-/// The number of tiles of a result that are computed simultaneously, and the numbers of distinct tiles of A and B that the computation reads in
-/// each step. The L2 cache must fetch these tiles of A and B from memory.
+/// The number of tiles of a result that are computed simultaneously, and the number of distinct tiles of A and of B that the computation
+/// reads in each step. The L2 cache must fetch these tiles of A and B from memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Footprint {
     /// The number of tiles of the result that are computed simultaneously.
@@ -15,10 +15,10 @@ pub struct Footprint {
 }
 
 impl Schedule {
-    /// Returns the number of rounds in which `blocks` resident blocks compute a result of `rows`×`cols` tiles.
+    /// Returns the number of rounds that `blocks` resident blocks need to compute a result of `rows`×`cols` tiles.
     ///
-    /// The blocks form clusters whose numbers of tiles and parts are set with [`per_cluster`](Self::per_cluster) and
-    /// [`split`](Self::split). By default, a cluster is a single block.
+    /// The blocks form clusters; [`per_cluster`](Self::per_cluster) sets the tiles of a cluster, and [`split`](Self::split) the parts of a
+    /// tile. By default, a cluster is a single block.
     #[must_use]
     pub fn rounds(self, blocks: u32, [rows, cols]: [u32; 2]) -> u32 {
         let [rows, cols] = self.rectangles([rows, cols]);
@@ -44,7 +44,7 @@ impl Schedule {
     }
 
     /// Returns the footprint of [round](Self::round) `round`: the number of tiles of the result that `blocks` resident blocks compute, and
-    /// the numbers of distinct tiles of A and B that they read.
+    /// the number of distinct tiles of A and of B that they read.
     ///
     /// ```
     /// use warpwright::tiles::{Footprint, Schedule};
@@ -70,7 +70,7 @@ impl Schedule {
         }
     }
 
-    /// Returns the numbers of rows and columns of a result in units of a cluster's tiles.
+    /// Returns the number of rows and columns of a result, in units of a cluster's rectangle of tiles.
     fn rectangles(self, [rows, cols]: [u32; 2]) -> [u32; 2] {
         let (of_rows, of_cols) = self.rectangle();
         [rows.div_ceil(of_rows), cols.div_ceil(of_cols)]

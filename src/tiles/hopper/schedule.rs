@@ -19,7 +19,7 @@ use crate::ptx::{Builder, Dim, IntoDim, State, Steps, Val, quotient, remainder};
 pub struct Schedule {
     /// The number of rows in a group.
     group: u32,
-    /// The numbers of rows and columns of tiles that the blocks of a cluster compute simultaneously; by default, one column.
+    /// The number of rows and columns of tiles that the blocks of a cluster compute simultaneously; by default, one column.
     cluster: Option<[u32; 2]>,
     /// Whether every second round of tiles is assigned to the blocks in reverse order.
     back_and_forth: bool,
@@ -86,7 +86,7 @@ impl Schedule {
         self.parts
     }
 
-    /// Returns the numbers of rows and columns of tiles that the blocks of a cluster compute simultaneously, at least 1.
+    /// Returns the number of rows and columns of tiles that the blocks of a cluster compute simultaneously, at least 1.
     pub(super) fn rectangle(self) -> (u32, u32) {
         let [rows, cols] = self.cluster.unwrap_or([1, 1]);
         (rows.max(1), cols.max(1))
@@ -189,7 +189,7 @@ pub struct Persistent<'k> {
     /// The number of rows, in units of a cluster's rectangle of tiles.
     rows: Val<'k, u32>,
     cols: Val<'k, u32>,
-    /// The numbers of rows and columns of tiles that a cluster computes simultaneously.
+    /// The number of rows and columns of tiles that a cluster computes simultaneously.
     cluster: [u32; 2],
     /// The number of blocks per tile.
     parts: u32,

@@ -20,7 +20,7 @@ pub struct EmptyStage<'k, Tiles> {
     pub(super) full: Mbarrier<'k>,
 }
 
-/// A stage of a ring that is being filled: its copies have been started.
+/// A ring stage that is being filled: its copies have been started.
 #[must_use = "give the filled stage back to the ring"]
 pub struct FillingStage<'k, Tiles>(pub(super) PhantomData<(Tiles, Builder<'k>)>);
 
@@ -52,7 +52,7 @@ impl<'k, Tiles: StageTiles<'k>> EmptyStage<'k, Tiles> {
 /// The identity of a ring.
 #[derive(Clone, Copy)]
 pub(super) struct RingId {
-    /// The register of the ring's next stage, which no other ring has.
+    /// The register of the ring's next stage, unique to the ring.
     pub(super) register: RegId,
     /// The source line that creates the ring.
     pub(super) created: &'static Location<'static>,
@@ -76,7 +76,7 @@ impl fmt::Debug for RingId {
     }
 }
 
-/// A stage of a ring whose tiles have arrived; consumers release it when they have finished reading.
+/// A ring stage with tiles that have arrived; consumers release it when they have finished reading.
 ///
 /// The builder rejects kernels that drop a stage instead, because the producer would wait for it forever.
 #[must_use = "release the stage, or the producer waits for it forever"]
@@ -108,7 +108,7 @@ impl<'k, Tiles: StageTiles<'k>> Received<'k, Tiles> {
         &self.tiles
     }
 
-    /// Returns the number of the stage, which is released to this ring; rejects the release if the stage belongs to another ring.
+    /// Returns the number of the stage and marks it as released to `ring`; rejects a stage of another ring.
     #[track_caller]
     pub(super) fn released_to(mut self, ring: RingId) -> Val<'k, u32> {
         self.released = true;

@@ -15,7 +15,7 @@ const MOST_BOX: u32 = 256;
 /// The boxes that a shared tile consists of: one for each block of the swizzle and each run of rows.
 struct Plan {
     blocks: Blocks,
-    /// The numbers of rows and columns of a box.
+    /// The number of rows and columns of a box.
     size: [u32; 2],
     /// The number of runs of rows.
     runs: u32,
@@ -117,8 +117,8 @@ impl<T: TensorElement, A> fmt::Debug for Multicast<'_, T, A> {
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
     /// Returns the tile as a source for several blocks of the cluster, each of which fills its own stage with the tile: every block loads
-    /// an equal part of the rows and copies it to the stages of all these blocks. All of the blocks must pass the same tile, whose height
-    /// must be a multiple of 8 times the number of blocks.
+    /// an equal part of the rows and copies it to the stages of all these blocks. All of the blocks must pass the same tile, with a height
+    /// that is a multiple of 8 times the number of blocks.
     #[doc(alias = ".multicast::cluster")]
     pub fn multicast(self, among: Sharing<'k>) -> Multicast<'k, T, A> {
         Multicast { tile: self, among }
@@ -292,7 +292,7 @@ impl<'k, T: TensorElement, A: Readable, const N: usize> BoxSource<'k, Sv<'k, T, 
     }
 }
 
-/// Returns the numbers of rows and columns of a tile.
+/// Returns the number of rows and columns of a tile.
 const fn whole<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>() -> [u32; 2] {
     [St::<'_, T, H, W, S>::ROWS, St::<'_, T, H, W, S>::COLS]
 }
@@ -333,8 +333,8 @@ fn load<'k, T: TensorElement, A: Readable>(
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     /// Starts copying the first `size[0]` rows of a shared tile to this tile, starting at column `col`, or, if `op` is given, reducing them
-    /// into the elements there. `size` contains the numbers of rows and columns of this tile. One thread executes the emitted code; the
-    /// copies are part of its next bulk group.
+    /// into the elements there. `size` is the size of this tile in rows and columns. One thread executes the emitted code; the copies are
+    /// part of its next bulk group.
     #[track_caller]
     pub(super) fn store_boxes<const H: usize, const W: usize, S: SharedSwizzle>(
         &self,

@@ -1,4 +1,4 @@
-//! `mma.sync` and `mma.sp` of sm_120a on elements of 4, 6 and 8 bits, with and without block scaling.
+//! `mma.sync` and `mma.sp` of sm_120a on 4-bit, 6-bit and 8-bit elements, with and without block scaling.
 //!
 //! `kind::f8f6f4` and `kind::mxf8f6f4` store each element in 8 bits; `kind::mxf4` and `kind::mxf4nvf4` pack eight e2m1 into a
 //! register.

@@ -10,8 +10,8 @@ use crate::{
     tiles::{ColVec, Gl, GlTile, row_major},
 };
 
-/// The rows of each head are padded to a multiple of this number, so that steps of up to this many queries need not check the end of a
-/// head.
+/// The number of rows of each head is padded to a multiple of `PADDING`, so that steps of up to `PADDING` queries need not check the end of
+/// a head.
 pub(super) const PADDING: u32 = 128;
 
 /// The parameters of the kernels that compute products.
@@ -206,7 +206,7 @@ impl<'k> Workspace<'k> {
         k.global(rows, row_major(self.all * 2, self.blocks * PADDING))
     }
 
-    /// Returns the sums of dQ in tiles of 16 rows and `q` columns of subtiles; `parts` tiles are next to each other.
+    /// Returns the sums of dQ in tiles of 16 rows and `q` columns of subtiles; `parts` tiles are side by side.
     #[track_caller]
     pub(super) fn sums<A>(
         self,
@@ -228,7 +228,7 @@ pub(super) struct Sums<'k, A> {
 }
 
 impl<'k, A> Sums<'k, A> {
-    /// Returns the index of the tile with these 16 rows of a head and this part of the columns.
+    /// Returns the index of the tile with row `row` of tiles of a head and part `part` of the columns.
     #[track_caller]
     pub(super) fn number(&self, of: Part<'k>, row: Val<'k, u32>, part: Val<'k, u32>) -> Val<'k, u32> {
         let row = of.first.map_or(row, |first| first * (PADDING / 16) + row);

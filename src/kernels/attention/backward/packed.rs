@@ -139,7 +139,7 @@ impl AttentionBackward {
         )
     }
 
-    /// Builds the variant of [`finish_kernel`](Self::finish_kernel) for packed sequences. For bf16 and a head size of 128, it is named
+    /// Builds the variant of [`finish_kernel`](Self::finish_kernel) for packed sequences. The variant's name ends in `_packed`, as in
     /// `attention_backward_finish_bf16_128_packed`.
     ///
     /// # Errors
@@ -166,8 +166,8 @@ impl AttentionBackward {
         )
     }
 
-    /// Builds the variant of [`queries_kernel`](Self::queries_kernel) for packed sequences. For bf16, a head size of 128 and a causal mask,
-    /// it is named `attention_backward_queries_bf16_128_causal_packed`.
+    /// Builds the variant of [`queries_kernel`](Self::queries_kernel) for packed sequences. The variant's name ends in `_packed`, as in
+    /// `attention_backward_queries_bf16_128_causal_packed`.
     ///
     /// # Errors
     /// Returns the same errors as [`packed_keys_kernel`](Self::packed_keys_kernel).

@@ -28,8 +28,8 @@ type Stages<'k, T, const D: usize, const E: usize, const N: usize> =
 
 /// Emits the kernel for rows of `D` subtiles of Q and K and of `E` subtiles of V and dO.
 ///
-/// A resident block processes tiles of 128 queries, 64 per warpgroup, in steps of `N` subtiles of keys. dS is used as a left operand in the
-/// registers in which it is computed.
+/// A resident block processes tiles of 128 queries, 64 per warpgroup, in steps of `N` subtiles of keys. dS stays in registers and becomes a
+/// left operand.
 pub(super) fn queries<'k, T, const D: usize, const E: usize, const N: usize>(
     k: Builder<'k>,
     inputs: Inputs<'k, T>,
@@ -119,7 +119,7 @@ struct Warpgroup<'a, 'k, T: TensorElement, const D: usize, const E: usize, const
     keys: &'a Stages<'k, T, D, E, N>,
     dropout: Option<HeadDropout<'k>>,
     visible: Visible<'k>,
-    /// The factor by which scores are multiplied in the base-2 exponents of weights.
+    /// The scale factor for scores in the base-2 exponents of weights.
     factor: Val<'k, f32>,
     /// The first query of the warp.
     query: Val<'k, u32>,

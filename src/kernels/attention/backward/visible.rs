@@ -22,7 +22,7 @@ impl<'k> QueryRange<'k> {
         Steps::new(self.first, self.end)
     }
 
-    /// Calls `step` for each step before the last one, and passes whether some queries of the step may not attend to some of the keys.
+    /// Calls `step` for each step before the last one, and passes it whether some queries of the step may not attend to some of the keys.
     #[track_caller]
     pub(super) fn before_last<S: State<'k>>(
         self,
@@ -90,8 +90,8 @@ impl<'k> VisibleFrom<'k> {
         QueryRange { first: first_step, whole: [begin, whole_end], end: last_step, is_window }
     }
 
-    /// Replaces elements with zero where the query does not attend to the key, in a tile whose rows are keys from `key` onward and whose
-    /// columns are the queries of a step.
+    /// Replaces elements with zero where the query does not attend to the key, in a tile with the keys from `key` onward as rows and the
+    /// queries of a step as columns.
     #[track_caller]
     pub(super) fn only<const M: usize>(
         self,

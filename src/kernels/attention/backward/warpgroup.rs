@@ -114,7 +114,7 @@ where
     }
 
     /// Adds the products of step `i`. Between them, `next` starts the products of the next step, so that its exponentials can follow
-    /// immediately; `wait` waits for these products.
+    /// immediately; `wait` waits for those products.
     #[track_caller]
     fn step<X, Y>(
         &self,

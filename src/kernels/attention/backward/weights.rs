@@ -10,7 +10,7 @@ use crate::{
     tiles::{Convert, RowVec, Rt},
 };
 
-/// The parameters for computing P and dS in tiles whose rows are 16 keys and whose columns are the queries of a step.
+/// The parameters for computing P and dS in tiles with 16 keys as rows and the queries of a step as columns.
 pub(super) struct Weights<'a, 'k> {
     pub(super) visible: VisibleFrom<'k>,
     pub(super) scale: Val<'k, f32>,

@@ -10,7 +10,7 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(super) struct GroupRows<'k> {
     k: Builder<'k>,
-    /// The numbers of batches, KV heads, query heads per KV head, and queries.
+    /// The number of batches, of KV heads, of query heads per KV head, and of queries.
     sizes: [Val<'k, u32>; 4],
     /// The maximum number of queries: 1, 2, 4 or 8.
     most: u32,
@@ -50,7 +50,7 @@ impl<'k> GroupRows<'k> {
         self.k.global(lse, contiguous([batches, kv_heads, group, queries])).permuted([0, 1, 3, 2])
     }
 
-    /// Returns a tile of 64 rows. Rows for queries and heads that do not exist are zeros.
+    /// Returns a tile of 64 rows. Rows for nonexistent queries and heads are zeros.
     #[track_caller]
     pub(super) fn tile<T: TensorElement>(
         self,

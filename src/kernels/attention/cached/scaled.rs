@@ -10,8 +10,8 @@ use crate::{
 
 /// The arguments of the kernel that [`CachedAttention::scaled_kernel`] builds:
 /// `(q, k, v, o, lse, lengths, [k_scales, v_scales], [batches, kv_heads, group, queries, keys], of_queries, of_keys, scale)`, like
-/// [`CachedAttentionArgs`](super::CachedAttentionArgs), but with `kv_heads` factors in each of `k_scales` and `v_scales`. All batches share
-/// these factors.
+/// [`CachedAttentionArgs`](super::CachedAttentionArgs), but with `kv_heads` scale factors in each of `k_scales` and `v_scales`. All batches
+/// share these factors.
 pub type ScaledCachedAttentionArgs<T> = (
     In<T>,
     In<e4m3>,
@@ -28,8 +28,8 @@ pub type ScaledCachedAttentionArgs<T> = (
 
 /// The arguments of the kernel that [`CachedAttention::scaled_paged_kernel`] builds: `(q, k, v, o, lse, lengths, tables, [k_scales,
 /// v_scales], [batches, kv_heads, group, queries, pages, table], of_queries, of_keys, scale)`, like
-/// [`PagedAttentionArgs`](super::PagedAttentionArgs), but with `kv_heads` factors in each of `k_scales` and `v_scales`. All batches share
-/// these factors.
+/// [`PagedAttentionArgs`](super::PagedAttentionArgs), but with `kv_heads` scale factors in each of `k_scales` and `v_scales`. All batches
+/// share these factors.
 pub type ScaledPagedAttentionArgs<T> = (
     In<T>,
     In<e4m3>,

@@ -13,7 +13,7 @@ use crate::{
 /// padded with zeros to a multiple of 16 keys, and the keys are permuted within each group of 16.
 pub type AttentionValuesArgs = (In<e4m3>, Out<e4m3>, [u32; 3], [u32; 3]);
 
-/// The keys of a row are padded to a multiple of this number: 16 bytes, as tensor copies require.
+/// Rows are padded to a multiple of `PADDING` keys (16 bytes), as tensor copies require.
 pub(super) const PADDING: u32 = 16;
 
 /// The number of keys that a block transposes.
@@ -34,7 +34,7 @@ pub(super) fn strides<'k>(sizes: Sizes<'k>, head_size: u32) -> [Val<'k, u32>; 3]
 }
 
 impl ScaledAttention {
-    /// Builds the kernel that transposes V. For a head size of 128, it is named `attention_values_e4m3_128`.
+    /// Builds the kernel that transposes V. Its name contains the head size, as in `attention_values_e4m3_128`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size.

@@ -8,17 +8,17 @@ use crate::{
     tiles::{Cgl, Col, ColVec, Complex, Convert, Crt, Cst, Filled, Product, Row, Rt, St, contiguous},
 };
 
-/// The number of rows and of columns of a transform.
+/// The number of rows and columns of a transform.
 const SIDE: u32 = 64;
 /// The number of subtiles along each axis of a transform.
 const SUBTILES: usize = 4;
 
-/// Emits the kernel for sequences of R · 4096 numbers, which are matrices of `ROWS` = 4R subtiles of rows of 64 numbers.
+/// Emits the kernel for sequences of R · 4096 numbers, which are matrices with `ROWS` = 4R rows of subtiles and 64 columns of numbers.
 ///
 /// With ω(n) = e^(−2πi / n), the frequencies with residue p modulo R are the transform of the 4096 numbers Σᵣ ω(R)^(p·r) · u[s + 4096·r] ·
 /// ω(4096·R)^(p·s). As u is real, the frequencies with residue R − p are the conjugates of those with residue p, so only residues up to R /
 /// 2 are computed, each by four of the `WARPS` warps. Let s be 64·i + j. The factor ω(4096·R)^(p·s) consists of one factor for each row i,
-/// and one for each column j, which is included in the roots of unity by which the transform of the columns is multiplied.
+/// and one for each column j, which is included in the roots of unity that multiply the transform of the columns.
 pub(super) fn emit<'k, T, const ROWS: usize, const WARPS: usize>(k: Builder<'k>, inputs: Inputs<'k, T>)
 where
     T: TensorElement + FloatElement + Product<T, f32> + Convert<f32>,

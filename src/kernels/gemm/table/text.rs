@@ -28,7 +28,7 @@ const TYPES: [(&str, u32, &[&str]); 7] = [
 const OF_FLOATS: &[&str] = &[bf16::NAME, f16::NAME, f32::NAME, e4m3::NAME, e5m2::NAME];
 const OF_INTEGERS: &[&str] = &[i32::NAME, f32::NAME, bf16::NAME, f16::NAME, i8::NAME, u8::NAME];
 
-/// The result types of 8 bits.
+/// The 8-bit result types.
 const BYTES: [&str; 4] = [e4m3::NAME, e5m2::NAME, i8::NAME, u8::NAME];
 
 impl fmt::Display for GemmTable {
@@ -63,7 +63,7 @@ impl FromStr for GemmTable {
 }
 
 impl GemmEntry {
-    /// Parses an entry of a table for this target.
+    /// Parses an entry of a table for `target`.
     fn parse(text: &str, target: Target) -> Result<Self, String> {
         let fields: Vec<&str> = text.split_whitespace().collect();
         let [operand, result, a, b, m, n, k, tile, cluster, parts, group, micros] = fields[..] else {

@@ -15,7 +15,7 @@ use crate::{
 pub type DropoutNormArgs<X, W, Y> =
     (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32, f32, u64, u64);
 
-/// The maximum number of elements of a thread in blocks of 1024 threads, which have 64 registers each: masks take some of them.
+/// The maximum number of elements of a thread in blocks of 1024 threads, which have 64 registers each; masks take some of these.
 const MOST_HELD: u32 = 16;
 
 impl Norm {

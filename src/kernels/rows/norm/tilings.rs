@@ -1,6 +1,6 @@
-//! The tilings with which norms are fastest on an H200 or, for long rows, an H100.
+//! The fastest tilings for norms on an H200 or, for long rows, an H100.
 //!
-//! For some odd rows of 13,000 to 15,000 elements of 16 bits, the kernels spill up to 20 bytes per thread.
+//! For 16-bit elements and some odd row lengths from 13,000 to 15,000, the kernels spill up to 20 bytes per thread.
 
 use crate::{
     kernels::rows::{NormFunction, RowTiling, tiling::aligned_elements},
@@ -28,7 +28,7 @@ pub(super) fn of_rows(function: NormFunction, target: Target, bytes: u32, sizes:
 fn aligned(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let groups = tiling.groups(sizes);
     match (function, groups) {
-        // The weights and the bias have more bytes than a row, so several rows share them.
+        // The weights and the bias take more bytes than a row, so several rows share them.
         (NormFunction::Layer, 2049..=8192) if bytes < 4 => tiling.copied(groups, 8, 1, 4),
         (NormFunction::Layer, 1025..=2048) => tiling.copied(groups, 8, 1, 1),
         // Two rows share the weights.
@@ -38,7 +38,7 @@ fn aligned(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32])
     }
 }
 
-/// Returns the tiling for rows of 32-bit elements that begin at any element.
+/// Returns the tiling for unaligned rows of 32-bit elements.
 fn unaligned_words(function: NormFunction, target: Target, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let (groups, is_odd) = (tiling.groups(sizes), aligned_elements(sizes) == 1);
     let segments = match (function, groups) {
@@ -78,7 +78,7 @@ fn in_segments(
     Some(RowTiling { turns: 16, ..segments })
 }
 
-/// Returns the tiling for rows of 16-bit elements that begin at any element and are too long for a block's shared memory.
+/// Returns the tiling for unaligned rows of 16-bit elements that are too long for a block's shared memory.
 fn long_halves(
     function: NormFunction,
     target: Target,
@@ -94,7 +94,7 @@ fn long_halves(
     in_segments(target, tiling, sizes, way)
 }
 
-/// Returns the tiling for rows of elements of at most 16 bits that begin at any element.
+/// Returns the tiling for unaligned rows of elements of at most 16 bits.
 fn unaligned_halves(function: NormFunction, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let (groups, is_even) = (tiling.groups(sizes), tiling.has_even_halves(sizes));
     match (function, groups) {
@@ -135,7 +135,7 @@ pub(super) fn of_residual_rows(
     ways.into_iter().find(|way| way.fits(target, bytes, 2)).unwrap_or(direct)
 }
 
-/// Returns the tiling for residual sums of rows of aligned elements of at most 16 bits.
+/// Returns the tiling for residual sums of aligned rows of elements of at most 16 bits.
 fn aligned_residual(function: NormFunction, target: Target, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let (groups, is_layer) = (tiling.groups(sizes), function == NormFunction::Layer);
     let clusters = target.features().contains(Features::HOPPER);
@@ -154,7 +154,7 @@ fn aligned_residual(function: NormFunction, target: Target, tiling: RowTiling, s
     }
 }
 
-/// Returns the tiling for residual sums of rows that begin at any element.
+/// Returns the tiling for residual sums of unaligned rows.
 fn unaligned_residual(
     function: NormFunction,
     target: Target,

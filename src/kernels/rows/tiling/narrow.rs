@@ -1,12 +1,12 @@
-//! Tilings for rows that a block keeps in registers, without shared memory, and for groups so narrow that every row begins with a whole
-//! group.
+//! Tilings for rows that are loaded directly into registers, for segments of rows, and for groups narrow enough that every row starts at a
+//! group boundary.
 
 use super::{MOST_BLOCKS, RowTiling};
 
 /// The maximum number of resident blocks per multiprocessor that the tilings in this module require.
 const MOST_RESIDENT: u32 = 8;
 
-/// The same for blocks that process segments of rows.
+/// The same maximum for blocks that process segments of rows.
 const MOST_RESIDENT_SEGMENTS: u32 = 6;
 
 /// The maximum number of threads in a block of a cluster: with more, too few blocks would be resident on a multiprocessor while some wait
@@ -14,8 +14,8 @@ const MOST_RESIDENT_SEGMENTS: u32 = 6;
 const MOST_THREADS: u32 = 512;
 
 impl RowTiling {
-    /// Returns this tiling for rows of `groups` groups that are loaded directly into registers, at most `stripes` groups for each thread.
-    /// At least one block, and at most as many as have a total of `together` threads, must be resident.
+    /// Returns this tiling for rows of `groups` groups that are loaded directly into registers, with at most `stripes` groups per thread.
+    /// At least one block must be resident per multiprocessor, and at most as many as have a total of `together` threads.
     pub(in crate::kernels::rows) fn in_registers(self, groups: u32, stripes: u32, together: u32) -> Self {
         let threads = groups.div_ceil(stripes).next_multiple_of(32);
         let resident = (together / threads).clamp(1, MOST_RESIDENT);
@@ -24,8 +24,8 @@ impl RowTiling {
         Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead: 0, turns: 1, ..self }
     }
 
-    /// Returns this tiling for rows of `groups` groups that are loaded directly into the registers of a cluster of eight blocks, at most
-    /// `stripes` groups for each thread, if there are enough threads.
+    /// Returns this tiling for rows of `groups` groups that are loaded directly into the registers of a cluster of eight blocks, with at
+    /// most `stripes` groups per thread, if there are enough threads.
     pub(in crate::kernels::rows) fn in_cluster(self, groups: u32, stripes: u32) -> Option<Self> {
         let threads = groups.div_ceil(MOST_BLOCKS * stripes).next_multiple_of(32);
         let stripes = groups.div_ceil(MOST_BLOCKS * threads);
@@ -35,7 +35,7 @@ impl RowTiling {
     }
 
     /// Returns this tiling for unaligned rows of the given `sizes` that are divided into segments for `cluster` blocks, with two rows of
-    /// each input in shared memory, `stripes` groups for each thread, and up to `together` threads per multiprocessor; `None` if a block would
+    /// each input in shared memory, `stripes` groups per thread, and up to `together` threads per multiprocessor; `None` if a block would
     /// need more than 1024 threads.
     pub(in crate::kernels::rows) fn in_segments(
         self,
@@ -53,11 +53,11 @@ impl RowTiling {
         (threads <= 1024).then_some(in_segments)
     }
 
-    /// Returns this tiling for rows of the given `sizes`, with the widest groups for which every row begins with a whole group. `elements`
+    /// Returns this tiling for rows of the given `sizes`, with the widest groups such that every row starts at a group boundary. `elements`
     /// is the number of elements per thread, a multiple of the elements of a group. `together` is as in
     /// [`in_registers`](Self::in_registers).
     ///
-    /// Accessing such rows takes more instructions than accessing unaligned groups of 16 bytes, but each word of an unaligned group must be
+    /// Accessing such rows takes more instructions than accessing unaligned 16-byte groups, but each word of an unaligned group must be
     /// assembled from two words, which takes further instructions and registers.
     pub(in crate::kernels::rows) fn narrow(self, sizes: &[u32], elements: u32, together: u32) -> Self {
         let adjacent = aligned_elements(sizes).min(self.adjacent);

@@ -4,8 +4,7 @@ use super::{MOST_UNALIGNED, Row, RowTiling};
 use crate::ptx::{Builder, IntoDim, Val};
 
 impl RowTiling {
-    /// Does the same as [`row_of`](Self::row_of), but each block processes only one part of a row that does not fit. Returns the row and
-    /// the part.
+    /// Like [`row_of`](Self::row_of), but each block processes only one part of a row that does not fit. Returns the row and the part.
     #[track_caller]
     pub(in crate::kernels::rows) fn part_of_row<'k>(
         self,
@@ -29,8 +28,8 @@ impl RowTiling {
         (self.row_of_block(k, [m, n, pitch], at), part)
     }
 
-    /// Does the same as [`part_of_row`](Self::part_of_row), for kernels whose results do not depend on the division into rows. Unaligned
-    /// matrices without gaps, whose `pitches` are all `n`, are processed as one long row.
+    /// Like [`part_of_row`](Self::part_of_row), for kernels whose results do not depend on the division into rows. Unaligned matrices
+    /// without gaps (all `pitches` are `n`) are processed as one long row.
     #[track_caller]
     pub(in crate::kernels::rows) fn part_of_elements<'k>(
         self,
@@ -48,7 +47,7 @@ impl RowTiling {
         let is_whole = is_whole.unwrap_or(true.into()) & all.le(u64::from(MOST_UNALIGNED)) & m.ne(0);
         let [m, n] = [is_whole.select(1, m), is_whole.select(all.cast::<u32>(), n)];
         let [at, part] = self.at_part(k, n);
-        // One long row has fewer parts than the rows for which the grid was declared.
+        // One long row has fewer parts than the rows that the grid was declared for.
         k.return_if(at.ge(m));
         let declared = Some([row.m, row.n]);
         (Row { m, n, declared, ..row }.in_turn(at, 0.into()), part)

@@ -27,7 +27,7 @@ pub(in crate::kernels::rows) struct Row<'k> {
     pub(in crate::kernels::rows) n: Val<'k, u32>,
     /// This block's segment, if the blocks of a cluster process segments of the row.
     pub(super) segment: Option<Segment<'k>>,
-    /// The distance between rows in the matrices in which the groups of threads are aligned.
+    /// The row pitch of the matrices in which the threads' groups are aligned.
     pub(super) pitch: Val<'k, u32>,
     /// Whether threads process the same columns of all rows, regardless of where rows begin.
     pub(super) in_columns: bool,
@@ -35,7 +35,7 @@ pub(in crate::kernels::rows) struct Row<'k> {
     pub(super) declared: Option<[Val<'k, u32>; 2]>,
     pub(in crate::kernels::rows) tiling: RowTiling,
     pub(in crate::kernels::rows) stripes: Stripes<'k>,
-    /// Whether the groups of threads are aligned in all matrices of unaligned rows in shared memory.
+    /// Whether the threads' groups are aligned in all matrices of unaligned rows in shared memory.
     pub(super) aligned: Option<Val<'k, bool>>,
     /// Whether instructions are being emitted that are executed only if groups are `aligned`.
     pub(super) is_aligned: Rc<Cell<bool>>,
@@ -70,7 +70,7 @@ impl<'k, T: TensorElement, A> Line<'k, T, A> {
 }
 
 impl<'k> Row<'k> {
-    /// Returns this row of a matrix whose rows are `pitch` elements apart.
+    /// Returns this row of a matrix with row pitch `pitch`.
     #[track_caller]
     pub(in crate::kernels::rows) fn of<T: TensorElement, A>(
         &self,
@@ -117,14 +117,13 @@ impl<'k> Row<'k> {
         self.at.lt(self.present(self.m))
     }
 
-    /// Returns the end of the row relative to the group that contains its first element, which `ahead` elements precede; 0 for a row past the
-    /// last one.
+    /// Returns the end of the row relative to the start of its first group, `ahead` elements before the row; 0 for a row past the last one.
     #[track_caller]
     pub(in crate::kernels::rows) fn end_after(&self, ahead: Val<'k, u32>) -> Val<'k, u32> {
         self.exists().select(self.n + ahead, 0)
     }
 
-    /// Returns a part of a row whose elements are all `value`.
+    /// Returns a part of a row with all elements equal to `value`.
     pub(in crate::kernels::rows) fn filled(&self, value: f32) -> Striped<'k, f32> {
         self.stripes.filled(value)
     }
@@ -159,7 +158,7 @@ impl<'k> Row<'k> {
         Self { at: 0.into(), stage: 0.into(), m: 1.into(), ..self.clone() }
     }
 
-    /// Returns this row with another condition for the groups of threads to be aligned in all matrices in shared memory.
+    /// Returns this row with an additional condition for the threads' groups to be aligned in all matrices in shared memory.
     #[track_caller]
     pub(in crate::kernels::rows) fn aligned_if(&self, aligned: Val<'k, bool>) -> Self {
         let aligned = self.aligned.map_or(aligned, |other| other & aligned);
@@ -171,8 +170,8 @@ impl<'k> Row<'k> {
         Self { aligned: None, ..self.clone() }
     }
 
-    /// Emits `work`, which accesses rows in shared memory, twice if they are loaded again for each use: for rows in which the groups of threads
-    /// are aligned, whose accesses require no conditions, and for other rows.
+    /// Emits `work`, which accesses rows in shared memory, twice if they are loaded again for each use: once for rows in which the threads'
+    /// groups are aligned, so that accesses require no conditions, and once for other rows.
     #[track_caller]
     pub(in crate::kernels::rows) fn by_alignment<S: State<'k>>(&self, work: impl Fn() -> S) -> S {
         let Some(aligned) = self.aligned.filter(|_| self.is_reloaded()) else {
@@ -187,13 +186,13 @@ impl<'k> Row<'k> {
         self.k.if_else_with(aligned, if_aligned, &work)
     }
 
-    /// Returns whether the instructions that are being emitted are executed only if the groups of threads are aligned in all matrices of rows
+    /// Returns whether the instructions that are being emitted are executed only if the threads' groups are aligned in all matrices of rows
     /// in shared memory.
     pub(in crate::kernels::rows) fn is_aligned(&self) -> bool {
         self.is_aligned.get()
     }
 
-    /// Returns this row for threads that process the same columns of all other rows.
+    /// Returns this row for threads that process the same columns of all rows.
     pub(in crate::kernels::rows) fn in_columns(&self) -> Self {
         Self { in_columns: true, ..self.clone() }
     }
@@ -220,7 +219,7 @@ impl<'k> Row<'k> {
         Self { at, m, ..self.clone() }
     }
 
-    /// Loads element `col` of this row of a matrix whose rows are `pitch` elements apart; elements past the end are 0.
+    /// Loads element `col` of this row of a matrix with row pitch `pitch`; elements past the end are 0.
     #[track_caller]
     pub(in crate::kernels::rows) fn load_element<T: Convert<f32>, A: Readable>(
         &self,
@@ -379,7 +378,7 @@ impl<'k> Row<'k> {
         lines.map(|line| loaded.next().unwrap_or_else(|| self.load(line, part, fill)))
     }
 
-    /// Loads part `part` of rows that begin at any elements.
+    /// Loads part `part` of unaligned rows.
     #[track_caller]
     fn load_unaligned<T: Convert<f32>, A: Readable>(
         &self,
@@ -391,7 +390,7 @@ impl<'k> Row<'k> {
         loaded.iter().map(|words| words.convert().fill_outside(part, self.n, fill)).collect()
     }
 
-    /// Replaces the elements of part `part` that are outside the row by 0.
+    /// Replaces the elements of part `part` that are outside the row with 0.
     #[track_caller]
     pub(in crate::kernels::rows) fn zeroed_outside(
         &self,
@@ -436,7 +435,7 @@ impl<'k> Row<'k> {
     }
 }
 
-/// Returns the part of a kernel's name for type `T`, as in `_f32`; it is empty if `T` is the type of x.
+/// Returns the part of a kernel's name for type `T`, as in `_f32`; it is empty if `T` is `X`.
 pub(in crate::kernels::rows) fn same_or<X: TensorElement, T: TensorElement>() -> String {
     if X::NAME == T::NAME { String::new() } else { format!("_{}", T::NAME) }
 }

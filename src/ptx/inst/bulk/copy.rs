@@ -100,7 +100,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
 
     /// Starts combining the elements at this address with elements from this block's shared memory, using the operation `op`. In all other
     /// respects, this method is like [`copy_bulk_shared`](Self::copy_bulk_shared). Supports all operations on `u32`, all except
-    /// [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec) on `i32`, bitwise operations on other types of 32 bits, and addition of `u64` and
+    /// [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec) on `i32`, bitwise operations on other 32-bit types, and addition of `u64` and
     /// `i64`.
     #[doc(alias = "cp.reduce.async.bulk")]
     #[track_caller]
@@ -143,9 +143,9 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
     }
 
     /// Starts combining the elements at this address with elements from shared memory, using the operation `op`. In all other respects,
-    /// this method is like [`copy_bulk_out`](Self::copy_bulk_out). Supports all operations on integers of 32 and 64 bits, except that only
+    /// this method is like [`copy_bulk_out`](Self::copy_bulk_out). Supports all operations on 32-bit and 64-bit integers, except that only
     /// `u32` supports [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec); addition, minimum and maximum of f16 and bf16; addition of f32 and
-    /// f64; and bitwise operations on all types of 32 and 64 bits.
+    /// f64; and bitwise operations on all 32-bit and 64-bit types.
     ///
     /// # Safety
     ///

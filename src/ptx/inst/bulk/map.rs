@@ -1,4 +1,4 @@
-//! Tensor maps: the descriptors through which tensor copies access global memory (PTX ISA, "Tensor-map").
+//! Tensor maps: the descriptors that tensor copies use to access global memory (PTX ISA, "Tensor-map").
 #![allow(unsafe_code, reason = "declares obligations; nothing unsafe is done here")]
 
 use std::{fmt, marker::PhantomData};
@@ -64,9 +64,9 @@ impl<'k> Builder<'k> {
 /// A tensor map in constant or global memory: the handle of a [`TensorMap`](crate::ptx::TensorMap) parameter, or the result of
 /// [`Ptr::tensor_map`] or [`publish`](crate::ptx::TensorMapEdit::publish).
 ///
-/// Copies through the map are bounded by the tensor: out-of-bounds elements are read as the map's fill value (zero, or NaN if the map specifies
-/// it) and are not written. For a parameter, a launch checks that the tensor is in the buffer from which the map was created, so the copies are
-/// safe. The exception is an `UncheckedMap`, which only `unsafe` code can create.
+/// Copies through the map are bounded by the tensor: out-of-bounds elements are read as the map's fill value (zero, or NaN if the map
+/// specifies it) and are not written. For a parameter, a launch checks that the tensor is in the buffer that the map was created from, so
+/// the copies are safe. The exception is an `UncheckedMap`, which only `unsafe` code can create.
 pub struct TensorMapPtr<'k, T, A = Read> {
     k: Builder<'k>,
     /// The generic address.
@@ -98,12 +98,12 @@ impl<'k, T: Element, A> TensorMapPtr<'k, T, A> {
         Self::new(k, generic, parameter)
     }
 
-    /// Returns the map of parameter `parameter`, whose generic address is `address`.
+    /// Returns the map at generic address `address`; `parameter` is its parameter, if any.
     pub(super) fn new(k: Builder<'k>, address: Val<'k, u64>, parameter: Option<usize>) -> Self {
         Self { k, address, parameter, kind: PhantomData }
     }
 
-    /// Returns the builder of the kernel to which the map belongs.
+    /// Returns the builder of the map's kernel.
     pub fn kernel(self) -> Builder<'k> {
         self.k
     }

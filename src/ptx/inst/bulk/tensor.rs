@@ -195,8 +195,8 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
 
     /// Starts combining the box at `coordinates` with data from shared memory, using the operation `op`. In all other respects, this method
     /// is like [`store`](Self::store). The element type of the map must support the operation: `u32`, `i32`, `u64`, f32, f16 and bf16
-    /// support addition; integers of 32 and 64 bits, f16 and bf16 support minimum and maximum; only `u32` supports [`Inc`](ReduceOp::Inc)
-    /// and [`Dec`](ReduceOp::Dec); types of 32 and 64 bits support bitwise operations.
+    /// support addition; 32-bit and 64-bit integers, f16 and bf16 support minimum and maximum; only `u32` supports [`Inc`](ReduceOp::Inc)
+    /// and [`Dec`](ReduceOp::Dec); 32-bit and 64-bit types support bitwise operations.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn reduce<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
