@@ -20,6 +20,7 @@ mod run {
     mod matmul;
     mod matmul_example;
     mod matmul_simt;
+    mod printed;
     mod sizes;
     mod wide;
 

@@ -70,18 +70,8 @@ pub struct Leak {
 impl fmt::Debug for Report {
     /// Formats the number of executed instructions instead of their counts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            printed,
-            blocks,
-            counts,
-            lines,
-            contractions,
-            leaks,
-            findings,
-            notes,
-            footprint,
-            stopped,
-        } = self;
+        let Self { printed, blocks, counts, lines, contractions, leaks, findings, notes, footprint, stopped } =
+            self;
         f.debug_struct("Report")
             .field("blocks", blocks)
             .field("counts", counts)

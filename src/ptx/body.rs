@@ -363,7 +363,9 @@ impl Body {
         let divergence = self.uniform.record(rule, self.mnemonics.text(known), results, sources, at);
         self.fail_if(divergence);
         self.write(known, None, operands, at);
-        if let Some(result @ (Operand::Reg(_) | Operand::Vector(_) | Operand::Pair(..))) = operands.first() {
+        if let Some(result @ (Operand::Reg(_) | Operand::Vector(_) | Operand::Words(_) | Operand::Pair(..))) =
+            operands.first()
+        {
             result.for_each_register(&mut |reg| {
                 if reg.writes == RegId::IN_PLACE {
                     self.overwrite(reg);

@@ -213,9 +213,13 @@ impl Body {
     /// Records that the register may be written anywhere in the text, regardless of enclosing loops, so that no expression that reads it is
     /// computed once and used twice.
     pub(crate) fn set_variable(&mut self, reg: RegId) {
-        self.written(reg);
-        self.facts_mut(reg).variable = true;
-        self.uniform.set_changes(reg);
+        let facts = self.facts(reg);
+        // Tiles that are divided and joined pass on registers for which this has been recorded.
+        if !(facts.variable && facts.value.is_none()) {
+            self.written(reg);
+            self.facts_mut(reg).variable = true;
+            self.uniform.set_changes(reg);
+        }
     }
 
     /// Returns whether several values share the register, so that a value must be moved to another register before it is overwritten.

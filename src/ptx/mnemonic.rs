@@ -66,7 +66,7 @@ impl<const N: usize> MnemonicText for [&'static str; N] {
 pub(crate) struct Mnemonic {
     /// Its number in the kernel.
     pub(super) number: u32,
-    pub(super) properties: Properties,
+    pub(super) properties: &'static Properties,
 }
 
 /// The mnemonics and special registers of a kernel. A kernel uses few different ones, most of them often.
@@ -140,7 +140,8 @@ impl Mnemonics {
             known.is_some_and(|known| (0..N).all(|part| std::ptr::eq(known[part], parts[part])))
         };
         let hash = hash_of_parts(parts);
-        let number = match self.parts.get(usize::from(self.latest_parts[hash])).filter(|known| is_here(known)) {
+        let number = match self.parts.get(usize::from(self.latest_parts[hash])).filter(|known| is_here(known))
+        {
             Some((_, number)) => *number,
             None => {
                 let position = self.parts.iter().position(is_here)?;
@@ -158,7 +159,7 @@ impl Mnemonics {
     }
 
     /// Adds a mnemonic.
-    pub(super) fn add(&mut self, text: &str, properties: Properties) -> Mnemonic {
+    pub(super) fn add(&mut self, text: &str, properties: &'static Properties) -> Mnemonic {
         let mnemonic = Mnemonic { number: self.all.len() as u32, properties };
         self.all.push((LineStart::of(text), mnemonic));
         mnemonic
@@ -181,7 +182,7 @@ impl Mnemonics {
 }
 
 /// The properties of a mnemonic or a special register.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Properties {
     pub(super) form: &'static Form,
     pub(super) rule: Rule,
@@ -204,20 +205,21 @@ pub(super) fn loads_shared(mnemonic: &str) -> bool {
 
 impl Properties {
     /// Returns the properties of a mnemonic in the table.
-    pub(super) fn of(mnemonic: &str) -> Option<Self> {
-        // Kernels use few distinct mnemonics, so results are cached, but only for mnemonics in the table, which bounds the cache.
-        static FOUND: RwLock<FxHashMap<Box<str>, Properties>> =
+    pub(super) fn of(mnemonic: &str) -> Option<&'static Self> {
+        // Kernels use few distinct mnemonics, so results are kept for the process, but only for mnemonics in the table, which bounds their
+        // number.
+        static FOUND: RwLock<FxHashMap<Box<str>, &Properties>> =
             RwLock::new(FxHashMap::with_hasher(FxBuildHasher));
         let found = FOUND.read().unwrap_or_else(PoisonError::into_inner).get(mnemonic).copied();
         found.or_else(|| {
-            let properties = Self {
+            let properties = Box::leak(Box::new(Self {
                 form: table::find(mnemonic)?,
                 rule: Rule::of(mnemonic),
                 pure: facts::is_pure(mnemonic),
                 commutative: facts::is_commutative(mnemonic),
                 moves: mnemonic.starts_with("mov."),
                 loads_shared: loads_shared(mnemonic),
-            };
+            }));
             FOUND.write().unwrap_or_else(PoisonError::into_inner).insert(mnemonic.into(), properties);
             Some(properties)
         })

@@ -24,6 +24,8 @@ pub(crate) enum Operand<'a> {
     },
     /// `{a, b, c, d}`.
     Vector(&'a [Operand<'a>]),
+    /// A vector of registers that their owner writes in place.
+    Words(&'a [RegId]),
     /// A special register, a variable or a label.
     Name(&'a str),
     /// Two results of one instruction: `%r0|%p0`.
@@ -84,6 +86,7 @@ impl Operand<'_> {
         match self {
             Self::Reg(r) | Self::Address { base: AddressBase::Reg(r), .. } => f(*r),
             Self::Vector(items) => items.iter().for_each(|o| o.for_each_register(f)),
+            Self::Words(registers) => registers.iter().for_each(|register| f(register.in_place())),
             Self::Tensor { map, coordinates } => {
                 if let AddressBase::Reg(r) = map {
                     f(*r);
@@ -130,12 +133,15 @@ impl Operand<'_> {
                 }
                 text.push_str("]");
             }
-            Self::Vector(items) => push_braces(items, text),
+            Self::Vector(items) => push_braces(items, text, Operand::push_to),
+            Self::Words(registers) => {
+                push_braces(registers, text, |register, text| text.push_register(*register))
+            }
             Self::Tensor { map, coordinates } => {
                 text.push_str("[");
                 map.push_to(text);
                 text.push_str(", ");
-                push_braces(coordinates, text);
+                push_braces(coordinates, text, Operand::push_to);
                 text.push_str("]");
             }
         }
@@ -152,13 +158,14 @@ impl AddressBase<'_> {
 }
 
 /// Writes `{a, b}`.
-fn push_braces(items: &[Operand<'_>], text: &mut Text) {
+#[inline]
+fn push_braces<T>(items: &[T], text: &mut Text, push: impl Fn(&T, &mut Text)) {
     text.push_str("{");
     for (i, item) in items.iter().enumerate() {
         if i > 0 {
             text.push_str(", ");
         }
-        item.push_to(text);
+        push(item, text);
     }
     text.push_str("}");
 }

@@ -103,8 +103,8 @@ impl<'k, T: Element, S: Space<Address = u64>, A> Slice<'k, T, S, A> {
     pub fn at(self, index: impl IntoIndex<'k>) -> CheckedPtr<'k, T, S, A> {
         let index = index.into_index();
         let inside = index.is_below(self.len);
-        if inside.as_constant() == Some(false) {
-            self.start.kernel().refuse(format!("expected an element below {:?}, found element {index:?}", self.len));
+        if let (Some(false), Some(len @ 1..)) = (inside.as_constant(), self.len.as_constant()) {
+            self.start.kernel().refuse(format!("expected an element below {len}, found element {index:?}"));
         }
         let together = gcd(index.divisor(), self.len.divisor());
         index.element_of(self.start).checked(inside).in_groups_of(together)

@@ -122,7 +122,12 @@ impl Text {
     /// Appends the start of a line, with the guard, if any, before the mnemonic. If `operands` is false, appends no spaces after the
     /// mnemonic.
     #[inline]
-    pub(crate) fn push_line_start(&mut self, start: &LineStart, guard: Option<(RegId, bool)>, operands: bool) {
+    pub(crate) fn push_line_start(
+        &mut self,
+        start: &LineStart,
+        guard: Option<(RegId, bool)>,
+        operands: bool,
+    ) {
         match (guard, operands) {
             (None, true) => self.push_str(&start.text),
             (None, false) => self.push_str(&start.text[..start.end]),

@@ -205,7 +205,7 @@ pub(super) fn transfer<'k, T: TensorElement>(
                 from.read(step, condition, exists, how.fill, Some(words));
             }
             None => {
-                let data = from.read(step, true.into(), both(exists, condition), how.fill, None);
+                let data = from.read(step, condition, exists, how.fill, None);
                 loaded.push((data, condition, step.clone()));
             }
         }

@@ -11,7 +11,10 @@ use super::offset::{MAX_AXES, Offset};
 pub(super) enum Place {
     Memory(Location),
     /// A slot of a register.
-    Register { word: usize, slot: usize },
+    Register {
+        word: usize,
+        slot: usize,
+    },
 }
 
 /// The location of an element in memory: the address is known to be aligned to `align` bytes, and elements of the same group are either all

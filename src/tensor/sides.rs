@@ -194,8 +194,8 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
         }
     }
 
-    /// Reads into the given registers, which are unchanged if `condition` does not hold, or into new ones. Elements that do not exist are
-    /// read as `fill`, the bits of one element.
+    /// Reads into the given registers, which are unchanged if `condition` does not hold, or into new ones, which are then undefined. Elements
+    /// that do not exist are read as `fill`, the bits of one element.
     #[track_caller]
     pub(super) fn read(
         &mut self,
@@ -257,11 +257,12 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
         if bytes < T::Word::BYTES {
             return Data::Element(pointer.load_or(T::Reg::from_bits(fill)));
         }
+        let filled = if into.is_some() { condition } else { true.into() };
         let words =
             into.unwrap_or_else(|| (0..bytes / T::Word::BYTES).map(|_| k.fresh(T::Word::CLASS)).collect());
         if exists.as_constant() != Some(true) {
             let fill = Val::from(splat(T::from_mem_bits(fill)));
-            k.when(condition, || words.iter().for_each(|&word| k.move_into(word, fill)));
+            k.when(filled, || words.iter().for_each(|&word| k.move_into(word, fill)));
         }
         pointer.load_words(&words);
         Data::Registers(words)

@@ -144,8 +144,13 @@ impl<'k, T: TensorElement> Walk<'k, Global, T> {
         let (first, last) = (self.location(elements[0]), self.location(elements[elements.len() - 1]));
         let groups = first.group.into_iter().zip(last.group);
         // The plan allows an access to extend past an edge only along a single axis.
-        let cut =
-            self.view.axes.iter().zip(first.offset.coords).zip(groups).find(|(_, (first, last))| first != last);
+        let cut = self
+            .view
+            .axes
+            .iter()
+            .zip(first.offset.coords)
+            .zip(groups)
+            .find(|(_, (first, last))| first != last);
         match cut.and_then(|((axis, coord), _)| Some((axis.at + coord as u32, axis.extent?))) {
             Some((first, extent)) => (extent - first).min(count) * T::SIZE,
             None => (count * T::SIZE).into(),

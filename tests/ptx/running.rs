@@ -35,6 +35,20 @@ fn each_lane(f: impl Fn(u32) -> u32) -> Vec<u32> {
     (0..32).map(f).collect()
 }
 
+/// A scope is compared by its rank.
+#[test]
+fn scopes_are_compared_with_numbers() {
+    let rows = run(3, |k, _, out| {
+        out(k.lane().eq(3).select(1, 0));
+        out(k.lane().lt(2).select(1, 0));
+        out(k.warp().ge(1).select(1, 0));
+    });
+    assert_eq!(
+        rows,
+        [each_lane(|lane| u32::from(lane == 3)), each_lane(|lane| u32::from(lane < 2)), vec![0; 32]]
+    );
+}
+
 #[test]
 fn shuffles_keep_to_the_warp() {
     let rows = run(5, |k, lane, out| {

@@ -194,7 +194,10 @@ fn buffers_stay_on_their_device() {
         refused(device.launch(&kernel, (&x, &mut y, 1))),
         "kernel `kernel`: parameter `x`: expected a buffer on this device (simulator), found one on another device"
     );
-    assert_eq!(refused(device.download(&x)), "expected a buffer on this device (simulator), found one on another device");
+    assert_eq!(
+        refused(device.download(&x)),
+        "expected a buffer on this device (simulator), found one on another device"
+    );
 }
 
 #[test]

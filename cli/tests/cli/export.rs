@@ -204,6 +204,7 @@ fn invalid_options_are_errors_in_one_line() {
             &["attention_cached", "--target", "sm_100a"],
             "`attention_cached`: expected --target sm_90a, the only one that has its instructions, found sm_100a",
         ),
+        (&["rmsnorm", "--target", "sm_75"], "`rmsnorm`: expected --target sm_80 or a later one, found sm_75"),
         (&["copy", "--layout", "nt"], "`copy`: it has no --layout"),
         (&["gemm", "--head-size", "64"], "`gemm`: it has no --head-size"),
         (&["attention_paged", "--window", "7,0"], "`attention_paged`: it has no --window"),

@@ -116,10 +116,10 @@ impl Gemm {
     }
 
     /// Emits the products for a target without `wgmma`, with stages that are `K` subtiles deep for the largest tiles, and `L` for other
-    /// tiles, which fit in the shared memory of sm_86. Results are stored `Q` columns of subtiles at a time, which correspond to `P`
+    /// tiles, which fit in the shared memory of sm_86. Results are stored in `R` parts of `Q` columns of subtiles, which correspond to `P`
     /// columns of subtiles of sums.
     #[rustfmt::skip]
-    pub(super) fn by_warps_of_depth<T, C, D, const K: usize, const L: usize, const P: usize, const Q: usize>(&self, problem: &Problem<'_, T, D>)
+    pub(super) fn by_warps_of_depth<T, C, D, const K: usize, const L: usize, const P: usize, const R: usize, const Q: usize>(&self, problem: &Problem<'_, T, D>)
     where
         T: TensorElement + Product<T, C>,
         C: GemmSum + Convert<D> + Convert<f32>,
@@ -135,9 +135,9 @@ impl Gemm {
                 match (self.a, self.b, self.tile) {
                     //                                                            M  N   K  H  W  stages
                     $(
-                        ($a, $b, T64x64) => by_warps::<$stages, T, C, D, 4, 4, L, 1, 4, 4, P, Q>(problem, ahead),
-                        ($a, $b, T128x128) => by_warps::<$stages, T, C, D, 8, 8, L, 2, 4, 3, P, Q>(problem, ahead),
-                        ($a, $b, T128x256) => by_warps::<$stages, T, C, D, 8, 16, K, 4, 4, 3, P, Q>(problem, ahead),
+                        ($a, $b, T64x64) => by_warps::<$stages, T, C, D, 4, 4, L, 1, 4, 4, P, R, Q>(problem, ahead),
+                        ($a, $b, T128x128) => by_warps::<$stages, T, C, D, 8, 8, L, 2, 4, 3, P, R, Q>(problem, ahead),
+                        ($a, $b, T128x256) => by_warps::<$stages, T, C, D, 8, 16, K, 4, 4, 3, P, R, Q>(problem, ahead),
                     )*
                     // Rejected by `check`.
                     _ => {}
@@ -150,7 +150,7 @@ impl Gemm {
     /// Emits a gated product for a target without `wgmma`, like [`by_warps_of_depth`](Self::by_warps_of_depth). Half of the columns of a
     /// tile are products with B₁, and half are products with B₂.
     #[rustfmt::skip]
-    pub(super) fn gated_by_warps_of_depth<T, C, D, const K: usize, const L: usize, const P: usize, const Q: usize>(&self, problem: &Problem<'_, T, D>)
+    pub(super) fn gated_by_warps_of_depth<T, C, D, const K: usize, const L: usize, const P: usize, const R: usize, const Q: usize>(&self, problem: &Problem<'_, T, D>)
     where
         T: TensorElement + Product<T, C>,
         C: GemmSum + Convert<f32>,
@@ -164,8 +164,8 @@ impl Gemm {
                 match (self.a, self.b, self.tile) {
                     //                                                                   M  G  K  H  W  stages
                     $(
-                        ($a, $b, T128x128) => gated_by_warps::<$stages, T, C, D, 8, 4, L, 2, 4, 3, P, Q>(problem, ahead),
-                        ($a, $b, T128x256) => gated_by_warps::<$stages, T, C, D, 8, 8, K, 2, 4, 3, P, Q>(problem, ahead),
+                        ($a, $b, T128x128) => gated_by_warps::<$stages, T, C, D, 8, 4, L, 2, 4, 3, P, R, Q>(problem, ahead),
+                        ($a, $b, T128x256) => gated_by_warps::<$stages, T, C, D, 8, 8, K, 2, 4, 3, P, R, Q>(problem, ahead),
                     )*
                     (_, _, tile) => problem.k.refuse(format!(
                         "expected tiles of 128x128 or 128x256 for a gated product, found {tile}"

@@ -184,12 +184,12 @@ stages! {
 
 /// Emits the kernel in which each block computes a tile of `M`×`N` subtiles from `STAGES` stages, each `K` subtiles deep; each warp
 /// computes `H`×`W` subtiles of the tile. If `ahead` is true, a warp loads the fragments of the next slice while it multiplies, and its
-/// results pass through shared memory: `P` columns of subtiles of sums at a time, which become `Q` columns of subtiles of `D`.
+/// results pass through shared memory, in `R` parts of `P` columns of subtiles of sums, each of which becomes `Q` columns of subtiles of `D`.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn by_warps<
     'k, S, T, C, D,
-    const M: usize, const N: usize, const K: usize, const H: usize, const W: usize, const STAGES: usize, const P: usize, const Q: usize,
+    const M: usize, const N: usize, const K: usize, const H: usize, const W: usize, const STAGES: usize, const P: usize, const R: usize, const Q: usize,
 >(
     problem: &Problem<'k, T, D>,
     ahead: bool,
@@ -224,8 +224,8 @@ pub(super) fn by_warps<
     let (row, col) = (|| bi * rows + warp[0], || bj * cols + warp[1]);
     let function = problem.gemm.activation;
     match &problem.epilogue {
-        None => store::<C, C, D, H, W, P, Q>(k, &d, sum, [&row, &col], ahead, |part, _| activated(function, part)),
-        Some(operands) => store::<C, f32, D, H, W, P, Q>(k, &d, sum, [&row, &col], ahead, |part, [block, half]| {
+        None => store::<C, C, D, H, W, P, R, Q>(k, &d, sum, [&row, &col], ahead, |part, _| activated(function, part)),
+        Some(operands) => store::<C, f32, D, H, W, P, R, Q>(k, &d, sum, [&row, &col], ahead, |part, [block, half]| {
             activated(function, operands.applied(&part, [row() * H as u32 + block, col() * 2 + half]))
         }),
     }
@@ -237,7 +237,7 @@ pub(super) fn by_warps<
 #[track_caller]
 pub(super) fn gated_by_warps<
     'k, S, T, C, D,
-    const M: usize, const G: usize, const K: usize, const H: usize, const W: usize, const STAGES: usize, const P: usize, const Q: usize,
+    const M: usize, const G: usize, const K: usize, const H: usize, const W: usize, const STAGES: usize, const P: usize, const R: usize, const Q: usize,
 >(
     problem: &Problem<'k, T, D>,
     ahead: bool,
@@ -277,7 +277,7 @@ pub(super) fn gated_by_warps<
     let product = Rt::<f32, H, W>::vconcat(products);
     let (d, _) = problem.result(row, height);
     let (row, col) = (|| bi * rows + warp[0], || bj * cols + warp[1]);
-    store::<f32, f32, D, H, W, P, Q>(k, &d, product, [&row, &col], ahead, |part, _| part);
+    store::<f32, f32, D, H, W, P, R, Q>(k, &d, product, [&row, &col], ahead, |part, _| part);
 }
 
 impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
@@ -300,7 +300,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
 /// `col` return the coordinates of the warp's tile. If `staged` is true, results pass through shared memory.
 #[rustfmt::skip]
 #[track_caller]
-fn store<'k, C, V, D, const H: usize, const W: usize, const P: usize, const Q: usize>(
+fn store<'k, C, V, D, const H: usize, const W: usize, const P: usize, const R: usize, const Q: usize>(
     k: Builder<'k>,
     d: &Gl<'k, D, Write>,
     sum: Rt<'k, C, H, W, Row>,
@@ -327,11 +327,10 @@ fn store<'k, C, V, D, const H: usize, const W: usize, const P: usize, const Q: u
     }
     let mut tile = k.shared_tile_of::<St<D, 1, Q>>(k.warp());
     for (part, block) in parts.into_iter().zip(0..) {
-        let results = finish(part, block);
-        for j in 0..W / P {
-            let part = results.subtile::<1, P>(0, P * j);
-            let stored = tile.store_with(|to| to.subtile(0, 0).store(&part)).wait();
-            d.tile(row() * H as u32 + block, col() * (W / P) as u32 + j as u32).store_shared(&stored);
+        let parts: [Rt<'k, V, 1, P, Row>; R] = finish(part, block).hsplit();
+        for (part, j) in parts.iter().zip(0..) {
+            let stored = tile.store_with(|to| to.subtile(0, 0).store(part)).wait();
+            d.tile(row() * H as u32 + block, col() * R as u32 + j).store_shared(&stored);
             tile = stored.release();
         }
     }
@@ -360,5 +359,5 @@ pub(in crate::kernels) fn product_of_rows<'k, T, const M: usize, const N: usize,
         gated: false,
         epilogue: None,
     };
-    by_warps::<RowRow, T, f32, f32, M, N, K, 4, 4, 3, 2, 2>(&problem, ahead);
+    by_warps::<RowRow, T, f32, f32, M, N, K, 4, 4, 3, 2, 2, 2>(&problem, ahead);
 }

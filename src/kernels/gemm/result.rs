@@ -57,8 +57,8 @@ macro_rules! results {
                 match (gemm.has_wgmma(), const { T::SIZE == 4 }) {
                     (true, true) => gemm.of_depth::<T, C, Self, 2, $cols, $of_part>(problem),
                     (true, false) => gemm.of_depth::<T, C, Self, 4, $cols, $of_part>(problem),
-                    (false, true) => gemm.by_warps_of_depth::<T, C, Self, 2, 1, $of_sums, $cols>(problem),
-                    (false, false) => gemm.by_warps_of_depth::<T, C, Self, 4, 2, $of_sums, $cols>(problem),
+                    (false, true) => gemm.by_warps_of_depth::<T, C, Self, 2, 1, $of_sums, { 4 / $of_sums }, $cols>(problem),
+                    (false, false) => gemm.by_warps_of_depth::<T, C, Self, 4, 2, $of_sums, { 4 / $of_sums }, $cols>(problem),
                 }
             }
 
@@ -72,10 +72,10 @@ macro_rules! results {
                     (true, true) => gemm.gated_of_depth::<T, C, Self, 2, $cols>(problem),
                     (true, false) => gemm.gated_of_depth::<T, C, Self, 4, $cols>(problem),
                     (false, true) => {
-                        gemm.gated_by_warps_of_depth::<T, C, Self, 2, 1, $of_sums, $cols>(problem);
+                        gemm.gated_by_warps_of_depth::<T, C, Self, 2, 1, $of_sums, { 4 / $of_sums }, $cols>(problem);
                     }
                     (false, false) => {
-                        gemm.gated_by_warps_of_depth::<T, C, Self, 4, 2, $of_sums, $cols>(problem);
+                        gemm.gated_by_warps_of_depth::<T, C, Self, 4, 2, $of_sums, { 4 / $of_sums }, $cols>(problem);
                     }
                 }
             }

@@ -4,7 +4,7 @@ use std::panic::Location;
 
 use arrayvec::ArrayVec;
 
-use super::memory::{one_or_vector, vector};
+use super::memory::vector;
 use crate::ptx::{
     body::RegId,
     checked::CheckedPtr,
@@ -16,9 +16,6 @@ use crate::ptx::{
     types::{Element, RegClass, Scalar},
     val::Val,
 };
-
-/// The words of an operand: at most 8, for A of `mma.m16n8k16` on f64.
-type Words = ArrayVec<Operand<'static>, 8>;
 
 impl<'k> Builder<'k> {
     /// Returns the current handle to the register.
@@ -74,10 +71,6 @@ impl<'k> Builder<'k> {
     #[track_caller]
     fn register_or_copy<T: Scalar>(self, fresh: Option<RegId>, value: Val<'k, T>) -> RegId {
         fresh.unwrap_or_else(|| self.copy_of(value).in_register(self))
-    }
-
-    fn words(self, registers: &[RegId]) -> Words {
-        registers.iter().map(|&register| Operand::Reg(register.in_place())).collect()
     }
 
     /// Moves a value into a register.
@@ -152,7 +145,8 @@ impl<'k> Builder<'k> {
     /// Packs elements into a fresh word, lowest bits first.
     #[track_caller]
     pub(crate) fn word<T: Element>(self, elements: &[Val<'k, T::Reg>]) -> RegId {
-        let registers: Words = elements.iter().map(|value| Operand::Reg(value.in_register(self))).collect();
+        let registers: ArrayVec<Operand<'_>, 4> =
+            elements.iter().map(|value| Operand::Reg(value.in_register(self))).collect();
         let permuted = |a: Operand<'static>, b: Operand<'static>, selected: u32| {
             let selected = Val::<u32>::from(selected).operand(self);
             self.result::<u32>(format_args!("prmt.b32"), &[a, b, selected])
@@ -180,9 +174,9 @@ impl<'k> Builder<'k> {
     /// Emits `d = a · b + c` on words, with each operand in braces, or without braces if `bare` is true, for an instruction of a single
     /// thread.
     #[track_caller]
-    pub(crate) fn product_of_words(self, mnemonic: &str, bare: bool, [d, a, b, c]: [&[RegId]; 4]) {
-        let (d, a, b, c) = (self.words(d), self.words(a), self.words(b), self.words(c));
-        let operands = [&d, &a, &b, &c].map(|words| if bare { words[0] } else { Operand::Vector(words) });
+    pub(crate) fn product_of_words(self, mnemonic: &str, bare: bool, operands: [&[RegId]; 4]) {
+        let operands = operands
+            .map(|words| if bare { Operand::Reg(words[0].in_place()) } else { Operand::Words(words) });
         self.emit(mnemonic, &operands);
     }
 
@@ -195,8 +189,7 @@ impl<'k> Builder<'k> {
         metadata: RegId,
         selector: u32,
     ) {
-        let [d, a, b, c] = operands.map(|registers| self.words(registers));
-        let [d, a, b, c] = [&d, &a, &b, &c].map(|words| Operand::Vector(words));
+        let [d, a, b, c] = operands.map(|words| Operand::Words(words));
         let selector = Val::<u32>::from(selector).operand(self);
         self.emit(mnemonic, &[d, a, b, c, Operand::Reg(metadata.in_place()), selector]);
     }
@@ -211,10 +204,9 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         let (address, bytes) = (pointer.operand(), word_bytes(words));
         let cache = if pointer.is_never_written() { ".nc" } else { "" };
         pointer.check_aligned(bytes * words.len() as u32);
-        let registers = k.words(words);
         let mnemonic = ["ld", S::PTX, cache, vector(words.len()), ".", word_bits(words)];
         let _located = k.locate(Location::caller());
-        k.emit_when(condition, mnemonic, &[one_or_vector(&registers), address]);
+        k.emit_when(condition, mnemonic, &[one_or_words(words), address]);
     }
 
     /// Stores adjacent words with one instruction if they are in bounds. The words must be all in bounds or all out of bounds, and the address
@@ -224,19 +216,17 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         let (k, pointer, condition) = (self.kernel(), self.pointer(), self.condition());
         let (address, bytes) = (pointer.operand(), word_bytes(words));
         pointer.check_aligned(bytes * words.len() as u32);
-        let registers = k.words(words);
         let mnemonic = ["st", S::PTX, vector(words.len()), ".", word_bits(words)];
         let _located = k.locate(Location::caller());
-        k.emit_when(condition, mnemonic, &[address, one_or_vector(&registers)]);
+        k.emit_when(condition, mnemonic, &[address, one_or_words(words)]);
     }
 }
 
 impl<'k, T: Element, A> Ptr<'k, T, Shared, A> {
     /// Emits `ldmatrix` for one matrix per word; `trans` is `".trans"` or empty. See [`ldmatrix`](Ptr::ldmatrix).
     #[track_caller]
-    pub(crate) fn ldmatrix_words(self, trans: &str, words: &[RegId]) {
-        let count = words.len();
-        self.ldmatrix_form(format_args!("ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16"), words);
+    pub(crate) fn ldmatrix_words(self, trans: &'static str, words: &[RegId]) {
+        self.ldmatrix_form(["ldmatrix", matrices(words), trans, ".shared.b16"], words);
     }
 
     /// Emits any form of `ldmatrix`.
@@ -244,15 +234,13 @@ impl<'k, T: Element, A> Ptr<'k, T, Shared, A> {
     pub(crate) fn ldmatrix_form(self, mnemonic: impl MnemonicText, words: &[RegId]) {
         let k = self.kernel();
         self.check_aligned(16);
-        let registers = k.words(words);
-        k.emit(mnemonic, &[Operand::Vector(&registers), self.operand()]);
+        k.emit(mnemonic, &[Operand::Words(words), self.operand()]);
     }
 
     /// Emits `stmatrix` for one matrix per word. See [`stmatrix`](Ptr::stmatrix).
     #[track_caller]
-    pub(crate) fn stmatrix_words(self, trans: &str, words: &[RegId]) {
-        let count = words.len();
-        self.stmatrix_form(format_args!("stmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16"), words);
+    pub(crate) fn stmatrix_words(self, trans: &'static str, words: &[RegId]) {
+        self.stmatrix_form(["stmatrix", matrices(words), trans, ".shared.b16"], words);
     }
 
     /// Emits any form of `stmatrix`.
@@ -260,8 +248,24 @@ impl<'k, T: Element, A> Ptr<'k, T, Shared, A> {
     pub(crate) fn stmatrix_form(self, mnemonic: impl MnemonicText, words: &[RegId]) {
         let k = self.kernel();
         self.check_aligned(16);
-        let registers = k.words(words);
-        k.emit(mnemonic, &[self.operand(), Operand::Vector(&registers)]);
+        k.emit(mnemonic, &[self.operand(), Operand::Words(words)]);
+    }
+}
+
+/// Returns words as an operand: a single register has no braces.
+fn one_or_words(words: &[RegId]) -> Operand<'_> {
+    match words {
+        [one] => Operand::Reg(one.in_place()),
+        several => Operand::Words(several),
+    }
+}
+
+/// Returns the qualifiers of `ldmatrix` and `stmatrix` for one matrix per word: 1, 2 or 4.
+fn matrices(words: &[RegId]) -> &'static str {
+    match words.len() {
+        1 => ".sync.aligned.m8n8.x1",
+        2 => ".sync.aligned.m8n8.x2",
+        _ => ".sync.aligned.m8n8.x4",
     }
 }
 

@@ -273,17 +273,20 @@ impl Tracker {
     /// is later.
     #[inline]
     fn write(&mut self, reg: RegId, known: Known, at: &'static Location<'static>) {
-        let is_straight = self.loops.is_empty() && self.conditions.len() == self.fact(reg).conditions as usize;
+        let innermost = self.loops.last().map_or(0, |l| l.id);
+        let depth = self.conditions.len();
+        let is_straight = innermost == 0 && depth == self.fact(reg).conditions as usize;
         // Conditions do not change what is known about a value that varies.
         let varies = known.level == Uniformity::NONE && known.index.is_none();
         let known = if is_straight || varies { known } else { self.under_conditions(reg, known) };
         let level = self.normal(known.level);
         let integer = matches!(reg.class, RegClass::B16 | RegClass::B32 | RegClass::B64);
-        let innermost = self.loops.last().map_or(0, |l| l.id);
         let fact = self.fact_mut(reg);
-        (fact.level, fact.set) = (level, known.set);
+        fact.level = level;
+        fact.set = known.set;
         fact.index = known.index.filter(|_| integer && !fact.changes);
-        (fact.written_at, fact.written_in) = (Some(at), innermost);
+        fact.written_at = Some(at);
+        fact.written_in = innermost;
     }
 
     /// Returns the uniformity of a register after a write under the conditions opened since its definition or the start of the innermost

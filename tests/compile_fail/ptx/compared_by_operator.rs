@@ -8,5 +8,6 @@ fn main() {
             let _ = x.at(i).load();
         }
         if i == n {}
+        if i == 0 || x.at(i).load() > 0.0 {}
     });
 }
