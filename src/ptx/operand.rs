@@ -135,7 +135,7 @@ impl Operand<'_> {
             }
             Self::Vector(items) => push_braces(items, text, Operand::push_to),
             Self::Words(registers) => {
-                push_braces(registers, text, |register, text| text.push_register(*register))
+                push_braces(registers, text, |register, text| text.push_register(*register));
             }
             Self::Tensor { map, coordinates } => {
                 text.push_str("[");

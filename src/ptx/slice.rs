@@ -103,8 +103,10 @@ impl<'k, T: Element, S: Space<Address = u64>, A> Slice<'k, T, S, A> {
     pub fn at(self, index: impl IntoIndex<'k>) -> CheckedPtr<'k, T, S, A> {
         let index = index.into_index();
         let inside = index.is_below(self.len);
-        if let (Some(false), Some(len @ 1..)) = (inside.as_constant(), self.len.as_constant()) {
-            self.start.kernel().refuse(format!("expected an element below {len}, found element {index:?}"));
+        if let (Some(index), Some(len @ 1..)) = (index.as_constant(), self.len.as_constant())
+            && index >= len
+        {
+            self.start.kernel().refuse(format!("expected an element below {len}, found element {index}"));
         }
         let together = gcd(index.divisor(), self.len.divisor());
         index.element_of(self.start).checked(inside).in_groups_of(together)

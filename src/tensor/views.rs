@@ -32,10 +32,10 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         view
     }
 
-    /// Rejects a tile that is known to start past an edge of the tensor, so that all of its elements are out of bounds.
+    /// Rejects a tile that is known to start past an edge of the last `modes` modes, so that all of its elements are out of bounds.
     #[track_caller]
-    pub(crate) fn check_start(&self) {
-        for (mode, axis) in self.axes.iter().enumerate() {
+    pub(crate) fn check_start(&self, modes: usize) {
+        for (mode, axis) in self.axes.iter().enumerate().rev().take(modes) {
             let extent = axis.extent.and_then(|extent| extent.as_constant());
             let (Some(at), Some(extent @ 1..)) = (axis.at.as_constant(), extent) else { continue };
             let start = i64::from(at) + self.offset.component(1 + mode);

@@ -65,6 +65,6 @@ fn extents_do_not_wrap() {
     );
     assert_eq!(
         refused(launch(5, [1 << 16, (1 << 16) + 1])),
-        "kernel `fill`: parameter `y`: expected extents that fit in 64 bits, found an overflow"
+        "kernel `fill`: parameter `y`: expected extents of less than 2⁶⁴ bytes, and sizes computed in 32 bits that are below 2³², found an overflow; `m.into_dim() * n` computes a size in 64 bits"
     );
 }

@@ -439,10 +439,6 @@ impl<'k, T: Divide + Numeric> Val<'k, T> {
         match operands(self, other) {
             Known(a, b) => fold(a, b).into(),
             In(_) if T::EXACT && other.is_constant(T::ONE) => self,
-            In(k) if T::EXACT && other.is_constant(T::ZERO) => {
-                k.refuse("expected a divisor other than 0, found 0".into());
-                self
-            }
             In(k) if self.is_natural(other) => {
                 let operands = [self.operand(k), other.operand(k)];
                 let known = self.known().div(other.known());
@@ -468,10 +464,6 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
     fn remainder(self, other: Self) -> Self {
         match operands(self, other) {
             Known(a, b) => a.fold_rem(b).into(),
-            In(k) if other.is_constant(T::ZERO) => {
-                k.refuse("expected a divisor other than 0, found 0".into());
-                self
-            }
             In(_) if other.is_constant(T::ONE) => T::ZERO.into(),
             In(_) if self.is_natural_everywhere(other) && self.settled().most() < other.settled().least() => {
                 self

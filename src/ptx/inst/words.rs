@@ -189,7 +189,7 @@ impl<'k> Builder<'k> {
         metadata: RegId,
         selector: u32,
     ) {
-        let [d, a, b, c] = operands.map(|words| Operand::Words(words));
+        let [d, a, b, c] = operands.map(Operand::Words);
         let selector = Val::<u32>::from(selector).operand(self);
         self.emit(mnemonic, &[d, a, b, c, Operand::Reg(metadata.in_place()), selector]);
     }
