@@ -32,22 +32,6 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         view
     }
 
-    /// Rejects a tile that is known to start past an edge of the last `modes` modes, so that all of its elements are out of bounds.
-    #[track_caller]
-    pub(crate) fn check_start(&self, modes: usize) {
-        for (mode, axis) in self.axes.iter().enumerate().rev().take(modes) {
-            let extent = axis.extent.and_then(|extent| extent.as_constant());
-            let (Some(at), Some(extent @ 1..)) = (axis.at.as_constant(), extent) else { continue };
-            let start = i64::from(at) + self.offset.component(1 + mode);
-            if start >= i64::from(extent) {
-                self.kernel().refuse(format!(
-                    "expected a tile that starts below coordinate {extent} of mode {mode}, found one that starts at {start}: all of its \
-                     elements are out of bounds"
-                ));
-            }
-        }
-    }
-
     /// Returns the view with its edges limited to `extents` coordinates (one count per mode) from its first element.
     #[track_caller]
     pub(crate) fn narrowed(&self, extents: &[Val<'k, u32>]) -> Self {

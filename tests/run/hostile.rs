@@ -531,20 +531,12 @@ fn shapes_beyond_the_limits_are_refused() {
     kernel.expect("64 threads in z are the maximum");
 }
 
-/// Constants that can only be mistakes are build errors, although the emitted code would access nothing.
+/// A constant index past a constant length is a build error, although the emitted code would access nothing.
 #[test]
-fn constants_without_an_element_are_refused() {
+fn constant_indices_out_of_bounds_are_refused() {
     assert_eq!(
         build(|k, y, _| k.slice(y, 32).at(33).store(1.0)),
         "expected an element below 32, found element 33"
-    );
-    assert_eq!(
-        build(|k, y, n| {
-            let y = k.global(y, row_major(40, n));
-            y.tile(2, 0).store(&k.zeros::<Rt<f32, 1, 1>>());
-            y.tile(3, 1).store(&k.zeros::<Rt<f32, 1, 1>>());
-        }),
-        "expected a tile that starts below coordinate 40 of mode 0, found one that starts at 48: all of its elements are out of bounds"
     );
 }
 
