@@ -19,7 +19,7 @@ pub use crate::report::selection::Selection;
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// The output of device-side `printf`, one string per call, ordered by block (or cluster) and, within each, by execution. If the output
-    /// exceeds 16 MiB, the rest is omitted, and a last line says so.
+    /// exceeds 16 MiB, the rest is omitted, and a last line says so. If the launch fails, the output ends with the block (or cluster) that failed.
     pub printed: Vec<String>,
     /// The number of blocks in the grid.
     pub blocks: u64,
@@ -68,7 +68,7 @@ pub struct Leak {
 }
 
 impl fmt::Debug for Report {
-    /// Formats the number of executed instructions instead of their counts.
+    /// Formats the numbers of executed instructions and of contractions instead of the lists.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { printed, blocks, counts, lines, contractions, leaks, findings, notes, footprint, stopped } =
             self;

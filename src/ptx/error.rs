@@ -235,7 +235,7 @@ pub enum BuildErrorKind {
     },
     /// A computed value or a negative constant is used where an expression of constants and integer kernel parameters is required.
     #[error(
-        "{what}: expected an expression of constants and integer kernel parameters, found a computed value; `n.tiles(32)` is ⌈n / 32⌉"
+        "{what}: expected an expression of constants and integer kernel parameters, found a computed value or a negative constant; `n.tiles(32)` is ⌈n / 32⌉"
     )]
     NotAParameter {
         /// The purpose of the value.

@@ -86,14 +86,6 @@ impl<'k> Index<'k> {
         }
     }
 
-    /// Returns the value of a constant index.
-    pub(super) fn as_constant(self) -> Option<u64> {
-        match self {
-            Self::U32(index) => index.as_constant().map(u64::from),
-            Self::U64(index) => index.as_constant(),
-        }
-    }
-
     /// Returns the smaller of the two indices.
     #[track_caller]
     pub(super) fn min(self, other: Self) -> Self {

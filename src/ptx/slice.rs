@@ -97,17 +97,11 @@ impl<'k, T: Element, S: Space<Address = u64>, A> Slice<'k, T, S, A> {
         self.len.wide()
     }
 
-    /// Returns a pointer to element `index`; accesses through the pointer are performed only if the index is in bounds. The builder rejects a
-    /// constant index that is out of bounds of a constant length.
+    /// Returns a pointer to element `index`; accesses through the pointer are performed only if the index is in bounds.
     #[track_caller]
     pub fn at(self, index: impl IntoIndex<'k>) -> CheckedPtr<'k, T, S, A> {
         let index = index.into_index();
         let inside = index.is_below(self.len);
-        if let (Some(index), Some(len @ 1..)) = (index.as_constant(), self.len.as_constant())
-            && index >= len
-        {
-            self.start.kernel().refuse(format!("expected an element below {len}, found element {index}"));
-        }
         let together = gcd(index.divisor(), self.len.divisor());
         index.element_of(self.start).checked(inside).in_groups_of(together)
     }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    io::{self, Write},
     mem,
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
@@ -38,10 +39,16 @@ pub struct Simulator {
     multiprocessors: Option<u32>,
 }
 
+/// Writes a text to standard output; a closed output is ignored.
+fn write_out(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
 impl Default for Simulator {
     fn default() -> Self {
         Self {
-            sim: Sim::new().on_print(|text| print!("{text}")),
+            sim: Sim::new().on_print(write_out),
             arch: Arch::default(),
             memory: SharedMemory::default(),
             modules: Mutex::default(),

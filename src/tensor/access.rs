@@ -15,23 +15,6 @@ use crate::{
 };
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
-    /// Returns the known alignment of an element's address, up to 16 bytes.
-    pub(super) fn alignment(&self, offset: &Offset) -> u32 {
-        self.alignment_from(self.start_alignment(), offset)
-    }
-
-    /// Returns the [`alignment`](Self::alignment) if the view's start is known to be aligned to `start` bytes.
-    pub(super) fn alignment_from(&self, start: u64, offset: &Offset) -> u32 {
-        let size = u64::from(T::SIZE);
-        let mut align = gcd(start, offset.elements.unsigned_abs() * size);
-        for (axis, &coord) in self.axes.iter().zip(&offset.line) {
-            if coord != 0 {
-                align = gcd(align, axis.stride.divisor().saturating_mul(coord.unsigned_abs() * size));
-            }
-        }
-        align as u32
-    }
-
     /// Returns the known alignment of the view's start, up to 16 bytes.
     pub(super) fn start_alignment(&self) -> u64 {
         let size = u64::from(T::SIZE);

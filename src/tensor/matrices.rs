@@ -122,8 +122,9 @@ impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
     }
 
     fn is_row_of_matrix(&self) -> bool {
-        let offsets = self.offsets(self.size());
-        let adjacent = (0..).zip(&offsets).all(|(at, offset)| offset.elements == offsets[0].elements + at);
-        adjacent && offsets.len() as u32 == 16 / T::SIZE && self.alignment(&offsets[0]) == 16
+        let locations = self.kernel().computed(self.outline());
+        let element = |at: usize| locations[at].offset.elements;
+        let adjacent = (0..locations.len()).all(|at| element(at) == element(0) + at as i64);
+        adjacent && locations.len() as u32 == 16 / T::SIZE && locations[0].align == 16
     }
 }

@@ -10,7 +10,7 @@ use super::{
     element::TensorElement,
     error::TensorError,
     lanes::Lanes,
-    offset::{MAX_AXES, Offset, offset_of, offsets},
+    offset::{MAX_AXES, Offset, offset_of},
     space::TensorSpace,
     step::Step,
     stride::Stride,
@@ -180,11 +180,6 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// Returns which axes have dynamic strides.
     fn dynamic(&self) -> [bool; MAX_AXES] {
         std::array::from_fn(|axis| self.axes.get(axis).is_some_and(|axis| axis.has_dynamic_stride()))
-    }
-
-    /// Returns the offsets of the view's first `count` elements.
-    pub(super) fn offsets(&self, count: i64) -> Vec<Offset> {
-        offsets(&self.layout, &self.offset, self.dynamic(), count.min(self.size()))
     }
 
     /// Returns the offset of one element.

@@ -103,6 +103,21 @@ fn levels_follow_from_operands() {
     accepted(kernel);
 }
 
+/// A value that varies is replaced within the same iteration, so it does not vary after the loop.
+#[test]
+fn a_value_that_varies_only_within_an_iteration() {
+    let kernel = Kernel::<()>::build("f", Target::SM_80, |k, ()| {
+        k.block([64]);
+        let value = k.var(0u32);
+        k.for_(0..4u32, |_| {
+            value.set(k.tid_x());
+            value.set(k.warp().sum(value.get()));
+        });
+        k.if_(value.get().gt(0), || k.warp().sync());
+    });
+    kernel.unwrap_or_else(|e| panic!("{e}"));
+}
+
 #[test]
 fn blocks_of_two_and_three_dimensions_know_their_warps() {
     let kernel = Kernel::<()>::build("f", Target::SM_80, |k, ()| {

@@ -41,11 +41,6 @@ fn number() -> impl Strategy<Value = Number> {
 }
 
 impl Number {
-    /// The number in a register if `needed`: the builder rejects constant indices that are out of bounds of a constant length.
-    fn in_register_if(self, needed: bool) -> Self {
-        Self { register: self.register || needed, ..self }
-    }
-
     /// The number in the kernel; registers come out of a table.
     fn index<'k>(self, table: Slice<'k, u64, Global, warpwright::ptx::Read>, at: u32) -> Index<'k> {
         let wide = table.at(at).load();
@@ -102,9 +97,7 @@ fn kernel(steps: &[Step], constant: Option<u32>) -> Kernel<Args> {
         let y = k.slice(y, len);
         for (i, step) in (0..).zip(steps) {
             let view = y.skip(step.skip.index(table, 3 * i)).first(step.first.index(table, 3 * i + 1));
-            let most = constant.unwrap_or(u32::MAX);
-            let index = step.index.in_register_if(step.reaches(most.into()).is_none());
-            let at = view.at(index.index(table, 3 * i + 2));
+            let at = view.at(step.index.index(table, 3 * i + 2));
             match step.access {
                 Access::Store => at.store(1000 + i),
                 Access::Add => at.reduction().add(1 + i),
@@ -112,8 +105,7 @@ fn kernel(steps: &[Step], constant: Option<u32>) -> Kernel<Args> {
                 Access::LoadOr => old.at(i).store(at.load_or(77)),
                 // Pairs of the whole buffer, whose length must be even for it.
                 Access::Vector => {
-                    let is_past = step.index.value & !1 >= u64::from(most & !1);
-                    let pair = step.index.in_register_if(is_past).index(table, 3 * i + 2);
+                    let pair = step.index.index(table, 3 * i + 2);
                     let even = match pair {
                         Index::U32(pair) => (pair & !1u32).into_index(),
                         Index::U64(pair) => (pair & !1u64).into_index(),
@@ -525,19 +517,10 @@ fn shapes_beyond_the_limits_are_refused() {
     assert_eq!(refused(|k| k.grid([4, 3, 2, 1])), "dimensions of the grid rule: expected 1 to 3, found 4");
     assert_eq!(
         refused(|k| k.grid([k.tid_x()])),
-        "the grid rule: expected an expression of constants and integer kernel parameters, found a computed value; `n.tiles(32)` is ⌈n / 32⌉"
+        "the grid rule: expected an expression of constants and integer kernel parameters, found a computed value or a negative constant; `n.tiles(32)` is ⌈n / 32⌉"
     );
     let kernel = Kernel::<()>::build("f", Target::SM_80, |k, ()| _ = k.block([4, 4, 64]));
     kernel.expect("64 threads in z are the maximum");
-}
-
-/// A constant index past a constant length is a build error, although the emitted code would access nothing.
-#[test]
-fn constant_indices_out_of_bounds_are_refused() {
-    assert_eq!(
-        build(|k, y, _| k.slice(y, 32).at(33).store(1.0)),
-        "expected an element below 32, found element 33"
-    );
 }
 
 /// Returns the error with which a kernel is rejected.

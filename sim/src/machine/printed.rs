@@ -37,8 +37,8 @@ impl Printed {
 pub(crate) struct GridPrinted {
     clusters: BTreeMap<u64, Printed>,
     bytes: usize,
-    /// Whether clusters after the last were omitted.
-    cut: bool,
+    /// The first cluster whose output is omitted, if any.
+    cut: Option<u64>,
 }
 
 impl GridPrinted {
@@ -52,8 +52,8 @@ impl GridPrinted {
         while let Some(last) = self.clusters.last_entry()
             && self.bytes - last.get().bytes >= MAX_BYTES
         {
+            self.cut = Some(self.cut.map_or(*last.key(), |cut| cut.min(*last.key())));
             self.bytes -= last.remove().bytes;
-            self.cut = true;
         }
     }
 
@@ -66,7 +66,7 @@ impl GridPrinted {
             cluster.texts.into_iter().for_each(|text| all.push(text));
             all.cut |= cluster.cut;
         }
-        if all.cut || self.cut {
+        if all.cut || self.cut.is_some_and(|cut| cut <= last) {
             all.texts.push(format!("(output after the first {} bytes is omitted)\n", all.bytes));
         }
         all.texts

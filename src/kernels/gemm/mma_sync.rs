@@ -327,8 +327,8 @@ fn store<'k, C, V, D, const H: usize, const W: usize, const P: usize, const R: u
     }
     let mut tile = k.shared_tile_of::<St<D, 1, Q>>(k.warp());
     for (part, block) in parts.into_iter().zip(0..) {
-        let parts: [Rt<'k, V, 1, P, Row>; R] = finish(part, block).hsplit();
-        for (part, j) in parts.iter().zip(0..) {
+        let columns: [Rt<'k, V, 1, P, Row>; R] = finish(part, block).hsplit();
+        for (part, j) in columns.iter().zip(0..) {
             let stored = tile.store_with(|to| to.subtile(0, 0).store(part)).wait();
             d.tile(row() * H as u32 + block, col() * R as u32 + j).store_shared(&stored);
             tile = stored.release();

@@ -278,7 +278,14 @@ impl Tracker {
         let is_straight = innermost == 0 && depth == self.fact(reg).conditions as usize;
         // Conditions do not change what is known about a value that varies.
         let varies = known.level == Uniformity::NONE && known.index.is_none();
-        let known = if is_straight || varies { known } else { self.under_conditions(reg, known) };
+        let known = match (is_straight, varies) {
+            (true, _) => known,
+            (_, true) => {
+                self.assume_carried(reg);
+                known
+            }
+            _ => self.under_conditions(reg, known),
+        };
         let level = self.normal(known.level);
         let integer = matches!(reg.class, RegClass::B16 | RegClass::B32 | RegClass::B64);
         let fact = self.fact_mut(reg);
