@@ -23,8 +23,8 @@ pub enum MmaType {
     S16,
     /// Signed 32-bit integers.
     S32,
-    /// 4 bits: sign, 2-bit exponent, 1-bit fraction. If an element occupies a byte (`kind::f8f6f4`, `kind::mxf8f6f4`), it is in bits 2 to 5,
-    /// whereas 6-bit elements are in the low bits (as packed by CUTLASS).
+    /// 4 bits: sign, 2-bit exponent, 1-bit fraction. If each element is stored in its own byte (`kind::f8f6f4`, `kind::mxf8f6f4`), a 4-bit
+    /// element occupies bits 2 to 5, and a 6-bit element bits 0 to 5 (as packed by CUTLASS).
     E2m1,
     /// 6 bits: sign, 2-bit exponent, 3-bit fraction.
     E2m3,

@@ -512,7 +512,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Rejects an assumption about the reinterpreted bits of a parameter, because launches check its numeric value.
+    /// Rejects an assumption about the reinterpreted bits of a parameter: launches check the parameter's numeric value, not its bits.
     #[track_caller]
     fn refuse_reinterpreted(self, found: &str) {
         self.refuse(format!(

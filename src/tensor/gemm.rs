@@ -226,7 +226,8 @@ struct Words<'a, 'k> {
 }
 
 impl<'k> Words<'_, 'k> {
-    /// Returns the words of each of `count` slices; the builder rejects a number of words that differs from the instruction's.
+    /// Returns the words of each of `count` slices; the builder rejects a slice that does not have exactly as many words as the instruction
+    /// requires.
     #[track_caller]
     fn of_slices<T: TensorElement>(
         &self,

@@ -132,7 +132,7 @@ impl Instruction {
         of.iter().find(|form| features.contains(form.needs)).unwrap_or(&of[of.len() - 1])
     }
 
-    /// Returns the groups of row halves that one instruction multiplies.
+    /// Returns the groups of row halves; each instruction multiplies one group.
     fn halves(&self) -> &'static [&'static [usize]] {
         if self.m == 16 { &[&[0, 1]] } else { &[&[0], &[1]] }
     }

@@ -224,10 +224,11 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.store_with(|tile| owner.over_warps(H as u32, |row| tile.subtile(row, 0).store(&band)))
     }
 
-    /// Copies another shared tile and converts its elements, using all warps of the block. The swizzles may differ. The call does not
-    /// compile if only one of the element types is 8 bits wide.
+    /// Copies another shared tile to this tile and converts its elements, using all warps of the block or of the smaller scope that owns
+    /// this tile. The swizzles may differ. The call does not compile if only one of the element types is 8 bits wide.
     ///
-    /// The builder rejects the call if the other tile belongs to a smaller scope, such as a warp.
+    /// The builder rejects the call if the scope that owns the other tile is smaller than this tile's: for example, a warp's tile cannot be
+    /// copied to a tile of the block.
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>, Z: SharedSwizzle>(
@@ -276,7 +277,8 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
 
     /// Copies another shared vector and converts its elements, using the first warp of the block.
     ///
-    /// The builder rejects the call if the other vector belongs to a smaller scope, such as a warp.
+    /// The builder rejects the call if the scope that owns the other vector is smaller than this vector's: for example, a warp's vector
+    /// cannot be copied to a vector of the block.
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>>(self, from: &Filled<Sv<'k, U, N>>) -> Pending<'k, Self> {

@@ -260,7 +260,7 @@ impl<'k, T: SparseElement, A: Readable> SparseGlTile<'k, T, A> {
     }
 }
 
-/// Returns the elements of a tile in the layout of operand A; they remain in the tile's registers unless they move between lanes.
+/// Returns the elements of a tile in the layout of operand A. If the tile already has this layout, the result uses the tile's registers.
 #[track_caller]
 fn stored_in_order<'k, T: SparseElement, const H: usize, const W: usize>(
     tile: &Rt<'k, T, H, W, Row>,

@@ -135,7 +135,7 @@ fn matrix_name(count: u32, transposed: bool, operation: &str) -> String {
     if transposed { format!("U16x{}_{operation}_T", 2 * count) } else { format!("U32x{count}_{operation}_N") }
 }
 
-/// Returns the mnemonics in the manual's order and in CuTe's.
+/// Returns the mnemonic with its qualifiers in the manual's order, and in CuTe's order.
 fn matrix_mnemonics(operation: &str, count: u32, transposed: bool) -> (String, String) {
     let trans = if transposed { ".trans" } else { "" };
     (

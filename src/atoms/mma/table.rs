@@ -160,7 +160,7 @@ fn mnk((m, n, k): (u32, u32, u32)) -> String {
     format!("m{m}n{n}k{k}")
 }
 
-/// Formats types as in names: `F32BF16BF16F32`.
+/// Formats types as in the names of atoms: `F32BF16BF16F32`.
 fn letters(types: &[MmaType]) -> String {
     types.iter().map(|ty| ty.cute_name()).collect()
 }

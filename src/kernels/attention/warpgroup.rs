@@ -229,7 +229,7 @@ where
         step
     }
 
-    /// Clears the values of step `j` that are past the last key, together with the other warpgroups.
+    /// Together with the other warpgroups, clears the values of step `j` that are past the last key.
     #[track_caller]
     fn clear_values(&self, values: &Filled<V::Tile>, j: Val<'k, u32>) {
         if !self.clears_values {

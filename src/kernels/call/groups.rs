@@ -45,8 +45,8 @@ pub struct GemmGroups<'a> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// # Errors
-/// Returns the same errors as [`gemm`](super::gemm()), and `Refused` if no tile has `rows` rows.
+/// # Errors Returns the same errors as [`gemm`](super::gemm()), and `Refused` if the device and the order of A support no tile of `rows`
+/// rows.
 #[doc(alias = "MoE")]
 pub fn grouped_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,

@@ -298,7 +298,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
         result
     }
 
-    /// Emits [`ceil_div`](Self::ceil_div) with the fewest instructions that do not wrap around.
+    /// Emits [`ceil_div`](Self::ceil_div) as the shortest instruction sequence whose intermediate results do not wrap around.
     #[track_caller]
     fn rounded_up_quotient(self, divisor: Self) -> Self {
         let width = 8 * T::BYTES;

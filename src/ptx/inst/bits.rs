@@ -163,8 +163,8 @@ impl<'k, T: WideBits + Integer> Val<'k, T> {
         }
     }
 
-    /// Returns the `length` bits that start at bit `position` as a number, sign-extended for signed types. `position` and `length` must be
-    /// between 0 and 255; bits beyond the width are 0 or, for signed types, copies of the sign bit.
+    /// Returns the `length` bits that start at bit `position`, zero-extended or, for signed types, sign-extended. `position` and `length`
+    /// must be between 0 and 255; bits beyond the width are 0 or, for signed types, copies of the sign bit.
     #[doc(alias = "bfe")]
     #[track_caller]
     pub fn extract_bits(self, position: impl Into<Val<'k, u32>>, length: impl Into<Val<'k, u32>>) -> Self {

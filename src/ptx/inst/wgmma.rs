@@ -13,7 +13,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The permutation of 16-byte chunks in shared memory that tensor copies and `wgmma` support (PTX ISA, "Swizzling Modes").
+/// A swizzle mode of tensor copies and `wgmma`: a permutation of 16-byte chunks in shared memory (PTX ISA, "Swizzling Modes").
 ///
 /// With [`B128`](Self::B128), bits 7 to 9 of an address are XORed into bits 4 to 6, the index of the chunk. [`B64`](Self::B64) uses only bits 7
 /// and 8, and [`B32`](Self::B32) only bit 7.

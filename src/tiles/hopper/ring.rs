@@ -221,7 +221,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         }
     }
 
-    /// Moves to stage `number`.
+    /// Moves to the stage that follows the first `number` stages in ring order: index `number` mod `N`, with the parity of that phase.
     #[track_caller]
     fn move_to(&self, number: Val<'k, u32>) {
         if N.is_power_of_two() {
