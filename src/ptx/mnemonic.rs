@@ -73,12 +73,12 @@ pub(crate) struct Mnemonic {
 pub(crate) struct Mnemonics {
     /// In the order of their numbers.
     all: Vec<(LineStart, Mnemonic)>,
-    /// For each hash of a text, the number of the mnemonic that was found most recently.
-    latest: [u16; HASHES],
+    /// The numbers of mnemonics, by the hash of the text.
+    latest: Latest,
     /// The static parts of mnemonics, with the number of each mnemonic.
     parts: Vec<(Parts, u32)>,
-    /// For each hash of the addresses of parts, the position in `parts` that was found most recently.
-    latest_parts: [u16; HASHES],
+    /// The positions in `parts`, by the hash of the addresses.
+    latest_parts: Latest,
 }
 
 /// The static parts of a mnemonic.
@@ -112,24 +112,35 @@ fn spread(number: u64) -> usize {
     (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as usize % HASHES
 }
 
+/// For each hash, the position in a list that was found most recently.
+struct Latest([u16; HASHES]);
+
+impl Latest {
+    /// Returns the position of the element for which `is_here` holds, and records it.
+    #[inline]
+    fn position<T>(&mut self, hash: usize, list: &[T], is_here: impl Fn(&T) -> bool) -> Option<usize> {
+        let latest = usize::from(self.0[hash]);
+        if list.get(latest).is_some_and(&is_here) {
+            return Some(latest);
+        }
+        let position = list.iter().position(is_here)?;
+        self.0[hash] = position as u16;
+        Some(position)
+    }
+}
+
 impl Mnemonics {
     pub(super) fn new() -> Self {
-        Self { all: Vec::new(), latest: [0; HASHES], parts: Vec::new(), latest_parts: [0; HASHES] }
+        let latest = || Latest([0; HASHES]);
+        Self { all: Vec::new(), latest: latest(), parts: Vec::new(), latest_parts: latest() }
     }
 
     /// Returns the mnemonic with this text, if it has been added.
     #[inline]
     pub(super) fn find(&mut self, text: &[u8]) -> Option<Mnemonic> {
-        let hash = hash(text);
         let is_here = |(start, _): &(LineStart, Mnemonic)| start.mnemonic().as_bytes() == text;
-        match self.all.get(usize::from(self.latest[hash])).filter(|known| is_here(known)) {
-            Some((_, mnemonic)) => Some(*mnemonic),
-            None => {
-                let position = self.all.iter().position(is_here)?;
-                self.latest[hash] = position as u16;
-                Some(self.all[position].1)
-            }
-        }
+        let position = self.latest.position(hash(text), &self.all, is_here)?;
+        Some(self.all[position].1)
     }
 
     /// Returns the mnemonic that consists of these strings, if they have been recorded.
@@ -139,22 +150,12 @@ impl Mnemonics {
             let known: Option<&[&'static str; N]> = known.as_slice().try_into().ok();
             known.is_some_and(|known| (0..N).all(|part| std::ptr::eq(known[part], parts[part])))
         };
-        let hash = hash_of_parts(parts);
-        let number = match self.parts.get(usize::from(self.latest_parts[hash])).filter(|known| is_here(known))
-        {
-            Some((_, number)) => *number,
-            None => {
-                let position = self.parts.iter().position(is_here)?;
-                self.latest_parts[hash] = position as u16;
-                self.parts[position].1
-            }
-        };
-        Some(self.all[number as usize].1)
+        let position = self.latest_parts.position(hash_of_parts(parts), &self.parts, is_here)?;
+        Some(self.all[self.parts[position].1 as usize].1)
     }
 
     /// Records the static parts of a mnemonic.
     pub(super) fn add_parts(&mut self, parts: &[&'static str], mnemonic: Mnemonic) {
-        self.latest_parts[hash_of_parts(parts)] = self.parts.len() as u16;
         self.parts.push((parts.iter().copied().collect(), mnemonic.number));
     }
 

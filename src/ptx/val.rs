@@ -52,44 +52,33 @@ impl<T: Scalar> Sealed for Val<'_, T> {}
 #[doc(hidden)]
 pub trait CompareByMethodsEqNeLtLeGtGe: Sealed {}
 
-#[doc(hidden)]
-impl<'k, T: Scalar> PartialEq for Val<'k, T>
-where
-    Val<'k, T>: CompareByMethodsEqNeLtLeGtGe,
-{
-    fn eq(&self, _: &Self) -> bool {
-        false
-    }
+macro_rules! compared_by_methods {
+    ($($other:ty;)*) => {$(
+        #[doc(hidden)]
+        impl<'k, T: Scalar> PartialEq<$other> for Val<'k, T>
+        where
+            Val<'k, T>: CompareByMethodsEqNeLtLeGtGe,
+        {
+            fn eq(&self, _: &$other) -> bool {
+                false
+            }
+        }
+
+        #[doc(hidden)]
+        impl<'k, T: Scalar> PartialOrd<$other> for Val<'k, T>
+        where
+            Val<'k, T>: CompareByMethodsEqNeLtLeGtGe,
+        {
+            fn partial_cmp(&self, _: &$other) -> Option<std::cmp::Ordering> {
+                None
+            }
+        }
+    )*};
 }
 
-#[doc(hidden)]
-impl<'k, T: Scalar> PartialOrd for Val<'k, T>
-where
-    Val<'k, T>: CompareByMethodsEqNeLtLeGtGe,
-{
-    fn partial_cmp(&self, _: &Self) -> Option<std::cmp::Ordering> {
-        None
-    }
-}
-
-#[doc(hidden)]
-impl<'k, T: Scalar> PartialEq<T> for Val<'k, T>
-where
-    Val<'k, T>: CompareByMethodsEqNeLtLeGtGe,
-{
-    fn eq(&self, _: &T) -> bool {
-        false
-    }
-}
-
-#[doc(hidden)]
-impl<'k, T: Scalar> PartialOrd<T> for Val<'k, T>
-where
-    Val<'k, T>: CompareByMethodsEqNeLtLeGtGe,
-{
-    fn partial_cmp(&self, _: &T) -> Option<std::cmp::Ordering> {
-        None
-    }
+compared_by_methods! {
+    Self;
+    T;
 }
 
 impl<'k, T: Scalar> Val<'k, T> {

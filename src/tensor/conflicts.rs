@@ -15,14 +15,14 @@ use super::{
     fragment::Fragment,
     matrix_moves::Direction,
     memory::Tensor,
-    moves::{Group, Location, Place, Widths, plan},
-    offset::{MAX_AXES, Offset, offsets},
+    moves::{Location, Place, Widths, plan},
+    outline::ViewOutline,
     sides::Side,
     step::Step,
 };
 use crate::{
     layout::{Layout, Swizzle},
-    ptx::{Computation, ReadWrite, RegId, Scalar, Shared, Val, divisor::gcd},
+    ptx::{Computation, ReadWrite, RegId, Scalar, Shared, Val},
 };
 
 /// Pairs of values that the lanes with a certain index bit set access in the opposite order.
@@ -122,14 +122,9 @@ fn halves<'k, T: TensorElement>(
 /// The parts of a warp's lanes, which determine the best exchange.
 #[derive(PartialEq)]
 struct LaneParts {
-    values: Rc<Layout<Step>>,
+    values: ViewOutline,
     lanes: Rc<Layout<Step>>,
-    /// The constant offset of the first value, and the known alignment of the view's start in bytes.
-    offset: Step,
-    alignment: u64,
     swizzle: Swizzle,
-    /// The size of a value in bytes.
-    size: u32,
 }
 
 impl LaneParts {
@@ -137,27 +132,17 @@ impl LaneParts {
     fn of<T: TensorElement>(memory: &Part<'_, T>) -> Option<Self> {
         let lanes = &memory.lanes.as_deref()?.layout;
         (T::PER_WORD == 1 && lanes.size() == LANES as i64).then(|| Self {
-            values: Rc::clone(&memory.layout),
+            values: memory.outline(),
             lanes: Rc::clone(lanes),
-            offset: memory.offset,
-            alignment: memory.start_alignment(),
             swizzle: memory.swizzle,
-            size: T::SIZE,
         })
     }
 
     fn accesses(&self) -> Accesses {
-        let size = u64::from(self.size);
-        let place = |offset: Offset| {
-            let align = gcd(self.alignment, offset.elements.unsigned_abs() * size) as u32;
-            Place::Memory(Location { offset, align, group: Group::default() })
-        };
-        // Shared memory has no axes, and therefore no dynamic strides.
-        let offsets = offsets(&self.values, &self.offset, [false; MAX_AXES], self.values.size());
         Accesses {
             lanes: std::array::from_fn(|lane| self.lanes.index(lane as i64).component(0)),
-            places: offsets.into_iter().map(place).collect(),
-            widths: Widths { element: self.size, per_word: 1, widest: 16, partial: false },
+            places: self.values.compute().iter().copied().map(Place::Memory).collect(),
+            widths: Widths { element: self.values.size, per_word: 1, widest: 16, partial: false },
             swizzle: self.swizzle,
         }
     }
@@ -168,10 +153,11 @@ impl Computation for LaneParts {
 
     fn compute(&self) -> Self::Result {
         let (lane_bit, distance) = self.accesses().best_exchange()?;
-        let (between, count) = (distance as i64, self.values.size());
+        let values = &self.values.layout;
+        let (between, count) = (distance as i64, values.size());
         let low = Layout::new((between, count / (2 * between)), (1, 2 * between)).ok()?;
         let pair = Layout::new(2, between).ok()?;
-        let [low, pair] = [self.values.compose(&low).ok()?, self.values.compose(&pair).ok()?].map(Rc::new);
+        let [low, pair] = [values.compose(&low).ok()?, values.compose(&pair).ok()?].map(Rc::new);
         Some(Exchange { lane_bit, distance, low, pair })
     }
 }

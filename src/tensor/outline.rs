@@ -21,7 +21,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ViewOutline {
     /// The number of bytes per element.
-    size: u32,
+    pub(super) size: u32,
     /// The known alignment of the view's start, in bytes.
     align: u64,
     start: Step,
@@ -29,7 +29,7 @@ pub(super) struct ViewOutline {
     strides: [u64; MAX_AXES],
     /// The [`periods`](Tensor::periods) of the view.
     periods: Group,
-    layout: Rc<Layout<Step>>,
+    pub(super) layout: Rc<Layout<Step>>,
 }
 
 /// The properties of a side of a copy that determine which of its elements one access can move.
