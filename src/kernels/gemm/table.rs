@@ -63,16 +63,18 @@ pub struct GemmEntry {
 }
 
 /// One table for each run of `tune`; no two tables for the same GPU contain the same problem.
-static BUILTIN: LazyLock<[GemmTable; 14]> = LazyLock::new(|| {
+static BUILTIN: LazyLock<[GemmTable; 16]> = LazyLock::new(|| {
     [
         include_str!("tables/h200.txt"),
+        include_str!("tables/h200_earlier.txt"),
         include_str!("tables/h200_f16.txt"),
+        include_str!("tables/h200_f16_earlier.txt"),
         include_str!("tables/h200_llama.txt"),
         include_str!("tables/h200_llama_bf16.txt"),
         include_str!("tables/h200_llama_nn_tn.txt"),
         include_str!("tables/h200_skinny.txt"),
-        include_str!("tables/h200_tt.txt"),
         include_str!("tables/h200_types.txt"),
+        include_str!("tables/h200_types_skinny.txt"),
         include_str!("tables/h100.txt"),
         include_str!("tables/h100_f16.txt"),
         include_str!("tables/h100_llama.txt"),

@@ -298,8 +298,8 @@ impl RowTiling {
             });
             ways.min_by_key(|tiling| tiling.slots())
         };
-        let resident = if held.unaligned { 384 } else { 512 };
-        let chosen = few().or_else(|| copied(16, resident, 640)).or_else(most).or_else(in_cluster);
+        let together = if held.unaligned && (bytes > 2 || groups > 128) { 384 } else { 512 };
+        let chosen = few().or_else(|| copied(16, together, 640)).or_else(most).or_else(in_cluster);
         chosen.filter(|tiling| tiling.fits_sums(target, bytes)).unwrap_or(held)
     }
 
