@@ -4,9 +4,9 @@ use thiserror::Error;
 
 use super::{entry::Entry, kernel::Kernel, render, target::Target};
 
-/// Several kernels for one target that are rendered, loaded and exported together.
+/// A set of kernels for one target that are rendered, loaded and exported together.
 ///
-/// A variable that several kernels use is declared once and shared.
+/// If several kernels use a variable, it is declared once and shared.
 ///
 /// ```
 /// use warpwright::{prelude::*, ptx::{Module, Variable}};

@@ -23,7 +23,7 @@ impl<'k> Block<'k> {
         }
     }
 
-    /// Returns the least [`Uniformity`] that guarantees that all threads of the block agree on a condition.
+    /// Returns the lowest [`Uniformity`] of values that are the same in all threads of the block.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Block
     }
@@ -43,14 +43,14 @@ impl<'k> Block<'k> {
         }
     }
 
-    /// Returns the index of this thread in the block: x fastest, then y, then z.
+    /// Returns the index of the executing thread in the block: x fastest, then y, then z.
     #[doc(alias = "%tid")]
     #[track_caller]
     pub fn thread(self) -> Val<'k, u32> {
         self.k.thread_index(self.shape)
     }
 
-    /// Waits until all threads of the block have arrived; their earlier writes are then visible to all of them.
+    /// Waits until all threads of the block have arrived. Their earlier writes are then visible to all threads of the block.
     #[doc(alias = "bar.sync")]
     #[doc(alias = "__syncthreads")]
     #[track_caller]

@@ -3,7 +3,7 @@
 use super::{Scope, by_own_methods, sealed};
 use crate::ptx::{kernel::Builder, uniform::Uniformity, val::Val};
 
-/// This thread, as one lane of its warp.
+/// The executing thread, as one lane of its warp.
 #[derive(Clone, Copy, Debug)]
 pub struct Lane<'k> {
     k: Builder<'k>,
@@ -14,7 +14,7 @@ impl<'k> Lane<'k> {
         Self { k }
     }
 
-    /// Returns [`Uniformity::NONE`], because a condition is always uniform in a single thread.
+    /// Returns [`Uniformity::NONE`]: every value is uniform in a single thread.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::NONE
     }
@@ -36,7 +36,7 @@ impl<'k> Lane<'k> {
         0.into()
     }
 
-    /// Does nothing: a thread does not wait for itself.
+    /// Does nothing, because the scope has only one thread.
     pub fn sync(self) {}
 }
 
