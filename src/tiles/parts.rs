@@ -4,9 +4,9 @@ use super::{element::RegisterLayout, registers::Registers, rt::Rt};
 use crate::{ptx::Builder, tensor::TensorElement};
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Returns a copy of the `H2`×`W2` subtiles that start at subtile (`row`, `col`).
+    /// Returns a copy of the rectangle of `H2`×`W2` subtiles that starts at subtile (`row`, `col`).
     ///
-    /// The builder rejects the call if the part extends past the tile's edge.
+    /// The builder rejects the call if the rectangle extends past the tile's edge.
     #[doc(alias = "subtile_inplace")]
     #[must_use]
     #[track_caller]
@@ -24,10 +24,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         part
     }
 
-    /// Replaces the `H2`×`W2` subtiles that start at subtile (`row`, `col`) with the result of `f`, in place: the argument of `f` owns the
-    /// registers of these subtiles.
+    /// Replaces the rectangle of `H2`×`W2` subtiles that starts at subtile (`row`, `col`) with the result of `f`, in place. The argument of
+    /// `f` owns the registers of the rectangle.
     ///
-    /// The builder rejects the call if the part extends past the tile's edge.
+    /// The builder rejects the call if the rectangle extends past the tile's edge.
     #[doc(alias = "subtile_inplace")]
     #[must_use]
     #[track_caller]
@@ -86,7 +86,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         contains
     }
 
-    /// Splits the tile into `N` tiles of `P` rows of subtiles each, top to bottom. The parts own the registers of this tile, so no
+    /// Splits the tile into `N` tiles of `P` rows of subtiles each, top to bottom. The results own the registers of this tile, so no
     /// instructions are emitted. The call does not compile unless `N`·`P` = `H`.
     #[must_use]
     #[track_caller]
@@ -99,7 +99,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         })
     }
 
-    /// Splits the tile into `N` tiles of `P` columns of subtiles each, left to right. The parts own the registers of this tile, so no
+    /// Splits the tile into `N` tiles of `P` columns of subtiles each, left to right. The results own the registers of this tile, so no
     /// instructions are emitted. The call does not compile unless `N`·`P` = `W`.
     #[must_use]
     #[track_caller]
