@@ -32,7 +32,7 @@ struct Group<'k, S: Scalar> {
     total: Val<'k, S>,
 }
 
-/// A scan: what it combines, and the results so far, by value index.
+/// A scan: how it combines elements, and the results so far, by value index.
 struct Scan<'k, S: Scalar> {
     k: Builder<'k>,
     how: Combine,
@@ -162,8 +162,8 @@ macro_rules! scans {
             }
 
             #[doc = concat!("Returns the prefix ", $what, " along each row, continued from the tiles to the left: `before` contains the result of each row over")]
-            /// those tiles. Also returns the result of each row over those tiles and this one, in the registers of `before`, so that a loop
-            /// over the tiles of a row can carry it.
+            /// those tiles. Also returns the result of each row over those tiles and this one, in the registers of `before`, so a loop over
+            /// the tiles of a row can carry it.
             #[must_use]
             #[track_caller]
             pub fn $row_with(
