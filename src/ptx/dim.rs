@@ -26,9 +26,9 @@ pub enum Dim {
     Sum(Box<Dim>, Box<Dim>),
     /// The product of two expressions.
     Product(Box<Dim>, Box<Dim>),
-    /// The smaller of two values.
+    /// The smaller of two expressions.
     Min(Box<Dim>, Box<Dim>),
-    /// The larger of two values.
+    /// The larger of two expressions.
     Max(Box<Dim>, Box<Dim>),
     /// The number of multiprocessors of the device.
     Multiprocessors,

@@ -68,7 +68,7 @@ pub struct Entry {
     pub limits: Vec<Limit>,
     /// The extents of the kernel's views. Every launch checks that the buffers are long enough for them.
     pub extents: Vec<Extent>,
-    /// The uses of the tensor maps that are parameters. Every launch checks that its arguments support these uses.
+    /// The uses of the tensor-map parameters. Every launch checks that its arguments support these uses.
     pub map_uses: Vec<MapUse>,
     /// The additional tensor maps that every launch creates and passes after the parameters.
     pub maps: Vec<BufferMap>,

@@ -130,7 +130,7 @@ pub enum BuildErrorKind {
         /// The method that creates the view.
         view: &'static str,
     },
-    /// [`multiple_of`](super::Val::multiple_of) is called on a computed value, whose divisor a launch cannot check.
+    /// [`multiple_of`](super::Val::multiple_of) is called on a computed value, which a launch cannot check.
     #[error(
         "expected a kernel parameter, which a launch checks to be a multiple of {divisor}, found a computed register: declare it for the \
          parameter, or assert it with `unsafe {{ value.assume_multiple_of({divisor}) }}`"
@@ -164,7 +164,7 @@ pub enum BuildErrorKind {
     /// dimensions.
     #[error("{what}: expected 1 to {max}, found {found}")]
     BadShape {
-        /// The kind of shape or size.
+        /// The kind of size, such as `"threads of a block"`.
         what: &'static str,
         /// The size or number of dimensions found.
         found: u64,
@@ -175,15 +175,15 @@ pub enum BuildErrorKind {
     /// declared maximum. Redeclaration is an error because emitted instructions may depend on the earlier value.
     #[error("expected {what} to be declared once, found {found} after {before}")]
     Redeclared {
-        /// The kind of declaration.
+        /// The kind of declaration, such as `"the block"`.
         what: &'static str,
         /// The earlier declaration, or the maximum.
         before: String,
         /// The new declaration, or the block that exceeds the maximum.
         found: String,
     },
-    /// A loop body returns a state with a different number of registers than the initial state, or two branches return states with
-    /// different numbers of registers.
+    /// A loop body returns a state with more or fewer registers than the initial state, or two branches return states with different
+    /// numbers of registers.
     #[error(
         "expected {expected} registers of state, as before the loop or in the first branch, found {found}: a `Vec` or an `Option` must keep its length"
     )]
@@ -211,7 +211,7 @@ pub enum BuildErrorKind {
         /// The source line that writes a divergent value to the loop-carried register on which the condition depends, if any.
         varies_at: Option<&'static Location<'static>>,
     },
-    /// A name is not a valid identifier in both PTX and C.
+    /// A name is invalid as an identifier in PTX or in C.
     #[error("expected a PTX identifier, found `{name}`")]
     BadName {
         /// The name.
@@ -224,10 +224,10 @@ pub enum BuildErrorKind {
         /// The name.
         name: String,
     },
-    /// A raw line is malformed, or its placeholders do not match its operands.
+    /// Raw PTX is malformed, or its placeholders do not match its operands.
     #[error("raw line `{line}`: {problem}")]
     BadRaw {
-        /// The template of the raw line.
+        /// The raw PTX text with its placeholders.
         line: String,
         /// A description of the problem.
         problem: String,
@@ -237,7 +237,7 @@ pub enum BuildErrorKind {
         "{what}: expected an expression of constants and integer kernel parameters, found a computed value or a negative constant; `n.tiles(32)` is ⌈n / 32⌉"
     )]
     NotAParameter {
-        /// The purpose of the value.
+        /// The purpose of the value, such as `"the grid rule"`.
         what: &'static str,
     },
     /// A size is not a multiple of the required divisor.
@@ -270,7 +270,7 @@ pub enum BuildErrorKind {
         /// The kind of value, such as `"an integer"`; `"any value"` if the placeholder is malformed.
         value: &'static str,
     },
-    /// Any other invalid request; contains the message.
+    /// Any other invalid request. The string is the error message.
     #[error("{0}")]
     Refused(String),
 }

@@ -3,8 +3,7 @@
 use super::{kernel::Builder, types::Scalar, val::Val};
 
 impl<'k> Builder<'k> {
-    /// Returns `function` unchanged, with argument and result types that belong to this kernel, so that a closure can be bound to a
-    /// variable.
+    /// Returns `function` unchanged, with its argument and result tied to this kernel, so that a closure can be bound to a variable.
     ///
     /// `let square = |v: Val<f32>| v * v` alone does not compile: the lifetime `'k` cannot be named in a closure, so the compiler infers
     /// different lifetimes for the argument and the result. A closure that is passed directly to a method such as
@@ -31,7 +30,7 @@ impl<'k> Builder<'k> {
         function
     }
 
-    /// Returns a closure with two arguments unchanged. See [`function`](Self::function).
+    /// Returns a function of two values unchanged. See [`function`](Self::function).
     pub fn function2<T: Scalar, U: Scalar, R, F: Fn(Val<'k, T>, Val<'k, U>) -> R>(self, function: F) -> F {
         function
     }

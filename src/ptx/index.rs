@@ -12,9 +12,9 @@ use super::{
 /// An index or a length of 32 or 64 bits.
 #[derive(Clone, Copy, Debug)]
 pub enum Index<'k> {
-    /// 32 bits.
+    /// A 32-bit value.
     U32(Val<'k, u32>),
-    /// 64 bits.
+    /// A 64-bit value.
     U64(Val<'k, u64>),
 }
 

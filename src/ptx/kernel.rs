@@ -203,7 +203,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Returns a constant of this kernel; `k.constant(1.5f32)` is equivalent to `Val::from(1.5f32)`.
+    /// Returns `value` as a constant; equivalent to `Val::from(value)`.
     pub fn constant<T: Scalar>(self, value: T) -> Val<'k, T> {
         Val::constant(value)
     }
@@ -597,7 +597,8 @@ impl<A> Kernel<A> {
         &self.entry.name
     }
 
-    /// Returns the PTX module with this kernel, without source lines. The same builder calls produce the same text on every machine.
+    /// Returns the PTX module with this kernel, without `.file` and `.loc` directives. The same builder calls produce the same text on
+    /// every machine.
     pub fn ptx(&self) -> String {
         render::module(self.entry.target, &[&self.entry], render::Lines::Omit)
     }

@@ -42,7 +42,7 @@ pub enum ModuleError {
         /// The module's target.
         expected: Target,
     },
-    /// The module already uses the name for another kernel or for a different declaration.
+    /// The kernel declares a name that the module already uses for another kernel or a different declaration.
     #[error("kernel `{kernel}`: the module has another declaration of `{name}`")]
     DuplicateName {
         /// The name of the kernel.
@@ -85,7 +85,7 @@ impl Module {
         &self.entries
     }
 
-    /// Returns the PTX text without source lines. The same builder calls produce the same text on every machine.
+    /// Returns the PTX text without `.file` and `.loc` directives. The same builder calls produce the same text on every machine.
     pub fn ptx(&self) -> String {
         self.render(render::Lines::Omit)
     }

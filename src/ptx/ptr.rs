@@ -29,7 +29,7 @@ pub trait Space: sealed::Sealed + 'static {
 }
 
 /// A space in which every access is safe: shared memory of the block or cluster, or local memory. An out-of-bounds access either reaches
-/// memory of the same thread, block or cluster, or aborts the kernel; the simulator reports it.
+/// memory of the same thread, block or cluster, or aborts the kernel. The simulator reports such accesses.
 pub trait SafeSpace: Space {}
 
 /// Shared memory of the block or of the cluster.
@@ -97,7 +97,7 @@ spaces! {
     /// Constant memory.
     #[doc(alias = ".const")]
     Const, u64, ".const", false;
-    /// Generic addresses, each of which determines its state space.
+    /// Generic addresses: the address itself determines the state space.
     Generic, u64, "", false;
 }
 
@@ -352,7 +352,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
 }
 
 impl<'k, T: Element, S: Space<Address = u64>, A> Ptr<'k, T, S, A> {
-    /// Returns a pointer to element `index`, where `index` has 64 bits.
+    /// Returns a pointer to element `index`, as [`at`](Self::at) does, but with a 64-bit index.
     #[track_caller]
     pub fn at_wide(self, index: impl Into<Val<'k, u64>>) -> Self {
         let index = index.into();

@@ -47,7 +47,7 @@ mod sealed {
     note = "scopes are `Lane`, `Warp`, `Warps<N>`, `WarpGroup`, `Block` and `Cluster`, as `k.warp()` and `k.block([128])` return them"
 )]
 pub trait Scope<'k>: Copy + Debug + sealed::Sealed {
-    /// Returns the scope of this kind that contains the executing thread.
+    /// Returns the scope of this kind that contains this thread.
     ///
     /// For [`Block`] and [`Warps`], the block's shape must be [declared](Builder::block); for [`Cluster`], the cluster's shape must be
     /// [declared](Builder::cluster). For [`Warps`], the number of threads in the block must be a multiple of the number of threads in the
@@ -137,7 +137,8 @@ pub(crate) fn remainder<'k>(value: Val<'k, u32>, by: u32) -> Val<'k, u32> {
 }
 
 impl<'k> Builder<'k> {
-    /// Requires that all threads of `scope` or none of them reach the current position, as collective instructions do.
+    /// Requires that either all threads of `scope` or none of them reach the current position. Collective instructions impose the same
+    /// requirement.
     ///
     /// The builder rejects the kernel if a condition at this position is not known to be uniform for these threads. The error names the
     /// operation `what`.
@@ -151,10 +152,6 @@ impl<'k> Builder<'k> {
     ///
     /// The result shows whether scopes would do the same work. For example, assume that each warp stores to the tile with coordinates
     /// `values`: if the result covers more than one warp, several warps store to the same tile, and their stores race.
-    ///
-    /// If the result covers several scopes, such as several warps, and each of them performs an operation on the object that `values`
-    /// select, they all operate on the same object. For example, if `values` are the coordinates of a tile and several scopes store to the
-    /// tile, the stores race.
     pub fn shared_by(self, values: impl IntoIterator<Item = Val<'k, u32>>) -> Uniformity {
         let registers = values.into_iter().filter_map(|value| value.reg().map(|(reg, _)| reg));
         let registers: Vec<_> = registers.collect();

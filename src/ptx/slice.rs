@@ -15,7 +15,7 @@ use super::{
     variable::{Variable, VariableSpace},
 };
 
-/// A view of contiguous elements in global or constant memory: `k.slice(x, n)`.
+/// A view of contiguous elements in global or constant memory, such as `k.slice(x, n)`.
 ///
 /// Accesses past the end have no effect: loads return 0, and stores and atomic operations leave memory unchanged. Accesses are predicated
 /// and emit no branch; if the index is known to be in bounds, the predicate is omitted. Indices are 32 or 64 bits wide; bounds checks and
@@ -114,7 +114,7 @@ impl<'k, T: Element, S: Space<Address = u64>, A> Slice<'k, T, S, A> {
         Self { len: self.len.min(count.into_index()), ..self }
     }
 
-    /// Returns the slice without its first `count` elements; it is empty if it has at most `count` elements.
+    /// Returns the slice without its first `count` elements. The result is empty if the slice has at most `count` elements.
     #[must_use]
     #[track_caller]
     pub fn skip(self, count: impl IntoIndex<'k>) -> Self {

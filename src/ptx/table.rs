@@ -19,7 +19,7 @@ pub struct Form {
     /// The mnemonic, in a notation based on that of the PTX ISA: `{.a|.b}` means at most one of the alternatives, and `(.a|.b)` means
     /// exactly one.
     pub mnemonic: &'static str,
-    /// Operands in order, each `name:class`.
+    /// The operands in order, each written `name:class`.
     ///
     /// | notation       | operand                                                                            |
     /// | ---            | ---                                                                                |
@@ -71,7 +71,7 @@ pub fn forms() -> impl Iterator<Item = &'static Form> {
     rows::CHAPTERS.iter().flat_map(|(_, forms)| forms.iter())
 }
 
-/// Returns the chapters of the PTX ISA in order: the title and the forms of each.
+/// Returns the title and the forms of each chapter, in the order of the PTX ISA.
 pub fn chapters() -> &'static [(&'static str, &'static [Form])] {
     rows::CHAPTERS
 }

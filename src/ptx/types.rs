@@ -26,19 +26,19 @@ pub(crate) mod numbers {
 pub enum RegClass {
     /// Predicates, `%p`.
     Pred,
-    /// 16-bit integers and bits, `%rs`.
+    /// 16-bit integers and untyped bits, `%rs`.
     B16,
     /// f16 and bf16, `%h`.
     Half,
-    /// 32-bit integers, bits and packed pairs, `%r`.
+    /// 32-bit integers, untyped bits and packed pairs, `%r`.
     B32,
     /// f32, `%f`.
     F32,
-    /// 64-bit integers, bits and addresses, `%rd`.
+    /// 64-bit integers, untyped bits and addresses, `%rd`.
     B64,
     /// f64, `%fd`.
     F64,
-    /// 128 bits, `%rq`.
+    /// 128 untyped bits, `%rq`.
     B128,
 }
 
@@ -103,7 +103,7 @@ pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static + sealed::Sea
     /// The size in a register, in bytes. For a [`Minifloat`], it differs from the size in memory: a register contains one value in its low
     /// 8 bits.
     const BYTES: u32;
-    /// Whether instructions accept constants of this type as immediates. Floating-point numbers of at most 16 bits, pairs, tf32 and
+    /// Whether instructions accept constants of this type as immediates. Floating-point numbers of at most 16 bits, packed pairs, tf32 and
     /// [`B128`] must be in registers.
     const IMMEDIATE: bool;
 

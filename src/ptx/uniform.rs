@@ -20,7 +20,7 @@ pub(crate) use condition::Divergence;
 pub(crate) use rule::Rule;
 pub(crate) use tracker::{Facts, Tracker};
 
-/// The set of threads that are known to have the same value in a register.
+/// A level of uniformity: the threads that are known to have the same value in a register.
 ///
 /// The levels are partially ordered: `Uniformity::Block > Uniformity::WARP`, because a value that is the same in the whole block is the
 /// same in each of its warps. `Threads(32)` and `Threads(48)` are not ordered.

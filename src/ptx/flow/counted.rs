@@ -14,7 +14,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// An integer type for loop counters: `u32`, `i32`, `u64`, `i64`.
+/// An integer type for loop counters: `u32`, `i32`, `u64` or `i64`.
 pub trait Counter: IntegerDivision {
     /// The smallest value of the type.
     const MIN: Self;

@@ -28,7 +28,7 @@ impl<'k> Block<'k> {
         Uniformity::Block
     }
 
-    /// Returns the number of threads.
+    /// Returns the number of threads in the block.
     pub fn size(self) -> u32 {
         self.shape.iter().product()
     }
@@ -43,7 +43,7 @@ impl<'k> Block<'k> {
         }
     }
 
-    /// Returns the index of the executing thread in the block: x fastest, then y, then z.
+    /// Returns the index of this thread in the block: x fastest, then y, then z.
     #[doc(alias = "%tid")]
     #[track_caller]
     pub fn thread(self) -> Val<'k, u32> {

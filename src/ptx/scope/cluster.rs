@@ -51,8 +51,8 @@ impl<'k> Cluster<'k> {
         row.mad(k.nclusterid_x(), k.clusterid_x())
     }
 
-    /// Returns the index of the executing thread in the cluster. Threads are numbered by block rank, then by index in the block. The
-    /// block's shape must be [declared](Builder::block).
+    /// Returns the index of this thread in the cluster. Threads are numbered by block rank, then by index in the block. The block's shape
+    /// must be [declared](Builder::block).
     #[track_caller]
     pub fn thread(self) -> Val<'k, u32> {
         let block = self.k.this_block();
@@ -67,7 +67,7 @@ impl<'k> Cluster<'k> {
         self.wait();
     }
 
-    /// Arrives at the cluster's barrier without waiting. Earlier writes of the executing thread become visible to all threads that
+    /// Arrives at the cluster's barrier without waiting. Earlier writes of this thread become visible to all threads that
     /// [`wait`](Self::wait) at the barrier.
     #[doc(alias = "barrier.cluster.arrive")]
     #[track_caller]

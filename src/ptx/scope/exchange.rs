@@ -64,8 +64,8 @@ fn by_words(k: Builder<'_>, from: RegId, exchange: impl Fn(RegId) -> RegId) -> R
 
 /// Data exchange between the lanes of the warp. All lanes must participate.
 impl<'k> Warp<'k> {
-    /// Returns `value` of the lane whose index is `delta` less than the index of this lane, or the lane's own value if there is no such
-    /// lane. Only the lowest 5 bits of `delta` are used. All lanes must participate. Supports types of up to 64 bits.
+    /// Returns `value` from the lane whose index is `delta` less than that of this lane; if there is no such lane, returns the lane's own
+    /// value. Only the lowest 5 bits of `delta` are used. All lanes must participate. Supports types of up to 64 bits.
     #[doc(alias = "shfl.sync.up")]
     #[doc(alias = "__shfl_up_sync")]
     #[track_caller]
@@ -73,8 +73,8 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Up, value, delta.into())
     }
 
-    /// Returns `value` of the lane whose index is `delta` greater than the index of this lane, or the lane's own value if there is no such
-    /// lane. Only the lowest 5 bits of `delta` are used. All lanes must participate. Supports types of up to 64 bits.
+    /// Returns `value` from the lane whose index is `delta` greater than that of this lane; if there is no such lane, returns the lane's
+    /// own value. Only the lowest 5 bits of `delta` are used. All lanes must participate. Supports types of up to 64 bits.
     #[doc(alias = "shfl.sync.down")]
     #[doc(alias = "__shfl_down_sync")]
     #[track_caller]
@@ -82,7 +82,7 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Down, value, delta.into())
     }
 
-    /// Returns `value` of the lane with index `i ^ bits`, where `i` is the index of this lane. Only the lowest 5 bits of `bits` are used.
+    /// Returns `value` from the lane with index `i ^ bits`, where `i` is the index of this lane. Only the lowest 5 bits of `bits` are used.
     /// All lanes must participate. Supports types of up to 64 bits.
     #[doc(alias = "shfl.sync.bfly")]
     #[doc(alias = "__shfl_xor_sync")]
@@ -91,8 +91,8 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Bfly, value, bits.into())
     }
 
-    /// Returns `value` of lane `lane`, which may differ between lanes. Only the lowest 5 bits of `lane` are used. All lanes must
-    /// participate. Supports types of up to 64 bits.
+    /// Returns `value` from the lane with index `lane`, which may differ between lanes. Only the lowest 5 bits of `lane` are used. All
+    /// lanes must participate. Supports types of up to 64 bits.
     #[doc(alias = "shfl.sync.idx")]
     #[doc(alias = "__shfl_sync")]
     #[track_caller]
@@ -100,8 +100,8 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Idx, value, lane.into())
     }
 
-    /// Returns, in all lanes, `value` of lane `lane`, which must be the same in all lanes. All lanes must participate. If `lane` is known
-    /// to be uniform, the result is also known to be uniform. Supports types of up to 64 bits.
+    /// Broadcasts `value` from the lane with index `lane` to all lanes. `lane` must be the same in all lanes, and all lanes must
+    /// participate. If `lane` is known to be uniform, the result is also known to be uniform. Supports types of up to 64 bits.
     #[track_caller]
     pub fn broadcast<T: Scalar>(self, value: Val<'k, T>, lane: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl_idx(value, lane)
@@ -164,8 +164,8 @@ impl<'k> Block<'k> {
         self.k.sync_threads_count(predicate)
     }
 
-    /// Returns, in all threads of the block, `value` of thread `thread`, which must be the same in all threads. All threads must
-    /// participate. The value is exchanged through shared memory.
+    /// Broadcasts `value` from the thread with index `thread` to all threads of the block, through shared memory. `thread` must be the same
+    /// in all threads, and all threads must participate.
     #[track_caller]
     pub fn broadcast<T: Element<Reg = T> + Scalar>(
         self,

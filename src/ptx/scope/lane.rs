@@ -3,7 +3,7 @@
 use super::{Scope, by_own_methods, sealed};
 use crate::ptx::{kernel::Builder, uniform::Uniformity, val::Val};
 
-/// The executing thread, as one lane of its warp.
+/// This thread, as one lane of its warp.
 #[derive(Clone, Copy, Debug)]
 pub struct Lane<'k> {
     k: Builder<'k>,

@@ -19,7 +19,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A type of values that a scope can reduce: a 32-bit or 64-bit integer, `f32`, `f64`, `f16` or `bf16`. Values of the last two types are
+/// A type of values that a scope can reduce: a 32-bit or 64-bit integer, `f32`, `f64`, `f16` or `bf16`. Values of type `f16` and `bf16` are
 /// accumulated in f32, and the result is rounded once.
 #[diagnostic::on_unimplemented(
     message = "the threads of a scope cannot reduce values of type `{Self}`",

@@ -172,7 +172,7 @@ macro_rules! formats {
                 self.0 & Self::FORMAT.sign() != 0
             }
 
-            /// Returns the magnitude.
+            /// Returns the absolute value.
             pub const fn abs(self) -> Self {
                 Self(self.0 & !Self::FORMAT.sign())
             }
