@@ -107,7 +107,7 @@ pub(super) fn each<'k, T: TensorElement>(of: &impl Elements<'k, T>, what: &str) 
     0..of.len()
 }
 
-/// Writes `value` to every element.
+/// Writes `value` to every element of `to`.
 ///
 /// The builder rejects the call if there are more than 4096 elements.
 #[doc(alias = "fill!")]
@@ -120,7 +120,7 @@ pub fn fill<'k, T: TensorElement>(to: &impl WriteElements<'k, T>, value: impl In
     each(to, "fill").for_each(|index| to.put(index, value));
 }
 
-/// Applies `f` to each element of `from` and writes the result to the corresponding element of `to`, in the order of their shapes.
+/// Applies `f` to element `i` of `from` and writes the result to element `i` of `to` for every linear index `i`.
 ///
 /// The builder rejects the call if the sizes differ, or if there are more than 4096 elements.
 #[track_caller]
@@ -170,7 +170,7 @@ pub fn axpby<'k, T: TensorElement<Reg: Number>>(
     }
 }
 
-/// Returns the sum of the elements of this thread's view, added in colexicographic order; 0 if the view is empty.
+/// Returns the sum of the elements of `of`, added in colexicographic order; 0 if `of` is empty.
 ///
 /// The builder rejects the call if there are more than 4096 elements.
 #[track_caller]
