@@ -63,7 +63,7 @@
 //! - `sim` (default): launches in the simulator (the `warpwright-sim` crate).
 //! - `export` (default): PTX files with a header for C and C++.
 //! - `draw`: pictures of layouts, instructions and bank conflicts as SVG, Typst and text.
-//! - `record`: recording launches as cases for `warpwright sim`.
+//! - `record`: launches recorded as cases that `warpwright sim` runs.
 //! - `cublaslt`: cuBLASLt GEMMs, for comparison. Implies `cuda`.
 //!
 //! The `run` module is available with `cuda` or `sim`. The `warpwright-proptest` crate contains generators for property tests, and
