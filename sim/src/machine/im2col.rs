@@ -18,16 +18,15 @@ pub struct Im2colMap {
     pub dims: Vec<u64>,
     /// The distances in bytes between consecutive elements along each dimension except the innermost; multiples of 16.
     pub strides: Vec<u64>,
-    /// For each spatial dimension, the first pixel of the bounding box, as an offset from the first pixel of the image: the negative
-    /// padding.
+    /// For each spatial dimension, the offset of the bounding box's first pixel from the image's first pixel: the negated padding.
     pub lower_corner: Vec<i32>,
-    /// For each spatial dimension, the last pixel of the bounding box, as an offset from the last pixel of the image.
+    /// For each spatial dimension, the offset of the bounding box's last pixel from the image's last pixel.
     pub upper_corner: Vec<i32>,
-    /// The number of channels of each pixel that one copy moves, at most 256.
+    /// The number of channels per pixel that one copy moves, at most 256.
     pub channels: u32,
     /// The number of pixels that one copy moves, at most 1024.
     pub pixels: u32,
-    /// The distance between copied elements along each dimension, from 1 to 8.
+    /// The step in elements between copied elements along each dimension, from 1 to 8.
     pub element_strides: Vec<u32>,
     /// The swizzle in shared memory.
     pub swizzle: TensorSwizzle,
@@ -40,11 +39,11 @@ const PIXELS: usize = 104;
 const CORNERS: usize = 106;
 
 impl Im2colMap {
-    /// Converts a tiled map to a map of the same tensor in im2col mode. The extents of the tile must be the number of channels of each pixel
-    /// that one copy moves, followed by ones.
+    /// Creates an im2col map of the tensor that `tiled` describes. The first extent of `tiled.tile` becomes the number of channels per
+    /// pixel; the others must be 1.
     ///
     /// # Errors
-    /// Returns an error if the tile has other extents.
+    /// Returns an error if an extent of the tile other than the first is not 1.
     pub fn of(
         tiled: TensorMap,
         lower_corner: Vec<i32>,
@@ -75,7 +74,7 @@ impl Im2colMap {
         })
     }
 
-    /// Returns the 128 bytes that represent the map in a kernel parameter.
+    /// Encodes the map as the 128 bytes that a kernel receives.
     ///
     /// # Errors
     /// Returns an error if the map violates a rule of `cuTensorMapEncodeIm2col` (CUDA driver API, "Tensor Map Object Management").

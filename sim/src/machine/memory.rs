@@ -11,7 +11,7 @@ use crate::machine::texture::Object;
 use crate::program::module::Module;
 use crate::shadow::byte_set::ByteSet;
 
-/// An error of a host operation on device memory.
+/// An error from a host operation on device memory.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
     /// The address is not in an allocation.
@@ -133,8 +133,8 @@ pub(crate) enum Found<'a> {
 
 /// The global memory of one simulated device.
 ///
-/// Allocations are not adjacent, except those mapped by [`remap`](Memory::remap), so accesses past the end of a buffer are detected. Contents
-/// are initially zero.
+/// Each allocation has its own address range, so accesses past the end of a buffer are detected, except between adjacent mappings made by
+/// [`remap`](Memory::remap). Allocated memory is initially zero.
 #[derive(Debug, Default)]
 pub struct Memory {
     pub(super) slots: Vec<Slot>,
@@ -153,10 +153,10 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The size in bytes of the address range that is reserved for each allocation. The range starts at a multiple of this size.
+    /// The size in bytes of the address range of each allocation: 64 GiB. The range starts at a multiple of this size.
     pub const RANGE: u64 = 1 << REGION_BITS;
 
-    /// Creates the memory of a device, without any allocations.
+    /// Creates device memory without any allocations.
     pub fn new() -> Self {
         Self::default()
     }
@@ -171,7 +171,7 @@ impl Memory {
         self.try_alloc(bytes).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Allocates `bytes` zeroed bytes and returns their address, a multiple of 256. The host allocates each page on the first write.
+    /// Allocates `bytes` zeroed bytes and returns their address, a multiple of 256. The host allocates each page when it is first written.
     ///
     /// # Errors
     /// Returns [`MemoryError::TooLarge`] if `bytes` exceeds [`RANGE`](Self::RANGE) or the host is out of memory.
@@ -200,19 +200,19 @@ impl Memory {
         Ok(start)
     }
 
-    /// Creates the memory of a device that shares the addresses below 2⁴⁷ with the host; only [`map`](Self::map) allocates memory at these
-    /// addresses.
+    /// Creates device memory in which the addresses below 2⁴⁷ are shared with the host. Only [`map`](Self::map) and
+    /// [`load_mapped`](Self::load_mapped) allocate memory at these addresses.
     pub fn with_host_addresses() -> Self {
         let slots = (0..HOST_SLOTS).map(|_| Slot::Reserved).collect();
         Self { slots, shared_slots: HOST_SLOTS, ..Self::default() }
     }
 
-    /// Adds `bytes` bytes of host memory that has the same address on the host and in kernels, and returns this address. Calls `map` with
-    /// unused addresses, each the start of a range of 64 GiB, until `map` returns the words that the host can access there.
+    /// Allocates `bytes` bytes of host memory at an address that is valid both on the host and in kernels, and returns this address. For
+    /// one unused 64 GiB range after another, calls `map` with the start of the range, until `map` returns the memory at that address.
     ///
     /// # Errors
-    /// Returns [`MemoryError::TooLarge`] if `bytes` exceeds [`RANGE`](Self::RANGE), if `map` does not return enough words for any unused
-    /// address, or if this memory was not created by [`with_host_addresses`](Self::with_host_addresses).
+    /// Returns [`MemoryError::TooLarge`] if `bytes` exceeds [`RANGE`](Self::RANGE), if `map` does not return `bytes` bytes for any unused
+    /// range, or if this memory was not created by [`with_host_addresses`](Self::with_host_addresses).
     #[doc(alias = "cudaMallocManaged")]
     pub fn map(
         &mut self,
@@ -235,7 +235,7 @@ impl Memory {
         Ok(start)
     }
 
-    /// Makes host memory accessible to kernels at a new device address, and returns this address.
+    /// Makes the host memory `words` accessible to kernels at a new device address, and returns this address.
     #[doc(alias = "cudaHostRegister")]
     pub fn register_host(&mut self, words: &'static [AtomicU32]) -> u64 {
         let start = start_of(self.slots.len());
@@ -244,7 +244,7 @@ impl Memory {
         start
     }
 
-    /// Returns the start and the size in bytes of the live allocation that contains an address.
+    /// Returns the start address and the size in bytes of the live allocation that contains `address`; `None` if there is none.
     #[doc(alias = "cuMemGetAddressRange")]
     pub fn allocation(&self, address: u64) -> Option<(u64, u64)> {
         match self.find(address) {
@@ -266,7 +266,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Frees an allocation; later accesses are reported as accesses to freed memory.
+    /// Frees the allocation that starts at `address`. Later accesses to it are errors.
     ///
     /// # Errors
     /// Returns an error if `address` is not the start of a live allocation.
@@ -314,7 +314,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Returns the address of a module's `.global` or `.const` variable, and loads the module if necessary.
+    /// Returns the address of the module's `.global` or `.const` variable `name`. Loads the module if necessary.
     ///
     /// # Errors
     /// Returns an error if the module does not contain the variable.
@@ -324,8 +324,8 @@ impl Memory {
         Ok(self.load(module)[index])
     }
 
-    /// Loads a module whose `.managed` variables the host can access. `map` provides the memory of each variable as in the method
-    /// [`map`](Self::map); its arguments are an address and the variable's size in bytes.
+    /// Loads a module, with its `.managed` variables in memory that the host can also access. `map` returns this memory as for the method
+    /// [`map`](Self::map), but receives the variable's size in bytes as a second argument. Has no effect if the module is already loaded.
     pub fn load_mapped(
         &mut self,
         module: &Module,

@@ -7,11 +7,11 @@ use crate::text::ast::{Ast, Item, Space, Statement};
 use crate::text::body::Extent;
 use crate::text::lexer::Pos;
 
-/// The positions of the functions in the text of a valid module. With an outline, [`Module::parse_outlined`](crate::Module::parse_outlined)
-/// need not parse these functions.
+/// The positions of the functions in the text of a valid module. [`Module::parse_outlined`](crate::Module::parse_outlined) uses an outline
+/// to parse these functions only when they are used.
 ///
-/// An outline is printed and parsed as text: a line with the length of the module's text in bytes and the number of functions, and a line per
-/// function. It does not contain functions that declare `.global` or `.const` variables.
+/// The text form of an outline is a line with the length of the module's text in bytes and the number of functions, followed by one line
+/// per function. Functions that declare `.global` or `.const` variables are not included.
 #[derive(Clone, Debug)]
 pub struct Outline {
     /// The length of the module's text in bytes.
@@ -19,7 +19,7 @@ pub struct Outline {
     bodies: Vec<Extent>,
 }
 
-/// The error from parsing text that is not an [`Outline`].
+/// An error in the text form of an [`Outline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected an outline of a module: the length of its text, a number of functions, and six numbers per function"
