@@ -14,7 +14,7 @@ use crate::{
     note = "a stage is a tuple of one to four shared tiles or vectors, such as `(St<bf16, 4, 2>, Sv<f32, 4>)`"
 )]
 pub trait StageTiles<'k>: Sized + Sealed {
-    /// The tiles after their data have arrived.
+    /// The tiles once their data has arrived.
     type Filled;
     /// The size of a stage in bytes, including gaps that align its tiles.
     const STAGE_BYTES: u32;
