@@ -40,7 +40,8 @@ impl Picture {
 }
 
 impl Picture {
-    /// Draws the elements that each thread reads and writes in a tiled copy. Corresponding cells of the two tables represent the same element.
+    /// Draws the elements that each thread reads and writes in a tiled copy. Corresponding cells of the two tables represent the same
+    /// element.
     ///
     /// # Errors
     /// Returns the same errors as [`Picture::of_thread_values`], and [`DrawError::Tensor`] if a side has no valid map.

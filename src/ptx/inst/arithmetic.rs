@@ -370,7 +370,7 @@ impl<'k, T: WideProduct> Val<'k, T> {
     }
 }
 
-/// A 16-bit or 32-bit integer type, for which full-width products are supported.
+/// An integer type that supports full-width products: any 16-bit or 32-bit integer.
 pub trait Widen: Integer + Numeric {
     /// The integer type that is twice as wide.
     type Wide: Integer + Numeric + From<Self>;

@@ -89,8 +89,8 @@ impl<'k, T: WideBits> Val<'k, T> {
         }
     }
 
-    /// Returns `into` with the `length` bits that start at bit `position` replaced by the low bits of this value. `position` and `length` must
-    /// be between 0 and 255; bits beyond the width are dropped.
+    /// Returns `into` with the `length` bits that start at bit `position` replaced by the low bits of this value. `position` and `length`
+    /// must be between 0 and 255; bits beyond the width are dropped.
     #[doc(alias = "bfi")]
     #[track_caller]
     pub fn insert_bits(

@@ -31,9 +31,9 @@ pub struct Hints<'k> {
 }
 
 impl<'k> Hints<'k> {
-    /// Copies to the same offset in the shared memory of several blocks: those whose rank in the cluster is a set bit of the mask `blocks`.
-    /// In each of these blocks, completion is signaled at the barrier at the same offset. Only copies from global to shared memory support
-    /// multicast. Requires sm_90a or sm_100a, because multicast is slow when compiled for plain `sm_90`.
+    /// Copies to the same offset in the shared memory of each block whose bit in the mask `blocks` is set; bit i represents the block with
+    /// rank i in the cluster. In each of these blocks, completion is signaled at the barrier at the same offset. Only copies from global to
+    /// shared memory support multicast. Requires sm_90a or sm_100a, because multicast is slow when compiled for plain `sm_90`.
     #[must_use]
     #[doc(alias = ".multicast::cluster")]
     pub fn multicast(self, blocks: impl Into<Val<'k, u16>>) -> Self {
@@ -80,8 +80,8 @@ impl Builder<'_> {
         self.emit(format_args!("cp.async.bulk.commit_group"), &[]);
     }
 
-    /// Waits until at most the `pending` newest bulk groups of this thread are in flight; all older groups are then complete. Requires sm_90 or
-    /// later.
+    /// Waits until at most the `pending` newest bulk groups of this thread are in flight; all older groups are then complete. Requires
+    /// sm_90 or later.
     #[doc(alias = "cp.async.bulk.wait_group")]
     #[track_caller]
     pub fn cp_async_bulk_wait_group(self, pending: u32) {

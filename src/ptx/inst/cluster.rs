@@ -133,7 +133,7 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
 
 impl Builder<'_> {
     /// Arrives at the barrier of the cluster without waiting. Every thread of the cluster must arrive once; the lanes of a warp need not
-    /// arrive together. Writes of a thread before its arrival are visible to all threads of the cluster after
+    /// arrive together. A thread's writes before its arrival are visible to all threads of the cluster after
     /// [`barrier_cluster_wait`](Self::barrier_cluster_wait). Requires sm_90 or later.
     #[doc(alias = "barrier.cluster.arrive")]
     #[track_caller]

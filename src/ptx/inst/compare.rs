@@ -31,7 +31,7 @@ pub enum Comparison {
     Gt,
     /// `a >= b`; false if either is NaN.
     Ge,
-    /// `a == b`, or either is NaN. Only for floating-point types, as are the following comparisons.
+    /// `a == b`, or either is NaN. This comparison and the following ones support only floating-point types.
     Equ,
     /// `a != b`, or either is NaN.
     Neu,
@@ -185,7 +185,8 @@ macro_rules! comparisons {
 comparisons! { Number:
     /// Returns whether `self == other`; false if either operand is NaN.
     eq, Eq, "setp.eq";
-    /// Returns whether `self != other`; false if either operand is NaN, as in PTX. For NaN, [`neu`](Self::neu) is true, like Rust's `!=`.
+    /// Returns whether `self != other`; false if either operand is NaN, as in PTX. [`neu`](Self::neu) is true in that case, like Rust's
+    /// `!=`.
     ne, Ne, "setp.ne";
     /// Returns whether `self < other`; false if either operand is NaN.
     lt, Lt, "setp.lt";
@@ -260,7 +261,7 @@ impl<'k, T: Number> Val<'k, T> {
 }
 
 impl<'k, T: Numeric> Val<'k, T> {
-    /// Returns 32 one bits if the comparison is true, and 0 otherwise. bf16 requires sm_90 or later.
+    /// Returns `u32::MAX` if the comparison is true, and 0 otherwise. bf16 requires sm_90 or later.
     #[doc(alias = "set")]
     #[track_caller]
     pub fn compare_mask(self, comparison: Comparison, other: impl Into<Self>) -> Val<'k, u32> {

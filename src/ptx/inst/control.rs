@@ -76,8 +76,8 @@ impl<'k> Builder<'k> {
     }
 
     /// Enables programmatic dependent launch. A launch of this kernel may then start before the preceding kernel in the stream has ended.
-    /// At this point, each thread waits until that kernel has ended, and then allows the next kernel to start. Earlier instructions, such
-    /// as the initialization of barriers, can overlap with the end of the preceding kernel.
+    /// The emitted code waits until that kernel has ended, and then allows the next kernel to start. Instructions before this call, such as
+    /// the initialization of barriers, can overlap with the end of the preceding kernel.
     ///
     /// All threads must execute the emitted code. The builder rejects a programmatic launch after an instruction that may access global
     /// memory, and in conditions, loops and roles. Requires sm_90 or later.

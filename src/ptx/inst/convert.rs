@@ -217,7 +217,7 @@ impl<'k> Val<'k, f32> {
 }
 
 impl<'k> Val<'k, tf32> {
-    /// Converts to f32, which is exact. The low 13 bits of the register are ignored, as they are by `mma`.
+    /// Converts exactly to f32. The low 13 bits of the register are ignored, as they are by `mma`.
     #[track_caller]
     pub fn to_f32(self) -> Val<'k, f32> {
         (self.bits::<u32>() & !0x1fff).bits()

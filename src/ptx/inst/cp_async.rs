@@ -73,7 +73,7 @@ pub enum PrefetchSize {
     B256,
 }
 
-/// Hints of a `cp.async` copy for the L2 cache. They require sm_80 or later.
+/// L2 cache hints for `cp.async`. Requires sm_80 or later.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CopyHints<'k> {
     /// The prefetch size; by default, the hardware decides.

@@ -60,7 +60,7 @@ impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
         self.load_matrices("")
     }
 
-    /// Loads matrices as [`ldmatrix`](Self::ldmatrix) does, and transposes each of them.
+    /// Loads matrices as [`ldmatrix`](Self::ldmatrix) does, but transposes each of them.
     #[doc(alias = "ldmatrix.trans")]
     #[track_caller]
     pub fn ldmatrix_trans<const N: usize, P: Scalar>(self) -> [Val<'k, P>; N] {

@@ -14,9 +14,9 @@ use crate::ptx::{
 
 /// A barrier in shared memory (`mbarrier`) that counts arrivals of threads and bytes of asynchronous copies.
 ///
-/// A phase of the barrier is complete when the expected number of threads has arrived and all expected bytes have been copied. Phases have
-/// alternating parity, and the first has parity 0. A wait for parity `p` returns once the current phase has the other parity; `wait(0)`
-/// therefore waits for the first phase.
+/// A phase of the barrier is complete when the expected number of arrivals has been reached and all expected bytes have been copied. Phases
+/// have alternating parity, and the first has parity 0. A wait for parity `p` returns once the current phase has the other parity;
+/// `wait(0)` therefore waits for the first phase.
 ///
 /// [`Builder::mbarriers`] allocates barriers. [`in_block`](Self::in_block) returns the corresponding barrier of another block of the
 /// cluster, for which `S` is [`SharedCluster`]; threads can arrive at such a barrier but cannot wait on it. Requires sm_80 or later. Byte
@@ -260,7 +260,7 @@ impl<'k> Mbarrier<'k> {
         self.poll("test_wait", state, None)
     }
 
-    /// Returns whether the phase with the given parity is complete. It must be the current or the immediately preceding phase.
+    /// Returns whether the phase with the given parity is complete. The phase must be the current one or the immediately preceding one.
     #[doc(alias = "mbarrier.test_wait.parity")]
     #[track_caller]
     pub fn test_wait_parity(self, parity: impl Into<Val<'k, u32>>) -> Val<'k, bool> {
@@ -289,8 +289,8 @@ impl<'k> Mbarrier<'k> {
         self.poll_parity("try_wait.parity", parity.into(), None)
     }
 
-    /// Waits as [`try_wait_parity`](Self::try_wait_parity) does, but with a time limit of about `nanoseconds` nanoseconds. Requires sm_90 or
-    /// later.
+    /// Waits as [`try_wait_parity`](Self::try_wait_parity) does, but with a time limit of about `nanoseconds` nanoseconds. Requires sm_90
+    /// or later.
     #[track_caller]
     pub fn try_wait_parity_for(
         self,
@@ -340,14 +340,14 @@ macro_rules! arrivals {
                 self.arrival("arrive.expect_tx", $space::PTX, Some(bytes.into()))
             }
 
-            /// Arrives, and reduces the number of arrivals that all later phases expect by one.
+            /// Arrives, and reduces by one the number of arrivals that later phases expect.
             #[doc(alias = "mbarrier.arrive_drop")]
             #[track_caller]
             pub fn arrive_drop(self) $(-> $state)? {
                 self.arrival("arrive_drop", $space::PTX, None)
             }
 
-            /// Arrives `count` times, and reduces the number of arrivals that all later phases expect by `count`. Requires sm_90 or later.
+            /// Arrives `count` times, and reduces by `count` the number of arrivals that later phases expect. Requires sm_90 or later.
             #[doc(alias = "mbarrier.arrive_drop")]
             #[track_caller]
             pub fn arrive_drop_count(self, count: impl Into<Val<'k, u32>>) $(-> $state)? {
@@ -370,16 +370,17 @@ arrivals! { Shared, ".shared::cta", Val<'k, u64> }
 arrivals! { SharedCluster, ".shared::cluster" }
 
 impl<'k> Mbarrier<'k> {
-    /// Arrives `count` times and returns the state. The arrivals must not complete the phase: `count` must be less than the number of arrivals
-    /// that the current phase still expects. The builder rejects [`relaxed`](Self::relaxed) handles and handles with cluster scope.
+    /// Arrives `count` times and returns the state. The arrivals must not complete the phase: `count` must be less than the number of
+    /// arrivals that the current phase still expects. The builder rejects [`relaxed`](Self::relaxed) handles and handles with cluster
+    /// scope.
     #[doc(alias = "mbarrier.arrive.noComplete")]
     #[track_caller]
     pub fn arrive_no_complete(self, count: impl Into<Val<'k, u32>>) -> Val<'k, u64> {
         self.arrival("arrive.noComplete", ".shared", Some(counted(self.at.kernel(), count.into())))
     }
 
-    /// Arrives as [`arrive_no_complete`](Self::arrive_no_complete) does, and reduces the number of arrivals that all later phases expect by
-    /// `count`.
+    /// Arrives as [`arrive_no_complete`](Self::arrive_no_complete) does, and reduces by `count` the number of arrivals that later phases
+    /// expect.
     #[doc(alias = "mbarrier.arrive_drop.noComplete")]
     #[track_caller]
     pub fn arrive_drop_no_complete(self, count: impl Into<Val<'k, u32>>) -> Val<'k, u64> {

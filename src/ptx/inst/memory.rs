@@ -20,7 +20,7 @@ pub enum Load {
     Default,
     /// Cached at all levels, even for memory of an `In` parameter.
     Ca,
-    /// Cached only at the global level, L2.
+    /// Cached only at the global level (L2).
     Cg,
     /// Streaming: likely accessed once.
     Cs,
@@ -65,7 +65,7 @@ pub enum Store {
     Default,
     /// The same as [`Default`](Self::Default), with an explicit `.wb`.
     Wb,
-    /// Cached only at the global level, L2.
+    /// Cached only at the global level (L2).
     Cg,
     /// Streaming: likely accessed once.
     Cs,

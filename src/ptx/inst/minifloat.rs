@@ -82,7 +82,7 @@ impl<'k> Val<'k, u16> {
         }
     }
 
-    /// Converts both numbers of a packed pair to f16, which is exact: `pair.unpack_minifloats::<e4m3>()`. Requires a target that supports
+    /// Converts both numbers of a packed pair exactly to f16: `pair.unpack_minifloats::<e4m3>()`. Requires a target that supports
     /// conversions of the type.
     #[doc(alias = "cvt.rn.f16x2.e4m3x2")]
     #[doc(alias = "cvt.rn.f16x2.e5m2x2")]
@@ -115,7 +115,7 @@ impl<'k> Val<'k, u16> {
 
 impl<'k> Val<'k, f16x2> {
     /// Rounds and packs both halves as [`Val::pack_minifloats`] does: `pair.to_minifloats::<e4m3>()`. If PTX has no direct conversion from
-    /// f16x2 to the type, the halves are first converted to f32, which is exact. Requires a target that supports conversions of the type.
+    /// f16x2 to the type, the halves are first converted exactly to f32. Requires a target that supports conversions of the type.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f16x2")]
     #[doc(alias = "cvt.rn.satfinite.e5m2x2.f16x2")]
     #[track_caller]
@@ -160,7 +160,7 @@ impl<'k> Val<'k, f32> {
 }
 
 impl<'k, T: Minifloat> Val<'k, T> {
-    /// Converts to f32, which is exact. NaN becomes 0x7fff_ffff. Requires a target that supports conversions of the type.
+    /// Converts exactly to f32. NaN becomes 0x7fff_ffff. Requires a target that supports conversions of the type.
     #[doc(alias = "cvt.rn.f16x2.e4m3x2")]
     #[track_caller]
     pub fn to_f32(self) -> Val<'k, f32> {

@@ -2,7 +2,7 @@
 
 use crate::ptx::kernel::Builder;
 
-/// The threads that an operation can synchronize with (PTX ISA, "Scope").
+/// The threads with which an operation can synchronize (PTX ISA, "Scope").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemoryScope {
     /// The threads of the block.

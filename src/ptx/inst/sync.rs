@@ -3,8 +3,8 @@
 use crate::ptx::{kernel::Builder, operand::Operand, types::Scalar, val::Val};
 
 impl<'k> Builder<'k> {
-    /// Emits `bar.sync 0`, which waits until all threads of the block have arrived. Their earlier writes are then visible to all threads of the
-    /// block.
+    /// Emits `bar.sync 0`, which waits until all threads of the block have arrived. Their earlier writes are then visible to all threads of
+    /// the block.
     #[doc(alias = "bar.sync")]
     #[doc(alias = "__syncthreads")]
     #[track_caller]

@@ -25,7 +25,7 @@ pub enum Shuffle {
     Down,
     /// Lane `i ^ n`.
     Bfly,
-    /// Lane `n` of the segment of this lane: `n`, with the bits that identify the segment taken from `i`.
+    /// Lane `n`, with the index bits that identify the segment taken from `i`.
     Idx,
 }
 
@@ -100,9 +100,9 @@ impl<'k> Builder<'k> {
     /// Shuffles 32-bit values among the lanes of `mask` with an explicit clamp operand. Returns the value of the source lane and `true`, or
     /// this lane's own value and `false` if the source lane is out of range. All lanes of `mask` must execute the instruction.
     ///
-    /// `clamp` divides the warp into segments. Bits 8 to 12 are a mask of the lane index bits that identify a segment. Bits 0 to 4 are the
-    /// other index bits of the highest source lane in a segment, or of the lowest for [`Shuffle::Up`]. With [`Shuffle::Bfly`], the source
-    /// lane may also be in a lower segment.
+    /// `clamp` divides the warp into segments. Bits 8 to 12 are a mask of the lane index bits that identify a segment. Bits 0 to 4 contain
+    /// the remaining index bits of the highest source lane in each segment or, for [`Shuffle::Up`], of the lowest. With [`Shuffle::Bfly`],
+    /// the source lane may also be in a lower segment.
     #[doc(alias = "shfl.sync")]
     #[track_caller]
     pub fn shfl_with<T: Scalar>(

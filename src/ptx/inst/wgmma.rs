@@ -15,8 +15,8 @@ use crate::ptx::{
 
 /// A swizzle mode of tensor copies and `wgmma`: a permutation of 16-byte chunks in shared memory (PTX ISA, "Swizzling Modes").
 ///
-/// With [`B128`](Self::B128), bits 7 to 9 of an address are XORed into bits 4 to 6, the index of the chunk. [`B64`](Self::B64) uses only bits 7
-/// and 8, and [`B32`](Self::B32) only bit 7.
+/// With [`B128`](Self::B128), bits 7 to 9 of an address are XORed into bits 4 to 6, the index of the chunk. [`B64`](Self::B64) uses only
+/// bits 7 and 8, and [`B32`](Self::B32) only bit 7.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SwizzleMode {
     /// No permutation.
@@ -201,8 +201,8 @@ impl<'k> Builder<'k> {
         self.body().wgmma_groups
     }
 
-    /// Waits until at most the `pending` (0 to 7) newest `wgmma` groups are in flight; the accumulators of the other groups may then be read.
-    /// All threads of the warpgroup must execute the instruction. Requires sm_90a.
+    /// Waits until at most the `pending` (0 to 7) newest `wgmma` groups are in flight; the accumulators of the other groups may then be
+    /// read. All threads of the warpgroup must execute the instruction. Requires sm_90a.
     #[doc(alias = "wgmma.wait_group")]
     #[doc(alias = "warpgroup_wait")]
     #[track_caller]
