@@ -156,8 +156,8 @@ impl MmaAtom {
     }
 
     /// Returns whether [`Builder::mma`](crate::ptx::Builder::mma) and its variants can emit the instruction. They do not support `wgmma`
-    /// (see [`Builder::wgmma`](crate::ptx::Builder::wgmma)), complex multiplications, and instructions that require a PTX version later
-    /// than 9.0.
+    /// (see [`Builder::wgmma`](crate::ptx::Builder::wgmma)), complex multiplications, or instructions that require a PTX version later than
+    /// 9.0.
     #[must_use]
     pub fn is_emitted(&self) -> bool {
         self.group != Group::Warpgroup && instructions::find(&self.mnemonic).is_some()

@@ -22,12 +22,12 @@ pub enum MmaType {
     S16,
     /// Signed 32-bit integers.
     S32,
-    /// 4 bits: sign, 2-bit exponent, 1-bit fraction. If each element is stored in its own byte (`kind::f8f6f4`, `kind::mxf8f6f4`), a 4-bit
-    /// element occupies bits 2 to 5, and a 6-bit element bits 0 to 5 (as packed by CUTLASS).
+    /// 4 bits: sign, 2-bit exponent, 1-bit fraction. For `kind::f8f6f4` and `kind::mxf8f6f4`, each element is stored in bits 2 to 5 of a
+    /// byte (as packed by CUTLASS).
     E2m1,
-    /// 6 bits: sign, 2-bit exponent, 3-bit fraction.
+    /// 6 bits: sign, 2-bit exponent, 3-bit fraction. Each element is stored in bits 0 to 5 of a byte.
     E2m3,
-    /// 6 bits: sign, 3-bit exponent, 2-bit fraction.
+    /// 6 bits: sign, 3-bit exponent, 2-bit fraction. Each element is stored in bits 0 to 5 of a byte.
     E3m2,
     /// 8 bits: sign, 4-bit exponent, 3-bit fraction.
     E4m3,

@@ -36,9 +36,9 @@ pub enum DrawError {
         value: i64,
         /// The offset, `row + col · rows`.
         offset: i64,
-        /// The number of rows of the table.
+        /// The number of rows of the tile.
         rows: i64,
-        /// The number of columns of the table.
+        /// The number of columns of the tile.
         cols: i64,
     },
     /// The index of an access is past the last access.

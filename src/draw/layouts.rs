@@ -8,8 +8,8 @@ impl Picture {
     /// Draws the offset at each coordinate. The rows are the coordinates of mode 0, and the columns are the coordinates of all other modes.
     /// A layout of rank 1 is drawn as one row.
     ///
-    /// Colors repeat every 8 offsets. If the layout has a swizzle or an offset, its values are in bytes; the color then changes every 16
-    /// bytes and repeats every 128 bytes, so that each color represents a group of four banks of shared memory.
+    /// For a plain layout, colors repeat every 8 offsets. For a layout with a swizzle or an offset, whose values are in bytes, the color
+    /// changes every 16 bytes and repeats every 128 bytes, so that each color represents a group of four banks of shared memory.
     ///
     /// # Errors
     /// Returns [`DrawError::TooLarge`] for more than 65,536 elements.

@@ -92,7 +92,7 @@ impl Scene {
             let mut x = MARGIN;
             for (table, frame) in row.iter().zip(&frames) {
                 if let Some(table) = table {
-                    // The tables of a column have the same x, those of a row the same y.
+                    // Tables in the same column have the same x; tables in the same row have the same y.
                     scene.table(table, (x + frame.before.0, y + tallest.before.1), cell);
                 }
                 x += frame.before.0 + frame.cells.0 + MARGIN;

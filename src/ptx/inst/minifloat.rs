@@ -164,7 +164,7 @@ impl<'k, T: Minifloat> Val<'k, T> {
     #[doc(alias = "cvt.rn.f16x2.e4m3x2")]
     #[track_caller]
     pub fn to_f32(self) -> Val<'k, f32> {
-        // The upper number of the pair is unused, and may be anything.
+        // The upper number of the pair is unused and may have any value.
         let pair = self.bits::<u32>().cast::<u16>();
         pair.unpack_minifloats::<T>().unpack().0.cast()
     }
