@@ -22,7 +22,7 @@ pub struct DeviceProperties {
     pub driver: CudaVersion,
     /// The number of streaming multiprocessors.
     pub multiprocessors: u32,
-    /// The total memory.
+    /// The total device memory.
     pub memory_bytes: usize,
     /// The size of the L2 cache.
     pub l2_bytes: u32,
@@ -102,7 +102,7 @@ impl fmt::Display for DeviceProperties {
     }
 }
 
-/// A device, with a cudarc context. Clones share the context.
+/// A device with a cudarc context. Clones share the context.
 #[derive(Clone, Debug)]
 pub struct Gpu {
     driver: &'static Driver,
