@@ -12,9 +12,9 @@ use crate::{
 };
 
 /// Computes D = f(A·B) in f32 with fused multiply-adds. Tensor cores, which would round operands to tf32, are not used.
-/// [`MatmulSimt::for_strides`] chooses the kernel. Strides may have any value, but rows of D must not overlap. The kernel is faster if the
-/// strides and lengths of rows (or columns, in column order) are multiples of 16 bytes, because copies are then wider. Addresses must be
-/// multiples of 16 bytes.
+/// [`MatmulSimt::for_strides`] chooses the kernel. Strides may have any value, but rows of D must not overlap. Copies are 16 bytes wide
+/// only if the strides and lengths of rows (or columns, in column order) are multiples of 16 bytes. Addresses must be multiples of 16
+/// bytes.
 ///
 /// ```
 /// use warpwright::{kernels::call::{self, GemmShape}, prelude::*, run::{Device, KernelCache, Simulator}};

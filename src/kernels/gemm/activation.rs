@@ -28,7 +28,7 @@ impl fmt::Display for Activation {
     }
 }
 
-/// An accumulator type: f32, or i32 for integers.
+/// An accumulator type: `f32`, or `i32` for products of integers.
 pub trait GemmSum: Arithmetic + TensorElement<Word = Self> {
     /// Returns whether the type supports the function.
     #[doc(hidden)]
