@@ -50,7 +50,7 @@ impl Gemm {
     /// always uses tiles of 128×128, because the sums of 128×192 tiles leave no registers for the operands of the epilogue.
     ///
     /// # Errors
-    /// Returns the same errors as [`promoted_kernel`](Self::promoted_kernel), except those for tiles.
+    /// Returns the same errors as [`promoted_kernel`](Self::promoted_kernel), except that any tile is accepted.
     pub fn fused_promoted_kernel<T, D>(
         &self,
         epilogue: Epilogue,
@@ -86,7 +86,7 @@ impl Gemm {
     /// B.
     ///
     /// # Errors
-    /// Returns the same errors as [`promoted_kernel`](Self::promoted_kernel), except those for tiles.
+    /// Returns the same errors as [`promoted_kernel`](Self::promoted_kernel), except that any tile is accepted.
     #[doc(alias = "DeepGEMM")]
     pub fn block_scaled_kernel<T, D>(&self) -> Result<Kernel<BlockScaledGemmArgs<T, D>>, BuildError>
     where
