@@ -143,7 +143,7 @@ pub struct CublasLtProduct {
 impl CublasLtProduct {
     /// Plans D = A·B, where A is an m×k matrix and B is a k×n matrix.
     ///
-    /// The last argument is the order in memory of A and of B.
+    /// The last argument contains the memory orders of A and B.
     ///
     /// # Errors
     /// Returns an error if the library is missing, cuBLASLt offers no algorithm, or the 32 MiB workspace cannot be allocated.

@@ -86,7 +86,7 @@ impl DeviceProperties {
     }
 }
 
-/// Prints `NVIDIA H200 (sm_90, 132 SMs, 139.8 GiB, driver for CUDA 13.0)`.
+/// Prints text such as `NVIDIA H200 (sm_90, 132 SMs, 139.8 GiB, driver for CUDA 13.0)`.
 impl fmt::Display for DeviceProperties {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

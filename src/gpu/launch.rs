@@ -32,7 +32,7 @@ pub struct LaunchConfig {
 }
 
 impl LaunchConfig {
-    /// Creates a configuration with the kernel's own cluster shape and without dynamic shared memory.
+    /// Creates a configuration with the given grid and block, the kernel's own cluster shape, and no dynamic shared memory.
     pub const fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
         Self { grid, block, cluster: None, dynamic_shared_bytes: 0, cooperative: false, programmatic: false }
     }

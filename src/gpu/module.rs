@@ -27,7 +27,7 @@ pub struct LoadOptions {
     #[doc(alias = "CU_JIT_OPTIMIZATION_LEVEL")]
     pub optimization: Option<u32>,
     /// Whether modules are loaded even if the compiler serialized `wgmma` instructions, inserted waits for them, or ignored `setmaxnreg`
-    /// ([`LoadError::Advisories`]), as it does, for example, if optimization is off.
+    /// ([`LoadError::Advisories`]). The compiler does so, for example, if optimization is off.
     pub allow_advisories: bool,
 }
 

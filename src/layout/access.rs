@@ -17,7 +17,7 @@ const PASS: u64 = BANKS * WORD;
 /// The size in bytes of a sector, the unit of global memory fetches (CUDA C++ Best Practices Guide, "Coalesced Access").
 const SECTOR: u64 = 32;
 
-/// An access that no load or store instruction can perform, or a layout that does not describe such an access.
+/// A memory access that no load or store instruction can perform, or a layout that does not describe a memory access.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AccessError {
@@ -207,7 +207,7 @@ fn checked<A: Into<Option<u64>>>(
     Ok(lanes)
 }
 
-/// Returns the byte addresses of the accesses by which each warp moves its values in vectors of `vector` elements.
+/// Returns the byte addresses that each warp accesses when it moves its values in vectors of `vector` elements.
 ///
 /// `layout` maps (thread, value) to byte addresses, and an element has `element_bytes` bytes. Each entry of the result is one access, in
 /// which every lane moves one vector, and contains one address per lane. The accesses of warp 0 come first.

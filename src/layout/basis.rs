@@ -7,9 +7,9 @@ use super::construct::Layout;
 use super::error::LayoutError;
 use super::tuple::{IntTuple, Shape};
 
-/// An integer vector: a value or a stride of a layout whose values are coordinates.
+/// An integer vector, for layouts whose values are coordinates.
 ///
-/// Components that are not given are 0.
+/// Both the values and the strides of such a layout are vectors. Components that are not specified are 0.
 ///
 /// A vector with one nonzero component is displayed in CuTe's notation, such as `4@1` for four steps along dimension 1. A vector with
 /// several nonzero components is displayed as a tuple, and the zero vector as `0`.
@@ -108,8 +108,8 @@ impl fmt::Display for BasisVector {
 impl Layout<BasisVector> {
     /// Creates the layout that maps each coordinate of a shape to itself.
     ///
-    /// The values have one dimension per leaf of the shape. If this layout and the layout of a tensor are divided by the same tiler, this
-    /// layout yields the coordinates of a tile's elements in the tensor. Use them for edge predicates and as TMA coordinates.
+    /// The values have one dimension per leaf of the shape. Divided by the same tiler as the layout of a tensor, this layout yields the
+    /// tensor coordinates of each element of a tile. Use these coordinates for edge predicates and for TMA.
     ///
     /// # Errors
     /// Returns [`LayoutError::Extent`] if an extent is below 1, or [`LayoutError::Overflow`] if the size exceeds 64 bits.

@@ -5,7 +5,7 @@ use super::error::LayoutError;
 use super::tuple::IntTuple;
 
 impl Layout {
-    /// Returns the layout of the offsets at which copies of this layout start so that they cover `0..cotarget`.
+    /// Returns a layout of start offsets: copies of this layout at these offsets cover `0..cotarget`.
     ///
     /// If `cotarget` is a shape, the range is `0..size(cotarget)`.
     ///

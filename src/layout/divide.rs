@@ -58,8 +58,8 @@ impl<D: Codomain> Layout<D> {
     /// Divides like [`logical_divide`](Self::logical_divide), then groups the modes as `((tile, tile, …), (rest, rest, …))`.
     ///
     /// Postconditions: the rank is 2. If the tiler is a layout, the result equals that of `logical_divide`. If the tiler is a tuple, mode
-    /// `(0, i)` is mode `(i, 0)` of the result of `logical_divide`, and mode `(1, i)` is its mode `(i, 1)`; modes past the end of the tiler
-    /// follow in mode 1.
+    /// `(0, i)` is mode `(i, 0)` of the result of `logical_divide`, and mode `(1, i)` is mode `(i, 1)` of that result; modes past the end
+    /// of the tiler follow in mode 1.
     ///
     /// # Errors
     /// Returns the same errors as [`logical_divide`](Self::logical_divide), and [`LayoutError::NotSplit`] if the tiler's entry for a mode

@@ -42,7 +42,7 @@ impl BasisVector {
 }
 
 impl Layout<BasisVector> {
-    /// Converts the coordinates to offsets, where one step along dimension `i` is `units[i]` elements.
+    /// Returns the layout with coordinates converted to offsets: one step along dimension `i` is `units[i]` elements.
     ///
     /// Postcondition: `result(i) = self(i).bind(units)` for all `i`.
     ///

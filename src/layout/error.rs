@@ -58,7 +58,7 @@ impl Trail<'_> {
     }
 }
 
-/// The error of a layout operation that has no valid result.
+/// The error returned by a layout operation that has no valid result.
 ///
 /// Most variants name the mode that caused the error.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -338,7 +338,7 @@ pub(super) fn at_least_1(what: &'static str, found: i64) -> Result<(), LayoutErr
     if found < 1 { Err(LayoutError::TooSmall { what, found }) } else { Ok(()) }
 }
 
-/// The reason why a mode of the right side of a [composition](super::Layout::compose) does not compose with the left side.
+/// The reason why a mode of the right side of a [composition](super::Layout::compose) cannot be composed.
 ///
 /// Mode indices of the left side refer to its simplified form, which is part of [`LayoutError::Compose`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

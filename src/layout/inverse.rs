@@ -8,8 +8,8 @@ use super::tuple::IntTuple;
 impl Layout {
     /// Returns a right inverse: a layout `r` such that `self(r(i)) = i` for all `i < size(r)`.
     ///
-    /// The result covers the modes in increasing order of stride, up to the first mode whose stride differs from the span of the modes
-    /// before it. Broadcast modes are skipped. If no mode has stride 1, the result is `1:0`.
+    /// The result covers the modes in increasing order of stride and ends before the first mode whose stride differs from the span of the
+    /// modes before it. Broadcast modes are skipped. If no mode has stride 1, the result is `1:0`.
     ///
     /// Postcondition: for an injective layout without negative strides, `r` is the longest right inverse. If modes of equal stride overlap,
     /// a longer one may exist; the result is then the same as in CuTe.
@@ -115,8 +115,8 @@ impl Layout {
 
     /// Returns the number of elements, starting at offset 0, that are contiguous and in the same order in both layouts.
     ///
-    /// These elements can be moved as one vector. To move a whole layout in vectors, also limit the vector length to its
-    /// [`max_alignment`](Self::max_alignment).
+    /// These elements can be moved as one vector. To move whole layouts in vectors, also limit the vector length to the
+    /// [`max_alignment`](Self::max_alignment) of each layout.
     ///
     /// Postcondition: the result is the size of [`max_common_layout`](Self::max_common_layout).
     #[must_use]
@@ -124,13 +124,13 @@ impl Layout {
         self.max_common_layout(other).size()
     }
 
-    /// Returns the maximum length, in elements, of the aligned vectors that the layout consists of.
+    /// Returns the maximum vector length, in elements, for which the layout consists of aligned vectors.
     ///
     /// This is the largest `n` that divides the length of the contiguous run starting at offset 0 and the strides of all modes outside this
     /// run.
     ///
-    /// Postcondition: the set of offsets is a union of ranges `n · q .. n · (q + 1)`. If the memory is aligned to `n` elements, it can
-    /// therefore be moved `n` elements at a time.
+    /// Postcondition: the set of offsets is a union of ranges `n · q .. n · (q + 1)`. If the memory is aligned to `n` elements, the
+    /// elements can therefore be moved `n` at a time.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -150,7 +150,7 @@ impl Layout {
         gcd(run, others)
     }
 
-    /// Returns a layout of the indices that are nonzero only along modes of stride 0, which `self` maps to 0.
+    /// Returns a layout of the indices whose coordinates are nonzero only along modes of stride 0.
     ///
     /// Postconditions: `self(result(i)) = 0` for all `i < size(result)`; `size(result) = size(self) / size(filter(self))`.
     #[doc(alias = "kernel")]

@@ -56,8 +56,8 @@ impl Layout {
     /// `((block, block, …), (copies, copies, …))`.
     ///
     /// Postconditions: the rank is 2. If the tiler is a layout, the result equals that of `logical_product`. If the tiler is a tuple, mode
-    /// `(0, i)` is mode `(i, 0)` of the result of `logical_product`, and mode `(1, i)` is its mode `(i, 1)`; modes past the end of the
-    /// tiler follow in mode 1.
+    /// `(0, i)` is mode `(i, 0)` of the result of `logical_product`, and mode `(1, i)` is mode `(i, 1)` of that result; modes past the end
+    /// of the tiler follow in mode 1.
     ///
     /// # Errors
     /// Returns the same errors as [`logical_product`](Self::logical_product), and [`LayoutError::NotSplit`] if the tiler's entry for a mode
@@ -94,7 +94,7 @@ impl Layout {
 
     /// Returns a layout of adjacent copies of this layout.
     ///
-    /// Mode `i` is `(self_i, copies_i)`: mode `i` of this layout, and mode `i` of mode 1 of the [`logical_product`](Self::logical_product).
+    /// Mode `i` is `(self_i, copies_i)`: mode `i` of this layout, and mode `(1, i)` of the [`logical_product`](Self::logical_product).
     ///
     /// Postcondition: the rank is the larger of the ranks of `self` and `tiler`; the layout of lower rank is padded with `1:0`.
     ///
@@ -107,7 +107,7 @@ impl Layout {
 
     /// Returns a layout of interleaved copies of this layout.
     ///
-    /// Mode `i` is `(copies_i, self_i)`: mode `i` of mode 1 of the [`logical_product`](Self::logical_product), and mode `i` of this layout.
+    /// Mode `i` is `(copies_i, self_i)`: mode `(1, i)` of the [`logical_product`](Self::logical_product), and mode `i` of this layout.
     ///
     /// Postcondition: the rank is the larger of the ranks of `self` and `tiler`; the layout of lower rank is padded with `1:0`.
     ///
@@ -126,7 +126,7 @@ impl Layout {
 
     /// Repeats this layout until it fills the shape `target`.
     ///
-    /// The copies are arranged as by [`ordered`](Self::ordered), or in column-major order if `order` is `None`.
+    /// The copies are in the order given by `order` (see [`ordered`](Self::ordered)), or in column-major order if `order` is `None`.
     ///
     /// Postconditions: mode `i` of the result has the size of mode `i` of `target`; mode `(i, 0)` of the result is mode `i` of `self`.
     ///

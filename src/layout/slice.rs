@@ -57,8 +57,8 @@ impl Slicer {
 impl<D: Codomain> Layout<D> {
     /// Returns the layout of the modes that `at` keeps.
     ///
-    /// The offset of the coordinates that `at` fixes is not included; [`slice_and_offset`](Self::slice_and_offset) returns it as well. If
-    /// `at` keeps no mode, the result has no modes.
+    /// The offset of the coordinates that `at` fixes is not included; [`slice_and_offset`](Self::slice_and_offset) also returns this
+    /// offset. If `at` keeps no mode, the result has no modes.
     ///
     /// # Errors
     /// Returns [`LayoutError::Coordinate`] if the nesting of `at` does not match the shape.

@@ -37,7 +37,7 @@ impl Swizzle {
     /// Creates `Swizzle<bits, base, shift>`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Swizzle`] if the source bits overlap the modified bits (`|shift| < bits`), or if either extend past bit 61.
+    /// Returns [`LayoutError::Swizzle`] if the source bits overlap the modified bits (`|shift| < bits`), or if the bits extend past bit 61.
     pub const fn new(bits: u32, base: u32, shift: i32) -> Result<Swizzle, LayoutError> {
         let reach = (bits as u64) + (base as u64) + (shift.unsigned_abs() as u64);
         if shift.unsigned_abs() < bits || reach > 62 {
@@ -163,7 +163,7 @@ impl Swizzle {
     }
 }
 
-/// Prints the swizzle as CuTe does: `Sw<3,4,3>`.
+/// Prints the swizzle in CuTe's notation: `Sw<3,4,3>`.
 impl fmt::Display for Swizzle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Sw<{},{},{}>", self.bits, self.base, self.shift)

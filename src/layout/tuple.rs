@@ -125,7 +125,7 @@ impl<T> Tuple<T> {
         }
     }
 
-    /// Returns the only mode of a one-element tuple, unwrapped to any depth; returns any other tuple unchanged.
+    /// Removes enclosing one-element tuples: `((4))` becomes `4`. Returns any other tuple unchanged.
     #[must_use]
     pub fn unwrap(self) -> Tuple<T> {
         match self {

@@ -36,9 +36,9 @@ const MOST_KEPT: usize = 4096;
 /// earlier call: no kernel is chosen, built, compiled or loaded again. On a GPU, tensor maps of the same buffers are not encoded again. A
 /// cache that contains 4096 problems of one type discards them before it adds another problem of this type.
 ///
-/// A cache is created from `&Simulator`, `&GpuDevice`, `&AnyDevice` or `&Gpu`. With one of the first three, calls accept the
-/// [`Buffer`](super::Buffer)s of the device and wait until the kernel has finished. With `&Gpu`, calls also accept buffers of cudarc, and
-/// queue the kernel on the default stream or on the stream passed to `KernelCache::on`.
+/// A cache is created from `&Simulator`, `&GpuDevice`, `&AnyDevice` or `&Gpu`. For the first three, calls accept [`Buffer`](super::Buffer)s
+/// of the device and wait until the kernel has finished. For `&Gpu`, calls also accept buffers of cudarc, and queue the kernel on the
+/// default stream or on the stream passed to `KernelCache::on`.
 ///
 /// ```
 /// use warpwright::{kernels::{call, NormFunction}, prelude::*, run::{self, Device, KernelCache}};
@@ -101,7 +101,7 @@ pub struct Picked {
     pub build_time: Duration,
 }
 
-/// Prints `gemm_bf16_row_col_64x128 (sm_90a), built in 1.5ms: D = A·B: …`.
+/// Prints text such as `gemm_bf16_row_col_64x128 (sm_90a), built in 1.5ms: D = A·B: …`.
 impl fmt::Display for Picked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, description, target, build_time } = self;

@@ -338,7 +338,7 @@ impl LoadMessage {
     }
 }
 
-/// Prints `src/kernel.rs:12:7: error: Unknown symbol '%r9' in PTX line 40: add.s32 %r1, %r9, 1;`.
+/// Prints text such as `src/kernel.rs:12:7: error: Unknown symbol '%r9' in PTX line 40: add.s32 %r1, %r9, 1;`.
 #[cfg(feature = "cuda")]
 impl fmt::Display for LoadMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -60,7 +60,9 @@ impl Gpu {
         self.load_with(kernel, &WITH_LINES)
     }
 
-    /// Compiles and loads a kernel like [`load`](Gpu::load), but with the given options.
+    /// Compiles and loads a kernel with the given options.
+    ///
+    /// [`load`](Gpu::load) sets only [`line_info`](LoadOptions::line_info), which keeps Rust lines for profilers.
     ///
     /// # Errors
     /// Returns the same errors as [`load`](Gpu::load).

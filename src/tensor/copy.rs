@@ -29,8 +29,8 @@ pub(super) const MOST_ELEMENTS: i64 = 4096;
 ///
 /// A copy uses `ldmatrix` or `stmatrix` if all of these conditions hold:
 ///
-/// - One side is a thread's partition of an MMA operand ([`MmaThread::partition`](super::MmaThread::partition), possibly sliced along its
-///   rest modes) or of a tiled copy by 32 threads.
+/// - One side is in shared memory and is a thread's partition of an MMA operand ([`MmaThread::partition`](super::MmaThread::partition),
+///   possibly sliced along its rest modes) or of a tiled copy by 32 threads.
 /// - The other side is a fragment of the same size.
 /// - The thread index of the partition is known to be the thread's index in the block (modulo 32) or its lane.
 /// - The rows of the matrices are contiguous and aligned for all threads.

@@ -122,7 +122,7 @@ pub fn fill<'k, T: TensorElement>(to: &impl WriteElements<'k, T>, value: impl In
 
 /// Applies `f` to element `i` of `from` and writes the result to element `i` of `to` for every linear index `i`.
 ///
-/// The builder rejects the call if the sizes differ, or if there are more than 4096 elements.
+/// The builder rejects the call if the sizes of `to` and `from` differ, or if there are more than 4096 elements.
 #[track_caller]
 pub fn transform<'k, T: TensorElement, U: TensorElement>(
     to: &impl WriteElements<'k, U>,
@@ -144,7 +144,7 @@ pub fn transform<'k, T: TensorElement, U: TensorElement>(
 
 /// Computes `y = alpha · x + beta · y` elementwise. If `beta` is the constant 0, `y` is not read.
 ///
-/// The builder rejects the call if the sizes differ, or if there are more than 4096 elements.
+/// The builder rejects the call if the sizes of `x` and `y` differ, or if there are more than 4096 elements.
 #[doc(alias = "axpby!")]
 #[track_caller]
 pub fn axpby<'k, T: TensorElement<Reg: Number>>(

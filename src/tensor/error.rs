@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::layout::{AccessError, LayoutError, TvError};
 
-/// The error of a tiling or partition without a valid result.
+/// An error in a tiling or partition.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TensorError {

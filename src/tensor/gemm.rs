@@ -94,7 +94,7 @@ fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> F
     part.relaid(Ok::<_, crate::layout::LayoutError>(layout))
 }
 
-/// Computes `d = a · b + c` over all values and rest modes.
+/// Computes `d = a · b + c` with a tiled MMA, over all values and rest modes.
 ///
 /// `d` and `c` may be the same fragment. If there are several steps along k, the first adds its products to `c`, and the others add theirs
 /// to `d`.

@@ -9,7 +9,7 @@ use crate::layout::{Codomain, Coord, Layout, LayoutError, Slicer, Slot, Tile, Ti
 
 /// Returns the tile of `tensor` at tile coordinate `coord`.
 ///
-/// The result has the tile modes, followed by the rest modes whose entry in `coord` is `..` and the rest modes past the end of `coord`.
+/// The result has the tile modes, followed by the rest modes (the modes that count tiles) whose entry in `coord` is `..` or missing.
 ///
 /// If the tiler consists of extents, index `i` of tile `b` along a mode is index `b · extent + i` of the tensor. If a tile does not divide
 /// a mode, the number of tiles is rounded up. The last tile then extends past the end of the mode, and accesses to it require predicates.
@@ -93,8 +93,8 @@ fn project<T: Clone + std::fmt::Display>(
 
 /// Returns the elements of `tensor` that belong to thread `index` of the thread layout `threads`.
 ///
-/// The thread's coordinate is the coordinate that `threads` maps to `index`. The thread owns the element at this coordinate and every
-/// further element at a distance of a multiple of the extents of `threads`. The strides of `threads` have no other effect.
+/// The thread's coordinate is the coordinate that `threads` maps to `index`. Along each mode, the thread owns the index at this coordinate
+/// and every further index at a multiple of the extent of `threads` from it. The strides of `threads` have no other effect.
 ///
 /// # Errors
 /// Returns [`TensorError::Layout`] with the same errors as [`Layout::zipped_divide`].

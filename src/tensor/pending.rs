@@ -4,10 +4,9 @@ use crate::ptx::{AnyScope, Builder, State, Visitor};
 
 /// Data in flight to shared memory, written by copies or stores.
 ///
-/// The view `V` of the data is available only from [`wait`](Self::wait).
+/// The view `V` of the data can be read only after [`wait`](Self::wait), which emits the required synchronization.
 ///
-/// [`wait`](Self::wait) emits the required synchronization. Pending data can be loop state ([`State`]), so one iteration can start a copy
-/// that the next iteration waits for.
+/// Pending data can be loop state ([`State`]), so one iteration can start a copy that the next iteration waits for.
 #[must_use = "data are in flight to shared memory: wait for them"]
 #[derive(Debug)]
 pub struct Pending<'k, V> {

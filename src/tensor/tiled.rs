@@ -250,7 +250,7 @@ impl<'a, 'k> MmaThread<'a, 'k> {
 
     /// Loads this thread's elements of operand A or B from shared memory into a fragment.
     ///
-    /// The instructions are those of [`copy`](super::copy()), with `ldmatrix` if the layouts allow it.
+    /// Like [`copy`](super::copy()), this method uses `ldmatrix` if the layouts allow it.
     ///
     /// All lanes of the warp must execute the emitted code.
     #[track_caller]
