@@ -91,7 +91,7 @@ macro_rules! reductions {
             ///
             /// All threads of the scope must take part; every warp receives the same result. If the scope has several warps, the reduction
             /// allocates shared memory for one vector per warp of the block and emits one barrier of the scope, or two inside an emitted
-            /// loop. Reduce a vector that a loop accumulates once, after the loop.
+            /// loop. If a loop accumulates the vector, reduce it only once, after the loop.
             #[must_use]
             #[track_caller]
             pub fn $all(self, scope: impl Scope<'k>) -> Self {

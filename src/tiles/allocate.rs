@@ -66,12 +66,11 @@ impl<'k> Builder<'k> {
         A::allocate(self)
     }
 
-    /// Divides the block into scopes of the kind of `scope`, allocates a shared tile or vector for each of them, and returns the one that
-    /// belongs to the executing thread's scope. For example, `k.shared_tile_of::<St<f32, 1, 4>>(k.warp())` allocates a tile for each warp.
+    /// Allocates a separate shared tile or vector for each scope of this kind in the block, and returns the one that belongs to `scope`.
+    /// For example, `k.shared_tile_of::<St<f32, 1, 4>>(k.warp())` allocates a tile for each warp.
     ///
-    /// Unless documented otherwise, all threads of the scope must execute each operation on the tile, and the operation uses the scope's
-    /// barrier instead of the block's. The builder rejects a scope that does not consist of whole warps or does not divide the block
-    /// evenly.
+    /// Unless documented otherwise, operations on the tile must be executed by all threads of the scope, and they use the scope's barrier
+    /// instead of the block's. The builder rejects a scope that does not consist of whole warps or does not divide the block evenly.
     #[track_caller]
     pub fn shared_tile_of<A: Allocate<'k>>(self, scope: impl Scope<'k>) -> A {
         self.check_warps(scope);

@@ -22,7 +22,8 @@ use crate::{
 };
 
 impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite> {
-    /// Atomically adds each element of a register tile to this tile of the matrix. Elements past the edges of the matrix are not added.
+    /// Atomically adds each element of a register tile to the corresponding element of this tile. Elements past the edges of the matrix are
+    /// not added.
     ///
     /// Each emitted `red` adds one element, or a pair of f16 or bf16 elements. On sm_90 and later, it adds up to 16 bytes of adjacent f32,
     /// f16 or bf16 elements if they are known to be aligned. bf16 elements require sm_90. The additions are unordered, so the rounding of
@@ -41,7 +42,7 @@ impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite> {
 }
 
 impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite, 1> {
-    /// Atomically adds each element of a register vector to this tile of the vector in global memory. Each element is added once, even if
+    /// Atomically adds each element of a register vector to the corresponding element of this tile. Each element is added once, even if
     /// several lanes own it. Elements past the end of the vector in global memory are not added.
     #[doc(alias = "red")]
     #[doc(alias = "add_into")]
@@ -57,7 +58,7 @@ impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite, 1> {
     }
 }
 
-/// A shared tile or vector to which the closure of [`Filled::add_with`] adds.
+/// The destination of atomic additions in the closure of [`Filled::add_with`].
 #[derive(Debug)]
 pub struct Adding<Tile> {
     pub(super) to: Tile,

@@ -33,7 +33,8 @@ use crate::{
 /// A complex number, vector, tile or matrix, represented by its real and imaginary parts of type `P`.
 ///
 /// [`Crt`], [`Crv`], [`Cst`], [`Csv`] and [`Cgl`] are pairs of the corresponding real types. [`map_parts`](Self::map_parts) applies any
-/// method of the real type to both parts. Here, both parts of an element are dropped together because they use the same `random`:
+/// method of the real type to both parts. In this example, both parts of an element are dropped together because they use the same
+/// `random`:
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::Crt};

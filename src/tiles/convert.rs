@@ -8,8 +8,8 @@ use crate::{
     tensor::{ConvertibleElement, Fragment, TensorElement, element_types, in_order, splat, words_of},
 };
 
-/// An element type whose tiles convert to tiles of element type `U`. Every type converts to itself; floating-point types and 8-, 32- and
-/// 64-bit integer types convert to one another.
+/// An element type whose tiles and vectors can be converted to element type `U`. Every type converts to itself; floating-point types and
+/// 8-, 32- and 64-bit integer types convert to one another.
 ///
 /// Conversions among f64 and the 32- and 64-bit integer types are direct. All other conversions have the same result as a conversion via
 /// f32, so values with more than 24 significant bits may be rounded twice. Results are rounded to nearest, with ties to even or, for tf32,

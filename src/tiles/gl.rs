@@ -25,8 +25,8 @@ pub struct Gl<'k, T: TensorElement, A, const R: usize = 2> {
 
 /// A tile of a matrix or vector in global memory.
 ///
-/// Its size is that of the register or shared tile, or vector, with which it is copied. Out-of-bounds elements are read as zero, or as
-/// another value if one is given, and are never written.
+/// Its size is determined by the tile or vector to or from which it is copied. Out-of-bounds elements are read as zero, or as another value
+/// if one is given, and are never written.
 pub struct GlTile<'k, T: TensorElement, A, const R: usize = 2> {
     tensor: Tensor<'k, Global, T, A>,
     /// The coordinates, in units of tiles.

@@ -59,8 +59,8 @@ impl<'k, const R: usize> GlLayout<'k, R> {
 }
 
 impl<'k> GlLayout<'k> {
-    /// Sets the distance between consecutive rows, in elements. It exceeds the length of a row if the rows are padded or the matrix is part
-    /// of a larger one.
+    /// Sets the distance between consecutive rows, in elements. In a row-major matrix, the distance exceeds the number of columns if the
+    /// rows are padded or the matrix is part of a larger one.
     #[must_use]
     #[track_caller]
     pub fn with_row_stride(self, stride: impl Into<Stride<'k>>) -> Self {

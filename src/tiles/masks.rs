@@ -68,7 +68,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     }
 
     /// Keeps the lower triangle, that is, the elements with `col ≤ row + diagonal`, and replaces the others with `value`. For a tile that
-    /// starts at element (`row0`, `col0`) of a matrix, the diagonal `row0 − col0` is the main diagonal of the matrix.
+    /// starts at element (`row0`, `col0`) of a matrix, pass `row0 − col0` to mask along the main diagonal of the matrix.
     #[must_use]
     #[track_caller]
     pub fn tril(self, diagonal: impl Into<Val<'k, i32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {

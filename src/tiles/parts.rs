@@ -113,8 +113,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         })
     }
 
-    /// Returns the tile that consists of `N` tiles stacked from top to bottom, in the same registers. The call does not compile unless
-    /// `N`·`P` = `H`.
+    /// Concatenates `N` tiles from top to bottom. The result uses the same registers, so no instructions are emitted. The call does not
+    /// compile unless `N`·`P` = `H`.
     #[must_use]
     #[track_caller]
     pub fn vconcat<const P: usize, const N: usize>(parts: [Rt<'k, T, P, W, L>; N]) -> Self {
@@ -123,8 +123,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::of_registers(parts[0].kernel(), registers.copied().collect())
     }
 
-    /// Returns the tile that consists of `N` tiles side by side, from left to right, in the same registers. The call does not compile
-    /// unless `N`·`P` = `W`.
+    /// Concatenates `N` tiles from left to right. The result uses the same registers, so no instructions are emitted. The call does not
+    /// compile unless `N`·`P` = `W`.
     #[must_use]
     #[track_caller]
     pub fn hconcat<const P: usize, const N: usize>(parts: [Rt<'k, T, H, P, L>; N]) -> Self {

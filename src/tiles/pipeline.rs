@@ -156,7 +156,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     ///
     /// `load` receives the tiles of a stage and the index of a slice, and loads the fragments of the slice. `work` receives the state and
     /// these fragments, and returns the new state. While `work` processes a slice, the fragments of the next one (possibly the first slice
-    /// of the next stage) are in flight.
+    /// of the next stage) are being loaded.
     ///
     /// The code that `fill` emits is also executed for `N − 1` stages past the last one; the data of these stages is not used, and tiles
     /// past the edge of a matrix are not read. All threads of the block must execute the emitted code, which contains one barrier before

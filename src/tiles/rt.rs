@@ -13,10 +13,10 @@ use crate::{
     tensor::{Fragment, SUBTILE_SIDE, TensorElement, in_order, splat},
 };
 
-/// A tile of `H`×`W` subtiles with elements `T`, distributed over the registers of a warp.
+/// A tile of `H`×`W` subtiles of elements `T`, distributed over the registers of a warp.
 ///
-/// A subtile has 16×16 elements; for 8-bit elements, it has 16×32, or 32×16 in the column layout. The type of the tile determines its
-/// (lane, value) layout.
+/// A subtile has 16×16 elements. If the elements are 8 bits wide, it has 16×32, or 32×16 in the column layout. The type of the tile
+/// determines its (lane, value) layout.
 ///
 /// With lane = 4g + t, element `e` of pair `k` of a 16×16 subtile is at row `g + 8(k mod 2)` and column `2t + e + 8⌊k/2⌋` in layout
 /// [`Row`]; layout [`Col`](super::Col) exchanges rows and columns. For subtiles of 8-bit elements, see [`rt_base`](crate::atoms::rt_base).

@@ -70,7 +70,7 @@ pub(super) const fn assert_whole<T: TensorElement, U: TensorElement, L: Register
     );
 }
 
-/// A shared tile to which the closure of [`St::store_with`] stores.
+/// The destination of stores in the closure of [`St::store_with`].
 pub struct Storing<'k, T: TensorElement> {
     pub(super) tile: Tensor<'k, Shared, T, ReadWrite>,
     pub(super) owner: Owner<'k>,

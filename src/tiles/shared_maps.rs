@@ -157,7 +157,7 @@ pub(super) fn replace_part<'k, Part>(
     store(&new);
 }
 
-/// A shared tile whose rectangles the closure of [`Filled::update_with`] updates.
+/// The shared tile that is updated in the closure of [`Filled::update_with`].
 #[derive(Debug)]
 pub struct Updating<'k, T: TensorElement> {
     to: Storing<'k, T>,

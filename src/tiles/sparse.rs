@@ -89,8 +89,8 @@ impl Steps {
 /// The tile contains `H`×`W` subtiles of stored elements and the positions of these elements, and represents `H`×2`W` subtiles of the
 /// matrix. A subtile has 16×16 elements, or 16×32 if they are 8 bits wide.
 ///
-/// A lane owns as many registers of stored elements as in an [`Rt`](super::Rt) of `H`×`W` subtiles, and one register of metadata per 16×64
-/// elements of the matrix (per 16×32 for tf32, and for 16-bit elements if `W` is odd).
+/// A lane owns as many registers of stored elements as it would in an [`Rt`](super::Rt) of `H`×`W` subtiles, and one register of metadata
+/// per 16×64 elements of the matrix (per 16×32 for tf32, and for 16-bit elements if `W` is odd).
 pub struct SparseRt<'k, T: TensorElement, const H: usize, const W: usize> {
     pub(super) values: Fragment<'k, T>,
     pub(super) metadata: Fragment<'k, u16>,

@@ -20,7 +20,7 @@ use crate::{
     tensor::{self, SUBTILE_SIDE, SharedLayout, Tensor, TensorElement},
 };
 
-/// A tile of `H`×`W` subtiles with elements `T` in shared memory, with unspecified contents.
+/// A tile of `H`×`W` subtiles of elements `T` in shared memory, with unspecified contents.
 ///
 /// A subtile has 16×16 elements, or 16×32 if they are 8 bits wide.
 ///

@@ -33,7 +33,7 @@ pub trait StageTiles<'k>: Sized + Sealed {
     fn filled(self) -> Self::Filled;
 }
 
-/// A tuple of tiles in global memory that fill a stage of `Tiles`, one for each tile of the stage.
+/// A tuple of sources in global memory that fills a stage of `Tiles`, with one source for each tile of the stage.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not fill a stage of `{Tiles}`",
     note = "pass one global-memory tile per shared tile, of the same element type"

@@ -32,7 +32,7 @@ pub struct Stripes<'k> {
     ahead: Option<Val<'k, u32>>,
 }
 
-/// The elements that one thread owns of a vector arranged in [`Stripes`].
+/// One thread's elements of a vector in a striped arrangement; see [`Stripes`].
 #[derive(Clone, Debug)]
 pub struct Striped<'k, T: TensorElement> {
     stripes: Stripes<'k>,
@@ -163,8 +163,8 @@ impl<'k> Stripes<'k> {
         }
     }
 
-    /// Converts this thread's elements of `vector` and stores the vector to `to`, starting at element `index` · [`length`](Self::length).
-    /// Elements past the end of `to` are not written. The builder rejects a vector with another arrangement.
+    /// Converts this thread's elements of `vector` and stores them to the vector that starts at element `index` · [`length`](Self::length)
+    /// of `to`. Elements past the end of `to` are not written. The builder rejects a vector with another arrangement.
     #[track_caller]
     pub fn store<T: TensorElement, U: Convert<T>, A: Writable>(
         self,

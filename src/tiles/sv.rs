@@ -142,8 +142,8 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         self.tile.tensor.read_only()
     }
 
-    /// Loads the whole vector into registers. The register vector has `N` units, so `V` must have a unit of 16 elements; for layouts with a
-    /// unit of 32 elements, use `tile(0).load()`.
+    /// Loads the whole vector into registers. `V` must have a [unit](VectorLayout::UNIT) of 16 elements; for a layout with a unit of 32
+    /// elements, use `tile(0).load()`.
     #[track_caller]
     pub fn load<V: VectorLayout>(&self) -> Rv<'k, T, N, V> {
         self.tile(0).load()
@@ -202,7 +202,7 @@ fn line<'k, T: TensorElement>(tile: &Tensor<'k, Shared, T, ReadWrite>, at: Val<'
     Line { line: at, ..Line::new(tile.first_mode_at(at), 0.into()) }
 }
 
-/// A shared vector to which the closure of [`Sv::store_with`] stores.
+/// The destination of stores in the closure of [`Sv::store_with`].
 pub struct StoringVector<'k, T: TensorElement> {
     pub(super) vector: Tensor<'k, Shared, T, ReadWrite>,
     pub(super) owner: Owner<'k>,

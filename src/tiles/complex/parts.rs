@@ -142,14 +142,14 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Cr
         pairs(self.map_parts(|part| part.hsplit()))
     }
 
-    /// Returns the tile that consists of `N` tiles stacked from top to bottom, as [`Rt::vconcat`] does.
+    /// Concatenates `N` tiles from top to bottom, as [`Rt::vconcat`] does.
     #[must_use]
     #[track_caller]
     pub fn vconcat<const P: usize, const N: usize>(tiles: [Crt<'k, T, P, W, L>; N]) -> Self {
         parts(tiles).map_parts(Rt::vconcat)
     }
 
-    /// Returns the tile that consists of `N` tiles side by side, from left to right, as [`Rt::hconcat`] does.
+    /// Concatenates `N` tiles from left to right, as [`Rt::hconcat`] does.
     #[must_use]
     #[track_caller]
     pub fn hconcat<const P: usize, const N: usize>(tiles: [Crt<'k, T, H, P, L>; N]) -> Self {

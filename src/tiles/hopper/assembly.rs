@@ -52,7 +52,7 @@ pub struct Assembly<'k, T, const H: usize, const W: usize, const C: usize> {
     kind: PhantomData<fn() -> T>,
 }
 
-/// A token for the part of an [`Assembly`] that this warpgroup has written; see [`Consumer::assembled`].
+/// A token that represents the part of an [`Assembly`] that this warpgroup has written; see [`Consumer::assembled`].
 #[derive(Debug)]
 #[must_use = "wait for the other warpgroups with `assembled`"]
 pub struct Contribution<'k> {
@@ -108,7 +108,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, const C: usize> Assem
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Writes this warp's 16 of the warpgroup's 64 rows to the next tile.
+    /// Writes this warp's rows, 16 of the warpgroup's 64, to the next tile.
     ///
     /// `rows` contains whole rows or, if the tile has only 64 rows, part `self.rank()` of the columns. Before the call, this warpgroup must
     /// have finished reading the previous tile, and the `wgmma`s that read it must be complete, because the call allows other warpgroups to

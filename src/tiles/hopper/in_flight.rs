@@ -146,7 +146,7 @@ impl<'k, R> InFlight<'k, R> {
         self.operands.clear();
     }
 
-    /// Waits until the `wgmma`s of this accumulator are complete and returns the tile. Up to seven groups of `wgmma`s that were started
+    /// Waits until the `wgmma`s of this accumulator are complete and returns its value. Up to seven groups of `wgmma`s that were started
     /// later remain in flight. All threads of the warpgroup must execute the emitted code.
     #[doc(alias = "wgmma.wait_group")]
     #[doc(alias = "warpgroup_wait")]

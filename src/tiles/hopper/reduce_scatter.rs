@@ -32,8 +32,9 @@ impl<T: TensorElement, const H: usize, const N: usize, const P: usize> fmt::Debu
 impl<'k> Persistent<'k> {
     /// Allocates the shared memory for adding the partial tiles that blocks compute for the [parts](Persistent::part) of a tile.
     ///
-    /// A partial tile has `N` columns of subtiles, and each block receives the sum of `P` of them. For two parts, an example is
-    /// `tiles.reduce_scatter::<f32, 1, 8, 4>()`. All threads of the cluster must execute the emitted code.
+    /// A partial tile has `N` columns of subtiles, and each block receives the sum of `P` of them. For example,
+    /// `tiles.reduce_scatter::<f32, 1, 8, 4>()` divides 8 columns between two parts. All threads of the cluster must execute the emitted
+    /// code.
     ///
     /// The builder rejects the call inside an emitted loop, or if `N` is not `P` times the number of parts. The call does not compile
     /// unless the elements are 32 bits wide.

@@ -379,7 +379,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
 
     /// Emits a loop that processes `count` stages of the ring in order, and returns the state after the last one.
     ///
-    /// `work` emits the body of the loop. It is called once, or not at all if `count` is known to be 0, receives the index of the
+    /// `work` emits the body of the loop. It is called once, or not at all if `count` is known to be 0. It receives the index of the
     /// iteration, the state and the stage's tiles, and returns the new state. A warp [releases](Self::release_loaded) a stage when all of
     /// its threads have finished the iteration; no `wgmma`s may be in flight at that point.
     #[track_caller]
@@ -417,8 +417,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
     /// Releases a stage after its elements have been loaded into registers, so that the producer may refill it. `wgmma`s that read the
     /// stage must be complete.
     ///
-    /// Loads and tensor copies access memory through different proxies: without the fence that this method emits, the next copy may overtake the
-    /// loads (observed on an H200).
+    /// This method emits a proxy fence, because loads and tensor copies access memory through different proxies. Without the fence, the
+    /// next copy may overtake the loads (observed on an H200).
     #[doc(alias = "fence.proxy.async")]
     #[track_caller]
     pub fn release_loaded<Tiles: StageTiles<'k>, const N: usize>(

@@ -356,7 +356,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     }
 }
 
-/// A tuple of tiles in global memory that tensor copies load into a stage of `Tiles`, one for each tile of the stage.
+/// A tuple of sources in global memory from which tensor copies fill a stage of `Tiles`, with one source for each tile of the stage.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not fill a stage of `{Tiles}`",
     note = "pass one global-memory tile per shared tile, of the same element type"
