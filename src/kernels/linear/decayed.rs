@@ -25,8 +25,8 @@ pub type DecayedAttentionArgs<T> =
 /// The argument `state` contains S₀ and is overwritten with the state after the last token, so a sequence can be processed in several
 /// launches. Each element of `decays` must be finite and at most 0; with 0, the state does not decay.
 ///
-/// Sums are f32, as are the scores q·k and the values v while they are multiplied by their decay factors. Scores, values and the state are
-/// rounded to the element type before they become operands of an MMA.
+/// Sums are f32. The scores q·k and the values v are multiplied by decay factors in f32. Scores, values and the state are rounded to the
+/// element type before they become operands of an MMA.
 #[doc(alias = "Lightning Attention")]
 #[doc(alias = "RetNet")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -18,7 +18,7 @@ pub type HedgehogArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u32; 3]; 4], f32);
 
 /// A kernel for causal attention with softmax weights for the latest tokens and learned features for older tokens. The results are oᵢ = Σ
-/// wᵢⱼ · vⱼ / Σ wᵢⱼ, with sums over the tokens j ≤ i. The weights are
+/// wᵢⱼ · vⱼ / Σ wᵢⱼ, with sums over the tokens j ≤ i. The weights are:
 ///
 /// - wᵢⱼ = α · e^(sᵢⱼ − max sᵢ) with sᵢⱼ = `scale` · qᵢ·kⱼ, for tokens j in the chunk of 64 tokens that contains i and in the preceding
 ///   chunk;

@@ -27,7 +27,7 @@ pub struct AdamW {
 }
 
 impl AdamW {
-    /// Returns the kernel for given row sizes. `sizes` contains the maximum row length, followed by the row pitch or a divisor of it, as in
+    /// Returns the kernel for given row sizes. `sizes` contains the maximum row length, followed by the row pitch; see
     /// [`RowTiling::for_elements`]. If a size is not a multiple of 4 elements, the kernel accesses one element at a time.
     #[must_use]
     pub fn for_rows(target: Target, sizes: &[u32]) -> Self {

@@ -24,8 +24,8 @@ pub struct ColumnReduction {
 }
 
 impl ColumnReduction {
-    /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches or
-    /// divisors of them, as in [`RowTiling::for_elements`].
+    /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
+    /// [`RowTiling::for_elements`].
     #[must_use]
     pub fn for_rows(function: Reduction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling { rows: 1, ..RowTiling::for_elements(target, bytes, sizes) };

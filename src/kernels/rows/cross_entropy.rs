@@ -35,8 +35,8 @@ pub struct CrossEntropy {
 }
 
 impl CrossEntropy {
-    /// Returns the kernels for logits of `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches or divisors of
-    /// them. The tilings are those of [`RowTiling::for_reductions`] for the loss and [`RowTiling::for_elements`] for the gradient.
+    /// Returns the kernels for logits of `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches. The tilings
+    /// are those of [`RowTiling::for_reductions`] for the loss and [`RowTiling::for_elements`] for the gradient.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_reductions(target, bytes, sizes);

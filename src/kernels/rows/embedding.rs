@@ -30,8 +30,8 @@ pub struct Embedding {
 }
 
 impl Embedding {
-    /// Returns the kernels for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches or
-    /// divisors of them, as in [`RowTiling::for_elements`].
+    /// Returns the kernels for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
+    /// [`RowTiling::for_elements`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes) }

@@ -15,7 +15,7 @@ pub(super) fn min_or_nan<'k>(a: Number<'k>, b: Number<'k>) -> Number<'k> {
     if has_nan_forms(a, b) { a.min_nan(b) } else { nan_or(a, b, a.min(b)) }
 }
 
-/// Returns whether the target supports the instructions, or the operand is a constant, for which no instruction is needed.
+/// Returns whether the target supports the instructions. If both operands are constants, returns true, because no instruction is needed.
 fn has_nan_forms<'k>(a: Number<'k>, b: Number<'k>) -> bool {
     let k = a.kernel().or(b.kernel());
     k.is_none_or(|k| k.target().features().contains(Features::AMPERE))

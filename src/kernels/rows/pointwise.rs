@@ -24,8 +24,8 @@ pub type GatedBackwardArgs<X> = (In<X>, u32, In<X>, u32, In<X>, u32, Out<X>, u32
 /// A function that is applied to each element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PointwiseFunction {
-    /// x. With this function, [`Pointwise::kernel`] only converts between types, and [`Pointwise::gated_kernel`] computes the product x ·
-    /// u.
+    /// x itself. With this function, [`Pointwise::kernel`] only converts between types, and [`Pointwise::gated_kernel`] computes the
+    /// product x · u.
     Identity,
     /// max(x, 0).
     Relu,
@@ -111,8 +111,8 @@ pub struct Pointwise {
 }
 
 impl Pointwise {
-    /// Returns the kernels for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches or
-    /// divisors of them, as in [`RowTiling::for_elements`].
+    /// Returns the kernels for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
+    /// [`RowTiling::for_elements`].
     #[must_use]
     pub fn for_rows(function: PointwiseFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes), function }

@@ -75,16 +75,16 @@ impl ScaleGroup {
 /// with q = NaN for e4m3 and q = 0 for i8. A group that contains ±∞ but no NaN has s = ∞.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quantize {
-    /// How rows are divided among threads. With [`ScaleGroup::Block`], adjacent threads of a warp, or all threads of a row, process a
-    /// group.
+    /// How rows are divided among threads. With [`ScaleGroup::Block`], each group is processed by adjacent threads of a warp or by all
+    /// threads of a row.
     pub tiling: RowTiling,
     /// The elements that share a scale.
     pub group: ScaleGroup,
 }
 
 impl Quantize {
-    /// Returns the kernels that quantize x or f(x) · u for elements of at most `bytes` bytes. `sizes` contains the maximum row length,
-    /// followed by the row pitches or divisors of them, as in [`RowTiling::for_rows`].
+    /// Returns the kernels that quantize x or f(x) · u, for elements of at most `bytes` bytes. `sizes` contains the maximum row length,
+    /// followed by the row pitches; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let of_rows = RowTiling::for_rows(target, bytes, sizes);
@@ -95,7 +95,7 @@ impl Quantize {
     }
 
     /// Returns the kernel that quantizes norm(x) · w, for elements of at most `bytes` bytes. `sizes` contains the maximum row length,
-    /// followed by the row pitches or divisors of them, as in [`RowTiling::for_copied_rows`].
+    /// followed by the row pitches; see [`RowTiling::for_copied_rows`].
     #[must_use]
     pub fn for_norm_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self::with_tiling(group, RowTiling::for_copied_rows(target, bytes, sizes))

@@ -54,8 +54,8 @@ const MOST_OF_WARP: u32 = 128;
 const GROUPS: u32 = 2;
 
 impl Sample {
-    /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches or
-    /// divisors of them, as in [`RowTiling::for_rows`].
+    /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
+    /// [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let chosen = RowTiling::for_rows(target, bytes, sizes);
@@ -85,7 +85,7 @@ impl Sample {
     /// Builds the kernel. Its name contains the type and the tiling, as in `sample_bf16_any_by8`.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and for a tiling with which rows are not read in parts by a single warp or block.
+    /// Returns an error for an invalid tiling, and for a tiling that does not meet the requirements of [`tiling`](Self::tiling).
     pub fn kernel<X: Convert<f32>>(&self, target: Target) -> Result<Kernel<SampleArgs<X>>, BuildError> {
         let RowTiling { threads, cluster, streamed, .. } = self.tiling;
         let parameters = "x, ldx, tokens, m, n, temperature, top_k, top_p, seed, offset";

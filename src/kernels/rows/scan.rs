@@ -20,8 +20,8 @@ pub struct CumulativeSum {
 }
 
 impl CumulativeSum {
-    /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches or
-    /// divisors of them, as in [`RowTiling::for_rows`].
+    /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
+    /// [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(inclusive: bool, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let chosen = RowTiling::for_rows(target, bytes, sizes);
@@ -35,8 +35,7 @@ impl CumulativeSum {
     /// false, `cumsum_before_bf16_any_by8`.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and for a tiling with which rows are not processed by a single warp or block, or with more
-    /// than one stripe.
+    /// Returns an error for an invalid tiling, and for a tiling that does not meet the requirements of [`tiling`](Self::tiling).
     #[doc(alias = "cumsum")]
     pub fn kernel<X, Y>(&self, target: Target) -> Result<Kernel<PointwiseArgs<X, Y>>, BuildError>
     where

@@ -29,8 +29,9 @@ pub type LengthsSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, In<
 /// Kernels that compute y = softmax(`scale` · x) along rows, or its natural logarithm. `scale` must be positive; it is the reciprocal of
 /// the temperature.
 ///
-/// The causal kernel and the kernel for lengths process only the visible columns of each row. In the other columns, y is 0, or −∞ if y is
-/// the logarithm. As in PyTorch, the visible columns of y are NaN if those of x contain NaN or +∞, or only −∞.
+/// [`causal_kernel`](Self::causal_kernel) and [`lengths_kernel`](Self::lengths_kernel) apply a mask: only the first columns of each row are
+/// visible. In the other columns, y is 0, or −∞ if y is the logarithm. As in PyTorch, the visible columns of y are NaN if those of x
+/// contain NaN or +∞, or only −∞.
 ///
 /// Exponentials and sums are f32. Each launch checks that the row length n and the pitches `ldx` and `ldy` fit the [tiling](RowTiling).
 #[doc(alias = "log_softmax")]
@@ -44,7 +45,7 @@ pub struct Softmax {
 
 impl Softmax {
     /// Returns the kernels that compute softmax, not its logarithm, for elements of at most `bytes` bytes. `sizes` contains the maximum row
-    /// length, followed by the row pitches or divisors of them, as in [`RowTiling::for_rows`].
+    /// length, followed by the row pitches; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_copied_rows(target, bytes, sizes);

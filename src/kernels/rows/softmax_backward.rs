@@ -27,7 +27,7 @@ pub struct SoftmaxBackward {
 
 impl SoftmaxBackward {
     /// Returns the kernel for the gradient of softmax, not of its logarithm, for elements of at most `bytes` bytes. `sizes` contains the
-    /// maximum row length, followed by the row pitches or divisors of them, as in [`RowTiling::for_rows`].
+    /// maximum row length, followed by the row pitches; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let (direct, copied) =

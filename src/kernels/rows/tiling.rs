@@ -15,7 +15,7 @@ pub(super) use row::{Line, Row, same_or};
 
 /// The division of the rows of a matrix among threads.
 ///
-/// A row consists of groups of [`adjacent`](Self::adjacent) elements. The threads that process a row access one group at a time.
+/// A row is divided into groups of [`adjacent`](Self::adjacent) consecutive elements, and the groups are distributed among threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowTiling {
     /// The number of threads per block that process the same row: a power of two up to 32, or a multiple of 32 up to 1024.
@@ -96,14 +96,15 @@ const MOST_BYTES_OF_WEIGHTS: u32 = 4;
 const MOST_UNALIGNED: u32 = 1 << 30;
 
 impl RowTiling {
-    /// Returns the tiling for rows of at most `sizes[0]` elements. The other entries of `sizes` are the row pitches or divisors of them.
-    /// `bytes` is the size of the widest element that is read or written. Rows are unaligned unless every entry of `sizes`, multiplied by
-    /// `bytes`, is a multiple of 16.
+    /// Returns the tiling for rows of at most `sizes[0]` elements. Each of the other entries of `sizes` is a row pitch or a divisor of a
+    /// row pitch. `bytes` is the size of the widest element that is read or written. Rows are unaligned unless every entry of `sizes`,
+    /// multiplied by `bytes`, is a multiple of 16.
     ///
     /// The following tilings were the fastest on an H200:
     ///
     /// - for short rows, at most one warp per row;
-    /// - for longer rows, a block with 32 bytes per thread, of which two fit on a multiprocessor if elements are narrower than 32 bits;
+    /// - for longer rows, a block with 32 bytes per thread (for elements narrower than 32 bits, at least two such blocks fit on a
+    ///   multiprocessor);
     /// - for even longer rows of f32, a block with up to 32 elements per thread and, for the longest rows, a cluster of up to 8 blocks;
     /// - for long rows of 16-bit elements, and for all long rows on targets without clusters, a block that reads the row in parts. Kernels
     ///   that read such a row twice find it in the L2 cache the second time.
@@ -161,8 +162,9 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for kernels that read each row once or twice and can copy rows to shared memory first. The parameters are the
-    /// same as those of [`for_rows`](Self::for_rows), and so is the tiling if copying is not faster or not supported.
+    /// Returns the tiling for kernels that read each row once or twice and can copy rows to shared memory first.
+    /// [`for_rows`](Self::for_rows) describes the parameters. If copying is not faster or not supported, the tiling is the same as that of
+    /// `for_rows`.
     ///
     /// On an H200, rows of 8 to 64 KiB (32 to 64 KiB for f32) are processed fastest if each block copies a row to shared memory while other
     /// blocks compute: more bytes can then be in flight than registers can contain. Unaligned rows are reordered in shared memory.

@@ -40,8 +40,7 @@ impl TopK {
     pub const MOST: u32 = 512;
 
     /// Returns the kernel that finds up to `count` elements of each row; `count` must be at most [`MOST`](Self::MOST). Elements have at
-    /// most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches or divisors of them, as in
-    /// [`RowTiling::for_rows`].
+    /// most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32], count: u32) -> Self {
         let chosen = RowTiling::for_rows(target, bytes, sizes);
@@ -73,8 +72,7 @@ impl TopK {
     /// `top_256_bf16_any_by8`.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and for a tiling with which rows are not read in parts by a single warp, or by a single
-    /// block whose number of threads is a power of two.
+    /// Returns an error for an invalid tiling, and for a tiling that does not meet the requirements of [`tiling`](Self::tiling).
     pub fn kernel<X>(&self, target: Target) -> Result<Kernel<TopKArgs<X>>, BuildError>
     where
         X: Convert<f32>,

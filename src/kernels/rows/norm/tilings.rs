@@ -209,7 +209,7 @@ fn unaligned_residual(
     }
 }
 
-/// Returns the tiling with fewer resident blocks, because a kernel with two inputs requires more registers and shared memory.
+/// Returns the tiling with fewer resident blocks, because there are two inputs.
 fn with_two_inputs(function: NormFunction, bytes: u32, copied: RowTiling) -> RowTiling {
     if copied.ahead == 0 {
         return copied;
