@@ -155,8 +155,8 @@ zips! {
 }
 
 impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Replaces each element in place with the result of `f`, which receives the builder, the element's index in the vector, and the element:
-    /// `v.map_indexed(|k, index, x| …)`.
+    /// Replaces each element in place with the result of `f`, which receives the builder, the element's index in the vector, and the
+    /// element: `v.map_indexed(|k, index, x| …)`.
     #[must_use]
     #[track_caller]
     pub fn map_indexed(

@@ -173,7 +173,8 @@ impl<'k, T: TensorElement> RemoteSt<'_, 'k, T> {
 }
 
 impl<'k, T: TensorElement> RemoteStMut<'_, 'k, T> {
-    /// Converts the elements of a register tile and stores them to a rectangle of the same size in the upper-left corner of the remote tile.
+    /// Converts the elements of a register tile and stores them to a rectangle of the same size in the upper-left corner of the remote
+    /// tile.
     #[track_caller]
     pub fn store<U, const H: usize, const W: usize, L>(&self, tile: &Rt<'k, U, H, W, L>)
     where

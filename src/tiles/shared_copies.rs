@@ -119,8 +119,8 @@ impl<T: TensorElement> fmt::Debug for SubtileMut<'_, '_, T> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Loads the whole tile into registers: with `ldmatrix` for a [`Row`](super::Row) tile of 8-bit or 16-bit elements, with `ldmatrix.trans`
-    /// for a [`Col`](super::Col) tile of 16-bit elements, and with ordinary loads otherwise.
+    /// Loads the whole tile into registers: with `ldmatrix` for a [`Row`](super::Row) tile of 8-bit or 16-bit elements, with
+    /// `ldmatrix.trans` for a [`Col`](super::Col) tile of 16-bit elements, and with ordinary loads otherwise.
     #[track_caller]
     pub fn load<L: RegisterLayout>(&self) -> Rt<'k, T, H, W, L> {
         const { assert_whole::<T, T, L>() };

@@ -129,7 +129,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.tensor.with_access()
     }
 
-    /// Returns the tile as pending. `by` represents the copies to its [`tensor`](Self::tensor); waiting for the tile waits for these copies.
+    /// Returns the tile as pending. `by` represents the copies to its [`tensor`](Self::tensor); waiting for the tile waits for these
+    /// copies.
     pub fn written<V>(self, by: tensor::Pending<'k, V>) -> Pending<'k, Self> {
         by.map(|_| Filled { tile: self })
     }

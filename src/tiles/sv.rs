@@ -87,7 +87,8 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         self.tensor.with_access()
     }
 
-    /// Returns the vector as pending. `by` represents the copies to its [`tensor`](Self::tensor); waiting for the vector waits for these copies.
+    /// Returns the vector as pending. `by` represents the copies to its [`tensor`](Self::tensor); waiting for the vector waits for these
+    /// copies.
     pub fn written<V>(self, by: tensor::Pending<'k, V>) -> Pending<'k, Self> {
         by.map(|_| Filled { tile: self })
     }

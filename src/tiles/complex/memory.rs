@@ -50,7 +50,8 @@ impl<'k, T: TensorElement, A> Cgl<'k, T, A, 1> {
 }
 
 impl<'k, T: TensorElement, A, const R: usize> CglTile<'k, T, A, R> {
-    /// Returns a view of the tile in which elements past the edges are read as `re` + i · `im`; see [`GlTile::or`](crate::tiles::GlTile::or).
+    /// Returns a view of the tile in which elements past the edges are read as `re` + i · `im`; see
+    /// [`GlTile::or`](crate::tiles::GlTile::or).
     #[must_use]
     pub fn or(self, re: T, im: T) -> Complex<GlTileOr<'k, T, A, R>> {
         Complex { re: self.re.or(re), im: self.im.or(im) }

@@ -17,8 +17,8 @@ use crate::{
 /// A ring of `N` stages in shared memory, which one producer fills and `C` consumer warpgroups read. Each stage contains one tile of every
 /// type in the tuple `Tiles`.
 ///
-/// Each stage has two barriers: *full* completes a phase when the tiles have arrived, and *empty* when all consumers have released the stage.
-/// In a kernel with clusters, the blocks of a cluster fill and release stages together, so that they can share tiles
+/// Each stage has two barriers: *full* completes a phase when the tiles have arrived, and *empty* when all consumers have released the
+/// stage. In a kernel with clusters, the blocks of a cluster fill and release stages together, so that they can share tiles
 /// ([`GlTile::multicast`](crate::tiles::GlTile::multicast)). All of these blocks must process the same number of stages.
 #[doc(alias = "PipelineTmaAsync")]
 pub struct Ring<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> {
@@ -281,7 +281,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         self.release_if(true.into(), stage);
     }
 
-    /// If `condition` is true, arrives at the empty barrier of `stage` in every block that fills the stage, with one lane of the warp per block.
+    /// If `condition` is true, arrives at the empty barrier of `stage` in every block that fills the stage, with one lane of the warp per
+    /// block.
     #[track_caller]
     fn release_if(&self, condition: Val<'k, bool>, stage: Val<'k, u32>) {
         let (k, empty) = (self.k, self.empty(stage));
@@ -352,8 +353,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
         ring.accumulate(count, sum, work, || ())
     }
 
-    /// Waits for this warpgroup's turn and then accumulates as [`run`](Self::run) does. Each stage is read by only one warpgroup. `count` must
-    /// be the same in every turn.
+    /// Waits for this warpgroup's turn and then accumulates as [`run`](Self::run) does. Each stage is read by only one warpgroup. `count`
+    /// must be the same in every turn.
     ///
     /// The index of the turn determines the stages. The builder therefore rejects a second call with the same turns, other calls that read
     /// stages of the ring, and a call inside nested emitted loops: only the loop over the tiles may contain the call.

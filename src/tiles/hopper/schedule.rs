@@ -92,9 +92,9 @@ impl Schedule {
         (rows.max(1), cols.max(1))
     }
 
-    /// Returns the row and column of tile `number` of a result of `rows`×`cols` tiles. The row and column are unspecified if `number` is past
-    /// the last tile. In a kernel with clusters, the order applies to the rectangles of tiles that clusters compute, and `number`, `rows` and
-    /// `cols` refer to these rectangles.
+    /// Returns the row and column of tile `number` of a result of `rows`×`cols` tiles. The row and column are unspecified if `number` is
+    /// past the last tile. In a kernel with clusters, the order applies to the rectangles of tiles that clusters compute, and `number`,
+    /// `rows` and `cols` refer to these rectangles.
     #[must_use]
     pub fn tile(self, number: u32, rows: u32, cols: u32) -> (u32, u32) {
         let group = self.group.min(rows.max(1));
@@ -400,8 +400,8 @@ impl<'k> Persistent<'k> {
         self.k
     }
 
-    /// Returns the blocks of the cluster that compute the same [part](Self::part) of tiles in the same row as this block's tile, and therefore
-    /// read the same tile of A.
+    /// Returns the blocks of the cluster that compute the same [part](Self::part) of tiles in the same row as this block's tile, and
+    /// therefore read the same tile of A.
     #[track_caller]
     pub fn same_row(self) -> Sharing<'k> {
         let ([rows, cols], [row, col]) = (self.cluster, self.in_cluster());

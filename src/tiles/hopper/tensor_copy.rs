@@ -131,8 +131,8 @@ impl<T: TensorElement, A> Sealed for FirstRows<'_, T, A> {}
 impl<T: TensorElement, A> Sealed for Joined<'_, T, A> {}
 impl<T: TensorElement, A> Sealed for Source<'_, T, A> {}
 
-/// A tile in global memory that a tensor copy loads into a shared `Tile`: a [`GlTile`], [`Multicast`], [`FirstRows`] or [`Joined`]. A shared
-/// vector may have at most 256 elements and can be filled only from one row of a `GlTile`.
+/// A tile in global memory that a tensor copy loads into a shared `Tile`: a [`GlTile`], [`Multicast`], [`FirstRows`] or [`Joined`]. A
+/// shared vector may have at most 256 elements and can be filled only from one row of a `GlTile`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not loaded into `{Tile}` by a tensor copy",
     note = "a tile of a matrix, `a.tile(i, j)`, fills an `St` of the same element type"
