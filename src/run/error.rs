@@ -125,7 +125,7 @@ pub enum RunError {
         /// The name of the device.
         device: String,
     },
-    /// A buffer belongs to a device other than the one that runs the kernel.
+    /// A buffer does not belong to the device that runs the kernel.
     #[error(
         "kernel `{kernel}`: parameter `{parameter}`: expected a buffer on this device ({device}), found one on another device"
     )]

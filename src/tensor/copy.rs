@@ -40,7 +40,7 @@ pub(super) const MOST_ELEMENTS: i64 = 4096;
 /// If a copy between such a partition and a fragment of 32- or 64-bit elements would cause bank conflicts, half of the lanes may execute
 /// pairs of accesses in the opposite order, with `selp` instructions that swap the two elements in registers.
 ///
-/// If `dst` is in the block's shared memory, the copy returns [`Pending`](super::Pending) data, whichever instructions it uses.
+/// If `dst` is in the block's shared memory, the copy returns [`Pending`](super::Pending) data, regardless of the instructions.
 ///
 /// The builder rejects the call if the sizes of `dst` and `src` differ, or if there are more than 4096 elements.
 #[doc(alias = "copyto!")]
@@ -227,7 +227,7 @@ pub(super) fn transfer<'k, T: TensorElement>(
     asynchronous
 }
 
-/// Loaded data, their condition, and the move to the destination.
+/// Loaded data, its condition, and the move to the destination.
 type Loaded<'k, T> = (Data<'k, T>, Val<'k, bool>, Move);
 
 /// Joins individually loaded parts into the accesses that the destination allows: for example, elements of an unaligned row of global
