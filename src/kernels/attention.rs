@@ -81,9 +81,10 @@ pub struct AttentionExtras {
     /// The soft cap c, from 0.001 to 10,000, which replaces each score with c·tanh(score / c). The error is about 10⁻⁶·c. `None` means no
     /// cap.
     pub soft_cap: Option<f32>,
-    /// Whether to apply ALiBi, which subtracts the product of the head's slope and the distance between query and key from each score,
-    /// after the soft cap. The distance is the absolute difference between their positions, which [`AttentionMask`] defines; with
-    /// [`AttentionMask::Full`], the first query has the same position as the first key. Distances of 2²⁴ or more are rounded.
+    /// Whether to apply ALiBi: after the soft cap, slope · distance is subtracted from each score. Here, slope is the head's element of the
+    /// argument `slopes`, and distance is the absolute difference between the positions of the query and the key. [`AttentionMask`] defines
+    /// the positions; with [`AttentionMask::Full`], the first query has the same position as the first key. Distances of 2²⁴ or more are
+    /// rounded.
     #[doc(alias = "ALiBi")]
     pub slopes: bool,
     /// Whether to add exp(sink) to each row's sum of exponentials, where sink is the head's element of the argument `sinks`. The effect is
@@ -100,15 +101,16 @@ pub struct AttentionExtras {
 /// The number of queries and the number of keys that a block processes at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttentionTile {
-    /// The number of queries per tile.
+    /// The number of queries that a block processes at a time.
     pub queries: u32,
-    /// The number of keys per step.
+    /// The number of keys that a block processes per step.
     pub keys: u32,
 }
 
 impl AttentionTile {
     /// Returns the tiles that the kernels support for a target and for the head sizes `head_size` (of Q and K) and `value_size` (of V and
-    /// O). The first tile is the fastest one for long sequences among those with enough registers, even for packed sequences.
+    /// O). The first tile is the fastest one for long sequences, except that tiles whose kernels require too many registers are listed
+    /// later.
     pub fn all(target: Target, head_size: u32, value_size: u32) -> impl Iterator<Item = Self> {
         let tiles = if uses_wgmma(target) { HOPPER_TILES } else { WARP_TILES };
         let of_size = tiles.iter().filter(move |[d, e, ..]| [*d, *e] == [head_size, value_size]);

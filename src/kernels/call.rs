@@ -1,8 +1,8 @@
 //! Functions that choose a kernel for a problem, build it on first use, and launch it.
 //!
 //! The first argument of most functions is a `&KernelCache` or, to queue the kernel on a stream, the result of `KernelCache::on`. Sizes,
-//! inputs and results follow. An input is any value that converts into a [`BufferRef`](crate::run::BufferRef): `&Buffer<T>`,
-//! `&CudaSlice<U>` or `&CudaView<U>`. A result is any value that converts into a [`BufferMut`](crate::run::BufferMut). A matrix ([`Rows`],
+//! inputs and results follow. An input is any value that converts into a [`BufferRef`](crate::run::BufferRef), such as a `&Buffer` or a
+//! `&CudaSlice` of cudarc. A result is any value that converts into a [`BufferMut`](crate::run::BufferMut). A matrix ([`Rows`],
 //! [`RowsMut`]) is either a buffer, in which the rows are contiguous, or a pair `(buffer, stride)`, where `stride` is the stride between
 //! rows in elements.
 //!

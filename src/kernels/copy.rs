@@ -19,7 +19,7 @@ const IN_FLIGHT: u32 = 4;
 /// The kernel's name contains the type, for example `copy_f32`.
 ///
 /// # Errors
-/// Building the kernel succeeds on all supported targets.
+/// Building the kernel succeeds for all supported targets.
 pub fn copy_elements<T: TensorElement>(target: Target) -> Result<Kernel<CopyArgs<T>>, BuildError> {
     let vector = 16 / T::SIZE;
     let tile = THREADS * IN_FLIGHT * vector;

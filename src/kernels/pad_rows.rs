@@ -23,7 +23,7 @@ const IN_FLIGHT: u32 = 16;
 /// The kernel's name contains the type, for example `pad_rows_bf16`.
 ///
 /// # Errors
-/// Building the kernel succeeds on all supported targets.
+/// Building the kernel succeeds for all supported targets.
 #[doc(alias = "cuMemcpy2D")]
 pub fn pad_rows<T: TensorElement>(target: Target) -> Result<Kernel<PadRowsArgs<T>>, BuildError> {
     let signature = format!("pad_rows_{}(x, ldx, y, ldy, m, n)", T::NAME);

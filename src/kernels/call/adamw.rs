@@ -7,7 +7,7 @@ use crate::{
     tiles::Convert,
 };
 
-/// The number and the hyperparameters of an [`AdamW`] step.
+/// The step number and the hyperparameters of an [`AdamW`] step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamWStep {
     /// The step number, starting from 1.

@@ -194,8 +194,8 @@ pub struct AttentionDerivatives<'a, T> {
     pub dk: BufferMut<'a, T>,
     /// The gradient with respect to V, in the layout of V.
     pub dv: BufferMut<'a, T>,
-    /// Two buffers for intermediate results. [`AttentionShape::workspace`] returns their lengths, or, for packed sequences,
-    /// [`PackedShape::workspace`](super::PackedShape::workspace).
+    /// Two buffers for intermediate results. [`AttentionShape::workspace`] returns their lengths; for packed sequences,
+    /// [`PackedShape::workspace`](super::PackedShape::workspace) does.
     pub workspace: [BufferMut<'a, f32>; 2],
     /// The dropout that was passed to [`attention_with_extras`](super::attention_with_extras) to compute O, or `None`. Packed sequences do
     /// not support dropout.

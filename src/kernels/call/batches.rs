@@ -22,7 +22,7 @@ pub struct GemmBatches {
     pub a_distance: Option<u32>,
     /// The distance between B matrices; 0 if all products share B.
     pub b_distance: Option<u32>,
-    /// The distance between D matrices, which must not overlap. Their rows may be interleaved: rows i of the other matrices may be stored
+    /// The distance between D matrices, which must not overlap. Their rows may be interleaved: row i of every other matrix may be stored
     /// between rows i and i + 1 of the first matrix.
     pub d_distance: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! Attention of one or a few queries per head to a cache of keys and values.
+//! Attention between one or a few queries per head and a cache of keys and values.
 
 use super::{
     heads::{HeadOrder, scale_of_heads},

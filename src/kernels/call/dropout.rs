@@ -18,7 +18,7 @@ pub struct DropoutMask {
     pub p: f32,
     /// The key of the random number generator.
     pub seed: u64,
-    /// An offset that distinguishes matrices with the same seed, so that their random numbers differ.
+    /// The offset of the random number generator. If matrices with the same seed have different offsets, their random numbers differ.
     pub offset: u64,
 }
 

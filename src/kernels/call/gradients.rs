@@ -119,8 +119,8 @@ where
 }
 
 /// Computes the gradient of [`cross_entropy`](super::cross_entropy) with respect to the logits x for m rows of n elements: dxⱼ = (e^(xⱼ −
-/// log) − δⱼ) · dloss, where δⱼ is 1 if j is the target of the row, and 0 otherwise. log and dloss are the row's elements of `logs`, a
-/// result of `cross_entropy`, and of `dlosses`. The gradient of rows with target `ignored` is 0.
+/// log) − δⱼ) · dloss, where δⱼ is 1 if j is the target of the row, and 0 otherwise. Here, log is the row's element of `logs`, a result of
+/// `cross_entropy`, and dloss is the row's element of `dlosses`. The gradient of rows with target `ignored` is 0.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -151,10 +151,10 @@ where
     )
 }
 
-/// Computes the gradients of y = norm(x) · w + b for m rows of n elements, where norm is the given [`NormFunction`]: dx, dw = Σ dy ·
-/// norm(x) and db = Σ dy, with sums over rows. dw and db have n elements. There are three launches. The first computes dx and writes
-/// partial sums to the two workspaces ([`NormBackward`]); the others add the partial sums of dw and those of db. Results are bit-identical
-/// in every run. The returned [`Called`] describes the first launch.
+/// Computes the gradients dx, dw and db of y = norm(x) · w + b for m rows of n elements, where norm is the given [`NormFunction`]. The
+/// gradients dw = Σ dy · norm(x) and db = Σ dy, which have n elements each, are sums over the rows. There are three launches. The first
+/// computes dx and writes partial sums to the two workspaces ([`NormBackward`]); the others add the partial sums of dw and those of db.
+/// Results are bit-identical in every run. The returned [`Called`] describes the first launch.
 ///
 /// ```
 /// use warpwright::{kernels::{NormFunction, call}, prelude::*, run::{Device, KernelCache, Simulator}};

@@ -76,10 +76,10 @@ where
 }
 
 /// Computes causal linear attention with a state that decays by a factor of λ = e^`decay` per position, as described in
-/// [`DecayedAttention`]. Each head size must be 64 or 128. `decays` has one element per head, each negative or 0. `state`, a contiguous
-/// array `[batch][head][key_size][value_size]`, contains the state before the first position (zeros at the start of a sequence) and is
-/// overwritten with the state after the last position. Requires a device of compute capability 8.0 or later. If both head sizes are 128,
-/// the device must have 106 KiB of shared memory per block, which excludes compute capabilities 8.6, 8.9 and 12.x.
+/// [`DecayedAttention`]. Each head size must be 64 or 128. `decays` has one element per head, which must not be positive. `state`, a
+/// contiguous array `[batch][head][key_size][value_size]`, contains the state before the first position (zeros at the start of a sequence)
+/// and is overwritten with the state after the last position. Requires a device of compute capability 8.0 or later. If both head sizes are
+/// 128, the device must have at least 106 KiB of shared memory per block, which excludes compute capabilities 8.6, 8.9 and 12.x.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};

@@ -1,4 +1,4 @@
-//! Attention of one or a few queries per head to a paged cache of keys and values.
+//! Attention between one or a few queries per head and a paged cache of keys and values.
 
 use super::{
     decode::{CacheScales, size_of_heads, strides_of_queries},

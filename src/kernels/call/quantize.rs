@@ -14,8 +14,8 @@ use crate::{
 };
 
 /// Quantizes m rows of n elements to e4m3 or i8: q = round(x / s), as described in [`Quantize`]. `group` determines whether there is one
-/// f32 scale s for each row or one for each 128 adjacent elements of a row, so `scales` is an m×1 or m×⌈n/128⌉ matrix. Quantization to e4m3
-/// requires a device of compute capability 8.9 or later.
+/// f32 scale s for each row or one for each group of 128 adjacent elements of a row, so `scales` is an m×1 or m×⌈n/128⌉ matrix.
+/// Quantization to e4m3 requires a device of compute capability 8.9 or later.
 ///
 /// ```
 /// use warpwright::{kernels::{ScaleGroup, call}, prelude::*, run::{Device, KernelCache, Simulator}};

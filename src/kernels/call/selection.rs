@@ -49,16 +49,16 @@ where
 pub struct Sampling {
     /// The temperature, by which elements are divided before the softmax. If it is 0, the column of the largest element is drawn.
     pub temperature: f32,
-    /// The maximum number of columns that can be drawn: those with the largest elements. The column of the largest element can always be
-    /// drawn. `u32::MAX` excludes no columns.
+    /// The number of candidate columns: only the columns of the `top_k` largest elements can be drawn. The column of the largest element
+    /// can always be drawn. `u32::MAX` excludes no columns.
     pub top_k: u32,
-    /// The limit, from 0 to 1, for the total probability of larger elements: in descending order of the elements, a column can be drawn
-    /// only if the total probability of the preceding columns is less than this limit. The column of the largest element can always be
-    /// drawn. A limit of 1 excludes no columns.
+    /// The limit of nucleus sampling, from 0 to 1. With columns sorted by descending element, a column can be drawn only if the total
+    /// probability of the preceding columns is less than this limit. The column of the largest element can always be drawn. A limit of 1
+    /// excludes no columns.
     pub top_p: f32,
     /// The key of the random number generator.
     pub seed: u64,
-    /// An offset that distinguishes calls with the same seed, so that their random numbers differ.
+    /// The offset of the random number generator. If calls with the same seed have different offsets, their random numbers differ.
     pub offset: u64,
 }
 
@@ -87,7 +87,7 @@ impl Sampling {
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`], for example `Refused` if the temperature is negative, or if `top_p` is not from 0 to 1.
+/// Returns [`CallError`], for example `Refused` if the temperature is negative, or if `top_p` is less than 0 or greater than 1.
 #[doc(alias = "multinomial")]
 pub fn sample<'a, X>(
     on: impl Into<Queue<'a>>,

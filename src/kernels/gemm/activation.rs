@@ -10,11 +10,11 @@ use crate::{
 /// A function that is applied to each element of a product before the element is rounded and stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Activation {
-    /// max(x, 0).
+    /// ReLU: max(x, 0).
     Relu,
-    /// x·Φ(x), where Φ is the cumulative distribution function of the standard normal distribution, approximated with tanh.
+    /// GELU with the tanh approximation: x·Φ(x), where Φ is the cumulative distribution function of the standard normal distribution.
     GeluTanh,
-    /// x / (1 + e⁻ˣ).
+    /// SiLU: x / (1 + e⁻ˣ).
     Silu,
 }
 

@@ -42,7 +42,7 @@ impl Gemm {
     /// multiprocessors.
     ///
     /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model. The
-    /// model multiplies the number of waves of tiles by the time per tile. It combines the product with the time to read all operands from
+    /// model multiplies the number of waves of tiles by the time per tile, and combines this time with the time to read all operands from
     /// memory and to write 16-bit results. The time per tile depends on the time to read operands from the L2 cache. This time is longer if
     /// rows of an operand do not begin at cache-line boundaries, and shorter if blocks of a cluster share operands. The kernel may have
     /// clusters of several rows of tiles, which only [`kernel`](Self::kernel) and [`fused_kernel`](Self::fused_kernel) support.
@@ -72,7 +72,7 @@ impl Gemm {
     /// Returns the [batched kernel](Self::batched_kernel) for `batches` products of an m×k and a k×n matrix with elements of type `T`,
     /// where `size` is `[m, n, k]`. On GPUs of compute capability 9.0, this is the fastest kernel according to the model of
     /// [`for_problem`](Self::for_problem), among those whose blocks do not share loads of A and B. On other GPUs, the tile is chosen as in
-    /// `for_problem`, but all products are counted.
+    /// `for_problem`, and the tiles of all products are counted.
     #[must_use]
     pub fn for_batches<T: Element>(
         a: MatrixOrder,

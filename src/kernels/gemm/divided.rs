@@ -31,7 +31,7 @@ const WARPS: u32 = 4;
 const AT_ONCE: usize = 4;
 
 impl Gemm {
-    /// Builds the first of the two kernels of a split-K product. It divides the sum over k into any number of parts, computes them
+    /// Builds the first of the two kernels of a split-K product. The kernel divides the sum over k into any number of parts, computes them
     /// independently, and stores the partial sums in device memory. The second kernel, which [`sum_kernel`](Self::sum_kernel) builds, adds
     /// the partial sums and applies the activation. Unlike the field [`parts`](Self::parts), this division does not require clusters.
     ///
@@ -66,7 +66,8 @@ impl Gemm {
     }
 
     /// Builds the kernel that adds the partial sums of [`partial_kernel`](Self::partial_kernel), applies the epilogue and the activation,
-    /// and stores the results. Parts are added in order, so results are reproducible. The stride between rows of D may have any value.
+    /// and stores the results. The partial sums are added in order, so results are reproducible. The stride between rows of D may have any
+    /// value.
     ///
     /// # Errors
     /// Returns an error if all fields of the epilogue are `false` and the type of the sums does not support the activation. Other epilogues

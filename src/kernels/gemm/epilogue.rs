@@ -22,13 +22,13 @@ pub type FusedGemmArgs<T, D> =
 pub struct Epilogue {
     /// Whether to multiply by α, the argument `alpha`.
     pub alpha: bool,
-    /// Whether to multiply each row i by the scale rᵢ; r has m elements.
+    /// Whether to multiply each row i by rᵢ, where r is the argument `row_scales`, with m elements.
     pub row_scales: bool,
-    /// Whether to multiply each column j by the scale sⱼ; s has n elements.
+    /// Whether to multiply each column j by sⱼ, where s is the argument `col_scales`, with n elements.
     pub col_scales: bool,
     /// Whether to add β · C, where β is the argument `beta` and C is an m×n matrix with a row pitch of `ldc` elements.
     pub c: bool,
-    /// Whether to add biasⱼ to each column j; the bias has n elements.
+    /// Whether to add biasⱼ to each column j, where bias is the argument `bias`, with n elements.
     pub bias: bool,
 }
 

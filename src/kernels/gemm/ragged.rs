@@ -74,8 +74,8 @@ impl Gemm {
     /// registers for these stores.
     ///
     /// # Errors
-    /// Returns the same errors as [`kernel`](Self::kernel), and an error for a column-major A, for clusters of several rows of tiles,
-    /// and for `parts` other than 1.
+    /// Returns the same errors as [`kernel`](Self::kernel), and an error for a column-major A, for clusters of several rows of tiles, and
+    /// for `parts` other than 1.
     #[doc(alias = "MoE")]
     pub fn ragged_kernel<T, C, D>(&self) -> Result<Kernel<RaggedGemmArgs<T, D>>, BuildError>
     where

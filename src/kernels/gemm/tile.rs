@@ -4,12 +4,12 @@ use std::fmt;
 
 use crate::ptx::{Features, Target};
 
-/// The size of the tiles of a result that a warpgroup or a block computes at a time: rows × columns.
+/// The size of the tiles into which a result is divided: rows × columns.
 ///
 /// On sm_90a, the two consumer warpgroups of a block take turns on tiles of up to 128×192: one stores its tile while the other multiplies.
 /// This does not apply to tiles that are computed in several [`parts`](super::Gemm::parts) or with [promoted
-/// sums](super::Gemm::promoted_kernel). All consumer warpgroups of a block compute a larger tile together; larger tiles require fewer reads
-/// from the L2 cache. On other targets, each block computes one tile.
+/// sums](super::Gemm::promoted_kernel). Larger tiles, which require fewer reads from the L2 cache, are computed by all consumer warpgroups
+/// of a block together. On other targets, each block computes one tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GemmTile {
     /// 16×64, for results of at most 16 rows. A `wgmma` takes as long as for 64 rows, but loads of A take less time.
