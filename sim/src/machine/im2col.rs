@@ -34,7 +34,7 @@ pub struct Im2colMap {
     pub nan_fill: bool,
 }
 
-/// The offset in an encoded map of the first field that only this mode has.
+/// The offset in an encoded map of the first field that is specific to im2col mode.
 const PIXELS: usize = 104;
 const CORNERS: usize = 106;
 
@@ -136,7 +136,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Decodes the fields of 128 bytes that `map` does not contain; returns `None` if the map is in tile mode.
+    /// Decodes the fields of an encoded map that `map` does not contain; returns `None` if the map is in tiled mode.
     pub(crate) fn decode(bytes: &[u8; 128], map: &TensorMap) -> Option<Self> {
         let half = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let spatial = map.dims.len().checked_sub(2)?;
@@ -146,8 +146,8 @@ impl Columns {
         (pixels != 0).then(|| Self { pixels, bounds: (0..spatial).map(bound).collect() })
     }
 
-    /// Returns why a copy from `start` on is an illegal instruction (observed on an H100); `None` if it is legal. A copy must start in the
-    /// bounding box, but loads may start in any image. Bounding boxes of stores may not extend past the images.
+    /// Returns the reason that a copy from `start` on is an illegal instruction (as observed on an H100); `None` if it is legal. A copy
+    /// must start in the bounding box, but a load may start in any image. The bounding box of a store must not extend past the images.
     pub(crate) fn violation(
         &self,
         map: &TensorMap,
@@ -179,7 +179,8 @@ impl Columns {
         }
     }
 
-    /// Returns the position of the first channel of each pixel, from `start` on: row by row in the bounding box, then image by image.
+    /// Returns the position of the first channel of each pixel from `start` on, row by row within the bounding box, and then image by
+    /// image.
     pub(crate) fn positions(&self, map: &TensorMap, start: &[i32], offsets: &[u32]) -> Vec<[i64; 5]> {
         let mut at: [i64; 5] = std::array::from_fn(|i| start.get(i).copied().unwrap_or(0).into());
         let mut positions = Vec::with_capacity(self.pixels);

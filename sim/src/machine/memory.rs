@@ -72,7 +72,7 @@ pub enum MemoryError {
     },
 }
 
-/// An allocation, whose words all threads may read and write.
+/// An allocation. All threads may read and write its words.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) start: u64,
@@ -83,7 +83,7 @@ pub(crate) struct Allocation {
     pub(crate) read_only: bool,
     /// The bytes that have been written, if writes are recorded.
     pub(super) written: Option<ByteSet>,
-    /// The number of the last launch that wrote to the allocation; 0 if there is none, or if the host has written to it since.
+    /// The number of the last launch that wrote to the allocation; 0 if there is none, or if the host has written to the allocation since.
     pub(crate) writer: AtomicU64,
 }
 
@@ -122,9 +122,9 @@ pub(super) enum Slot {
 /// The owner of an address.
 pub(crate) enum Found<'a> {
     Live(&'a Allocation),
-    /// In the region of the device heap, which tracks its blocks.
+    /// In the region of the device heap, which tracks its own blocks.
     Heap(&'a Allocation, &'a Heap),
-    /// In a freed allocation, which had this size in bytes.
+    /// In a freed allocation of this size in bytes.
     Freed(u64),
     /// At a reserved address without memory.
     Unmapped,
@@ -138,7 +138,7 @@ pub(crate) enum Found<'a> {
 #[derive(Debug, Default)]
 pub struct Memory {
     pub(super) slots: Vec<Slot>,
-    /// The number of slots whose addresses the host also uses.
+    /// The number of slots with addresses that are shared with the host.
     shared_slots: usize,
     /// The first slot of each loaded module's variables.
     modules: HashMap<u64, Vec<u64>>,
@@ -183,7 +183,7 @@ impl Memory {
         Ok(start)
     }
 
-    /// Allocates zeroed bytes for a kernel; they count as initialized.
+    /// Allocates zeroed bytes for a kernel. They count as initialized.
     pub(crate) fn alloc_workspace(&mut self, bytes: u64) -> u64 {
         self.alloc_named(bytes, None, false).unwrap_or_else(|error| panic!("{error}"))
     }
@@ -284,7 +284,7 @@ impl Memory {
         if start != address {
             return Err(MemoryError::NotTheStart { address, start });
         }
-        // Addresses that the host also uses are scarce, so they are reused.
+        // Addresses that are shared with the host are scarce, so they are reused.
         let shared = slot_of(address) < self.shared_slots;
         self.slots[slot_of(address)] = if shared { Slot::Reserved } else { Slot::Freed(size) };
         Ok(())
@@ -457,7 +457,7 @@ impl Memory {
         }
     }
 
-    /// Returns the number of a new launch. Numbers start at 2, so that the preceding launch never has the number 0.
+    /// Returns the number of a new launch. Numbers start at 2, so that the number of the preceding launch is never 0.
     pub(crate) fn begin_launch(&mut self) -> u64 {
         self.launches += 1;
         self.launches + 1
@@ -481,7 +481,7 @@ pub(super) fn start_of(slot: usize) -> u64 {
     (slot as u64 + 1) << REGION_BITS
 }
 
-/// Returns the slot of an address; addresses below the first slot are in none, and give one that does not exist.
+/// Returns the slot of an address. For addresses below the first slot, the returned slot does not exist.
 pub(super) fn slot_of(address: u64) -> usize {
     (address >> REGION_BITS).wrapping_sub(1) as usize
 }
@@ -507,12 +507,12 @@ impl Allocation {
         const MOST: u64 = 1 << REGION_BITS;
         let too_large = || MemoryError::TooLarge { bytes: size, max: MOST };
         let count = usize::try_from(size.div_ceil(4)).ok().filter(|_| size <= MOST).ok_or_else(too_large)?;
-        // Zeroed by the host's allocator, which does not access the pages.
+        // The host's allocator provides zeroed memory without accessing the pages.
         let words = bytemuck::allocation::try_zeroed_slice_box(count).map_err(|()| too_large())?;
         Ok(Self::new(start, size, Words::Own(words)))
     }
 
-    /// Replaces the bits of a word that `mask` selects; other threads may replace other bits at the same time.
+    /// Replaces the bits of a word that `mask` selects. Other threads may replace other bits concurrently.
     #[inline]
     pub(crate) fn store_bits(&self, word: usize, mask: u32, bits: u32) {
         let cell = &self.words[word];
@@ -526,7 +526,7 @@ impl Allocation {
         }
     }
 
-    /// Writes bytes from offset `start` on, a word at a time where possible.
+    /// Writes bytes starting at offset `start`, a word at a time where possible.
     fn copy_in(&self, start: u64, bytes: &[u8]) {
         let (head, words) = bytes.split_at((start.wrapping_neg() % 4).min(bytes.len() as u64) as usize);
         let tail = words.chunks_exact(4).remainder();
@@ -540,7 +540,7 @@ impl Allocation {
         }
     }
 
-    /// Reads bytes from offset `start` on, a word at a time where possible.
+    /// Reads bytes starting at offset `start`, a word at a time where possible.
     fn copy_out(&self, start: u64, bytes: &mut [u8]) {
         let end = start + bytes.len() as u64;
         let (head, rest) = bytes.split_at_mut((start.wrapping_neg() % 4).min(bytes.len() as u64) as usize);

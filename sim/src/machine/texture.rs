@@ -179,10 +179,10 @@ impl Image {
     }
 }
 
-/// The denominator of weights: they are multiples of 1/256 (9 bits, 8 of them for the fraction).
+/// The denominator of weights, which are multiples of 1/256 (9 bits, 8 of them for the fraction).
 pub(crate) const FRACTIONS: u32 = 256;
 
-/// The texels that a coordinate selects along one dimension: one texel or two neighbors, except those outside the image.
+/// The texels that a coordinate selects along one dimension: one texel or two neighbors; `None` outside the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Selected {
     pub(crate) texels: [Option<u64>; 2],
@@ -197,7 +197,7 @@ impl Selected {
 }
 
 impl AddressMode {
-    /// Returns the texel to which an index refers in an image of `extent` texels; `None` outside the image.
+    /// Returns the texel to which an index refers in an image with `extent` texels; `None` outside the image.
     fn texel(self, index: i64, extent: u64) -> Option<u64> {
         let most = extent as i64;
         if most == 0 {
@@ -217,7 +217,7 @@ impl AddressMode {
 }
 
 impl Texture {
-    /// Selects texels by a floating-point coordinate. With `neighbors`, selects two texels even if the sampler does not interpolate.
+    /// Selects texels by a floating-point coordinate. If `neighbors` is set, selects two texels even if the sampler does not interpolate.
     pub(crate) fn select(&self, axis: usize, coordinate: f32, neighbors: bool) -> Selected {
         let (extent, mode) = (self.image.extent[axis], self.mode(axis));
         // `Wrap` and `Mirror` reduce coordinates before the multiplication, which would lose the fraction of large ones.
@@ -255,7 +255,7 @@ impl Texture {
         }
     }
 
-    /// Returns a fetched channel of a texel. Channels that the image lacks are 0, except that the last channel is 1.
+    /// Returns a fetched channel of a texel. Missing channels are 0, except that a missing fourth channel is 1.
     pub(crate) fn channel(&self, channel: usize, bits: u64) -> u32 {
         let unit_range = self.sampler.unit_range;
         if channel < usize::from(self.image.channels) {
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(select(1.5), ([1, 2], 0));
         assert_eq!(select(1.75), ([1, 2], 64));
         assert_eq!(select(0.25), ([0, 0], 192));
-        // The weight has 8 bits; one that is rounded up to 1 is the next texel.
+        // The weight has 8 bits; if it is rounded up to 1, the next texel is selected.
         assert_eq!(select(1.5 + 1.0 / 1024.0), ([1, 2], 0));
         assert_eq!(select(2.5 - 1.0 / 1024.0), ([2, 3], 0));
         assert_eq!(select(f32::NAN), ([0, 1], 0));

@@ -74,7 +74,7 @@ pub(crate) struct Tracer<'a> {
 }
 
 impl Tracer<'_> {
-    /// Reports the instruction at `pc`, if it is selected.
+    /// Reports the instruction at `pc` to the listener if it is selected.
     pub(crate) fn executed(&self, cluster: &Cluster<'_>, warp: &Warp, pc: u32, lanes: u32) {
         let code = cluster.machine.code;
         let line = code.meta[pc as usize].line;
