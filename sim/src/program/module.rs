@@ -32,10 +32,10 @@ struct Inner {
 
 #[derive(Debug)]
 struct Kernel {
-    /// The index of its function among the items.
+    /// The index of the kernel's function among the items.
     item: usize,
     params: Vec<ParamSlot>,
-    /// Decoded on first use, because each kernel has its own copy of the functions that it calls.
+    /// The decoded code. It is created on first use, because each kernel has its own copy of the functions that it calls.
     code: OnceLock<Result<Box<Code>, ParseError>>,
 }
 

@@ -1,4 +1,4 @@
-//! The extents of the functions of a checked module, with which they are parsed only when they are used.
+//! The extents of the functions of a checked module, with which functions are parsed only when they are used.
 
 use std::fmt;
 use std::str::FromStr;
@@ -37,7 +37,7 @@ impl Outline {
         Self { length: text.len(), bodies: bodies.map(|body| body.extent()).collect() }
     }
 
-    /// Returns the extents in a text; none if the text has another length.
+    /// Returns the extents in `text`; none if its length differs.
     pub(crate) fn bodies_in(&self, text: &str) -> impl Iterator<Item = Extent> {
         let is_same = text.len() == self.length;
         self.bodies.iter().copied().filter(move |extent| is_same && extent.is_in(text))
@@ -89,7 +89,7 @@ fn extent(line: &str) -> Option<Extent> {
     })
 }
 
-/// Returns the numbers of a line; `None` if it does not consist of `N` numbers.
+/// Returns the numbers in a line; `None` if the line does not consist of `N` numbers.
 fn numbers<const N: usize>(line: &str) -> Option<[u32; N]> {
     let numbers: Vec<u32> = line.split(' ').map(|word| word.parse().ok()).collect::<Option<_>>()?;
     numbers.try_into().ok()

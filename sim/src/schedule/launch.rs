@@ -94,10 +94,10 @@ const DEFAULT_STEP_LIMIT: u64 = 1 << 31;
 /// The default size of the device heap in bytes, as in CUDA.
 const DEFAULT_HEAP: u64 = 8 << 20;
 
-/// The size of the workspace of cooperative groups in bytes. They use its second word.
+/// The size in bytes of the workspace for cooperative groups, which use its second word.
 const WORKSPACE: u64 = 32;
 
-/// The maximum statically declared shared memory; more must be dynamic (CUDA C++ Programming Guide, "Shared Memory").
+/// The maximum static shared memory in bytes; more must be dynamic (CUDA C++ Programming Guide, "Shared Memory").
 const MAX_STATIC_SHARED: u32 = 48 * 1024;
 
 impl<'a> Sim<'a> {
@@ -367,10 +367,10 @@ fn shape(code: &Code, reason: impl Into<String>) -> SimError {
     SimError::Shape { kernel: code.entry.to_string(), reason: reason.into() }
 }
 
-/// The maximum number of blocks of a grid, which bounds the duration of a launch.
+/// The maximum number of blocks in a grid, which limits the duration of a launch.
 const MAX_BLOCKS: u64 = 1 << 26;
 
-/// Checks the limits of the CUDA C++ Programming Guide, "Technical Specifications", and of the kernel's directives.
+/// Checks the limits in the CUDA C++ Programming Guide, "Technical Specifications", and those in the kernel's directives.
 fn check_shape(
     code: &Code,
     launch: &Launch,
