@@ -1,9 +1,10 @@
 //! Instructions as data: which thread owns which element of each operand.
 //!
-//! [`MmaAtom`] is a matrix instruction, [`CopyAtom`] an instruction that moves data. Both are defined in tables ([`mma_atoms`], [`copy_atoms`])
-//! and looked up by their CuTe names ([`mma_atom`], [`copy_atom`]). The (thread, value) layouts of an atom are values of the layout algebra.
-//! Its fragments are [`TvLayout`](crate::layout::TvLayout)s, which return the owner of an element and the elements of a lane. [`rt_base`]
-//! returns the fragments of register tiles.
+//! [`MmaAtom`] is a matrix instruction, and [`CopyAtom`] is an instruction that moves data. [`mma_atoms`] and [`copy_atoms`] list all
+//! atoms; [`mma_atom`] and [`copy_atom`] look them up by their CuTe names.
+//!
+//! The (thread, value) layouts of an atom are [`Layout`](crate::layout::Layout)s. Its fragments are [`TvLayout`](crate::layout::TvLayout)s,
+//! which determine the owner of an element and the elements of a lane. [`rt_base`] returns the fragments of register tiles.
 #![forbid(unsafe_code)]
 
 mod copy;

@@ -1,8 +1,8 @@
 //! Pictures of layouts, instructions, swizzles and bank conflicts.
 //!
-//! A [`Picture`] is a value: a grid of colored [`Table`]s. It can be rendered as SVG ([`Picture::svg`], legible on light and dark pages),
-//! as Typst ([`Picture::typst`]) and as plain text (its `Display`). [`Picture::scene`] returns the positions of all parts, for other
-//! formats; the `warpwright draw` command renders PNG from it.
+//! A [`Picture`] is a grid of colored [`Table`]s. It can be rendered as SVG ([`Picture::svg`], legible on light and dark pages), as Typst
+//! ([`Picture::typst`]), and as plain text (its `Display` implementation). For other formats, [`Picture::scene`] returns the positions of
+//! all cells and texts; the `warpwright draw` command uses it to render PNG files.
 //!
 //! ```
 //! use warpwright::draw::{Highlight, Picture};

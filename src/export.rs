@@ -1,13 +1,13 @@
 //! Exports kernels for programs in other languages: PTX text, a C and C++ header, and a JSON manifest.
 //!
 //! [`Kernel::export`] and [`Module::export`] write `NAME.ptx`, `NAME.h` and `NAME.json`. The files are reproducible: a kernel produces
-//! identical files on every machine, so the files can be committed to a repository and compared. [`Export::with_source`] adds `NAME_source.h`
-//! with the PTX text as a C array, for programs that do not read files at run time.
+//! identical files on every machine, so they can be committed to a repository and compared. [`Export::with_source`] adds `NAME_source.h`,
+//! which contains the PTX text as a C array, for programs that do not read files at run time.
 //!
 //! The header requires neither `cuda.h` nor the CUDA toolkit. It declares the arguments as a struct and defines functions that compute the
-//! grid and the minimum length of each buffer, check the arguments, and launch the kernel through the driver API. The check covers the same
-//! conditions as the check of a launch from Rust (alignment, divisibility, buffer lengths, overlap of buffers, tensor maps of buffers, and
-//! the grid), but not the contents of tensor maps that the program passes.
+//! grid and the minimum length of each buffer, check the arguments, and launch the kernel through the driver API. A launch from Rust checks
+//! the same conditions: alignment, divisibility, buffer lengths, overlap of buffers, tensor maps of buffers, and the grid. The header does
+//! not check the contents of tensor maps that the program passes.
 //!
 //! If a kernel accesses buffers through tensor maps, the launch function creates the maps and passes them to the kernel. The launch
 //! functions of such kernels, and of kernels whose grid depends on the number of multiprocessors, take a `warpwright_extended_driver`,
@@ -40,12 +40,12 @@ use crate::ptx::{Entry, Kernel, Module};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// A file could not be written.
+    /// A file or folder could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {
-        /// The file or folder.
+        /// The path of the file or folder.
         path: PathBuf,
-        /// The system's error.
+        /// The I/O error.
         source: io::Error,
     },
     /// The base name of the files is not a C identifier.
@@ -54,13 +54,13 @@ pub enum ExportError {
         /// The name.
         name: String,
     },
-    /// The header's functions for the buffers of two kernels would have the same name.
+    /// Functions for buffers of two kernels would have the same name in C.
     #[error("expected kernels whose buffers have different names in C, found `{name}` twice")]
     NameClash {
         /// The name of the kernel and of the buffer, joined by `_`.
         name: String,
     },
-    /// C macros of two kernels would have the same name.
+    /// Macros of two kernels would have the same name in C.
     #[error(
         "expected kernels whose macros have different names in C, found `{name}` for `{first}` and `{second}`"
     )]
@@ -80,7 +80,7 @@ pub enum ExportError {
 pub struct Export {
     /// The base name of the files.
     pub name: String,
-    /// The PTX text of `NAME.ptx`, without source lines.
+    /// The text of `NAME.ptx`, without source line information.
     pub ptx: String,
     /// The text of `NAME.h`.
     pub header: String,
@@ -105,17 +105,19 @@ pub struct ExportedFiles {
 }
 
 impl Export {
-    /// Returns the files of one kernel. The base name of the files is the kernel's name.
+    /// Creates the files of one kernel. The base name of the files is the kernel's name.
     pub fn kernel<A>(kernel: &Kernel<A>) -> Self {
         Self::new(kernel.name(), &[kernel.entry()], kernel.ptx())
     }
 
-    /// Returns the files of all kernels of a module. `name` is the base name of the files.
+    /// Creates the files of all kernels of a module. `name` is the base name of the files.
     ///
     /// # Errors
-    /// Returns [`ExportError::BadName`] if `name` is not a C identifier, [`ExportError::MacroClash`] if macros of two kernels have the same
-    /// name (for example, because the kernels' names differ only in case), and [`ExportError::NameClash`] if functions of two kernels have the
-    /// same name (for example, those of kernel `a` with a buffer `b_c` and kernel `a_b` with a buffer `c`).
+    /// - [`ExportError::BadName`] if `name` is not a C identifier.
+    /// - [`ExportError::MacroClash`] if macros of two kernels would have the same name, for example because the kernels' names differ only
+    ///   in case.
+    /// - [`ExportError::NameClash`] if functions of two kernels would have the same name, for example those of kernel `a` with a buffer
+    ///   `b_c` and of kernel `a_b` with a buffer `c`.
     pub fn module(module: &Module, name: &str) -> Result<Self, ExportError> {
         if !c_name::is_identifier(name) {
             return Err(ExportError::BadName { name: name.to_string() });
@@ -153,7 +155,7 @@ impl Export {
         }
     }
 
-    /// Adds `NAME_source.h`, which contains the PTX text as a zero-terminated C array, `NAME_source`, for `cuModuleLoadData`.
+    /// Adds `NAME_source.h`, which defines the PTX text as a zero-terminated C array, `NAME_source`, for `cuModuleLoadData`.
     #[must_use]
     pub fn with_source(mut self) -> Self {
         self.source = Some(source::source(&self.manifest, &self.ptx));

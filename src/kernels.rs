@@ -1,4 +1,5 @@
-//! Ready-to-use kernels. Each consists of about a page of tile code and the rules that choose its tile sizes.
+//! Ready-to-use kernels, written with this crate's tile API. Most kernel types have a constructor, such as [`Gemm::for_problem`], that
+//! chooses the tile sizes for a problem.
 #![forbid(unsafe_code)]
 
 mod attention;

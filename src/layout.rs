@@ -1,7 +1,7 @@
 //! CuTe-style layouts: nested shapes and strides, their algebra, and swizzles.
 //!
 //! A [`Layout`] is a function from 0-based coordinates to offsets. The operations of the algebra are methods of [`Layout`]. Each operation
-//! documents its postconditions and, unless every input has a result, returns a [`LayoutError`] if no layout satisfies them.
+//! documents its postconditions and returns a [`LayoutError`] if no layout satisfies them.
 #![forbid(unsafe_code)]
 
 mod access;

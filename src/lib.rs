@@ -1,7 +1,7 @@
 //! Compose GPU kernels from typed warp tiles in stable Rust, emit readable PTX, and run it with or without a GPU.
 //!
-//! A kernel is Rust code over typed values and tiles. Builder calls emit PTX instructions. The NVIDIA driver compiles the PTX text, or a
-//! CPU simulator runs it. The CUDA toolkit is not required.
+//! A kernel is Rust code that operates on typed values and tiles; its calls to a builder emit PTX instructions. The NVIDIA driver compiles
+//! the PTX text for a GPU, or a simulator executes it on the CPU. The CUDA toolkit is not required.
 //!
 //! ```
 //! use warpwright::{prelude::*, run::{self, Device}};
@@ -39,7 +39,7 @@
 //! | the thread that owns each element of an instruction's operands      | [`atoms`]                               |
 //! | pictures of layouts, instructions and bank conflicts                | `draw` (feature `draw`)                 |
 //! | shapes, strides, swizzles and their algebra                         | [`layout`]                              |
-//! | the instruction forms with their versions and targets               | [`ptx::table`]                          |
+//! | the supported instruction forms with their versions and targets     | [`ptx::table`]                          |
 //!
 //! # How kernels are built
 //!
@@ -53,8 +53,9 @@
 //!
 //! # Limitations
 //!
-//! The crate folds constants and reuses results; other optimizations, register allocation and instruction scheduling are left to ptxas. The
-//! crate does not compile Rust code to PTX. Races and uninitialized reads are detected only in the simulator.
+//! The crate folds constants and does not repeat an instruction whose result is already in a register. All other optimizations, register
+//! allocation and instruction scheduling are left to ptxas. The crate does not compile Rust code to PTX. Races and uninitialized reads are
+//! detected only in the simulator.
 //!
 //! # Features
 //!
@@ -62,7 +63,7 @@
 //! - `sim` (default): launches in the simulator (the `warpwright-sim` crate).
 //! - `export` (default): PTX files with a header for C and C++.
 //! - `draw`: pictures of layouts, instructions and bank conflicts as SVG, Typst and text.
-//! - `record`: recording launches as cases for `warpwright sim`.
+//! - `record`: launches recorded as cases that `warpwright sim` runs.
 //! - `cublaslt`: cuBLASLt GEMMs, for comparison. Implies `cuda`.
 //!
 //! The `run` module is available with `cuda` or `sim`. The `warpwright-proptest` crate contains generators for property tests, and

@@ -1,4 +1,4 @@
-//! The builder: typed values and instructions, emitted as readable PTX text.
+//! The kernel builder: typed values and instructions, emitted as readable PTX text.
 
 mod ascii;
 mod body;

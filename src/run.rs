@@ -1,8 +1,8 @@
 //! Runs kernels: typed launches in the simulator and on NVIDIA GPUs.
 //!
 //! A [`Device`] is either a simulator or a GPU, and the same code runs on both. A launch passes only arguments: the kernel determines its
-//! block and cluster shape, its shared memory, its grid and the assumptions about its arguments. The launch checks these assumptions first.
-//! rustc checks the number and types of the arguments.
+//! block and cluster shape, its shared memory, its grid and the assumptions about its arguments. rustc checks the number and types of the
+//! arguments, and the launch checks the assumptions before the kernel runs.
 //!
 //! ```
 //! use warpwright::{prelude::*, run::{Device, Simulator}};
@@ -23,16 +23,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! With the `cuda` feature, an application that has its own cudarc buffers and streams loads a kernel with `Gpu::load` and launches the
-//! `Loaded` kernel on them. A [`KernelCache`] builds kernels when they are first called and accepts buffers of this module and of cudarc. The
-//! functions of [`kernels::call`](crate::kernels::call) use it.
+//! With the `cuda` feature, an application that has its own cudarc buffers and streams can load a kernel with `Gpu::load` and launch the
+//! `Loaded` kernel on them. A [`KernelCache`] builds kernels when they are first called and accepts buffers of this module and of cudarc.
+//! The functions of [`kernels::call`](crate::kernels::call) use such a cache.
 //!
 //! # What a launch checks
 //!
-//! The views of a kernel (`k.slice`, `k.global`, `k.tensor`) access only elements within their extents. A launch checks that each buffer is
-//! aligned and long enough for its views, that integer arguments are divisible by the divisors that the kernel assumes and do not exceed
-//! its limits, and that no buffer that the kernel writes overlaps another buffer. Launching a kernel is therefore safe, even on a GPU. If
-//! [`Entry::unsafe_accesses`](crate::ptx::Entry::unsafe_accesses) is not 0, safety also depends on the kernel's `unsafe` code.
+//! The views of a kernel (`k.slice`, `k.global`, `k.tensor`) access only elements within their extents. A launch checks that:
+//!
+//! - each buffer is aligned and long enough for its views;
+//! - each integer argument is a multiple of the divisor that the kernel assumes, and does not exceed the kernel's limit;
+//! - no buffer that the kernel writes overlaps another buffer.
+//!
+//! Launching a kernel is therefore safe, even on a GPU. If [`Entry::unsafe_accesses`](crate::ptx::Entry::unsafe_accesses) is not 0, safety
+//! also depends on the kernel's `unsafe` code.
 //!
 //! Races, uninitialized reads of shared memory and out-of-bounds accesses to shared memory affect only the kernel's own results; the
 //! simulator reports them. Run a new kernel in the simulator first.

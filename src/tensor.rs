@@ -1,8 +1,8 @@
 //! Tensors: memory or registers with a layout, tiled over blocks, threads and instructions.
 //!
-//! The terminology is that of CuTe and the Julia package MoYe. [`local_tile`] divides a layout among blocks, and [`local_partition`]
-//! divides a layout among threads; a [`TiledCopy`] or [`TiledMma`] repeats one instruction over threads and values. Partitions, tiled
-//! copies and tiled MMAs are values that can be queried, printed and checked without a kernel.
+//! The terminology follows CuTe and the Julia package MoYe. [`local_tile`] divides a layout among blocks, and [`local_partition`] divides a
+//! layout among threads; a [`TiledCopy`] or [`TiledMma`] repeats one instruction over threads and values. Partitions, tiled copies and
+//! tiled MMAs are values that can be queried, printed and checked without a kernel.
 #![forbid(unsafe_code)]
 
 mod access;

@@ -1,8 +1,10 @@
 //! Tiles: matrices in registers, shared memory and global memory, and operations on them.
 //!
-//! The sizes of register and shared tiles are given in subtiles of 16×16 elements (for 8-bit elements, 16×32, or 32×16 in register tiles
-//! with the column layout). An [`Rt`] is distributed over the registers of a warp, an [`St`] is in the shared memory of a block, and a
-//! [`Gl`] is a matrix of any size in global memory. The type system checks shapes, element types and layouts.
+//! An [`Rt`] is distributed over the registers of a warp, an [`St`] is stored in the shared memory of a block, and a [`Gl`] is a matrix of
+//! any size in global memory. The type system checks shapes, element types and layouts.
+//!
+//! The sizes of register and shared tiles are given in subtiles of 16×16 elements. For 8-bit elements, a subtile has 16×32 elements, or
+//! 32×16 in a register tile with column layout.
 #![forbid(unsafe_code)]
 
 mod all_reduce;

@@ -1,8 +1,8 @@
 //! The functions of the C interface, by section of the manual "CUDA Driver API".
 //!
-//! Each function converts its arguments, calls the driver and returns a result code. Arguments that are addresses have the types of
-//! [`pointers`]. A null pointer gives `CUDA_ERROR_INVALID_VALUE`; any other pointer is valid as the manual requires, which is the safety
-//! contract of every function here.
+//! Each function converts its arguments, calls the driver and returns a result code. Arguments that are addresses have types from
+//! [`pointers`]. A null pointer results in `CUDA_ERROR_INVALID_VALUE`. The safety contract of every function is that any other pointer is
+//! valid as the manual requires.
 #![allow(unsafe_code, non_snake_case, reason = "C functions under their names in `cuda.h`")]
 
 mod absent;
@@ -46,17 +46,17 @@ use crate::driver::origin;
 use crate::driver::stream::is_in_host_call;
 use crate::report;
 
-/// A function of the interface: its name, and its address.
+/// A function of the interface: its name and its address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     name: &'static str,
     address: *const (),
 }
 
-/// The process that has called `cuInit`; 0 before. The threads of streams do not exist in a child of `fork`.
+/// The ID of the process that has called `cuInit`; 0 before the call. After `fork`, a child process lacks the threads of streams.
 static STARTED: AtomicU32 = AtomicU32::new(0);
 
-/// Calls the body of a function. A panic gives an unknown error, and the report names missing features.
+/// Calls the body of a function. A panic results in an unknown error; unsupported features are reported.
 fn call(name: &'static str, body: impl FnOnce() -> Fallible) -> Code {
     origin::enter(name);
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
@@ -74,7 +74,7 @@ fn call(name: &'static str, body: impl FnOnce() -> Fallible) -> Code {
     code
 }
 
-/// Calls the body of a function that requires `cuInit` and must not be called by functions that the driver calls.
+/// Calls the body of a function that requires `cuInit` and that host functions called by the driver must not call.
 fn started(name: &'static str, body: impl FnOnce() -> Fallible) -> Code {
     if STARTED.load(Ordering::Acquire) != std::process::id() {
         return Code::NOT_INITIALIZED;
@@ -90,8 +90,8 @@ fn started(name: &'static str, body: impl FnOnce() -> Fallible) -> Code {
 
 /// Defines C functions and the table `ENTRIES` that lists them.
 ///
-/// `fn a | b own (..)` defines two functions: in `b`, the null stream is that of the calling thread, and `own` is true. `fn a fn a_v2 (..)`
-/// defines forms of a function that have the same arguments.
+/// `fn a | b own (..)` defines two functions: in `b`, the null stream is the calling thread's default stream, and `own` is true.
+/// `fn a fn a_v2 (..)` defines variants of a function that have the same parameters.
 macro_rules! entries {
     ($(
         $(#[$doc:meta])*
@@ -130,7 +130,7 @@ macro_rules! entries {
 }
 use entries;
 
-/// Returns all functions. Functions that are not implemented come last, so that implemented forms are preferred.
+/// Returns all functions. Unimplemented functions come last, so that implemented variants are preferred.
 fn all() -> impl Iterator<Item = &'static Entry> {
     let tables: &[&[Entry]] = &[
         advice::ENTRIES,

@@ -1,4 +1,4 @@
-//! Result codes of the driver, with their names.
+//! The result codes of the driver, with their names.
 
 use std::ffi::CStr;
 
@@ -7,7 +7,7 @@ use std::ffi::CStr;
 #[repr(transparent)]
 pub(crate) struct Code(pub(crate) u32);
 
-/// The result of a call: [`Code`] is never [`Code::SUCCESS`].
+/// The result of a call. An error is never [`Code::SUCCESS`].
 pub(crate) type Fallible<T = ()> = Result<T, Code>;
 
 impl Code {

@@ -18,21 +18,22 @@ pub(crate) struct Config {
     pub(crate) seed: Option<u64>,
     /// The maximum number of findings per launch; 0 ends a kernel at its first finding.
     pub(crate) keep_going: usize,
-    /// The exit status of a program with findings; 0 keeps the program's own.
+    /// The exit status of a program with findings; 0 keeps the program's own exit status.
     pub(crate) exit_status: i32,
-    /// The file for a report in JSON.
+    /// The file for the JSON report.
     pub(crate) report: Option<PathBuf>,
-    /// A file to which the exit status is written when something is found, for `warpwright run`, if the process does not exit normally.
+    /// A file to which the exit status is written as soon as there is a finding, so that `warpwright run` knows it if the process does not
+    /// exit normally.
     pub(crate) found: Option<PathBuf>,
     /// Whether memory that the program has not freed is reported.
     pub(crate) leaks: bool,
     /// Whether each call is printed.
     pub(crate) trace: bool,
-    /// The folder for the outlines of large modules; `None` if they are not stored.
+    /// The folder in which the outlines of large modules are stored; `None` if they are not stored.
     pub(crate) cache: Option<PathBuf>,
 }
 
-/// Returns the settings of the process. Invalid values are reported once, and replaced by the default.
+/// Returns the settings of the process. Invalid values are reported once and replaced by defaults.
 pub(crate) fn config() -> &'static Config {
     static CONFIG: OnceLock<Config> = OnceLock::new();
     CONFIG.get_or_init(|| Config {
@@ -78,7 +79,7 @@ fn cache() -> Option<PathBuf> {
     Some(folder?.join("warpwright"))
 }
 
-/// Returns the number of devices that `CUDA_VISIBLE_DEVICES` lists, among `devices`: the ordinals up to the first that does not exist.
+/// Returns how many of `devices` devices `CUDA_VISIBLE_DEVICES` lists, up to the first invalid ordinal.
 fn visible(devices: usize) -> usize {
     let Ok(list) = env::var("CUDA_VISIBLE_DEVICES") else { return devices };
     let exists = |word: &&str| word.trim().parse().is_ok_and(|ordinal: usize| ordinal < devices);

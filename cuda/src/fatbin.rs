@@ -1,7 +1,7 @@
-//! Fat binaries: containers of a kernel's code for several architectures, as cubin or as PTX.
+//! Fat binaries: containers with code for several architectures, as cubins or PTX.
 //!
-//! NVIDIA does not document the format. This description follows public tools that read it (cuda-fatbin-decompression, gpuocelot, ZLUDA),
-//! and files that nvcc 13.0 writes.
+//! NVIDIA does not document the format. This implementation follows public tools that read it (cuda-fatbin-decompression, gpuocelot, ZLUDA)
+//! and files written by nvcc 13.0.
 
 use std::io::Read as _;
 
@@ -17,7 +17,7 @@ const PTX: u16 = 1;
 /// The size of a container's header in bytes.
 pub(crate) const HEADER: usize = 16;
 
-/// The reason why a container has no usable code.
+/// The reason that a container has no usable code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FatbinError {
     #[error("the container of a fat binary is malformed: {0}")]
@@ -37,19 +37,19 @@ pub(crate) enum FatbinError {
     OtherPtx(Vec<u32>),
 }
 
-/// Returns the names of architectures.
+/// Returns the names of the architectures as a list.
 fn architectures(numbers: &[u32]) -> String {
     numbers.iter().map(|number| format!("sm_{number}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the size in bytes of a container, from its header.
+/// Returns the size of a container in bytes, as its header specifies.
 pub(crate) fn size(header: &[u8]) -> Option<usize> {
     let header_size = u16_at(header, 6)?;
     let rest = u64_at(header, 8)?;
     usize::try_from(rest).ok()?.checked_add(header_size.into())
 }
 
-/// Returns the PTX texts of a container for the architectures that `accept` selects, newest first.
+/// Returns the PTX texts in a container for the architectures that `accept` selects, newest first.
 pub(crate) fn ptx(container: &[u8], accept: impl Fn(&str) -> bool) -> Result<Vec<String>, FatbinError> {
     let malformed = FatbinError::Malformed;
     let mut at = u16_at(container, 6).ok_or(malformed("its header is too short"))? as usize;
@@ -85,7 +85,7 @@ pub(crate) fn ptx(container: &[u8], accept: impl Fn(&str) -> bool) -> Result<Vec
 /// The code of an entry.
 struct Entry<'a> {
     payload: &'a [u8],
-    /// The size of the stored code and of the text, if it is compressed.
+    /// The sizes of the compressed and of the decompressed code.
     compressed: usize,
     decompressed: usize,
 }

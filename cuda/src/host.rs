@@ -11,14 +11,14 @@ use std::sync::atomic::AtomicU32;
 
 /// An address in the program's memory.
 ///
-/// Addresses come from arguments of C functions, whose callers guarantee that the memory is valid for the documented access of the
-/// function.
+/// Addresses come from arguments of C functions. The callers of these functions guarantee that the memory is valid for the documented
+/// access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
 pub(crate) struct HostPtr(pub(crate) usize);
 
 impl HostPtr {
-    /// Returns the address of bytes of the library.
+    /// Returns the address of bytes that the library owns.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self(bytes.as_ptr().expose_provenance())
     }
@@ -50,22 +50,22 @@ impl HostPtr {
         if bytes == 0 {
             return f(&mut []);
         }
-        // SAFETY: the program guarantees that the bytes are writable, and not in use, for the duration of the operation.
+        // SAFETY: the program guarantees that the bytes are writable and not in use for the duration of the operation.
         f(unsafe { slice::from_raw_parts_mut(ptr::with_exposed_provenance_mut(self.0), bytes) })
     }
 
-    /// Returns the words at the address, which must be aligned, for as long as the program keeps them allocated.
+    /// Returns the words at the address, which must be aligned. The words are valid as long as the program keeps them allocated.
     pub(crate) fn words(self, count: usize) -> &'static [AtomicU32] {
-        // SAFETY: the memory was mapped by `map`, or registered by the program, and is valid until it is unmapped or
-        // unregistered, before which the reference is dropped with the simulator's allocation. The alignment is checked there.
+        // SAFETY: the memory was mapped by `map` or registered by the program, and is valid until it is unmapped or unregistered. Before
+        // that, the reference is dropped with the simulator's allocation. Callers pass multiples of 4.
         unsafe { slice::from_raw_parts(ptr::with_exposed_provenance(self.0), count) }
     }
 }
 
-/// The size of a page of memory in bytes.
+/// The size of a memory page in bytes.
 pub(crate) const PAGE: usize = 4096;
 
-/// Maps zeroed memory of `bytes` bytes, a multiple of the page size, at exactly this address, unless it is in use.
+/// Maps `bytes` bytes (a multiple of the page size) of zeroed memory at exactly this address, unless the address is in use.
 pub(crate) fn map(address: u64, bytes: usize) -> Option<HostPtr> {
     let wanted = ptr::with_exposed_provenance_mut(address as usize);
     let access = libc::PROT_READ | libc::PROT_WRITE;
@@ -78,9 +78,9 @@ pub(crate) fn map(address: u64, bytes: usize) -> Option<HostPtr> {
     None
 }
 
-/// Unmaps memory mapped by [`map`], to which the simulator must have dropped its reference.
+/// Unmaps memory mapped by [`map`]. The simulator must have dropped its reference to the memory.
 pub(crate) fn unmap(address: HostPtr, bytes: usize) {
-    // SAFETY: the range was mapped by `map` and is not referenced any more.
+    // SAFETY: the range was mapped by `map` and is no longer referenced.
     unsafe { libc::munmap(ptr::with_exposed_provenance_mut(address.0), bytes) };
 }
 
@@ -89,11 +89,11 @@ pub(crate) fn unmap(address: HostPtr, bytes: usize) {
 pub(crate) struct File(OwnedFd);
 
 impl File {
-    /// Creates zeroed memory of `bytes` bytes. The host provides a page when it is first written.
+    /// Creates `bytes` bytes of zeroed memory. The host allocates a page when it is first written.
     pub(crate) fn create(bytes: u64) -> Option<Self> {
-        // SAFETY: the name is a text that ends in a NUL.
+        // SAFETY: the name is NUL-terminated.
         let file = unsafe { libc::memfd_create(c"warpwright".as_ptr(), libc::MFD_CLOEXEC) };
-        // SAFETY: a new descriptor that nothing else owns.
+        // SAFETY: the descriptor is new and has no other owner.
         let file = Self((file >= 0).then(|| unsafe { OwnedFd::from_raw_fd(file) })?);
         // SAFETY: the descriptor is open.
         let sized = unsafe { libc::ftruncate(file.0.as_raw_fd(), bytes.try_into().ok()?) };
@@ -101,7 +101,7 @@ impl File {
     }
 }
 
-/// Reserves `bytes` bytes of addresses that are not accessible.
+/// Reserves `bytes` bytes of inaccessible address space.
 pub(crate) fn reserve(bytes: usize) -> Option<HostPtr> {
     map_pages(ptr::null_mut(), bytes, libc::PROT_NONE, UNUSED, -1)
 }
@@ -113,7 +113,7 @@ pub(crate) fn attach(address: HostPtr, file: &File, bytes: usize) -> Option<Host
     map_pages(wanted, bytes, access, libc::MAP_SHARED | libc::MAP_FIXED, file.0.as_raw_fd())
 }
 
-/// Makes memory mapped by [`attach`] inaccessible, to which the simulator must have dropped its reference.
+/// Makes memory mapped by [`attach`] inaccessible. The simulator must have dropped its reference to the memory.
 pub(crate) fn detach(address: HostPtr, bytes: usize) -> Option<HostPtr> {
     let wanted = ptr::with_exposed_provenance_mut(address.0);
     map_pages(wanted, bytes, libc::PROT_NONE, UNUSED | libc::MAP_FIXED, -1)
@@ -123,24 +123,24 @@ pub(crate) fn detach(address: HostPtr, bytes: usize) -> Option<HostPtr> {
 const UNUSED: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
 
 fn map_pages(wanted: *mut libc::c_void, bytes: usize, access: i32, flags: i32, file: i32) -> Option<HostPtr> {
-    // SAFETY: a new mapping, which replaces only mappings of `reserve`.
+    // SAFETY: the mapping is new and replaces only mappings of `reserve`.
     let found = unsafe { libc::mmap(wanted, bytes, access, flags, file, 0) };
     (found != libc::MAP_FAILED).then(|| HostPtr(found.expose_provenance()))
 }
 
-/// Writes the program's buffered output, so that later output appears after it.
+/// Flushes the program's buffered output, so that later output appears after it.
 pub(crate) fn flush_stdio() {
     // SAFETY: a null pointer denotes all streams.
     unsafe { libc::fflush(ptr::null_mut()) };
 }
 
-/// Ends the process without further destructors.
+/// Ends the process without running further destructors.
 pub(crate) fn exit_now(status: i32) -> ! {
-    // SAFETY: does not return.
+    // SAFETY: `_exit` does not return.
     unsafe { libc::_exit(status) }
 }
 
-/// Writes the output of a kernel to standard output, after the output of the program so far.
+/// Writes a kernel's output to standard output, after the program's previous output.
 pub(crate) fn print(text: &str) {
     use std::io::Write as _;
     if text.is_empty() {
@@ -155,10 +155,10 @@ pub(crate) fn print(text: &str) {
 /// A loaded library or program.
 #[derive(Debug)]
 pub(crate) struct Library {
-    /// The address at which it is loaded.
+    /// The address at which the library is loaded.
     pub(crate) base: usize,
     pub(crate) path: PathBuf,
-    /// The exported function that contains the address, if any.
+    /// The exported function that contains the address passed to [`of`](Self::of), if any.
     pub(crate) function: Option<String>,
 }
 
@@ -171,13 +171,13 @@ impl Library {
             dli_sname: ptr::null(),
             dli_saddr: ptr::null_mut(),
         };
-        // SAFETY: the structure is valid for a write.
+        // SAFETY: the structure is valid for writes.
         let found = unsafe { libc::dladdr(ptr::without_provenance(address), &raw mut info) };
         if found == 0 {
             return None;
         }
         let text = |address: *const libc::c_char| {
-            // SAFETY: the dynamic linker keeps the names while the library is loaded.
+            // SAFETY: the names are valid while the library is loaded.
             (!address.is_null()).then(|| unsafe { CStr::from_ptr(address) }.to_string_lossy())
         };
         Some(Self {
@@ -191,7 +191,7 @@ impl Library {
         self.path.file_name().unwrap_or_default().to_string_lossy()
     }
 
-    /// Returns whether the library is a library of CUDA that calls the driver.
+    /// Returns whether this is a CUDA library that calls the driver.
     pub(crate) fn is_of_cuda(&self) -> bool {
         let names = ["libcudart", "libcublas", "libcurand", "libwarpwright_cuda"];
         names.iter().any(|name| self.name().starts_with(name))

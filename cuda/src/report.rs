@@ -1,4 +1,4 @@
-//! The findings of a run, printed and written as JSON as they occur.
+//! The findings of a run, which are printed and written as JSON when they occur.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write as _;
@@ -17,22 +17,22 @@ pub(crate) struct Run {
     /// The number of launches that were executed.
     pub(crate) launches: u64,
     findings: Vec<Found>,
-    /// Operations that are defined in hardware, but rarely intended.
+    /// Reports of behavior that is defined but rarely intended.
     notes: Vec<Found>,
-    /// The machine code without PTX, and the launches and copies, that could not be executed, with the reasons.
+    /// The reasons that machine code without PTX, launches, or copies could not be executed.
     refused: Vec<String>,
-    /// The calls that the library does not support, and the number of times each was made.
+    /// The unsupported functions that the program called, with the number of calls.
     unsupported: BTreeMap<String, u64>,
-    /// The memory that was not freed, one line per allocation.
+    /// Descriptions of memory that was not freed, one line per allocation.
     leaks: Vec<String>,
     #[serde(skip)]
     seen: HashSet<(String, &'static str, u32, u32)>,
-    /// The kinds of findings about host operations that have been reported, with their calls.
+    /// The kinds and calls of the findings about host operations that have been reported.
     #[serde(skip)]
     seen_calls: HashSet<(&'static str, Vec<String>)>,
 }
 
-/// A finding about a launch of a kernel, or about host operations.
+/// A finding about a kernel launch, or about host operations.
 #[derive(Debug, Serialize)]
 struct Found {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,12 +45,12 @@ struct Found {
     ptx_line: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<String>,
-    /// The calls of the program from which the operations originate.
+    /// The program's calls from which the operations originate.
     calls: Vec<String>,
     text: String,
 }
 
-/// The most findings and refusals of a report that is written again for each of them; a longer one is written at exit.
+/// The maximum number of findings and refusals up to which the report is rewritten for each of them; a longer report is written at exit.
 const MOST_WRITTEN_AGAIN: usize = 100;
 
 static RUN: Mutex<Option<Run>> = Mutex::new(None);
@@ -71,13 +71,13 @@ pub(crate) fn say(text: &str) {
 }
 
 impl Run {
-    /// Records the start of a launch, and returns its number, counted from 1.
+    /// Records the start of a launch, and returns its 1-based number.
     pub(crate) fn launch(&mut self) -> u64 {
         self.launches += 1;
         self.launches
     }
 
-    /// Prints a finding or a note and adds it to the report, unless an earlier launch had the same at the same lines.
+    /// Prints a finding or a note and adds it to the report, unless an earlier launch had the same finding at the same lines.
     pub(crate) fn finding(&mut self, launch: u64, shape: &str, finding: &Finding, origin: &Origin) {
         let site = &finding.site;
         let other = finding.other.as_ref().map_or(0, |site: &Site| site.line);
@@ -106,8 +106,8 @@ impl Run {
         }
     }
 
-    /// Prints a finding about host operations, each with its description, and adds it to the report, unless a finding of this kind was
-    /// already reported for the same calls.
+    /// Prints a finding about host operations and adds it to the report, unless a finding of this kind was already reported for the same
+    /// calls. `sides` contains the description and the origin of each operation.
     pub(crate) fn host_finding(&mut self, kind: &'static str, message: String, sides: &[(&str, &Origin)]) {
         let calls: Vec<String> = sides.iter().map(|(_, origin)| origin.resolve().to_string()).collect();
         if !self.seen_calls.insert((kind, calls.clone())) {
@@ -129,10 +129,10 @@ impl Run {
         self.found();
     }
 
-    /// Writes what has been found so far, because the process may end without its exit handlers.
+    /// Writes the findings so far, because the process may end without running its exit handlers.
     fn found(&self) {
         if let Some(path) = &config().found {
-            // `warpwright run` removes the folder when the program ends, which its children may outlive.
+            // Errors are ignored: `warpwright run` removes the folder when the program ends, but its child processes may run longer.
             let _ = std::fs::write(path, config().exit_status.to_string());
         }
         if self.findings.len() + self.refused.len() <= MOST_WRITTEN_AGAIN {
@@ -140,7 +140,7 @@ impl Run {
         }
     }
 
-    /// Writes the report, if it was requested.
+    /// Writes the report, if one was requested.
     fn write(&self) {
         let Some(path) = &config().report else { return };
         let written = serde_json::to_string_pretty(self)
@@ -174,7 +174,7 @@ impl Run {
     }
 }
 
-/// Returns the reason why a function is not supported, if it belongs to a feature that is missing as a whole.
+/// Returns the reason that a function is not supported, if it belongs to a missing feature.
 fn reason(call: &str) -> Option<&'static str> {
     const REASONS: &[(&str, &[&str])] = &[
         (

@@ -32,15 +32,15 @@ fn keep(regs: &mut Regs, kept: &Kept, m: u32, clock: u64) {
     execute_portably(regs, &kept.alu, m, clock);
 }
 
-/// Executes one instruction as [`execute`] does, on a machine without fused multiply-add. It is not inlined, because it takes as long to
-/// compile as a run loop.
+/// Executes one instruction like [`execute`], on a host without fused multiply-add. Not inlined, because it takes as long to compile as a
+/// run loop.
 #[inline(never)]
 pub(crate) fn execute_portably(regs: &mut Regs, alu: &Alu, m: u32, clock: u64) {
     execute::<false>(regs, alu, m, clock);
 }
 
-/// Executes one instruction in the lanes of `m`; `clock` is the number of instructions that the block has executed. With `FMA`, the machine
-/// has a fused multiply-add.
+/// Executes one instruction in the lanes of `m`; `clock` is the number of instructions that the block has executed. `FMA` states whether
+/// the host has a fused multiply-add.
 #[inline(always)]
 pub(crate) fn execute<const FMA: bool>(regs: &mut Regs, alu: &Alu, m: u32, clock: u64) {
     match *alu {
@@ -151,7 +151,7 @@ pub(crate) fn execute<const FMA: bool>(regs: &mut Regs, alu: &Alu, m: u32, clock
         Alu::Mapa(ref op) => {
             let (a, rank) = (regs.get(op.a), regs.r(op.rank));
             let window = |a: u64| a & !u64::from(u32::MAX);
-            // No cluster has a block of the last rank.
+            // No cluster has a block with the last rank.
             let rank = |i: usize| u64::from(rank[i].min(u32::MAX >> SHARED_BITS));
             let out = std::array::from_fn(|i| window(a[i]) | a[i] & OFFSET | rank(i) << SHARED_BITS);
             regs.put(op.d, m, &out);
@@ -198,7 +198,7 @@ fn split(regs: &mut Regs, m: u32, parts: &[Reg], a: Reg, bits: u32) {
     }
 }
 
-/// Returns the value of a clock, which advances with the executed instructions.
+/// Returns the value of a clock register. The clock advances with each executed instruction.
 fn read_clock(which: Clock, clock: u64) -> u64 {
     match which {
         Clock::Low => clock & 0xffff_ffff,

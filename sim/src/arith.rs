@@ -1,8 +1,8 @@
 //! The arithmetic of an NVIDIA GPU as pure functions on bit patterns.
 //!
-//! Every function takes and returns raw register bits (a `u64` with the value in the low bits and zeros above), so a caller can store
-//! registers without types, as PTX does. The functions follow the PTX ISA and, where it does not specify the behavior (the bits of NaN
-//! results, approximations, and the sums of tensor cores), an H200 (sm_90).
+//! Every function takes and returns raw register bits (a `u64` with the value in the low bits and zeros above), so that callers can store
+//! untyped registers, as PTX does. The functions follow the PTX ISA. Where the ISA does not specify the behavior (the bits of NaN results,
+//! approximations, and the sums of tensor cores), they follow an H200 (sm_90).
 //!
 //! Modules: [`float`] (add, mul, fma, div, sqrt), [`approx`] (the special function unit), [`minmax`], [`compare`],
 //! [`sign`], [`cvt`], [`int`], [`bits`], [`video`], and [`mma`] for the tensor cores.

@@ -1,7 +1,7 @@
-//! Checkers: the rules of a checked run, in addition to those that every run enforces.
+//! The checks of a checked run, in addition to the rules that every run enforces.
 //!
-//! All memory accesses pass through this module: every instruction announces its accesses here before it performs them, and a checked run
-//! counts, orders and checks them in one place. So do all synchronizations.
+//! Every instruction announces its memory accesses and synchronizations to this module before it performs them, so that a checked run
+//! counts, orders and checks all of them in one place.
 //!
 //! An access by a whole warp is announced once. If its lanes may access different allocations or blocks, it is announced as a request of
 //! the warp, and then again for each allocation, block or lane. Addresses are valid unless stated otherwise.
@@ -111,8 +111,8 @@ impl Cluster<'_> {
         }
     }
 
-    /// Announces a load of rows of matrices, 16 bytes each, from the block's shared memory. Each register of `d` receives eight rows;
-    /// `place` distributes the words of eight rows to the lanes.
+    /// Announces a load of 16-byte matrix rows from the block's shared memory. Each register in `d` receives eight rows; `place`
+    /// distributes the words of eight rows to the lanes.
     pub(crate) fn before_row_load(
         &mut self,
         undefined: &mut Undefined,
@@ -130,7 +130,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Announces a store of rows of matrices, 16 bytes each, to the block's shared memory.
+    /// Announces a store of 16-byte matrix rows to the block's shared memory.
     pub(crate) fn before_row_store(&mut self, all: &Lanes64, m: u32, new: NewBytes<'_>) -> Outcome<()> {
         self.count_shared(all, 16, m, true);
         self.check_store(self.at, all, 16, m, AccessKind::Write, new)
@@ -164,7 +164,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Announces atomics by lanes on shared or global memory; those of each block or allocation are also announced separately.
+    /// Announces atomics by lanes on shared or global memory. The atomics on each block or allocation are also announced separately.
     pub(crate) fn before_atomics(&mut self, shared: bool, all: &Lanes64, bytes: u64, m: u32) {
         if shared {
             self.count_shared(all, bytes, m, true);
@@ -200,7 +200,7 @@ impl Cluster<'_> {
         self.check_global_atomics(access, all, m, read)
     }
 
-    /// Announces a load by lanes from one allocation of global memory; with `constant`, of constant memory.
+    /// Announces a load by lanes from one allocation of global memory or, with `constant`, of constant memory.
     #[inline(always)]
     pub(crate) fn before_global_load(
         &mut self,
@@ -235,7 +235,7 @@ impl Cluster<'_> {
         self.check_global_load(access, all, access.size(), 1 << lane)
     }
 
-    /// Announces a store by lanes to global memory, at addresses that are not yet known to be valid.
+    /// Announces a store by lanes to global memory, at addresses that have not been validated yet.
     #[inline(always)]
     pub(crate) fn before_global_stores(&mut self, access: &Access, all: &Lanes64, m: u32) {
         if access.strong {
@@ -244,7 +244,7 @@ impl Cluster<'_> {
         self.count_global(all, access.size(), m, true);
     }
 
-    /// Announces the stores of these lanes to one allocation; `value` returns the word that begins at a byte of a lane's value.
+    /// Announces the stores of these lanes to one allocation; `value` returns the word at a byte offset in a lane's value.
     #[inline(always)]
     pub(crate) fn before_global_store(
         &mut self,
@@ -332,7 +332,8 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Announces the reads of these copies: each lane reads its number of bytes in `sizes` from global memory, and writes `bytes` bytes.
+    /// Announces the reads of these copies. Each lane reads the number of bytes in its entry of `sizes` from global memory, and writes
+    /// `bytes` bytes.
     pub(crate) fn before_copied_loads(
         &mut self,
         from: &Lanes64,
@@ -357,8 +358,8 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Announces a read of shared memory by an asynchronous engine or, for a product, by the tensor cores; the read lasts until it is
-    /// waited for.
+    /// Announces a read of shared memory by an asynchronous engine or, for a product, by the tensor cores. The read lasts until a thread
+    /// waits for it.
     pub(crate) fn before_engine_read(
         &mut self,
         place: Place,
@@ -372,7 +373,7 @@ impl Cluster<'_> {
         self.check_async_read(place, bytes, lane, product)
     }
 
-    /// Announces a write of shared memory by an asynchronous engine. With `values`, the data come from registers, and the write does not
+    /// Announces a write to shared memory by an asynchronous engine. With `values`, the data comes from registers, and the write does not
     /// use the asynchronous proxy.
     pub(crate) fn before_engine_write(
         &mut self,
@@ -385,7 +386,7 @@ impl Cluster<'_> {
         self.check_copy(place, bytes, lane, if values { Copier::Values } else { Copier::Engine })
     }
 
-    /// Announces a write by an asynchronous engine to ranges of global memory with `bytes` bytes in total.
+    /// Announces a write by an asynchronous engine to ranges of global memory, `bytes` bytes in total.
     pub(crate) fn before_engine_global_write(
         &mut self,
         runs: impl FnOnce() -> Vec<(u64, u64)>,
@@ -405,8 +406,8 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Announces a read by an asynchronous engine of ranges of global memory with `bytes` bytes in total. Races are checked when the engine
-    /// has read them: returns what [`after_transfer`](Self::after_transfer) requires for this.
+    /// Announces a read by an asynchronous engine of ranges of global memory, `bytes` bytes in total. Returns the information with which
+    /// [`after_transfer`](Self::after_transfer) checks for races when the engine has read the bytes.
     pub(crate) fn before_engine_global_read(
         &mut self,
         runs: impl FnOnce() -> Vec<(u64, u64)>,

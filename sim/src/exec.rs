@@ -1,4 +1,4 @@
-//! Execution of instructions that access more than registers.
+//! Execution of instructions that access state other than registers.
 
 pub(crate) mod async_copy;
 pub(crate) mod atomic;

@@ -1,4 +1,4 @@
-//! Values of the 32 lanes of a warp, and lane masks.
+//! Values for the 32 lanes of a warp, and lane masks.
 
 /// One 32-bit value per lane.
 pub(crate) type Lanes32 = [u32; 32];
@@ -8,7 +8,7 @@ pub(crate) type Lanes64 = [u64; 32];
 /// All lanes.
 pub(crate) const FULL: u32 = u32::MAX;
 
-/// For each nibble of a lane mask: all ones or all zeros for its four lanes.
+/// For each nibble of a lane mask, all ones or all zeros for each of its four lanes.
 const NIBBLES: [[u32; 4]; 16] = {
     let mut table = [[0; 4]; 16];
     let mut i = 0;

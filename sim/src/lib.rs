@@ -1,4 +1,4 @@
-//! Executes PTX text on the CPU and reports the bugs that it finds. Results match those of an H200 bit for bit, with a few exceptions.
+//! Executes PTX text on the CPU and reports bugs. With a few exceptions, results match those of an H200 bit for bit.
 //!
 //! The text may come from nvcc, clang, Triton or any other compiler. [`Module::parse`] reads, validates and decodes it;
 //! [`Sim::launch`] runs one of its kernels on a grid, with global memory in [`Memory`]:
@@ -36,10 +36,11 @@
 //!
 //! The first finding stops the kernel with a [`SimError::Fault`] that names the kernel, block, thread, PTX line and, if the text contains
 //! `.loc`, the source line. [`Sim::keep_going`] collects findings in [`Report::findings`] instead. [`FindingKind`] lists the kinds of
-//! findings and [`Counts`] the counters; `docs/simulator.md` in the repository explains both, and the exceptions.
+//! findings, and [`Counts`] lists the counters. `docs/simulator.md` in the repository explains them, and lists the results that differ from
+//! those of an H200.
 //!
-//! Blocks run in parallel on all cores unless the kernel can communicate between blocks (atomics, `malloc`, fences with device scope, or
-//! volatile, relaxed, acquire or release accesses in global or generic space). If it can, its blocks take turns in a fixed order. In both
+//! Blocks run in parallel on all cores unless they can communicate (through atomics, `malloc`, fences with device scope, or volatile,
+//! relaxed, acquire or release accesses in global or generic space); blocks that can communicate take turns in a fixed order. In both
 //! cases, the results are the same on every machine unless blocks race.
 #![forbid(unsafe_code)]
 

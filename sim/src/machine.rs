@@ -1,4 +1,4 @@
-//! The state of a simulated machine: memory, warps, barriers, asynchronous engines.
+//! The state of a simulated machine: memory, warps, barriers and asynchronous engines.
 
 pub(crate) mod async_copy;
 pub(crate) mod barrier;

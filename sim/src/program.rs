@@ -1,4 +1,4 @@
-//! The executable form of a module: decoded code, the decoder, and analyses of the code before it runs.
+//! The executable form of a module: decoded code, the decoder, and analyses of the code.
 
 pub(crate) mod analysis;
 pub(crate) mod code;

@@ -18,26 +18,27 @@ pub use crate::report::selection::Selection;
 /// The report of a launch: counts, findings and printed output.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The output of device-side `printf`, one string per call, ordered by block (or cluster) and, within each, by execution. If the output
-    /// exceeds 16 MiB, the rest is omitted, and a last line says so. If the launch fails, the output ends with the block (or cluster) that failed.
+    /// The output of device-side `printf`, one string per call, in order of blocks (or clusters) and, within each, of execution. Output
+    /// beyond 16 MiB is omitted, and a last line says so. If a finding ends the run, the output ends with the block (or cluster) of that
+    /// finding.
     pub printed: Vec<String>,
     /// The number of blocks in the grid.
     pub blocks: u64,
     /// The counts of the whole launch.
     pub counts: Counts,
-    /// The counts of each executed instruction of the kernel, and then of the functions that it calls; empty if
+    /// The counts of each executed instruction, first of the kernel, then of the functions that it calls; empty if
     /// [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
     pub lines: Vec<LineCounts>,
     /// The pairs of `mul` and `add` or `sub` in the kernel and its callees that are executed as one `fma`; see
     /// [`Contract`](super::Contract).
     pub contractions: Vec<Contraction>,
-    /// The allocations of the device heap that the launch did not free, by the line of the call. These are not findings, because a later
-    /// launch may free them.
+    /// The device-heap allocations that the launch did not free, grouped by the line of the `malloc` call. They are not findings, because a
+    /// later launch may free them.
     pub leaks: Vec<Leak>,
-    /// The findings. Empty unless [`Sim::keep_going`](crate::Sim::keep_going) is set: by default, the launch returns the first finding as an
-    /// error.
+    /// The findings; empty unless [`Sim::keep_going`](crate::Sim::keep_going) is set. By default, the launch returns the first finding as
+    /// an error.
     pub findings: Vec<Finding>,
-    /// The notes: reports of behavior that is defined, but rarely intended ([`FindingKind::is_note`]); one per kind and instruction (or pair
+    /// The [notes](FindingKind::is_note), which report behavior that is defined but rarely intended, one per kind and instruction (or pair
     /// of instructions). Notes neither end a run nor count as findings.
     pub notes: Vec<Finding>,
     /// The bytes of global memory that the launch accessed; empty unless [`Sim::footprint`](crate::Sim::footprint) is set.
@@ -47,16 +48,16 @@ pub struct Report {
     pub stopped: bool,
 }
 
-/// A `mul` and an `add` or `sub` that are executed as one `fma`, by their lines in the text.
+/// The lines of a `mul` and an `add` or `sub` that are executed as one `fma`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contraction {
-    /// The line of the `mul`.
+    /// The 1-based line of the `mul` in the PTX text.
     pub product: u32,
-    /// The line of the `add` or `sub`.
+    /// The 1-based line of the `add` or `sub` in the PTX text.
     pub sum: u32,
 }
 
-/// The heap allocations that one `malloc` call in the text made and that the launch did not free.
+/// The device-heap allocations that were made by one `malloc` call in the text and were not freed by the launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leak {
     /// The 1-based line of the call in the PTX text.
@@ -68,7 +69,7 @@ pub struct Leak {
 }
 
 impl fmt::Debug for Report {
-    /// Formats the numbers of executed instructions and of contractions instead of the lists.
+    /// Formats the lengths of `lines` and `contractions` instead of their entries.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { printed, blocks, counts, lines, contractions, leaks, findings, notes, footprint, stopped } =
             self;
@@ -110,14 +111,14 @@ impl Report {
         self.counts.bank_conflicts()
     }
 
-    /// Returns the average number of 32-byte sectors of global memory that a request of a warp accesses; 0 if there are no requests.
+    /// Returns the average number of 32-byte sectors of global memory that a warp-wide request accesses; 0 if there are no requests.
     ///
     /// A warp that reads 32 consecutive, aligned words accesses 4 sectors.
     pub fn sectors_per_request(&self) -> f64 {
         self.counts.sectors_per_request()
     }
 
-    /// Returns the number of executed warp instructions of one class.
+    /// Returns the number of executed warp instructions of a class; 0 if [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
     pub fn instructions(&self, class: InstructionClass) -> u64 {
         let lines = self.lines.iter().filter(|line| line.class == class);
         lines.map(|line| line.counts.warp_instructions).sum()

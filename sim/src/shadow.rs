@@ -1,7 +1,7 @@
-//! The state of the checkers at each level: grid, cluster, block and warp. It is data only; the rules are in `check`.
+//! The data of the checks at each level: grid, cluster, block and warp. The rules are in `check`.
 //!
 //! To add a kind of state, define its type in a file named after its subject, and add a field to the struct of its level. State is empty at
-//! the start of each launch, cluster, block or warp. Whether bytes of memory are defined is stored with the memory.
+//! the start of each launch, cluster, block or warp. The state of memory (which bytes are defined) is stored with the memory.
 
 pub(crate) mod byte_set;
 pub(crate) mod clocks;
@@ -50,7 +50,7 @@ pub(crate) struct ClusterShadow {
     pub(crate) races: Races,
     /// Accesses to global memory by the cluster's threads; absent if they are not checked.
     pub(crate) threads: Option<Box<ThreadRaces>>,
-    /// The global memory that the cluster has written, where this is relevant.
+    /// The global memory that the cluster has written, where relevant.
     pub(crate) own_writes: OwnWrites,
     pub(crate) volatile_reads: VolatileReads,
     pub(crate) uniform: UniformValues,
@@ -76,7 +76,7 @@ pub(crate) struct WarpShadow {
 }
 
 impl GridShadow {
-    /// Creates the state of a launch of this many clusters, which may write allocations of these sizes.
+    /// Creates the state for a launch of `clusters` clusters, which may write to allocations of these sizes.
     pub(crate) fn new(
         code: &Code,
         checks: Checks,
@@ -92,7 +92,7 @@ impl GridShadow {
 impl ClusterShadow {
     /// Resets the state for a cluster of `blocks` blocks with `threads` threads and `bytes` bytes of shared memory each.
     pub(crate) fn start(&mut self, code: &Code, checks: Checks, (blocks, threads): (u32, u32), bytes: usize) {
-        // Large state is reused; the rest starts empty.
+        // Large state is reused; all other state starts empty.
         *self = Self {
             races: take(&mut self.races),
             threads: take(&mut self.threads),

@@ -17,11 +17,11 @@ use crate::text::error::ParseError;
 use crate::text::lexer::Pos;
 use crate::validate::target::{Needs, Target, Version};
 
-/// Returns every error in a text, in order: unknown or malformed instructions, wrong operands, undefined and duplicate
-/// names, and features that the module's `.version` or `.target` does not support. `file` is the file name in the errors.
+/// Returns all errors in PTX text, in order: unknown and malformed instructions, wrong operands, undefined and duplicate names, and
+/// features that the module's `.version` or `.target` does not support. Errors use `file` as the file name.
 ///
-/// A text is valid if ptxas accepts it. Operands and qualifiers of instructions that the simulator does not support (`tcgen05`,
-/// `multimem`, `txq` …) are not checked.
+/// Text is valid if ptxas accepts it. Operands and qualifiers of instructions that the simulator does not support (such as `tcgen05`,
+/// `multimem` and `txq`) are not checked.
 ///
 /// ```
 /// let text = ".version 7.0\n.target sm_80\n.entry k() {\n    .reg .b32 %r<2>;\n    add.u32 %r1, %r2, 1;\n    ret;\n}";

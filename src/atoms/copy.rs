@@ -11,11 +11,12 @@ use crate::{
 
 pub use table::{copy_atom, copy_atoms};
 
-/// An instruction that moves data, as three (thread, bit) layouts: the bits that each thread provides, the bits that it receives,
-/// and the reference numbering of both.
+/// An instruction that moves data, described by three (thread, bit) layouts. The source layout contains the bits that each thread provides,
+/// the destination layout contains the bits that each thread receives, and the reference layout contains every bit exactly once.
 ///
-/// As in CuTe, bits are numbered by the data, not by addresses. For `ldmatrix` and `stmatrix`, element `c` of row `r` of 8×8
-/// matrix `i` starts at bit `1024 i + 128 r + 16 c`; a thread's row is the row whose address the thread provides.
+/// As in CuTe, bits are numbered by their position in the data, not by address. For `ldmatrix` and `stmatrix`, element `c` of row `r` of
+/// 8×8 matrix `i` starts at bit `1024 i + 128 r + 16 c`. In shared memory, a thread's bits are those of the row whose address the thread
+/// provides.
 ///
 /// ```
 /// use warpwright::atoms::copy_atom;
@@ -41,10 +42,10 @@ pub struct CopyAtom {
     reference: Layout,
 }
 
-/// The operation of an atom.
+/// The operation of a copy atom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CopyKind {
-    /// A copy of `bytes` bytes from memory or registers to memory or registers, by a load and a store.
+    /// A copy of `bytes` bytes by an ordinary load and store.
     Universal {
         /// The number of bytes: 1, 2, 4, 8 or 16.
         bytes: u32,
@@ -53,7 +54,7 @@ pub enum CopyKind {
     CpAsync {
         /// The number of bytes: 4, 8 or 16; 16 if the copy bypasses L1.
         bytes: u32,
-        /// Whether the copy bypasses L1: `.cg` instead of `.ca`.
+        /// Whether the copy bypasses L1 (`.cg`) or not (`.ca`).
         bypass_l1: bool,
         /// Whether the copy reads only a given number of bytes and fills the remaining bytes with zeros.
         zero_fill: bool,
@@ -62,10 +63,10 @@ pub enum CopyKind {
     LdMatrix(Matrices),
     /// `stmatrix`, from registers to shared memory.
     StMatrix(Matrices),
-    /// `movmatrix`, from registers to registers; transposes an 8×8 matrix.
+    /// `movmatrix`, from registers to registers, which transposes an 8×8 matrix.
     MovMatrix,
-    /// A `shfl.bfly` with `selp` before and after it; transposes 2×2 blocks of 32-bit words, in which each of two lanes owns a row
-    /// ([`Builder::transpose_2x2`](crate::ptx::Builder::transpose_2x2)).
+    /// A transposition of 2×2 blocks of 32-bit words by `selp` and `shfl.bfly`. Each of two lanes owns one row of a block; see
+    /// [`Builder::transpose_2x2`](crate::ptx::Builder::transpose_2x2).
     Transpose2x2 {
         /// The bit that differs between the indices of the two lanes, as a mask: 1 or 4.
         lane_bit: u32,
@@ -81,7 +82,7 @@ pub struct Matrices {
     pub transposed: bool,
     /// The number of bits per element in registers: 16, or 8 for the forms that require Blackwell (sm_100a or sm_120a).
     pub element_bits: u32,
-    /// The number of bits per element in shared memory: fewer than in registers if elements are expanded.
+    /// The number of bits per element in shared memory, which is smaller than in registers if the elements are expanded.
     pub memory_bits: u32,
     /// The number of row addresses that the lanes provide. A row is 16 bytes long, or 8 or 12 bytes if it contains packed 4-bit or 6-bit
     /// elements.
@@ -95,7 +96,7 @@ pub enum CopySide {
     Source,
     /// The bits that each thread receives.
     Destination,
-    /// The numbering in which every bit occurs once; tilings are defined in terms of it.
+    /// The layout that contains every bit exactly once, which is the basis of tilings.
     Reference,
 }
 
@@ -106,15 +107,15 @@ impl CopyAtom {
         &self.name
     }
 
-    /// Returns the mnemonic in the PTX manual's spelling. It is empty for universal copies, because their instructions depend on the state
-    /// spaces, and for [`CopyKind::Transpose2x2`], which consists of several instructions.
+    /// Returns the mnemonic in the PTX manual's spelling. The mnemonic is empty for universal copies, whose instructions depend on the
+    /// state spaces, and for [`CopyKind::Transpose2x2`], which consists of several instructions.
     #[must_use]
     pub fn mnemonic(&self) -> &str {
         &self.mnemonic
     }
 
-    /// Returns the mnemonic in CuTe's spelling, which orders some qualifiers differently (ptxas accepts both orders) and requests an L2
-    /// prefetch in `cp.async`.
+    /// Returns the mnemonic in CuTe's spelling. It orders some qualifiers differently from the PTX manual (ptxas accepts both orders) and
+    /// requests an L2 prefetch in `cp.async`.
     #[must_use]
     pub fn cute_mnemonic(&self) -> &str {
         &self.cute_mnemonic
@@ -126,7 +127,7 @@ impl CopyAtom {
         self.kind
     }
 
-    /// Returns the lowest supported target that has the instruction.
+    /// Returns the lowest target of the crate that supports the instruction.
     #[must_use]
     pub fn target(&self) -> Target {
         instructions::find(&self.mnemonic).map_or(Target::SM_75, |form| form.needs.lowest_target())
@@ -182,8 +183,8 @@ impl CopyAtom {
         }
     }
 
-    /// Returns the layout of a side that maps (thread, value) to the index of a `bits`-bit element. `bits` should divide
-    /// [`unit_bits`](Self::unit_bits): larger elements may be split between threads, and the layout then counts these threads as one.
+    /// Returns the layout of a side for `bits`-bit elements, which maps (thread, value) to the index of an element. `bits` should divide
+    /// [`unit_bits`](Self::unit_bits). Larger elements may be split between threads, which the layout then counts as one thread.
     ///
     /// # Errors
     /// Returns the same errors as [`Layout::recast`].
@@ -193,8 +194,8 @@ impl CopyAtom {
         self.layout(side).recast(1, bits.into())
     }
 
-    /// Returns the size of a unit in bits: the largest power of two, at most 128, such that the bits of each unit are contiguous in all
-    /// three layouts.
+    /// Returns the size in bits of the largest unit that no layout splits: a power of two, at most 128, such that the bits of each unit are
+    /// contiguous in all three layouts.
     #[must_use]
     pub fn unit_bits(&self) -> u32 {
         let sides = [CopySide::Source, CopySide::Destination, CopySide::Reference];
@@ -202,12 +203,13 @@ impl CopyAtom {
         (0..=7).map(|log| 128 >> log).find(|&bits| whole(bits)).unwrap_or(1)
     }
 
-    /// Returns the fragment of a side, which determines the owner of each unit of [`unit_bits`](Self::unit_bits) bits. If several threads
-    /// provide the same unit (in `ldmatrix`, lanes whose addresses are ignored repeat the units of other lanes), each unit still has an
-    /// owner, but the layout is not bijective.
+    /// Returns the fragment of a side, which determines the owner of each unit of [`unit_bits`](Self::unit_bits) bits.
+    ///
+    /// If several threads provide the same unit, the unit still has an owner, but the layout is not bijective. For example, lanes whose
+    /// addresses `ldmatrix` ignores repeat the units of other lanes.
     ///
     /// # Errors
-    /// Returns no error for any existing atom; see [`copy_atoms`].
+    /// Returns no error for the atoms in [`copy_atoms`].
     pub fn fragment(&self, side: CopySide) -> Result<TvLayout, TvError> {
         let bits = self.unit_bits();
         let layout = self.value_layout(side, bits)?;
@@ -231,8 +233,8 @@ impl CopyAtom {
             .collect()
     }
 
-    /// Returns the bank conflicts of an `ldmatrix` or `stmatrix` whose 16-byte rows start at the byte addresses `rows`. Each group of eight
-    /// rows (an 8×8 matrix of 16-bit elements) is one phase.
+    /// Returns the bank conflicts of an `ldmatrix` or `stmatrix` whose 16-byte rows start at the byte addresses `rows`. The eight rows of
+    /// each 8×8 matrix of 16-bit elements are accessed in one phase.
     ///
     /// # Errors
     /// Returns [`AccessError::Misaligned`] if an address is not a multiple of 16, or [`AccessError::Lanes`] for more than 32 rows.
@@ -250,7 +252,7 @@ impl CopyAtom {
     }
 }
 
-/// Returns whether a layout of bits keeps aligned groups of `bits` bits together.
+/// Returns whether a layout of bits keeps the bits of each aligned `bits`-bit unit together.
 fn holds_whole(layout: &Layout, bits: u32) -> bool {
     let Ok(units) = layout.recast(1, bits.into()) else { return false };
     let ([threads, values], [unit_threads, unit_values]) = (layout.shape().modes(), units.shape().modes())

@@ -1,4 +1,4 @@
-//! Emission of matrix instructions on register fragments.
+//! Emits matrix instructions on register fragments.
 
 use super::mma::{MmaAtom, MmaOperand, ScaleVector};
 use crate::{
@@ -6,12 +6,12 @@ use crate::{
     ptx::{Addition, Builder, Scalar, Val},
 };
 
-/// The metadata of a sparse operand A that one lane provides; [`Sparsity`](super::Sparsity) defines the layout of the bits.
+/// The metadata of a sparse operand A that one lane provides. [`Sparsity`](super::Sparsity) defines the layout of its bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Metadata<'k> {
     /// The register that contains the metadata.
     pub bits: Val<'k, u32>,
-    /// Selects the lanes of each group of four whose registers are read; must be less than
+    /// The selector of the lanes, in each group of four, whose registers are read. It must be less than
     /// [`Sparsity::selectors`](super::Sparsity::selectors).
     pub selector: u32,
 }
@@ -21,10 +21,10 @@ pub struct Metadata<'k> {
 pub struct Scale<'k> {
     /// The register that contains the scales.
     pub bits: Val<'k, u32>,
-    /// The index of the first byte of the scales: 0 to 3 for one scale, 0 or 2 for two scales, and 0 for four scales.
+    /// The index of the first byte that contains a scale: 0 to 3 for one scale, 0 or 2 for two scales, and 0 for four scales.
     pub byte: u32,
-    /// Selects the lanes of each group of four whose registers are read. For A, 0 selects lanes 0 and 1, and 1 selects lanes 2 and 3; for
-    /// B, this is the index of the lane, 0 to 3.
+    /// The selector of the lanes, in each group of four, whose registers are read. For A, 0 selects lanes 0 and 1, and 1 selects lanes 2
+    /// and 3. For B, it is the index of the lane, 0 to 3.
     pub thread: u32,
 }
 
@@ -32,10 +32,12 @@ impl<'k> Builder<'k> {
     /// Emits the instruction of `atom`, which computes D = A·B + C, and returns the registers of this thread's fragment of D.
     /// [`MmaAtom::fragment`] specifies the elements of each register.
     ///
-    /// Packed operands are pairs ([`f16x2`](crate::ptx::f16x2), [`bf16x2`](crate::ptx::bf16x2)), or bits (`u32`, `i32`,
-    /// [`B32`](crate::ptx::B32)) for any type of up to 32 bits; tf32 operands are [`tf32`](crate::ptx::tf32) or bits. All lanes of the warp
-    /// must execute the instruction, unless the atom is a single-thread atom. The builder rejects a wrong number or type of registers,
-    /// atoms that are not [emitted](MmaAtom::is_emitted), and sparse or block-scaled atoms.
+    /// Packed elements are passed as pairs ([`f16x2`](crate::ptx::f16x2), [`bf16x2`](crate::ptx::bf16x2)) or as bits (`u32`, `i32`,
+    /// [`B32`](crate::ptx::B32)). tf32 elements are passed as [`tf32`](crate::ptx::tf32) or as bits. All lanes of the warp must execute the
+    /// instruction, unless the atom is a single-thread atom.
+    ///
+    /// The builder rejects registers of the wrong number or type, atoms that are not [emitted](MmaAtom::is_emitted), and sparse or
+    /// block-scaled atoms.
     ///
     /// ```
     /// use warpwright::{atoms::mma_atom, prelude::*};
@@ -67,8 +69,8 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), None, None)
     }
 
-    /// Emits [`mma`](Self::mma) with a sparse A, whose registers contain the stored elements. The builder rejects a dense or block-scaled
-    /// atom, and a selector that is out of range.
+    /// Emits [`mma`](Self::mma) with a sparse A, whose registers contain the stored elements. The builder rejects dense or block-scaled
+    /// atoms and selectors that are out of range.
     #[doc(alias = "mma.sp")]
     #[track_caller]
     pub fn mma_sparse<D: Scalar, A: Scalar, B: Scalar, C: Scalar>(
@@ -82,8 +84,8 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), Some(metadata), None)
     }
 
-    /// Emits [`mma`](Self::mma) with block-scaled A and B; `scales` contains the scales of A, then the scales of B. The builder rejects a
-    /// sparse atom, an atom without block scaling, and scales with a byte or thread out of range. The arithmetic has not been verified on
+    /// Emits [`mma`](Self::mma) with block-scaled A and B. `scales` contains the scales of A and the scales of B. The builder rejects
+    /// sparse atoms, atoms without block scaling, and scales with a byte or thread out of range. The arithmetic has not been verified on
     /// hardware; see [`BlockScale`](super::BlockScale).
     #[doc(alias = "block_scale")]
     #[track_caller]
@@ -98,8 +100,8 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), None, Some(scales))
     }
 
-    /// Emits [`mma`](Self::mma) with a sparse A and block-scaled A and B. The arithmetic has not been verified on hardware, and the simulator
-    /// does not support the instruction; see [`BlockScale`](super::BlockScale).
+    /// Emits [`mma`](Self::mma) with a sparse A and block-scaled A and B. The arithmetic has not been verified on hardware, and the
+    /// simulator does not support these instructions; see [`BlockScale`](super::BlockScale).
     #[track_caller]
     pub fn mma_sparse_scaled<D: Scalar, A: Scalar, B: Scalar, C: Scalar>(
         self,
@@ -113,8 +115,8 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), Some(metadata), Some(scales))
     }
 
-    /// Emits C += A·B in the registers of C, which the innermost emitted loop must carry. The builder rejects later uses of the values that
-    /// these registers contained before this call.
+    /// Emits the instruction of `atom` with the registers of C as both C and D, which computes C += A·B. The innermost emitted loop must
+    /// carry these registers. The builder rejects later uses of their previous values.
     #[track_caller]
     pub fn mma_in_place<A: Scalar, B: Scalar, C: Scalar>(
         self,
@@ -130,9 +132,9 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Transposes a 2×2 block of words. Each of two lanes, whose indices differ in the bit `lane_bit` (a power of two), owns one row: the
-    /// lane whose index has 0 in this bit receives the first words of both rows, and the other lane receives the second words. All lanes of
-    /// the warp must execute the emitted code.
+    /// Transposes a 2×2 block of words. Each of two lanes, whose indices differ only in the bit `lane_bit` (a power of two), owns one row.
+    /// The lane with 0 in this bit receives the first words of both rows, and the other lane receives the second words. All lanes of the
+    /// warp must execute the emitted code.
     #[doc(alias = "SM50_Shuffle_U32_2x2Trans")]
     #[track_caller]
     pub fn transpose_2x2<T: Scalar>(self, row: [Val<'k, T>; 2], lane_bit: u32) -> [Val<'k, T>; 2] {
@@ -191,7 +193,7 @@ fn check<'k, A: Scalar, B: Scalar, C: Scalar>(
     Ok(Addition { sparse, scales, bare: atom.group().threads() == 1 })
 }
 
-/// Returns the operands (register and selector) that pass the metadata of a sparse A.
+/// Returns the register and the selector of the metadata of a sparse A.
 pub(super) fn sparse_operand<'k>(
     atom: &MmaAtom,
     metadata: Option<Metadata<'k>>,

@@ -1,4 +1,4 @@
-//! Emission of `wgmma.mma_async`.
+//! Emits `wgmma.mma_async`.
 
 use arrayvec::ArrayVec;
 
@@ -9,20 +9,20 @@ use super::{
 };
 use crate::ptx::{Builder, MatrixDescriptor, Scalar, Val, WgmmaA, WgmmaTail};
 
-/// The options of a `wgmma`. The default adds A·B to D, with both operands K-major.
+/// The options of a `wgmma`. By default, A·B is added to D, and both A and B are K-major.
 #[derive(Clone, Copy, Debug)]
 pub struct WgmmaOptions<'k> {
-    /// Whether A·B is added to D (`scale-d`); otherwise, D is overwritten and need not be initialized.
+    /// Whether A·B is added to D (`scale-d`). If not, A·B replaces D, which need not be initialized.
     pub accumulate: Val<'k, bool>,
-    /// Whether A is negated; floating-point types only.
+    /// Whether A is negated. Only floating-point types can be negated.
     pub negate_a: bool,
-    /// Whether B is negated; floating-point types only.
+    /// Whether B is negated. Only floating-point types can be negated.
     pub negate_b: bool,
-    /// The order of A; 16-bit types in shared memory may be M-major.
+    /// The order of A. 16-bit types in shared memory may be M-major.
     pub major_a: Major,
-    /// The order of B; 16-bit types may be N-major.
+    /// The order of B. 16-bit types may be N-major.
     pub major_b: Major,
-    /// The metadata of a sparse A.
+    /// The metadata of A, if A is sparse.
     pub metadata: Option<Metadata<'k>>,
 }
 
@@ -40,13 +40,17 @@ impl Default for WgmmaOptions<'_> {
 }
 
 impl<'k> Builder<'k> {
-    /// Emits the `wgmma` of `atom`, which computes D = A·B + D or, if `options.accumulate` is false, D = A·B. [`MmaAtom::fragment`] specifies
-    /// the elements of each register; operands in shared memory are [`MatrixDescriptor`]s.
+    /// Emits the `wgmma` of `atom`, which computes D = A·B + D or, if `options.accumulate` is false, D = A·B. [`MmaAtom::fragment`]
+    /// specifies the elements of each register. Operands in shared memory are passed as [`MatrixDescriptor`]s. All threads of the warpgroup
+    /// must execute the instruction. Requires sm_90a.
     ///
-    /// The `wgmma` is asynchronous: D may be accessed only after a commit and a wait. A [`wgmma_fence`](Self::wgmma_fence) must follow writes
-    /// to the registers of D and A. D must have registers of its own: allocate them with [`wgmma_accumulators`](Self::wgmma_accumulators), or
-    /// carry them as loop state. The builder rejects registers, orders or signs that the atom does not support, and a D that consists of
-    /// constants or of registers that other values use. All threads of the warpgroup must execute the instruction. Requires sm_90a.
+    /// The instruction is asynchronous: D may be accessed only after a [commit](Self::wgmma_commit_group) and a
+    /// [wait](Self::wgmma_wait_group). After writes to the registers of D and A, a [`wgmma_fence`](Self::wgmma_fence) is required before
+    /// the `wgmma`.
+    ///
+    /// D must have registers of its own: allocate them with [`wgmma_accumulators`](Self::wgmma_accumulators), or carry them as loop state.
+    /// The builder rejects a D that consists of constants or of registers that other values use. It also rejects registers, orders and
+    /// negations that the atom does not support.
     ///
     /// ```
     /// use warpwright::{atoms::{WgmmaOptions, mma_atom}, prelude::*, ptx::{MatrixDescriptor, MatrixLayout, ProxySpace, SwizzleMode}};
@@ -97,7 +101,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Returns uninitialized registers for accumulators, which the first `wgmma` must overwrite.
+    /// Returns uninitialized accumulator registers for the `wgmma` of `atom`. The first `wgmma` must overwrite them.
     #[track_caller]
     pub fn wgmma_accumulators<D: Scalar>(self, atom: &MmaAtom) -> Vec<Val<'k, D>> {
         self.fresh_values(atom.registers(MmaOperand::D) as usize)

@@ -2,10 +2,10 @@
 
 use thiserror::Error;
 
-/// The error for an operand without a fragment: the operand is read from shared memory, so its elements have no owner.
+/// The error for an operand that has no fragment because it is in shared memory.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{operand}: expected an operand in registers, found one in shared memory")]
 pub struct NotInRegisters {
-    /// The atom and the operand.
+    /// The names of the atom and of the operand.
     pub operand: String,
 }

@@ -1,4 +1,4 @@
-//! Matrix multiply-accumulate instructions as data: `mma.sync`, `mma.sp`, `wgmma`, and multiply-adds of a single thread.
+//! Matrix multiply-accumulate instructions as data: `mma.sync`, `mma.sp`, `wgmma`, and multiply-add instructions of a single thread.
 
 mod layouts;
 mod operand;
@@ -23,9 +23,8 @@ use operand::Registers;
 
 /// An instruction that computes D = A·B + C, as data: shape, types, and the owner of each element.
 ///
-/// A is M×K, B is N×K (transposed, as in CuTe), C and D are M×N. Layouts map (thread, value) to `row + col · rows`; the value index counts
-/// elements in register order, lowest bits first. Atoms are generated from families of instructions; [`mma_atoms`] lists all atoms, and
-/// [`mma_atom`] looks one up by name.
+/// A is M×K, B is N×K (transposed, as in CuTe), and C and D are M×N. Layouts map (thread, value) to `row + col · rows`. Values are numbered
+/// in register order, starting with the lowest bits of a register. [`mma_atoms`] lists all atoms, and [`mma_atom`] looks one up by name.
 ///
 /// ```
 /// use warpwright::atoms::mma_atom;
@@ -50,7 +49,7 @@ pub struct MmaAtom {
     bit_op: Option<BitOp>,
     sparsity: Option<Sparsity>,
     block_scale: Option<BlockScale>,
-    /// The version and target, if the form is not in the instruction table.
+    /// The version and target, if the instruction is not in the instruction table.
     support: Option<(Version, Target)>,
     layouts: [OnceLock<Layout>; 4],
     threads: OnceLock<Layout>,
@@ -61,7 +60,8 @@ pub struct MmaAtom {
 pub enum Group {
     /// A single thread.
     Thread,
-    /// Eight threads of a warp, four from each half-warp. With one instruction, the four quad pairs of a warp compute four matrix products.
+    /// Eight threads of a warp, four from each half-warp. One instruction computes four matrix products, one for each of the four quad
+    /// pairs of the warp.
     QuadPair,
     /// 32 threads.
     Warp,
@@ -82,38 +82,38 @@ impl Group {
     }
 }
 
-/// The operation that replaces multiplication for 1-bit elements. A dot product is the number of set bits in the results.
+/// The operation that replaces multiplication for 1-bit elements. A dot product is the number of set bits in its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BitOp {
-    /// Exclusive or: a bit is set if the operands differ in it.
+    /// Exclusive or: a bit is set if it differs between the operands.
     Xor,
     /// And: a bit is set if it is set in both operands.
     And,
 }
 
 impl MmaAtom {
-    /// Returns CuTe's name for the atom, or a name formed by the same rules if CuTe does not define the atom. C++ types are replaced by
+    /// Returns CuTe's name for the atom. If CuTe does not define the atom, the name is formed by the same rules. C++ types are replaced by
     /// Rust types: `UniversalFMA<f32>` instead of `UniversalFMA<float>`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the mnemonic in the PTX manual's spelling; empty for an atom that consists of several instructions (a complex
-    /// multiplication).
+    /// Returns the mnemonic in the PTX manual's spelling. The mnemonic is empty for complex multiplications, which consist of several
+    /// instructions.
     #[must_use]
     pub fn mnemonic(&self) -> &str {
         &self.mnemonic
     }
 
-    /// Returns the mnemonic in CuTe's spelling, which orders some qualifiers differently (ptxas accepts both orders) and omits the `.lo` of
-    /// `dp2a`.
+    /// Returns the mnemonic in CuTe's spelling. It orders some qualifiers differently from the PTX manual (ptxas accepts both orders) and
+    /// omits the `.lo` of `dp2a`.
     #[must_use]
     pub fn cute_mnemonic(&self) -> &str {
         &self.cute_mnemonic
     }
 
-    /// Returns (M, N, K): the number of rows of A, the number of rows of B (columns of the product), and the number of columns of A and B.
+    /// Returns (M, N, K): A has M rows, B has N rows, and both have K columns. The product is M×N.
     #[must_use]
     pub fn shape(&self) -> (u32, u32, u32) {
         self.shape
@@ -125,8 +125,8 @@ impl MmaAtom {
         self.group
     }
 
-    /// Returns the lowest supported target that has the instruction. For instructions introduced before sm_75, this is sm_75, the lowest
-    /// target that the crate supports.
+    /// Returns the lowest target that supports the instruction. Instructions introduced before sm_75 return sm_75, the lowest target that
+    /// the crate supports.
     #[must_use]
     pub fn target(&self) -> Target {
         self.support().1
@@ -155,15 +155,15 @@ impl MmaAtom {
         }
     }
 
-    /// Returns whether [`Builder::mma`](crate::ptx::Builder::mma) and its variants emit the instruction. They emit all
-    /// instructions except `wgmma` (see [`Builder::wgmma`](crate::ptx::Builder::wgmma)), complex multiplications, and forms that require a
-    /// PTX version later than 9.0.
+    /// Returns whether [`Builder::mma`](crate::ptx::Builder::mma) and its variants can emit the instruction. They do not support `wgmma`
+    /// (see [`Builder::wgmma`](crate::ptx::Builder::wgmma)), complex multiplications, or instructions that require a PTX version later than
+    /// 9.0.
     #[must_use]
     pub fn is_emitted(&self) -> bool {
         self.group != Group::Warpgroup && instructions::find(&self.mnemonic).is_some()
     }
 
-    /// Returns whether sums that overflow s32 are clamped instead of wrapping (`.satfinite`).
+    /// Returns whether sums that overflow s32 are clamped (`.satfinite`) instead of wrapping around.
     #[must_use]
     pub fn saturates(&self) -> bool {
         self.saturates
@@ -175,13 +175,13 @@ impl MmaAtom {
         self.bit_op
     }
 
-    /// Returns the compression of A; `None` if A is dense.
+    /// Returns the compression of a sparse A; `None` if A is dense.
     #[must_use]
     pub fn sparsity(&self) -> Option<&Sparsity> {
         self.sparsity.as_ref()
     }
 
-    /// Returns the block scaling of A and B, if any.
+    /// Returns the block scaling of A and B; `None` if they are not scaled.
     #[must_use]
     pub fn block_scale(&self) -> Option<&BlockScale> {
         self.block_scale.as_ref()
@@ -199,14 +199,14 @@ impl MmaAtom {
         self.registers_of(operand).ty
     }
 
-    /// Returns the location of an operand: registers or shared memory.
+    /// Returns where an operand is stored: in registers or in shared memory.
     #[must_use]
     pub fn source(&self, operand: MmaOperand) -> Source {
         self.registers_of(operand).source
     }
 
-    /// Returns the supported orders of A or B: for `mma`, `.row` A and `.col` B are K-major. Empty for C and D, and for all operands of a
-    /// single-thread atom.
+    /// Returns the supported orders of A or B. For `mma`, a `.row` A and a `.col` B are K-major. The list is empty for C and D, and for all
+    /// operands of a single-thread atom.
     #[must_use]
     pub fn majors(&self, operand: MmaOperand) -> &'static [Major] {
         self.registers_of(operand).majors
@@ -218,14 +218,15 @@ impl MmaAtom {
         self.registers_of(operand).class
     }
 
-    /// Returns the number of elements per register; for a sparse A, the number of stored elements. For complex numbers, the result is 1,
-    /// although each number occupies several registers.
+    /// Returns the number of elements per register. For a sparse A, only stored elements are counted. For complex numbers, which each
+    /// occupy several registers, the result is 1.
     #[must_use]
     pub fn per_register(&self, operand: MmaOperand) -> u32 {
         self.registers_of(operand).per_register
     }
 
-    /// Returns the number of registers per thread that an operand occupies; for an operand in shared memory, 1 (the descriptor).
+    /// Returns the number of registers per thread that an operand occupies. For an operand in shared memory, the result is 1, for the
+    /// descriptor.
     #[must_use]
     pub fn registers(&self, operand: MmaOperand) -> u32 {
         let registers = self.registers_of(operand);
@@ -256,8 +257,8 @@ impl MmaAtom {
 
     // ── Layouts ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Returns the layout that maps logical threads to lanes, or to the threads of a warpgroup: `1:0` for a single thread, `32:1` for a
-    /// warp, `128:1` for a warpgroup, and `(4,2):(1,16)` for the quad pair of lanes 0–3 and 16–19.
+    /// Returns the layout that maps logical threads to lanes, or to the threads of a warpgroup. It is `1:0` for a single thread, `32:1` for
+    /// a warp, `128:1` for a warpgroup, and `(4,2):(1,16)` for the quad pair of lanes 0–3 and 16–19.
     #[doc(alias = "ThrID")]
     #[must_use]
     pub fn thread_ids(&self) -> &Layout {
@@ -267,7 +268,7 @@ impl MmaAtom {
     /// Returns the layout of an operand, which maps (thread, value) to the index `row + col · rows`.
     ///
     /// For a sparse A, the layout covers the uncompressed M×K matrix, as in CuTe: the values of a register are all elements that its stored
-    /// elements may represent. For an operand in shared memory, the layout assigns all elements to every thread.
+    /// elements can represent. For an operand in shared memory, the layout assigns all elements to every thread.
     #[must_use]
     pub fn layout(&self, operand: MmaOperand) -> &Layout {
         self.layouts[operand as usize].get_or_init(|| {
@@ -298,15 +299,16 @@ impl MmaAtom {
         self.layout(MmaOperand::C)
     }
 
-    /// Returns the layout of D, which maps (thread, value) to the index `m + n · M`. It equals the layout of C, except for the quad-pair form
-    /// with f16 C and f32 D.
+    /// Returns the layout of D, which maps (thread, value) to the index `m + n · M`. It equals the layout of C, except for the quad-pair
+    /// instruction with f16 C and f32 D.
     #[must_use]
     pub fn layout_d(&self) -> &Layout {
         self.layout(MmaOperand::D)
     }
 
-    /// Returns the fragment of an operand: the thread and the register that contain each element. For a sparse A, the elements are those of
-    /// the compressed M×K/2 matrix. Threads are logical; [`thread_ids`](Self::thread_ids) maps them to lanes.
+    /// Returns the fragment of an operand, which determines the thread and the register that contain each element. For a sparse A, the
+    /// elements are those of the compressed M×K/2 matrix. The threads of the fragment are logical; [`thread_ids`](Self::thread_ids) maps
+    /// them to lanes.
     ///
     /// # Errors
     /// Returns [`NotInRegisters`] for an operand in shared memory.
@@ -327,7 +329,7 @@ impl MmaAtom {
     /// Returns the [`fragment`](Self::fragment) of A.
     ///
     /// # Errors
-    /// Returns an error if A is in shared memory.
+    /// Returns [`NotInRegisters`] if A is in shared memory.
     pub fn fragment_a(&self) -> Result<TvLayout, NotInRegisters> {
         self.fragment(MmaOperand::A)
     }
@@ -335,7 +337,7 @@ impl MmaAtom {
     /// Returns the [`fragment`](Self::fragment) of B.
     ///
     /// # Errors
-    /// Returns an error if B is in shared memory.
+    /// Returns [`NotInRegisters`] if B is in shared memory.
     pub fn fragment_b(&self) -> Result<TvLayout, NotInRegisters> {
         self.fragment(MmaOperand::B)
     }

@@ -4,8 +4,7 @@ use std::fmt;
 
 use crate::ptx::Element;
 
-/// The number format of an operand of a matrix instruction (PTX ISA, "Alternate Floating-Point Data Formats" and the
-/// types of `mma`).
+/// The number format of an operand of a matrix instruction (PTX ISA, "Alternate Floating-Point Data Formats" and the types of `mma`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum MmaType {
@@ -23,12 +22,12 @@ pub enum MmaType {
     S16,
     /// Signed 32-bit integers.
     S32,
-    /// 4 bits: sign, 2-bit exponent, 1-bit fraction. If each element is stored in its own byte (`kind::f8f6f4`, `kind::mxf8f6f4`), a 4-bit
-    /// element occupies bits 2 to 5, and a 6-bit element bits 0 to 5 (as packed by CUTLASS).
+    /// 4 bits: sign, 2-bit exponent, 1-bit fraction. For `kind::f8f6f4` and `kind::mxf8f6f4`, each element is stored in bits 2 to 5 of a
+    /// byte (as packed by CUTLASS).
     E2m1,
-    /// 6 bits: sign, 2-bit exponent, 3-bit fraction.
+    /// 6 bits: sign, 2-bit exponent, 3-bit fraction. Each element is stored in bits 0 to 5 of a byte.
     E2m3,
-    /// 6 bits: sign, 3-bit exponent, 2-bit fraction.
+    /// 6 bits: sign, 3-bit exponent, 2-bit fraction. Each element is stored in bits 0 to 5 of a byte.
     E3m2,
     /// 8 bits: sign, 4-bit exponent, 3-bit fraction.
     E4m3,
@@ -48,14 +47,15 @@ pub enum MmaType {
     F32,
     /// IEEE double precision.
     F64,
-    /// A pair of f64, the real and the imaginary part; implemented by several instructions on [`F64`](Self::F64).
+    /// A complex number: two f64, the real and the imaginary part. Operations on it are implemented by several instructions on
+    /// [`F64`](Self::F64).
     C64,
     /// Three f64 that represent a complex number in Gauss's three-product method.
     Gc64,
 }
 
 impl MmaType {
-    /// Returns the name in PTX, such as `"bf16"`. Complex numbers, which PTX does not have, are `"c64"` and `"gc64"`.
+    /// Returns the name in PTX, such as `"bf16"`. The complex types, which PTX does not have, are `"c64"` and `"gc64"`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -83,13 +83,13 @@ impl MmaType {
         }
     }
 
-    /// Returns the name in CuTe's atom names: `"BF16"`, and `"U1"` for single bits.
+    /// Returns the name in CuTe's atom names, such as `"BF16"`; single bits are `"U1"`.
     pub(super) fn cute_name(self) -> String {
         if self == MmaType::B1 { "U1".to_owned() } else { self.name().to_uppercase() }
     }
 
-    /// Returns whether `T` can store operands of this type: the type's own Rust type, bits of the same width (such as `B16` and `u16`,
-    /// which are not operand types themselves), or f32 for [`Tf32`](Self::Tf32), whose low bits are ignored.
+    /// Returns whether `T` can store operands of this type. `T` may be the type's own Rust type, or bits of the same width (such as `B16`
+    /// and `u16`, which are not operand types themselves). It may also be f32 for [`Tf32`](Self::Tf32), whose low bits are ignored.
     pub(crate) fn is_stored_in<T: Element>(self) -> bool {
         let own = match self {
             MmaType::S8 => "i8",
@@ -101,7 +101,7 @@ impl MmaType {
         T::NAME == own || is_bits && self.bits() == 8 * T::SIZE || self == MmaType::Tf32 && T::NAME == "f32"
     }
 
-    /// Returns the number of bits of an element; [`Tf32`](Self::Tf32) is stored in 32 bits.
+    /// Returns the size of an element in bits. [`Tf32`](Self::Tf32) is stored in 32 bits.
     #[must_use]
     pub const fn bits(self) -> u32 {
         match self {

@@ -16,7 +16,7 @@ pub enum ElementWidth {
 }
 
 impl ElementWidth {
-    /// Returns the width of `bytes`-byte elements; sizes other than 1, 2, 4 and 8 count as 4.
+    /// Returns the width of `bytes`-byte elements. Sizes other than 1, 2, 4 and 8 are treated as 4.
     #[must_use]
     pub const fn of(bytes: u32) -> Self {
         match bytes {
@@ -38,22 +38,23 @@ impl ElementWidth {
     }
 }
 
-/// The direction of the pairs of a register tile.
+/// The direction in which the elements of a register are adjacent in a register tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TileLayout {
-    /// Pairs along a row: operand A of `mma`, and the accumulator.
+    /// Along a row, like operand A and the accumulator of `mma`.
     Row,
-    /// Pairs along a column: the same registers as the row layout of the transposed tile.
+    /// Along a column. The registers are those of the row layout of the transposed tile.
     Col,
 }
 
-/// Returns the fragment of a subtile of a register tile (`rt_base`). The subtile has 16×16 elements, and each lane owns 8 of them, in 4
-/// registers of 16-bit pairs or 8 registers of 32 or 64 bits. For 8-bit elements, the subtile has 16×32 elements (32×16 in the column layout),
-/// and each lane owns 16 of them, in 4 registers.
+/// Returns the fragment of a subtile of a register tile (`rt_base`).
 ///
-/// With lane = 4g + t, element `e` of pair `k` is at row `g + 8(k mod 2)` and column `2t + e + 8⌊k/2⌋` in the row layout; in the column
-/// layout, row and column are swapped. The row layout is the fragment of matrix A of `mma.m16n8k16` in the PTX ISA; for 8-bit elements, it
-/// is that of `mma.m16n8k32`, with quads at columns `4t + e + 16⌊k/2⌋`.
+/// A subtile has 16×16 elements. Each lane owns 8 of them, in 4 registers of 16-bit pairs or in 8 registers of 32 or 64 bits. For 8-bit
+/// elements, a subtile has 16×32 elements (32×16 in the column layout), and each lane owns 16 of them, in 4 registers.
+///
+/// In the row layout, element `e` of pair `k` of lane `4g + t` is in row `g + 8(k mod 2)` and column `2t + e + 8⌊k/2⌋`. This is the
+/// fragment of matrix A of `mma.m16n8k16` in the PTX ISA. For 8-bit elements, it is the fragment of `mma.m16n8k32`, with groups of four
+/// elements in columns `4t + e + 16⌊k/2⌋`. In the column layout, row and column are swapped.
 #[must_use]
 pub fn rt_base(layout: TileLayout, width: ElementWidth) -> TvLayout {
     let element: i64 = if width == ElementWidth::B8 { 4 } else { 2 };

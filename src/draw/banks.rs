@@ -16,18 +16,19 @@ const WORD: u64 = 4;
 const WARP: usize = 32;
 
 impl Picture {
-    /// Draws the words of shared memory that one access of a warp touches, and the resulting bank conflicts. `layout` maps (thread, value) to
-    /// byte offsets. Each access of a lane moves `vector` elements of `element_bytes` bytes. `access` is the index of the access; the accesses
-    /// of warp 0 come first.
+    /// Draws the words of shared memory that one access of a warp touches, and the resulting bank conflicts.
     ///
-    /// The picture has one table for each 128-byte phase. Each row of a table is a row of banks that the access touches, labeled with the
-    /// offset of its first byte. A cell shows the first thread that accesses its word, or the first highlighted thread, if any. The number
-    /// after `+` is the number of other threads that access the word; all of them are served at the same time. A word is framed if its bank
-    /// must serve several words of the phase in turn.
+    /// `layout` maps (thread, value) to byte offsets. In each access, a lane loads or stores `vector` elements of `element_bytes` bytes.
+    /// `access` is the index of the access to draw; the accesses of warp 0 come first.
+    ///
+    /// The picture has one table for each 128-byte phase. Each row of a table contains one word of each bank and is labeled with the byte
+    /// offset of its first word; rows that the access does not touch are omitted. A cell shows the first thread that accesses its word, or
+    /// the first highlighted thread, if any, followed by `+` and the number of other threads that access the word. All threads that access
+    /// a word are served at the same time. A word is framed if its bank must serve several words of the phase in turn.
     ///
     /// # Errors
     /// Returns the same errors as [`warp_accesses`] and [`bank_conflicts`], [`DrawError::Access`] if `access` is past the last access, or
-    /// [`DrawError::TooLarge`] for more than 65,536 values over all threads.
+    /// [`DrawError::TooLarge`] if the layout has more than 65,536 values in total.
     pub fn of_banks(
         layout: &ComposedLayout,
         element_bytes: i64,

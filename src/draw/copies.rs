@@ -11,13 +11,13 @@ use crate::tensor::TiledCopy;
 const ROW_BITS: i64 = 128;
 
 impl Picture {
-    /// Draws the elements that each thread provides and receives. In a cell, `T` is the thread, and `V` is the index of the thread's value.
-    /// Corresponding cells of the two tables represent the same element.
+    /// Draws the elements that each thread provides and receives in a copy. In a cell, `T` is the thread, and `V` is the index of the
+    /// thread's value. Corresponding cells of the two tables represent the same element.
     ///
-    /// Each cell is a `bits`-bit element. The default is the size of an element in registers for `ldmatrix`, `stmatrix` and `movmatrix` (8
-    /// or 16 bits), and [`unit_bits`](CopyAtom::unit_bits), limited to 32, for other copies. `bits` should divide `unit_bits` (see
-    /// [`value_layout`](CopyAtom::value_layout)). A row of a table represents 128 bits, like a row of an 8×8 matrix, or fewer if the copy
-    /// moves fewer bits.
+    /// Each cell is an element of `bits` bits, which should divide [`unit_bits`](CopyAtom::unit_bits) (see
+    /// [`value_layout`](CopyAtom::value_layout)). The default is the size of an element in registers (8 or 16 bits) for `ldmatrix`,
+    /// `stmatrix` and `movmatrix`, and `unit_bits`, limited to 32, for other copies. A row of a table represents 128 bits, or fewer if the
+    /// copy moves fewer bits.
     ///
     /// # Errors
     /// Returns the same errors as [`Picture::of_thread_values`], and [`DrawError::Layout`] for the errors of `value_layout`.
@@ -40,7 +40,8 @@ impl Picture {
 }
 
 impl Picture {
-    /// Draws the elements that each thread reads and writes in a tiled copy. Corresponding cells of the two tables represent the same element.
+    /// Draws the elements that each thread reads and writes in a tiled copy. Corresponding cells of the two tables represent the same
+    /// element.
     ///
     /// # Errors
     /// Returns the same errors as [`Picture::of_thread_values`], and [`DrawError::Tensor`] if a side has no valid map.

@@ -5,43 +5,43 @@ use thiserror::Error;
 use crate::layout::{AccessError, LayoutError};
 use crate::tensor::TensorError;
 
-/// An error in drawing a picture.
+/// An error that occurs when a picture is drawn.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DrawError {
-    /// A table with too many cells, or a layout with too many values over all threads.
+    /// A table has too many cells, or a layout has too many values in total.
     #[error("{what}: expected at most {max} cells, found {rows}×{cols}")]
     TooLarge {
         /// The subject of the picture.
         what: String,
-        /// The number of rows of the table, or of threads.
+        /// The number of rows of the table, or of threads of the layout.
         rows: i64,
         /// The number of columns of the table, or of values per thread.
         cols: i64,
-        /// The maximum number of cells of a table, or of values over all threads.
+        /// The maximum number of cells of a table, or of values of a layout.
         max: i64,
     },
-    /// A layout that is not a (thread, value) layout.
+    /// A layout is not a (thread, value) layout of rank 2.
     #[error("expected a (thread, value) layout of rank 2, found {layout}")]
     Rank {
         /// The layout.
         layout: String,
     },
-    /// A value of a (thread, value) layout that is outside the tile.
+    /// A (thread, value) layout maps a value to an offset outside the tile.
     #[error("thread {thread}, value {value}: expected an offset within {rows}×{cols}, found {offset}")]
     Outside {
-        /// The thread.
+        /// The index of the thread.
         thread: i64,
-        /// The value.
+        /// The index of the value.
         value: i64,
         /// The offset, `row + col · rows`.
         offset: i64,
-        /// The number of rows of the table.
+        /// The number of rows of the tile.
         rows: i64,
-        /// The number of columns of the table.
+        /// The number of columns of the tile.
         cols: i64,
     },
-    /// An access index past the last access.
+    /// The index of an access is past the last access.
     #[error("expected an access below {count}, the number of accesses of all warps, found {access}")]
     Access {
         /// The index of the requested access.
@@ -49,7 +49,7 @@ pub enum DrawError {
         /// The number of accesses.
         count: usize,
     },
-    /// A swizzle whose pattern does not fit in a picture.
+    /// The pattern of a swizzle does not fit in a picture.
     #[error("{swizzle}: expected a period of at most {max} bytes, found {period}")]
     Period {
         /// The swizzle.
@@ -62,10 +62,10 @@ pub enum DrawError {
     /// An operation of the layout algebra failed.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// A tiled copy or tiled MMA without a valid map.
+    /// A tiled copy or tiled MMA has no valid map.
     #[error(transparent)]
     Tensor(#[from] TensorError),
-    /// An access that no load or store instruction can perform.
+    /// No load or store instruction can perform the access.
     #[error(transparent)]
     Pattern(#[from] AccessError),
 }

@@ -11,16 +11,16 @@ pub enum Tint {
     /// No hue: white, or light gray on a dark page. Empty cells are dimmed, except in Typst.
     #[default]
     Plain,
-    /// One of eight hues; higher numbers wrap around.
+    /// One of eight hues. Numbers of 8 and above wrap around.
     Hue(u8),
-    /// Grayed out, because other cells are highlighted.
+    /// Gray, because other cells are highlighted.
     Dim,
 }
 
-/// A cell of a table: lines of text on a color.
+/// A cell of a table: lines of text on a colored background.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// The text from top to bottom; empty for an empty cell.
+    /// The lines of text, from top to bottom. An empty cell has none.
     pub lines: Vec<String>,
     /// The background color.
     pub tint: Tint,
@@ -36,7 +36,7 @@ impl Cell {
     }
 }
 
-/// Rows and columns of cells, with labels on the left and on top.
+/// A table of cells with row and column labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     pub(super) title: String,
@@ -77,7 +77,7 @@ impl Table {
         Table { axes: (rows.into(), cols.into()), ..self }
     }
 
-    /// Sets the label of each row; missing labels are empty.
+    /// Sets the labels of the rows. Rows without a label remain unlabeled.
     #[must_use]
     pub fn with_row_labels(mut self, labels: impl IntoIterator<Item = String>) -> Table {
         let rows = self.rows();
@@ -97,7 +97,7 @@ impl Table {
         self.col_labels.len()
     }
 
-    /// Returns the cell at a row and a column, if it exists.
+    /// Returns the cell in the given row and column, if it exists.
     #[must_use]
     pub fn cell(&self, row: usize, col: usize) -> Option<&Cell> {
         if col < self.cols() { self.cells.get(row * self.cols() + col) } else { None }
@@ -112,16 +112,16 @@ impl Table {
     }
 }
 
-/// Tables in rows and columns, with a title above and notes below.
+/// A grid of tables, with a title above it and notes below it.
 ///
 /// In a [scene](Self::scene), and therefore in SVG, all cells of a picture have the same size, so that the rows of adjacent tables align.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Picture {
     /// The title.
     pub title: String,
-    /// The tables, row by row; `None` leaves an entry empty.
+    /// The rows of tables. An entry that is `None` remains empty.
     pub tables: Vec<Vec<Option<Table>>>,
-    /// Lines below the tables.
+    /// The lines of text below the tables.
     pub notes: Vec<String>,
 }
 

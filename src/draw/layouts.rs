@@ -5,11 +5,11 @@ use super::grid::{Cell, Picture, Table, Tint, check_size};
 use crate::layout::{BasisVector, ComposedLayout, Layout, Shape, Swizzle};
 
 impl Picture {
-    /// Draws the offset at each coordinate. Mode 0 is drawn as rows, and the other modes together as columns; a layout of rank 1 is drawn as
-    /// one row.
+    /// Draws the offset at each coordinate. The rows are the coordinates of mode 0, and the columns are the coordinates of all other modes.
+    /// A layout of rank 1 is drawn as one row.
     ///
-    /// Colors repeat every 8 offsets. For a layout with a swizzle or an offset, whose values are in bytes, the color changes every 16 bytes
-    /// and repeats every 128 bytes, so that each color represents a group of four banks of shared memory.
+    /// For a plain layout, colors repeat every 8 offsets. For a layout with a swizzle or an offset, whose values are in bytes, the color
+    /// changes every 16 bytes and repeats every 128 bytes, so that each color represents a group of four banks of shared memory.
     ///
     /// # Errors
     /// Returns [`DrawError::TooLarge`] for more than 65,536 elements.
@@ -44,7 +44,7 @@ fn is_plain(layout: &ComposedLayout) -> bool {
     layout.swizzle() == Swizzle::NONE && layout.offset() == 0
 }
 
-/// Returns one of eight hues, cyclically.
+/// Returns one of eight hues; `number` wraps around.
 pub(super) fn hue(number: i64) -> Tint {
     Tint::Hue(number.rem_euclid(8) as u8)
 }

@@ -5,9 +5,11 @@ use super::grid::{Cell, Picture, Table, check_size};
 use super::layouts::hue;
 
 impl Picture {
-    /// Draws the order in which the tiles of a result are computed: each cell contains the number of the tile, and the tiles of a round have
-    /// the same color (colors repeat every 8 rounds). `rounds` contains, for each round in order, the row and column of each of its tiles.
-    /// Cells of tiles that no round contains are empty; tiles outside the result are counted but not drawn.
+    /// Draws the order in which the tiles of a result are computed. `rounds` contains the row and column of each tile, grouped by rounds,
+    /// in order. Each cell contains the number of its tile in this order.
+    ///
+    /// Tiles of the same round have the same color; colors repeat every 8 rounds. A cell whose tile is not in `rounds` is empty. Tiles
+    /// outside the result are numbered but not drawn.
     ///
     /// # Errors
     /// Returns [`DrawError::TooLarge`] for more than 65,536 tiles.

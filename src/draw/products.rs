@@ -1,4 +1,4 @@
-//! Matrix instructions: A on the left, B on top, C in the corner.
+//! Matrix instructions, with A on the left, B above, and C in the corner.
 
 use super::error::DrawError;
 use super::grid::{Cell, Picture, Table, Tint};
@@ -7,11 +7,12 @@ use crate::atoms::{MmaAtom, MmaOperand, Source};
 use crate::tensor::TiledMma;
 
 impl Picture {
-    /// Draws the operands A, B and C of a matrix instruction and labels each element with its owner: `T` is the lane, or the thread of a
-    /// warpgroup, and `V` is the index of the owner's value, in register order.
+    /// Draws the owners of the elements of A, B and C of a matrix instruction. In each cell, `T` is the lane, or the thread of a warpgroup,
+    /// and `V` is the index of the thread's value, in register order.
     ///
-    /// C is in the corner, A to its left with the same rows, and B above with the same columns (so that B's table has rows k and
-    /// columns n). A sparse A is drawn as the uncompressed matrix. An operand in shared memory has an empty table.
+    /// C is in the corner, with A to its left and B above it. B is drawn with k as rows and n as columns, so that the rows of A and the
+    /// columns of B align with those of C. A sparse A is drawn as the uncompressed matrix. The table of an operand in shared memory is
+    /// empty.
     ///
     /// # Errors
     /// Returns the same errors as [`Picture::of_thread_values`].
@@ -27,8 +28,8 @@ impl Picture {
 }
 
 impl Picture {
-    /// Draws the operands A, B and C of one tile of a tiled MMA, in the same arrangement as [`of_mma`](Self::of_mma). All threads of the
-    /// instruction own each element of an operand in shared memory.
+    /// Draws the owners of the elements of A, B and C of one tile of a tiled MMA, in the same arrangement as [`of_mma`](Self::of_mma). Each
+    /// element of an operand in shared memory is owned by all threads of the instruction.
     ///
     /// # Errors
     /// Returns the same errors as [`Picture::of_thread_values`], and [`DrawError::Tensor`] if an operand has no valid map.

@@ -1,4 +1,4 @@
-//! The positions of the boxes and lines of text of a picture, for rendering it in other formats. The unit is a pixel at scale 1.
+//! The positions of the cells and texts of a picture, for rendering in other formats. The unit is a pixel at scale 1.
 
 use super::grid::{Cell, Picture, Table, Tint};
 use super::theme::Paint;
@@ -12,14 +12,14 @@ const MARGIN: i32 = 14;
 /// The padding between the text of a cell and its edge.
 const PAD: (i32, i32) = (4, 4);
 
-/// The positions of all parts of a picture, as computed by [`Picture::scene`].
+/// The positions of all cells and texts of a picture, as computed by [`Picture::scene`].
 #[derive(Clone, Debug, Default)]
 pub struct Scene {
-    /// The width and the height.
+    /// The width and the height of the picture.
     pub size: (i32, i32),
-    /// The cells, in painting order.
+    /// The cells, in the order in which they are painted.
     pub boxes: Vec<Rect>,
-    /// The text, painted after the boxes.
+    /// The lines of text, which are painted after the cells.
     pub texts: Vec<Text>,
 }
 
@@ -41,7 +41,7 @@ pub struct Rect {
 pub struct Text {
     /// The x coordinate of the anchor, and the y coordinate of the top of the line.
     pub at: (i32, i32),
-    /// The part of the text that is at the x coordinate of `at`.
+    /// The point of the line that is at the x coordinate of `at`.
     pub anchor: Anchor,
     /// The color of the text.
     pub paint: Paint,
@@ -51,7 +51,7 @@ pub struct Text {
     pub text: String,
 }
 
-/// The part of a line of text that is at the x coordinate of [`Text::at`].
+/// The point of a line of text that is at the x coordinate of [`Text::at`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Anchor {
     /// The left end.
@@ -92,7 +92,7 @@ impl Scene {
             let mut x = MARGIN;
             for (table, frame) in row.iter().zip(&frames) {
                 if let Some(table) = table {
-                    // The tables of a column have the same x, those of a row the same y.
+                    // Tables in the same column have the same x; tables in the same row have the same y.
                     scene.table(table, (x + frame.before.0, y + tallest.before.1), cell);
                 }
                 x += frame.before.0 + frame.cells.0 + MARGIN;
@@ -183,7 +183,7 @@ fn label_width(table: &Table) -> i32 {
     labels.chain([width(&table.corner())]).max().unwrap_or(0) + PAD.0
 }
 
-/// The space that a table occupies: before its first cell, and its cells.
+/// The space that a table occupies: the space before its first cell, and the size of its cells.
 #[derive(Debug, Clone, Copy, Default)]
 struct Frame {
     before: (i32, i32),

@@ -14,7 +14,7 @@ use super::theme::{Paint, Theme, hex};
 const BASELINE: i32 = 10;
 
 impl Picture {
-    /// Renders an SVG document. It follows the reader's preferred color scheme (`prefers-color-scheme`) and has its own background.
+    /// Renders an SVG document with its own background. Its colors follow the reader's preferred color scheme (`prefers-color-scheme`).
     #[must_use]
     pub fn svg(&self) -> String {
         let scene = self.scene();

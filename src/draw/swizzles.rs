@@ -5,17 +5,17 @@ use super::grid::{Cell, Picture, Table};
 use super::layouts::hue;
 use crate::layout::Swizzle;
 
-/// The number of bytes that one pass over all banks delivers: a row of the picture.
+/// The number of bytes in one word of all banks: a row of the picture.
 const ROW: i64 = 128;
 /// The maximum number of bytes in a picture.
 const MOST_BYTES: i64 = 1 << 16;
 
 impl Picture {
-    /// Draws shared memory as rows of 128 bytes (one row of banks), divided into chunks of `2^base` bytes, but at most 128 bytes. Each cell
-    /// shows the row and chunk whose data the swizzle stores there, in the color of that chunk.
+    /// Draws the effect of a swizzle on shared memory. A row of the picture represents 128 bytes, one word of each bank. It is divided into
+    /// chunks of `2^base` bytes, but at most 128 bytes. Each cell shows the row and chunk of the data that the swizzle stores there.
     ///
-    /// The colors show how the swizzle spreads data that would otherwise be in one column (one color) over several columns, and therefore
-    /// over several groups of banks.
+    /// A cell has the color of the column in which its data would be without the swizzle. The colors thus show how the swizzle spreads a
+    /// column over several columns, and therefore over several groups of banks.
     ///
     /// # Errors
     /// Returns [`DrawError::Period`] if the swizzle's period exceeds 65,536 bytes.

@@ -1,9 +1,9 @@
 //! Colors. Hues and the text on them have the same colors on light and dark pages; the other colors differ.
 
-/// Red, green and blue.
+/// A color, as its red, green and blue components.
 pub type Rgb = [u8; 3];
 
-/// The page that a picture is drawn for.
+/// The color scheme of the page on which a picture is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Theme {
     /// Dark text on white.
@@ -13,7 +13,7 @@ pub enum Theme {
     Dark,
 }
 
-/// The colors of a picture.
+/// A part of a picture that has its own color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Paint {
     /// The page background.
@@ -32,7 +32,7 @@ pub enum Paint {
     DimInk,
     /// Text of a plain or colored cell.
     CellInk,
-    /// A hue, 0 to 7.
+    /// A cell with one of eight hues, 0 to 7.
     Hue(u8),
     /// The frame of a marked cell.
     Alarm,
@@ -67,7 +67,7 @@ impl Paint {
         fixed.into_iter().chain((0..8).map(Paint::Hue))
     }
 
-    /// Returns the color in a theme. Hues above 7 wrap around.
+    /// Returns the color of this part in a theme. Hues above 7 wrap around.
     pub fn rgb(self, theme: Theme) -> Rgb {
         let on = |light, dark| if theme == Theme::Light { light } else { dark };
         match self {

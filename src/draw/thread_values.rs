@@ -5,7 +5,7 @@ use super::grid::{Cell, Picture, Table, Tint, check_size};
 use super::layouts::hue;
 use crate::layout::Layout;
 
-/// The threads whose elements are highlighted; all other elements are dimmed.
+/// The threads whose elements are highlighted. All other elements are dimmed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Highlight {
     /// All threads.
@@ -30,13 +30,15 @@ impl Highlight {
 }
 
 impl Picture {
-    /// Draws the owner of each element of a tile: `T` is the thread, and `V` is the index of the thread's value. `size` contains the number of
-    /// rows and the number of columns, and `layout` maps (thread, value) to `row + col · rows`. Colors repeat every 8 threads. For an element
-    /// with several owners, the picture shows one of them, preferably a highlighted one, followed by `+` and the number of other owners.
+    /// Draws the owner of each element of a tile. In each cell, `T` is the thread, and `V` is the index of the thread's value. Colors
+    /// repeat every 8 threads.
+    ///
+    /// `size` is the number of rows and the number of columns, and `layout` maps (thread, value) to `row + col · rows`. For an element with
+    /// several owners, the picture shows one of them, preferably a highlighted one, followed by `+` and the number of other owners.
     ///
     /// # Errors
     /// Returns [`DrawError::Rank`] if the layout is not of rank 2, [`DrawError::Outside`] if a value is outside the tile, or
-    /// [`DrawError::TooLarge`] if there are more than 65,536 elements or more than 65,536 values over all threads.
+    /// [`DrawError::TooLarge`] if there are more than 65,536 elements or the layout has more than 65,536 values in total.
     pub fn of_thread_values(
         layout: &Layout,
         size: (u32, u32),
@@ -70,7 +72,7 @@ impl<'a> Owners<'a> {
         Owners { transposed: true, ..self }
     }
 
-    /// Maps the thread numbers through a layout.
+    /// Maps the threads of the layout through `threads` before they are shown.
     pub(super) fn with_threads(self, threads: &'a Layout) -> Self {
         Owners { threads: Some(threads), ..self }
     }

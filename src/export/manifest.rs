@@ -13,13 +13,13 @@ use crate::ptx::{BufferMap, Dim, Entry, ExtentMode, ParamKind, RegClass};
 pub struct Manifest {
     /// The program that generated the files.
     pub generator: Generator,
-    /// The files of the export, in one folder.
+    /// The names of the exported files, which are in the same folder.
     pub files: FileNames,
     /// The `.target` of the module, such as `"sm_80"`.
     pub target: String,
     /// The `.version` of the module, such as `"7.0"`.
     pub ptx_version: String,
-    /// The kernels, in the order of the PTX text.
+    /// The kernels, in the order in which the PTX text defines them.
     pub kernels: Vec<KernelManifest>,
 }
 
@@ -33,7 +33,7 @@ pub struct Generator {
     pub version: String,
 }
 
-/// The names of the files of one export.
+/// The names of the exported files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FileNames {
@@ -48,7 +48,7 @@ pub struct FileNames {
     pub source: Option<String>,
 }
 
-/// One kernel.
+/// The description of one kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct KernelManifest {
@@ -58,10 +58,10 @@ pub struct KernelManifest {
     pub description: String,
     /// The parameters in order.
     pub parameters: Vec<ParameterManifest>,
-    /// The tensor maps that every launch creates and passes after the parameters, in this order.
+    /// The tensor maps that every launch must create and pass after the parameters, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tensor_maps: Vec<TensorMapManifest>,
-    /// Assumptions about arguments that every launch checks.
+    /// The assumptions about arguments, which every launch must check.
     pub assumptions: Vec<AssumptionManifest>,
     /// The number of threads per block in x, y and z, if fixed.
     pub block: Option<[u32; 3]>,
@@ -77,11 +77,11 @@ pub struct KernelManifest {
     /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub programmatic: bool,
-    /// The number of blocks in x, y and z, as C expressions in the parameters, if the kernel has a grid rule. Divisions round down; `min(a, b)`
-    /// and `max(a, b)` are the smaller and the larger of `a` and `b`, and `multiprocessors` is the number of multiprocessors of the device
-    /// (`CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`).
+    /// The number of blocks in x, y and z, as C expressions of the parameters, if the kernel has a grid rule. Divisions round down.
+    /// `min(a, b)` and `max(a, b)` are the smaller and the larger of `a` and `b`. `multiprocessors` is the number of multiprocessors of the
+    /// device (`CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`).
     pub grid: Option<[String; 3]>,
-    /// The number of accesses, views and raw lines whose safety is the responsibility of the kernel's author; if it is 0, the kernel cannot
+    /// The number of accesses, views and raw lines whose safety is the responsibility of the kernel's author. If it is 0, the kernel cannot
     /// access global memory outside its buffers.
     pub unsafe_accesses: u32,
     /// Shared memory per block.
@@ -94,32 +94,32 @@ pub struct KernelManifest {
     pub instructions: u32,
 }
 
-/// One parameter.
+/// The description of one parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ParameterManifest {
-    /// The name.
+    /// The name of the parameter.
     pub name: String,
-    /// `"in"`, `"out"` or `"inout"` for the device address of a buffer, `"tensor_map"` or `"tensor_map_out"` for a tensor map, or
-    /// `"scalar"`.
+    /// The kind of the parameter: `"in"`, `"out"` or `"inout"` for the device address of a buffer, `"tensor_map"` or `"tensor_map_out"` for
+    /// a tensor map, or `"scalar"`.
     pub kind: String,
-    /// The Rust name of the element type of a buffer or tensor map, or of the type of a scalar, such as `"bf16"`.
+    /// The Rust name of the element type of a buffer or tensor map, or of the type of a scalar. Example: `"bf16"`.
     pub element: String,
     /// The PTX type of the parameter itself, such as `"u64"`.
     pub ptx_type: String,
     /// The size of the parameter itself, in bytes.
     pub bytes: u32,
-    /// For a buffer, the views with known extents; the buffer must contain all of them.
+    /// The views of a buffer whose extents are known. The buffer must contain all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<ViewManifest>,
 }
 
-/// The parameters of `cuTensorMapEncodeTiled` for a tensor map that every launch creates. The tensor begins at the address of a buffer.
+/// The arguments of `cuTensorMapEncodeTiled` for a tensor map that every launch must create. The tensor begins at the address of a buffer.
 /// Lists start with the innermost dimension. Element strides are 1, and the layout is not interleaved.
 ///
-/// If a dimension has 0 elements, the header's launch function passes 128 zero bytes instead of a map; a copy that nevertheless uses the map
-/// faults. Launches from Rust instead pass a map of a one-element tensor in memory that the launch allocates. The element is zero if the kernel
-/// only reads the parameter, and a scratch element if the kernel writes to the parameter.
+/// If a dimension has 0 elements, the header's launch function passes 128 zero bytes instead of a map; a copy that nevertheless uses the
+/// map faults. A launch from Rust instead passes the map of a one-element tensor in memory that the launch allocates. The element is zero
+/// if the kernel only reads the parameter, and scratch memory if the kernel writes to the parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TensorMapManifest {
@@ -127,10 +127,10 @@ pub struct TensorMapManifest {
     pub parameter: String,
     /// The type of the elements (`CUtensorMapDataType`).
     pub data_type: String,
-    /// The number of elements along each dimension, as C expressions in the parameters; each must be less than 2³¹.
+    /// The number of elements along each dimension, as C expressions of the parameters. Each must be less than 2³¹.
     pub dims: Vec<String>,
-    /// The strides of dimensions 1 and up in bytes, as C expressions in the parameters. Each must be a multiple of 16; for a dimension with a
-    /// single coordinate, pass any positive multiple of 16 less than 2⁴⁰ instead.
+    /// The strides of all dimensions except the innermost, in bytes, as C expressions of the parameters. Each must be a multiple of 16. For
+    /// a dimension with a single element, pass any positive multiple of 16 less than 2⁴⁰ instead.
     pub strides_bytes: Vec<String>,
     /// The number of elements of a box along each dimension.
     #[serde(rename = "box")]
@@ -143,7 +143,7 @@ pub struct TensorMapManifest {
     pub oob_fill: String,
 }
 
-/// A view of a buffer. The offset of an element is the sum of its coordinates, each multiplied by the stride of its mode.
+/// A view of a buffer. The offset of an element, in elements, is the sum over all modes of the mode's coordinate multiplied by its stride.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ViewManifest {
@@ -153,7 +153,7 @@ pub struct ViewManifest {
     pub modes: Vec<ModeManifest>,
 }
 
-/// A mode of a view, as C expressions in the parameters.
+/// A mode of a view. Its fields are C expressions of the parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ModeManifest {
@@ -163,15 +163,15 @@ pub struct ModeManifest {
     pub stride: String,
 }
 
-/// An assumption about an argument that every launch checks.
+/// An assumption about an argument, which every launch must check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AssumptionManifest {
     /// The name of the parameter.
     pub parameter: String,
-    /// The assumed divisor of the parameter's value; 1 if no divisor is assumed.
+    /// An assumed divisor of the argument; 1 if none is assumed.
     pub multiple_of: u64,
-    /// The assumed maximum of the parameter's value, if the value is bounded.
+    /// The assumed maximum of the argument, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<u32>,
 }
@@ -272,7 +272,7 @@ impl KernelManifest {
     }
 }
 
-/// Returns whether a flag has its default value, which the file omits.
+/// Returns whether a flag has its default value, which is omitted from the file.
 fn is_false(flag: &bool) -> bool {
     !flag
 }

@@ -12,11 +12,11 @@ use std::ptr;
 #[repr(C, align(128))]
 struct Slot([MaybeUninit<u8>; 128]);
 
-/// The arguments of a launch on one stream, in the kernel's order.
+/// The arguments of a launch on one stream, in the order of the kernel's parameters.
 ///
-/// A cudarc buffer that is used on several streams carries events for its last read and its last write. [`Args::read`] and [`Args::write`]
-/// make the stream of the launch wait for these events, and record them on this stream once the launch is queued; the buffer is borrowed
-/// until then. An address extracted from a buffer manually and passed to [`Args::value`] is not tracked.
+/// A cudarc buffer that is used on several streams has an event for its last read and an event for its last write. [`Args::read`] and
+/// [`Args::write`] make the stream of the launch wait for these events, and record new events when the launch is queued. The buffer is
+/// borrowed until then. An address that is extracted from a buffer and passed to [`Args::value`] is not tracked.
 ///
 /// While the stream is being captured into a graph, cudarc's event tracking must be disabled (`CudaContext::disable_event_tracking`),
 /// because a captured stream cannot wait for events outside the graph.
@@ -103,11 +103,13 @@ impl<'a> Args<'a> {
         self.value(address)
     }
 
-    /// Adds a tensor map of a buffer that the kernel only reads; `encode` receives the buffer's address. If the buffer belongs to another
-    /// context, `encode` is not called, and the launch fails.
+    /// Adds a tensor map of a buffer that the kernel only reads.
+    ///
+    /// `encode` receives the address of the buffer and returns the map. If the buffer belongs to another context, `encode` is not called,
+    /// and the launch fails.
     ///
     /// # Errors
-    /// Returns the error of `encode`.
+    /// Returns the error that `encode` returns.
     pub fn read_map<T, E>(
         &mut self,
         buffer: &'a impl DevicePtr<T>,
@@ -116,10 +118,10 @@ impl<'a> Args<'a> {
         self.read(buffer).as_map(encode)
     }
 
-    /// Adds a tensor map as [`read_map`](Self::read_map) does, but of a buffer that the kernel writes, or reads and writes.
+    /// Adds a tensor map like [`read_map`](Self::read_map), but of a buffer that the kernel writes, or reads and writes.
     ///
     /// # Errors
-    /// Returns the error of `encode`.
+    /// Returns the error that `encode` returns.
     pub fn write_map<T, E>(
         &mut self,
         buffer: &'a mut impl DevicePtrMut<T>,

@@ -14,15 +14,16 @@ pub(super) type ResidentClusters = Mutex<HashMap<u32, u32>>;
 const EMPTY: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry empty() { ret; }\n";
 
 impl Gpu {
-    /// Returns the number of clusters of `size` blocks that run at the same time if every multiprocessor runs one block: the number of
-    /// multiprocessors if `size` is 0 or 1, and 0 if the device does not support clusters. Persistent kernels launch this number of
-    /// clusters, because any further cluster would have to wait until another one has finished.
+    /// Returns the number of clusters of `size` blocks that run simultaneously if every multiprocessor runs one block.
     ///
-    /// All blocks of a cluster run in one group of multiprocessors, and the size of these groups varies within and between GPUs: an H100 with
-    /// 132 multiprocessors was found to run only 15 clusters of 8 blocks instead of 16.
+    /// The result is the number of multiprocessors if `size` is 0 or 1, and 0 if the device does not support clusters. Persistent kernels
+    /// launch this number of clusters, because further clusters would have to wait until others have finished.
+    ///
+    /// All blocks of a cluster run on one group of multiprocessors (GPC), and the size of these groups varies within and between GPUs: an
+    /// H100 with 132 multiprocessors was observed to run only 15 clusters of 8 blocks instead of 16.
     ///
     /// # Errors
-    /// Returns the driver's error, for example if the device does not support clusters of this size.
+    /// Returns the driver's error, for example if `size` exceeds the device's maximum cluster size.
     #[doc(alias = "cuOccupancyMaxActiveClusters")]
     pub fn resident_clusters(&self, size: u32) -> Result<u32, GpuError> {
         let properties = self.properties();

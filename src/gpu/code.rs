@@ -4,8 +4,8 @@ use std::fmt;
 
 /// A `CUresult` as returned by the driver, including codes newer than this crate.
 ///
-/// Displayed as `CUDA_ERROR_INVALID_PTX (218)` from a built-in table, without a driver. Codes and names: CUDA Driver API,
-/// *Data types used by CUDA driver*, `enum CUresult`.
+/// A code is displayed as `CUDA_ERROR_INVALID_PTX (218)`, for example. The names are built in, so no driver is required. See CUDA Driver
+/// API, *Data types used by CUDA driver*, `enum CUresult`.
 #[doc(alias = "CUresult")]
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]

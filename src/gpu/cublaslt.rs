@@ -1,4 +1,4 @@
-//! GEMMs computed by cuBLASLt, for comparison, with up to 16 algorithms that its heuristic offers.
+//! GEMMs computed by cuBLASLt, for comparison, with up to 16 algorithms that its heuristic suggests.
 
 use std::{ffi::c_void, fmt, mem::MaybeUninit, sync::Arc};
 
@@ -10,7 +10,7 @@ use cudarc::{
     driver::{CudaSlice, CudaStream, DevicePtr, DevicePtrMut, DriverError},
 };
 
-/// An error of cuBLASLt, or of the driver while a GEMM is planned.
+/// An error in planning or running a GEMM with cuBLASLt.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CublasLtError {
     /// The cuBLASLt library is not installed.
@@ -25,14 +25,14 @@ pub enum CublasLtError {
     /// The size of a buffer differs from the planned size.
     #[error("cuBLASLt: {matrix}: expected {expected} elements, found {found}")]
     Length {
-        /// A, B or D.
+        /// `A`, `B` or `D`.
         matrix: &'static str,
         /// The number of elements that the plan requires.
         expected: usize,
         /// The number of elements in the buffer.
         found: usize,
     },
-    /// The index of the algorithm is out of range.
+    /// The index of the algorithm is out of bounds.
     #[error("cuBLASLt: expected an algorithm below {offered}, found {found}")]
     Algorithm {
         /// The number of algorithms.
@@ -53,7 +53,7 @@ const WORKSPACE: usize = 32 << 20;
 pub enum Order {
     /// The matrix is row-major.
     Normal,
-    /// The matrix is column-major, that is, its transpose is row-major.
+    /// The matrix is column-major.
     Transposed,
 }
 
@@ -141,7 +141,9 @@ pub struct CublasLtProduct {
 }
 
 impl CublasLtProduct {
-    /// Plans D = A·B, where A is m×k and B is k×n, in the given orders.
+    /// Plans D = A·B, where A is an m×k matrix and B is a k×n matrix.
+    ///
+    /// The last argument contains the memory orders of A and B.
     ///
     /// # Errors
     /// Returns an error if the library is missing, cuBLASLt offers no algorithm, or the 32 MiB workspace cannot be allocated.
@@ -251,11 +253,12 @@ impl CublasLtProduct {
         Ok(unsafe { sys::cublasLtGetVersion() })
     }
 
-    /// Queues the GEMM with the algorithm at index `algorithm`; index 0 is the heuristic's first choice. The contents of the buffers are
-    /// interpreted as elements of the planned types.
+    /// Queues the GEMM with the algorithm at index `algorithm`; index 0 is the heuristic's first choice.
+    ///
+    /// The contents of the buffers are interpreted as elements of the planned types.
     ///
     /// # Errors
-    /// Returns an error if the size of a buffer differs from the planned size, if `algorithm` is out of range, or if cuBLASLt fails.
+    /// Returns an error if the size of a buffer differs from the planned size, if `algorithm` is out of bounds, or if cuBLASLt fails.
     pub fn run<T, D>(
         &mut self,
         algorithm: usize,

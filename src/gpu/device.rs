@@ -22,7 +22,7 @@ pub struct DeviceProperties {
     pub driver: CudaVersion,
     /// The number of streaming multiprocessors.
     pub multiprocessors: u32,
-    /// The total memory.
+    /// The total device memory.
     pub memory_bytes: usize,
     /// The size of the L2 cache.
     pub l2_bytes: u32,
@@ -86,7 +86,7 @@ impl DeviceProperties {
     }
 }
 
-/// Prints `NVIDIA H200 (sm_90, 132 SMs, 139.8 GiB, driver for CUDA 13.0)`.
+/// Prints text such as `NVIDIA H200 (sm_90, 132 SMs, 139.8 GiB, driver for CUDA 13.0)`.
 impl fmt::Display for DeviceProperties {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -102,7 +102,7 @@ impl fmt::Display for DeviceProperties {
     }
 }
 
-/// A device, with a cudarc context. Clones share the context.
+/// A device with a cudarc context. Clones share the context.
 #[derive(Clone, Debug)]
 pub struct Gpu {
     driver: &'static Driver,

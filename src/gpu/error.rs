@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 
 /// A driver call that did not return `CUDA_SUCCESS`.
 ///
-/// Kernels run asynchronously, so the code may result from an earlier launch (an illegal address, for example) rather
-/// than from the call named here.
+/// Kernels run asynchronously, so the code may be due to an earlier launch rather than to the call named here, for example if a kernel
+/// accessed an illegal address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{call} returned {code}")]
 pub struct CallFailed {
@@ -38,7 +38,7 @@ impl CudaCode {
     }
 }
 
-/// Errors from opening and querying devices, accessing their memory, looking up module symbols, and timing.
+/// An error in opening or querying a device, accessing its memory, looking up a module's symbols, or timing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GpuError {
@@ -85,11 +85,11 @@ impl From<DriverError> for GpuError {
     }
 }
 
-/// Errors from loading PTX text.
+/// An error in loading PTX text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The text contains a NUL byte, where the driver would stop reading.
+    /// The text contains a NUL byte, at which the driver would stop reading.
     #[error("PTX line {line}: expected text without NUL bytes, found one at byte {offset} of the text")]
     Nul {
         /// The 1-based line of the byte.
@@ -102,14 +102,15 @@ pub enum LoadError {
     Rejected {
         /// The code that `cuModuleLoadDataEx` returned.
         code: CudaCode,
-        /// The compiler's messages, in order; `line` counts the lines of the PTX text from 1.
+        /// The compiler's messages, in order.
         messages: Vec<JitMessage>,
         /// The compiler's log, verbatim.
         log: String,
     },
-    /// The compiler accepted the module, but serialized `wgmma` instructions, inserted waits for them, or ignored `setmaxnreg`: the kernel
-    /// would be correct, but slow.
-    /// [`LoadOptions::allow_advisories`](super::LoadOptions::allow_advisories) loads such modules.
+    /// The compiler accepted the module, but serialized `wgmma` instructions, inserted waits for them, or ignored `setmaxnreg`.
+    ///
+    /// The kernel would be correct, but slow. Set [`LoadOptions::allow_advisories`](super::LoadOptions::allow_advisories) to load such
+    /// modules.
     #[error(
         "{}: expected `wgmma` and `setmaxnreg` to be compiled as written, found{}",
         display_names(.kernels),
@@ -118,7 +119,7 @@ pub enum LoadError {
     Advisories {
         /// The kernels that the compiler's log mentions.
         kernels: Vec<String>,
-        /// The advisory notes `(C75nn)`, in order; `line` counts the lines of the PTX text from 1.
+        /// The advisory notes `(C75nn)`, in order.
         messages: Vec<JitMessage>,
         /// The compiler's log, verbatim.
         log: String,
@@ -166,7 +167,7 @@ fn display_names(kernels: &[String]) -> String {
     }
 }
 
-/// Errors of a launch. All variants except `Call` are detected before the driver is called.
+/// An error of a launch. All variants except `Call` are detected before the driver is called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
@@ -175,7 +176,7 @@ pub enum LaunchError {
     ZeroExtent {
         /// `grid`, `block` or `cluster`.
         what: &'static str,
-        /// The extents in x, y, z.
+        /// The extents in x, y and z.
         found: [u32; 3],
     },
     /// An extent of the grid or block exceeds the device's limit for that axis.
@@ -183,9 +184,9 @@ pub enum LaunchError {
     ExtentTooLarge {
         /// `grid` or `block`.
         what: &'static str,
-        /// The extents in x, y, z.
+        /// The extents in x, y and z.
         found: [u32; 3],
-        /// The device's limits in x, y, z.
+        /// The device's limits in x, y and z.
         limit: [u32; 3],
     },
     /// The block has more threads than the device, the kernel's registers or its `.maxntid` allows.

@@ -6,7 +6,7 @@ use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut, result};
 
 use super::error::{CallFailed, GpuError};
 
-/// Allocates `bytes` bytes and queues an operation on `stream` that sets each of them to `byte`.
+/// Allocates `bytes` bytes and queues an operation on `stream` that sets each byte to `byte`.
 ///
 /// # Errors
 /// Returns the driver's error, for example if memory is insufficient.

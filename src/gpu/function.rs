@@ -19,9 +19,9 @@ pub struct FunctionAttributes {
     pub shared_bytes: u32,
     /// The user-allocated constant memory.
     pub constant_bytes: u32,
-    /// The maximum number of threads per block, given registers and `.maxntid`.
+    /// The maximum number of threads per block, as limited by the kernel's registers and `.maxntid`.
     pub max_threads: u32,
-    /// The architecture of the PTX as `10·major + minor`; 80 for `.target sm_80`.
+    /// The architecture of the PTX as `10·major + minor`, such as 80 for `.target sm_80`.
     pub ptx_version: u32,
     /// The architecture of the machine code, in the same form.
     pub binary_version: u32,
@@ -45,7 +45,9 @@ struct Raised {
     large_clusters: bool,
 }
 
-/// A kernel that is ready to launch. It keeps its module loaded.
+/// A kernel that is ready to launch.
+///
+/// The module of the kernel stays loaded until the function is dropped.
 pub struct Function {
     pub(crate) module: Arc<Loaded>,
     pub(crate) raw: Handle,
@@ -117,8 +119,9 @@ impl Function {
         self.parameters.as_deref()
     }
 
-    /// Returns the number of blocks of `threads` threads, each block with `dynamic_shared_bytes` bytes of dynamic shared memory, that fit
-    /// on one multiprocessor.
+    /// Returns the number of blocks that can be resident on one multiprocessor simultaneously.
+    ///
+    /// Each block has `threads` threads and `dynamic_shared_bytes` bytes of dynamic shared memory.
     ///
     /// # Errors
     /// Returns the driver's error.

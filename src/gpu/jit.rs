@@ -51,8 +51,8 @@ pub struct JitMessage {
 impl JitMessage {
     /// Parses one line of a log; `None` if the line is not a message.
     ///
-    /// Messages look like `ptxas application ptx input, line 7; error : Unknown symbol 'x'` or `ptxas info : 0 bytes gmem`; the command-line
-    /// tool prints a file name instead of `application ptx input`.
+    /// Messages look like `ptxas application ptx input, line 7; error : Unknown symbol 'x'` or `ptxas info : 0 bytes gmem`; the
+    /// command-line tool prints a file name instead of `application ptx input`.
     pub fn parse(log_line: &str) -> Option<Self> {
         let rest = log_line.trim().strip_prefix("ptxas")?;
         let (head, text) = rest.split_once(" : ").or_else(|| rest.split_once(": "))?;
@@ -73,22 +73,26 @@ impl JitMessage {
         log.lines().filter_map(Self::parse).collect()
     }
 
-    /// Returns the code of an advisory note, such as `C7510` for `(C7510) Potential Performance Loss: wgmma.mma_async instructions are
-    /// serialized …`; `None` for other messages. ptxas prints these notes with the severity `info`.
+    /// Returns the code of an advisory note, or `None` for other messages.
+    ///
+    /// For example, the code of `(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized …` is `C7510`. ptxas
+    /// prints these notes with the severity `info`.
     pub fn advisory(&self) -> Option<&str> {
         let code = self.text.strip_prefix('(')?.split_once(')')?.0;
         let digits = code.strip_prefix('C')?;
         (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then_some(code)
     }
 
-    /// Returns whether the message is an advisory note `(C75nn)`: the compiler serialized `wgmma` instructions, inserted waits for them, or
-    /// ignored `setmaxnreg`. The kernel is correct, but slow.
+    /// Returns whether the message is an advisory note `(C75nn)`.
+    ///
+    /// Such a note reports that the compiler serialized `wgmma` instructions, inserted waits for them, or ignored `setmaxnreg`. The kernel
+    /// is correct, but slow.
     pub fn is_hopper_advisory(&self) -> bool {
         self.advisory().is_some_and(|code| code.len() == 5 && code.starts_with("C75"))
     }
 
-    /// Returns the name of the kernel that the message mentions, such as `scale` for `… in the function 'scale'`; `None` if it mentions
-    /// none.
+    /// Returns the name of the kernel that the message mentions, such as `scale` for `… in the function 'scale'`, or `None` if the message
+    /// does not mention a kernel.
     pub fn kernel(&self) -> Option<&str> {
         let (_, rest) = self.text.split_once("function '")?;
         rest.split_once('\'').map(|(name, _)| name)
@@ -134,8 +138,8 @@ pub struct JitKernel {
 /// The compiler's report on a module that it accepted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JitInfo {
-    /// The compile time in milliseconds as measured by the driver; 0 if the code came from the driver's cache, or if [`parse`](Self::parse)
-    /// returned this report.
+    /// The compile time in milliseconds as measured by the driver; 0 if the code came from the driver's cache or if the report was created
+    /// by [`parse`](Self::parse).
     pub wall_ms: f32,
     /// The kernels that the log mentions; empty if the code came from the driver's cache. The number of registers and the size of local
     /// memory are always available from [`Function::attributes`](super::Function::attributes).

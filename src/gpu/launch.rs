@@ -26,13 +26,13 @@ pub struct LaunchConfig {
     pub dynamic_shared_bytes: u32,
     /// Whether all blocks must be resident simultaneously, so that they may wait for each other.
     pub cooperative: bool,
-    /// Whether the launch may start before the preceding kernel in the stream has ended; the kernel must then wait for the preceding kernel
-    /// (`griddepcontrol.wait`) before it accesses memory that the preceding kernel accesses.
+    /// Whether the launch may start before the preceding kernel in the stream has ended. If so, the kernel must execute
+    /// `griddepcontrol.wait` before it accesses memory that the preceding kernel accesses.
     pub programmatic: bool,
 }
 
 impl LaunchConfig {
-    /// Returns a plain launch configuration, with the kernel's own cluster shape, if any, and without dynamic shared memory.
+    /// Creates a configuration with the given grid and block, the kernel's own cluster shape, and no dynamic shared memory.
     pub const fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
         Self { grid, block, cluster: None, dynamic_shared_bytes: 0, cooperative: false, programmatic: false }
     }
@@ -76,7 +76,8 @@ impl LaunchConfig {
     /// Checks the shape against the limits of a device and of a kernel; `kernel` is the kernel's name in error messages.
     ///
     /// # Errors
-    /// Returns an error for the first rule that is violated. The limits are those in the CUDA C++ Programming Guide, *Compute Capabilities*.
+    /// Returns an error for the first rule that is violated. The limits are those in the CUDA C++ Programming Guide, *Compute
+    /// Capabilities*.
     pub fn check(
         &self,
         kernel: &str,
@@ -171,8 +172,9 @@ fn volume(extents: [u32; 3]) -> u64 {
     extents.into_iter().map(u64::from).fold(1, u64::saturating_mul)
 }
 
-/// A checked launch with its arguments, which can be queued any number of times. Buffers that were passed through [`Args::read`] and
-/// [`Args::write`] stay borrowed.
+/// A checked launch with its arguments, which can be queued any number of times.
+///
+/// Buffers that were passed through [`Args::read`] and [`Args::write`] stay borrowed.
 #[derive(Debug)]
 pub struct PreparedLaunch<'a> {
     function: &'a Function,
@@ -213,19 +215,19 @@ impl PreparedLaunch<'_> {
 impl Function {
     /// Queues the kernel on the arguments' stream and returns immediately.
     ///
-    /// The shape is checked first ([`LaunchConfig::check`]), then the number and sizes of the arguments if the driver reports them
-    /// ([`Function::parameters`]). The launch automatically opts in to dynamic shared memory beyond 48 KiB and to clusters of more than 8
-    /// blocks.
+    /// The launch first checks the shape ([`LaunchConfig::check`]). If the driver reports the kernel's parameters
+    /// ([`Function::parameters`]), it then checks the number and sizes of the arguments. It opts in automatically to dynamic shared memory
+    /// beyond 48 KiB and to clusters of more than 8 blocks.
     ///
     /// # Errors
     /// Returns a [`LaunchError`] if a check fails or the driver rejects the launch. If the kernel faults, a later call reports it, for
     /// example [`Gpu::synchronize`](super::Gpu::synchronize).
     ///
     /// # Safety
-    /// The arguments must have the types that the kernel declares, in its order. Every address that the kernel computes from them must be
-    /// in memory that stays allocated until the kernel has finished. The kernel must not write through an argument added with
-    /// [`Args::read`]. The caller must order accesses to memory that work on other streams also accesses, unless the memory was passed
-    /// through [`Args::read`] and [`Args::write`].
+    /// The arguments must match the kernel's parameters in order and type. Every address that the kernel computes from them must be in
+    /// memory that stays allocated until the kernel has finished. The kernel must not write through an argument added with [`Args::read`].
+    /// If work on other streams accesses the same memory, the caller must order these accesses, unless the memory was passed through
+    /// [`Args::read`] or [`Args::write`].
     #[doc(alias = "cuLaunchKernelEx")]
     pub unsafe fn launch(&self, config: &LaunchConfig, args: Args<'_>) -> Result<(), LaunchError> {
         // SAFETY: forwarded to the caller. The arguments are dropped after the launch is queued: their guards record it in the buffers'
@@ -233,7 +235,7 @@ impl Function {
         unsafe { self.prepare(config, args)?.launch() }
     }
 
-    /// Checks a launch as [`launch`](Self::launch) does, and returns it without queueing the kernel.
+    /// Checks a launch like [`launch`](Self::launch), but returns the prepared launch instead of queueing the kernel.
     ///
     /// # Errors
     /// Returns the same errors as [`launch`](Self::launch).

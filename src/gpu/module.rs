@@ -27,11 +27,13 @@ pub struct LoadOptions {
     #[doc(alias = "CU_JIT_OPTIMIZATION_LEVEL")]
     pub optimization: Option<u32>,
     /// Whether modules are loaded even if the compiler serialized `wgmma` instructions, inserted waits for them, or ignored `setmaxnreg`
-    /// ([`LoadError::Advisories`]), as it does when optimization is off.
+    /// ([`LoadError::Advisories`]). The compiler does so, for example, if optimization is off.
     pub allow_advisories: bool,
 }
 
-/// A loaded module. It stays loaded until its last clone and its last [`Function`] are dropped.
+/// A loaded module.
+///
+/// The module stays loaded until its last clone and its last [`Function`] are dropped.
 #[derive(Clone, Debug)]
 pub struct Module {
     inner: Arc<Loaded>,
@@ -63,16 +65,16 @@ impl Module {
     /// Compiles and loads PTX text.
     ///
     /// # Errors
-    /// Returns [`LoadError::Rejected`] with the compiler's messages and, where known, their line numbers in the text;
-    /// [`LoadError::Advisories`] if the compiler serialized `wgmma` instructions, inserted waits for them, or ignored `setmaxnreg`, unless
-    /// the code comes from the driver's cache, which keeps no log; [`LoadError::Nul`] if the text contains a NUL byte; and
-    /// [`LoadError::Call`] if the context cannot be made current.
+    /// Returns [`LoadError::Rejected`], with the compiler's messages, if the driver rejects the text; [`LoadError::Nul`] if the text
+    /// contains a NUL byte; and [`LoadError::Call`] if the context cannot be made current. Returns [`LoadError::Advisories`] if the
+    /// compiler serialized `wgmma` instructions, inserted waits for them, or ignored `setmaxnreg`; this is not detected if the code comes
+    /// from the driver's cache, which keeps no log.
     #[doc(alias = "cuModuleLoadDataEx")]
     pub fn load(gpu: &Gpu, ptx: &str) -> Result<Self, LoadError> {
         Self::load_with(gpu, ptx, &LoadOptions::default())
     }
 
-    /// Compiles and loads PTX text as [`Module::load`] does, but with the given options.
+    /// Compiles and loads PTX text like [`Module::load`], but with the given options.
     ///
     /// # Errors
     /// Returns the same errors as [`Module::load`].

@@ -66,7 +66,7 @@ pub enum Unavailable {
     TooOld {
         /// The latest CUDA version that the driver supports.
         found: CudaVersion,
-        /// The oldest version that is supported.
+        /// The oldest supported version.
         required: CudaVersion,
     },
 }
@@ -117,14 +117,16 @@ impl Driver {
         names.into_iter()
     }
 
-    /// Opens and initializes the first library in `names` that can be loaded, as [`probe`] does with the names that cudarc uses.
-    /// [`Gpu`](super::Gpu) always uses the library that [`probe`] found, so use this function only to examine a particular file.
+    /// Opens and initializes the first library in `names` that can be loaded.
+    ///
+    /// Use this function only to examine a particular file: [`Gpu`](super::Gpu) always uses the library that [`probe`] finds.
     ///
     /// # Errors
-    /// Returns [`Unavailable`] with the reason.
+    /// Returns [`Unavailable`] if no library can be loaded and initialized.
     ///
     /// # Safety
-    /// Loading runs the library's initializers, which must be sound, and symbols with the driver's names must have the driver's types.
+    /// The library's initializers, which run when it is loaded, must be sound. Symbols with the names of driver functions must have the
+    /// types of these functions.
     pub unsafe fn open<S: AsRef<str>>(names: &[S]) -> Result<Self, Unavailable> {
         for name in names.iter().map(AsRef::as_ref) {
             // SAFETY: the caller guarantees that the library's initializers are sound.
@@ -183,7 +185,9 @@ impl fmt::Debug for Driver {
     }
 }
 
-/// Loads and initializes the NVIDIA driver once per process; after a failure, the next call tries again.
+/// Loads and initializes the NVIDIA driver once per process.
+///
+/// After a failure, the next call tries again.
 ///
 /// The file names that cudarc uses are tried in cudarc's order, so that cudarc and this module open the same file.
 ///

@@ -8,7 +8,7 @@ use super::error::CallFailed;
 use cudarc::driver::DeviceRepr;
 use std::ffi::c_void;
 
-/// The type of a tensor's elements, in the order of `CUtensorMapDataType`.
+/// The type of the elements of a tensor (`CUtensorMapDataType`).
 #[doc(alias = "CUtensorMapDataType")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
@@ -56,11 +56,11 @@ pub enum Swizzle {
     /// No permutation.
     #[default]
     None = 0,
-    /// Within 32-byte rows.
+    /// Permutes chunks within 32-byte rows.
     B32 = 1,
-    /// Within 64-byte rows.
+    /// Permutes chunks within 64-byte rows.
     B64 = 2,
-    /// Within 128-byte rows.
+    /// Permutes chunks within 128-byte rows.
     B128 = 3,
 }
 
@@ -113,9 +113,10 @@ pub struct TiledTensor {
     pub element: ElementType,
     /// The number of elements along each dimension, from 1 to 2³². There are 1 to 5 dimensions.
     pub dims: Vec<u64>,
-    /// The strides in bytes along dimensions 1 and up (dimension 0 is contiguous), which must be multiples of 16 and less than 2⁴⁰.
+    /// The strides in bytes along dimensions 1 and up, which must be multiples of 16 and less than 2⁴⁰. Dimension 0 is contiguous.
     pub strides: Vec<u64>,
-    /// The number of elements of the box along each dimension, from 1 to 256. The length of a row of the box must be a multiple of 16 bytes.
+    /// The number of elements of the box along each dimension, from 1 to 256. The length of a row of the box must be a multiple of 16
+    /// bytes.
     pub box_dims: Vec<u32>,
     /// The distance between copied elements along each dimension, from 1 to 8; 1 if the elements are contiguous. The GPU ignores the first
     /// value, because it always copies adjacent elements along dimension 0.
@@ -128,11 +129,12 @@ pub struct TiledTensor {
     pub out_of_bounds: OutOfBounds,
 }
 
-/// A tensor of images in global memory, and the pixels that one copy in im2col mode moves (PTX ISA, "Im2col mode"). The dimensions,
-/// innermost first, are the channels, one to three spatial dimensions, and the images.
+/// A tensor of images in global memory, and the pixels that one copy in im2col mode moves (PTX ISA, "Im2col mode").
+///
+/// The innermost dimension is the channel, followed by one to three spatial dimensions and the image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Im2colTensor {
-    /// The tensor. Its `box_dims` are the number of channels that one copy moves per pixel, followed by ones.
+    /// The tensor. The first entry of its `box_dims` is the number of channels that one copy moves per pixel; the others are 1.
     pub tensor: TiledTensor,
     /// For each spatial dimension, the first pixel of the bounding box, as an offset from the first pixel of the image.
     pub lower_corner: Vec<i32>,
@@ -145,7 +147,7 @@ pub struct Im2colTensor {
 /// The maximum number of pixels of a copy in im2col mode.
 const MOST_PIXELS: u32 = 1024;
 
-/// Errors from checking and encoding a tensor map. All variants except `Call` are detected before the driver is called.
+/// An error in checking or encoding a tensor map. All variants except `Call` are detected before the driver is called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TensorMapError {
@@ -157,7 +159,7 @@ pub enum TensorMapError {
         /// The number of dimensions.
         found: usize,
     },
-    /// A list has the wrong length for the number of dimensions.
+    /// The length of a list does not match the number of dimensions.
     #[error("{what}: expected {expected} values for {rank} dimensions, found {found}")]
     Length {
         /// The name of the list.
@@ -166,7 +168,7 @@ pub enum TensorMapError {
         rank: usize,
         /// The required number of values.
         expected: usize,
-        /// The number of values found.
+        /// The number of values.
         found: usize,
     },
     /// A value is out of range.
@@ -219,12 +221,12 @@ pub enum TensorMapError {
         /// The bytes per row.
         found: u32,
     },
-    /// A row of the box does not fit in the swizzle's span.
+    /// A row of the box is longer than the swizzle allows.
     #[error("row of the box: expected at most {limit} bytes for this swizzle, found {found}")]
     SwizzleRow {
         /// The bytes per row.
         found: u32,
-        /// The swizzle's span.
+        /// The maximum number of bytes per row.
         limit: u32,
     },
     /// A NaN fill is requested, but the element type is not a floating-point type.
@@ -346,8 +348,9 @@ fn check_range(
     Ok(())
 }
 
-/// An encoded tensor map, passed to a kernel by value through [`Args::value`](super::Args::value) into
-/// `.param .align 128 .b8 map[128]`.
+/// An encoded tensor map.
+///
+/// Pass it by value through [`Args::value`](super::Args::value) for a kernel parameter `.param .align 128 .b8 map[128]`.
 #[doc(alias = "CUtensorMap")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(128))]
@@ -392,7 +395,9 @@ impl TensorMap {
         Ok(map)
     }
 
-    /// Checks a tensor of images and encodes its map in im2col mode. As for [`encode`](Self::encode), the memory must stay allocated.
+    /// Checks a tensor of images and encodes its map in im2col mode.
+    ///
+    /// As with [`encode`](Self::encode), the memory must stay allocated while kernels use the map.
     ///
     /// # Errors
     /// Returns [`TensorMapError`] if the tensor violates a rule, the device has no TMA, or a driver call fails.
@@ -436,20 +441,21 @@ impl TensorMap {
         &self.0
     }
 
-    /// Returns an argument that passes this map for a tensor map parameter in typed launches. Launches do not check this argument's tensor,
-    /// whereas they check the tensor of a [`TensorBox`](crate::run::TensorBox::of).
+    /// Converts this map to an argument for a tensor map parameter of a typed launch.
+    ///
+    /// Unlike for a [`TensorBox`](crate::run::TensorBox::of), the launch does not check the tensor.
     ///
     /// # Safety
     ///
-    /// In every launch with the argument, the map must be valid for the device, and it must have the element type of the parameter and the
-    /// number of dimensions and the mode (tiled or im2col) that the kernel uses. Until the kernel has completed, the tensor must be in live
-    /// memory that nothing else writes and, if the kernel writes the tensor, nothing else reads.
+    /// In every launch with this argument, the map must be valid for the device. Its element type must be that of the parameter, and its
+    /// number of dimensions and its mode (tiled or im2col) must be those that the kernel uses. Until the kernel has completed, the tensor's
+    /// memory must stay allocated, and nothing else may write to it or, if the kernel writes the tensor, read from it.
     pub const unsafe fn assume_valid(self) -> UncheckedMap {
         UncheckedMap(self)
     }
 }
 
-/// A tensor map as an argument of typed launches, which do not check its tensor; [`TensorMap::assume_valid`] returns it.
+/// A tensor map as an argument of typed launches, which do not check its tensor. [`TensorMap::assume_valid`] returns this type.
 #[derive(Clone, Copy, Debug)]
 pub struct UncheckedMap(TensorMap);
 

@@ -5,7 +5,9 @@ use super::probe::probe;
 use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
 use cudarc::driver::{CudaEvent, CudaStream};
 
-/// The times of repeated runs in microseconds, measured with events, with a resolution of about 0.5 µs.
+/// The times of repeated runs in microseconds.
+///
+/// The times are measured with events, which have a resolution of about 0.5 µs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timings {
     micros: Vec<f64>,
@@ -47,10 +49,10 @@ impl Timings {
 /// Calls `work(i)` for `i` in `0..warmup + runs`, and times each of the last `runs` calls with two events.
 ///
 /// The stream is synchronized only once, after all calls, so that the GPU stays busy; `work` should only queue work. Use `i` to cycle
-/// through several buffers that together exceed the L2 cache, so that the data are not cached.
+/// through several buffers that together exceed the L2 cache, so that the data is not cached.
 ///
 /// # Errors
-/// Returns the first error of `work`, or of the driver.
+/// Returns the first error that `work` or the driver returns.
 #[doc(alias = "cuEventElapsedTime")]
 pub fn time<E: From<GpuError>>(
     stream: &CudaStream,

@@ -1,4 +1,4 @@
-//! Attention: on Hopper (sm_90a) with tensor copies and `wgmma`, on other targets with `cp.async` and `mma.sync`.
+//! Attention, with tensor copies and `wgmma` on Hopper (sm_90a), and with `cp.async` and `mma.sync` on other targets.
 
 mod backward;
 mod cached;
@@ -44,24 +44,27 @@ pub use table::{AttentionEntry, AttentionTable};
 pub use visible::AttentionMask;
 
 /// The arguments of the kernel that [`Attention::kernel`] builds:
-/// `(q, k, v, o, lse, [batches, kv_heads, group, queries, keys], strides, scale)`. K and V consist of `batches`·`kv_heads` matrices of
-/// `keys` rows. For each of these, Q and O contain `group` matrices of `queries` rows, one for each query head that attends to these keys.
-/// `strides` contains the strides between batches, between heads and between rows, in elements, for each of Q, K, V and O. All strides must
-/// be multiples of 16 bytes. `lse` is a contiguous array of `batches`·`kv_heads`·`group`·`queries` elements.
+/// `(q, k, v, o, lse, [batches, kv_heads, group, queries, keys], strides, scale)`. [`Attention`] describes the results. K and V each
+/// consist of `batches`·`kv_heads` matrices of `keys` rows. Each KV head is shared by `group` query heads, so Q and O each consist of
+/// `batches`·`kv_heads`·`group` matrices of `queries` rows. `strides` contains the strides of Q, K, V and O: for each, the strides between
+/// batches, between heads and between rows, in elements. All strides must be multiples of 16 bytes. `lse` is a contiguous array of
+/// `batches`·`kv_heads`·`group`·`queries` elements.
 pub type AttentionArgs<T> = (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32);
 
-/// The arguments of the kernel that [`Attention::kernel_with_extras`] builds: [`AttentionArgs`] followed by
-/// `(…, slopes, sinks, p, [seed, offset])`. `slopes` and `sinks` contain one element per query head of a sequence. A buffer that the kernel
-/// does not read may have any length. `p`, from 0 to less than 1, is the probability that dropout replaces a weight with 0.
+/// The arguments of the kernel that [`Attention::kernel_with_extras`] builds: those of [`AttentionArgs`], followed by `slopes`, `sinks`,
+/// `p` and `[seed, offset]`. `slopes` and `sinks` each contain one element per query head of a sequence. If the kernel was built without
+/// slopes or sinks, the corresponding buffer may have any length. `p` is the probability that dropout replaces a weight with 0; it must be
+/// at least 0 and less than 1. `seed` and `offset` determine the random numbers of dropout.
 pub type AttentionExtrasArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32, In<f32>, In<f32>, f32, [u64; 2]);
 
 /// The arguments of the kernel that [`Attention::packed_kernel`] builds:
 /// `(q, k, v, o, lse, [query_starts, key_starts], [sequences, kv_heads, group, queries, keys], longest, strides, scale)`. The sequences are
-/// packed into `queries` rows of Q and O and `keys` rows of K and V. `query_starts` and `key_starts` contain the first row of each
-/// sequence, in order, followed by the end of the last sequence. Results are computed for the first `longest` queries of each sequence;
-/// `longest` is rounded up to a multiple of the tile's number of queries. `strides` contains the strides between heads and between rows for
-/// each of Q, K, V and O. `lse` is a contiguous array of `kv_heads`·`group`·`queries` elements.
+/// stored one after the other in the `queries` rows of each head of Q and O, and in the `keys` rows of each head of K and V. `query_starts`
+/// and `key_starts` each contain `sequences` + 1 row indices: the first row of each sequence, in ascending order, followed by the end of
+/// the last sequence. Results are computed for the first `longest` queries of each sequence; `longest` is rounded up to a multiple of
+/// [`AttentionTile::queries`]. `strides` contains the strides of Q, K, V and O: for each, the strides between heads and between rows, in
+/// elements. All strides must be multiples of 16 bytes. `lse` is a contiguous array of `kv_heads`·`group`·`queries` elements.
 #[doc(alias = "cu_seqlens")]
 #[doc(alias = "varlen")]
 pub type PackedAttentionArgs<T> =
@@ -71,39 +74,43 @@ const BUFFERS: &str = "q, k, v, o, lse";
 const MATRICES: &[&str] = &["q", "k", "v", "o"];
 const SIZES: &str = "kv_heads, group, queries, keys";
 
-/// Optional extensions of attention.
+/// Optional extensions of attention. The scores are the elements of `scale` · Q·Kᵀ, and the weights of a query are the softmax of its
+/// scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AttentionExtras {
-    /// The soft cap c, from 0.001 to 10,000: replaces each score with c·tanh(score / c), with an error of about 10⁻⁶·c.
+    /// The soft cap c, from 0.001 to 10,000, which replaces each score with c·tanh(score / c). The error is about 10⁻⁶·c. `None` means no
+    /// cap.
     pub soft_cap: Option<f32>,
-    /// ALiBi: subtracts from each score the product of the head's slope and the distance between the positions of the query and the key.
-    /// The mask defines the positions; with [`AttentionMask::Full`], the first query has the position of the first key. Distances of 2²⁴ or
-    /// more are rounded.
+    /// Whether to apply ALiBi: after the soft cap, slope · distance is subtracted from each score. Here, slope is the head's element of the
+    /// argument `slopes`, and distance is the absolute difference between the positions of the query and the key. [`AttentionMask`] defines
+    /// the positions; with [`AttentionMask::Full`], the first query has the same position as the first key. Distances of 2²⁴ or more are
+    /// rounded.
     #[doc(alias = "ALiBi")]
     pub slopes: bool,
-    /// Attention sinks: adds exp(sink) to the sum of the exponentials of each row, as a key with this score and values of 0 would.
+    /// Whether to add exp(sink) to each row's sum of exponentials, where sink is the head's element of the argument `sinks`. The effect is
+    /// that of an additional key whose score is sink and whose value is zero.
     #[doc(alias = "attention sink")]
     pub sinks: bool,
-    /// Dropout of the weights, after they are divided by their sum: sets each weight to 0 with probability p, and multiplies the others by
-    /// 1 / (1 − p). The random word of a weight is the word of element (query, key) in [`Builder::random`](crate::ptx::Builder::random),
-    /// given the seed and the sum of the offset and the index of the query head; this index counts the heads of all batches. The random
-    /// words do not depend on the tile, and [`AttentionBackward`] uses the same words.
+    /// Whether to apply dropout to the weights: each weight becomes 0 with probability `p`, and the other weights are multiplied by 1 / (1
+    /// − `p`). The random numbers are those that [`Builder::random`](crate::ptx::Builder::random) returns for `seed` and `offset` + h,
+    /// where h is the index of the query head among the heads of all batches; query i and key j use the random word of element (i, j). The
+    /// random numbers do not depend on the tile, and [`AttentionBackward`] uses the same numbers.
     pub dropout: bool,
 }
 
 /// The number of queries and the number of keys that a block processes at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttentionTile {
-    /// The number of queries.
+    /// The number of queries that a block processes at a time.
     pub queries: u32,
-    /// The number of keys per step.
+    /// The number of keys that a block processes per step.
     pub keys: u32,
 }
 
 impl AttentionTile {
-    /// Returns all tiles that the kernels support for a target and for the head sizes `head_size` (Q and K) and `value_size` (V and O). The
-    /// first tile is the fastest for long sequences among the tiles whose kernels, including the kernels for packed sequences, do not
-    /// exceed the available registers.
+    /// Returns the tiles that the kernels support for a target and for the head sizes `head_size` (of Q and K) and `value_size` (of V and
+    /// O). The first tile is the fastest one for long sequences, except that tiles whose kernels require too many registers are listed
+    /// later.
     pub fn all(target: Target, head_size: u32, value_size: u32) -> impl Iterator<Item = Self> {
         let tiles = if uses_wgmma(target) { HOPPER_TILES } else { WARP_TILES };
         let of_size = tiles.iter().filter(move |[d, e, ..]| [*d, *e] == [head_size, value_size]);
@@ -116,16 +123,17 @@ fn uses_wgmma(target: Target) -> bool {
     target == Target::SM_90A
 }
 
-/// An attention kernel for bf16 or f16 elements. For each head, it computes O = softmax(`scale` · Q·Kᵀ)·V and the logarithm of the sum of
-/// exponentials in each row of `scale` · Q·Kᵀ. The target is sm_90a (with `wgmma`) or any other target that is sm_80 or later (with
-/// `mma.sync`).
+/// An attention kernel for bf16 or f16 elements. For each head, it computes O = softmax(`scale` · Q·Kᵀ)·V and `lse`, the logarithm of the
+/// sum of exponentials in each row of `scale` · Q·Kᵀ. The kernel uses `wgmma` on sm_90a, and `mma.sync` on all other targets, which must be
+/// sm_80 or later.
 ///
-/// Scores, exponentials and sums are f32. Exponentials are relative to a running maximum, which is updated only if an exponential would
-/// exceed 2⁸; they are rounded to the element type before they are multiplied by V. Elements of O are also rounded to the element type.
-/// There may be up to 2³⁰ queries and 2³⁰ keys; `scale` must be positive. For a query without keys, O is 0 and, without a
-/// [sink](AttentionExtras::sinks), the logarithm is −∞. A NaN or ∞ in V can make elements of O NaN even if the weight of its key is 0.
+/// Scores, exponentials and sums are f32. Exponentials are computed relative to a running maximum, which is updated only if an exponential
+/// would exceed 2⁸. Exponentials are rounded to the element type before the product with V, and results are rounded to it when they are
+/// stored in O. There may be up to 2³⁰ queries and 2³⁰ keys, and `scale` must be positive. For a query that attends to no keys, O is 0 and,
+/// without a [sink](AttentionExtras::sinks), the logarithm is −∞. A NaN or ∞ in V can make elements of O NaN even if the corresponding
+/// weight is 0.
 ///
-/// With a head size of 256 and a mask, a few registers are spilled once per tile.
+/// Kernels with a head size of 256 and a mask spill a few registers once per tile.
 #[doc(alias = "flash_attention")]
 #[doc(alias = "scaled_dot_product_attention")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -136,12 +144,12 @@ pub struct Attention {
     pub head_size: u32,
     /// The head size of V and O: 128 if the head size of Q and K is 192; otherwise, the same size.
     pub value_size: u32,
-    /// The keys that a query attends to.
+    /// The mask, which determines the keys that each query attends to.
     pub mask: AttentionMask,
     /// The number of queries and the number of keys that a block processes at a time.
     pub tile: AttentionTile,
-    /// On sm_90a, the order in which the tiles of queries are processed; ignored on other targets. Rows of the schedule are heads, and
-    /// columns are the tiles of a head. With a causal mask, columns are counted from the last tile.
+    /// The order in which the tiles of queries are processed on sm_90a; ignored on other targets. Rows of the schedule are heads, and
+    /// columns are the tiles of a head. With a causal mask, column 0 is the last tile of a head.
     pub schedule: Schedule,
 }
 
@@ -158,9 +166,9 @@ impl Attention {
         Self { target, head_size, value_size, mask, tile, schedule }
     }
 
-    /// Returns this kernel with a tile that leaves registers for computing a soft cap: the first tile of 192 queries that has fewer keys
-    /// than the current tile, if one exists (on sm_90a, for head sizes of 32 and 64). Otherwise, the tile does not change.
-    /// [`kernel_with_extras`](Self::kernel_with_extras) builds the kernel with a cap.
+    /// Returns this kernel with a tile that leaves registers for a soft cap. On sm_90a, with a head size of 32 or 64, this is the first
+    /// tile of [`AttentionTile::all`] with 192 queries and fewer keys than the current tile, if any. In all other cases, the tile does not
+    /// change. Use [`kernel_with_extras`](Self::kernel_with_extras) to build the kernel.
     #[must_use]
     pub fn with_tile_for_cap(self) -> Self {
         let fewer = |tile: &AttentionTile| tile.queries == 192 && tile.keys < self.tile.keys;
@@ -169,10 +177,10 @@ impl Attention {
         Self { tile, ..self }
     }
 
-    /// Returns this kernel with a tile that leaves registers for the random numbers of dropout: on sm_90a, the tile with the fewest queries
-    /// and, among these, the fewest keys; on other targets, the first tile of [`AttentionTile::all`].
-    /// [`kernel_with_extras`](Self::kernel_with_extras) builds the kernel with dropout. On sm_90a, with head sizes of 96, 192 and 256, a
-    /// few registers are spilled.
+    /// Returns this kernel with a tile that leaves registers for dropout. On sm_90a, this is the tile with the fewest queries and, among
+    /// these, the fewest keys; on other targets, it is the first tile of [`AttentionTile::all`]. Use
+    /// [`kernel_with_extras`](Self::kernel_with_extras) to build the kernel. On sm_90a, kernels with dropout and a head size of 96, 192 or
+    /// 256 spill a few registers.
     #[must_use]
     pub fn with_tile_for_dropout(self) -> Self {
         let mut all = AttentionTile::all(self.target, self.head_size, self.value_size);
@@ -184,11 +192,11 @@ impl Attention {
         Self { tile: tile.unwrap_or(self.tile), ..self }
     }
 
-    /// Builds the kernel. Its name contains the type, the head sizes and the mask, as in `attention_bf16_128_causal`.
+    /// Builds the kernel. Its name consists of the type, the head sizes and the mask, for example `attention_bf16_128_causal`.
     ///
     /// # Errors
-    /// Returns an error for an unsupported head size or tile, for a window that extends 2³⁰ or more positions in either direction, and for
-    /// a target older than sm_80.
+    /// Returns an error for an unsupported head size or tile, for a window that extends 2³⁰ or more positions in either direction, or for a
+    /// target older than sm_80.
     pub fn kernel<T>(&self) -> Result<Kernel<AttentionArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,
@@ -206,11 +214,11 @@ impl Attention {
         })
     }
 
-    /// Builds the kernel with extras. The name of the kernel lists them, as in `attention_bf16_128_causal_cap50_slopes_sinks_dropout`. All
-    /// extras except dropout also affect the logarithms in `lse`.
+    /// Builds the kernel with optional extensions. Its name also lists the extensions, for example
+    /// `attention_bf16_128_causal_cap50_slopes_sinks_dropout`. All extensions except dropout affect the logarithms in `lse`.
     ///
     /// # Errors
-    /// Returns the same errors as [`kernel`](Self::kernel), and an error if the cap is out of range.
+    /// Returns the same errors as [`kernel`](Self::kernel), and an error if the soft cap is out of range.
     pub fn kernel_with_extras<T>(
         &self,
         extras: AttentionExtras,
@@ -248,7 +256,7 @@ impl Attention {
         )
     }
 
-    /// Builds the kernel for sequences of different lengths. The name of the kernel ends in `_packed`, as in
+    /// Builds the kernel for packed sequences, which may have different lengths. Its name ends in `_packed`, for example
     /// `attention_bf16_128_causal_packed`.
     ///
     /// Rows of O that do not belong to a sequence are not written. Rows of K and V that belong to other sequences or to no sequence do not
@@ -280,7 +288,7 @@ impl Attention {
         )
     }
 
-    /// Returns the name of the kernel without the suffixes of extras.
+    /// Returns the name of the kernel without the suffixes of extensions.
     fn name<T: TensorElement>(&self) -> String {
         let Self { head_size, value_size, mask, .. } = *self;
         let values = if value_size == head_size { String::new() } else { format!("_{value_size}") };
@@ -308,7 +316,7 @@ impl Attention {
     }
 }
 
-/// Returns whether distances in a window fit in an i32; rejects the window otherwise.
+/// Returns whether distances in the window of a mask, if any, fit in an i32; otherwise, rejects the window.
 fn check_window(k: Builder<'_>, mask: AttentionMask) -> bool {
     match mask {
         AttentionMask::Window { before, after } if before.max(after) >= 1 << 30 => {
@@ -338,8 +346,8 @@ macro_rules! by_warps {
     ($($constant:literal),*) => { forward_by_warps::<T, $($constant),*> };
 }
 
-/// Defines the supported head sizes and tiles (queries, and keys per step), and a function that emits their kernels with the constants that
-/// follow.
+/// Defines a table of the supported head sizes and tiles, and a function that emits the kernel for an entry of the table. The literals
+/// after `=>` are the constants of that kernel.
 macro_rules! tiles {
     ($all:ident $build:ident $emit:ident: $($size:literal, $value:literal, $queries:literal, $keys:literal => $($constant:literal),*;)*) => {
         const $all: &[[u32; 4]] = &[$([$size, $value, $queries, $keys]),*];
@@ -357,8 +365,8 @@ macro_rules! tiles {
     };
 }
 
-// D, E: columns of subtiles of K and of V. M, N: subtiles of queries and of keys. C: warpgroups. These are followed by the stages of keys
-// and of queries, and the columns of subtiles that are stored at a time.
+// D, E: columns of subtiles of K and of V. M, N: subtiles of queries and of keys. C: warpgroups. The last three constants are the numbers
+// of stages of keys and of queries, and the number of columns of subtiles that are stored at a time.
 tiles! { HOPPER_TILES hopper by_warpgroups:
     //  d,  e,   m, keys =>  D,  E,  M,  N, C, stages, of queries, stored
      32,  32, 192, 128 =>  2,  2, 12,  8, 3, 4, 2, 2;
@@ -391,7 +399,7 @@ tiles! { WARP_TILES warps by_warps:
     256, 256,  64,  32 => 16, 16, 4, 1, 2, 2;
 }
 
-/// Rejects an unsupported tile; `all` contains the supported tiles.
+/// Rejects unsupported head sizes or an unsupported tile; `all` contains the supported combinations.
 fn refuse(k: Builder<'_>, all: &[[u32; 4]], [head_size, value_size]: [u32; 2], tile: AttentionTile) {
     let what = |[d, e, queries, keys]: [u32; 4]| {
         format!("{queries} queries and {keys} keys for rows of {d} and {e}")

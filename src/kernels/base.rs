@@ -1,4 +1,4 @@
-//! The base of exponents: the number that is subtracted from them before exponentials are computed.
+//! The base of exponents: the value that is subtracted from all exponents before exponentials are computed.
 
 use crate::ptx::Val;
 

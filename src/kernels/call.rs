@@ -1,9 +1,10 @@
 //! Functions that choose a kernel for a problem, build it on first use, and launch it.
 //!
-//! The first argument is a `&KernelCache`, or the result of `KernelCache::on` to queue the kernel on a stream. It is followed by sizes,
-//! inputs and results. An input is any value that converts into a [`BufferRef`](crate::run::BufferRef): `&Buffer<T>`, `&CudaSlice<U>` or
-//! `&CudaView<U>`. A result is any value that converts into a [`BufferMut`](crate::run::BufferMut). A matrix ([`Rows`], [`RowsMut`]) is a
-//! buffer that contains contiguous rows, or a pair `(buffer, stride)` with the stride between rows in elements.
+//! The first argument of most functions is a `&KernelCache` or, to queue the kernel on a stream, the result of `KernelCache::on`. Sizes,
+//! inputs and results follow. An input is any value that converts into a [`BufferRef`](crate::run::BufferRef), such as a `&Buffer` or a
+//! `&CudaSlice` of cudarc. A result is any value that converts into a [`BufferMut`](crate::run::BufferMut). A matrix ([`Rows`],
+//! [`RowsMut`]) is either a buffer, in which the rows are contiguous, or a pair `(buffer, stride)`, where `stride` is the stride between
+//! rows in elements.
 //!
 //! ```
 //! use warpwright::{kernels::{MatrixOrder, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -27,9 +28,9 @@
 //!
 //! # Errors
 //!
-//! The functions that launch kernels return [`CallError`](crate::run::CallError): `Refused` if an argument is not valid or no kernel
-//! supports the sizes, or another error if the kernel cannot be built or launched ([`run`](crate::run)), for example because a buffer is
-//! too short, overlaps another one or belongs to another device, or because the device cannot run the kernel.
+//! Functions that launch kernels return [`CallError`](crate::run::CallError) if they fail. The variant is `Refused` if an argument is not
+//! valid, or if no kernel supports the sizes. Other variants mean that the kernel could not be built or launched, for example because a
+//! buffer is too short, overlaps another buffer or belongs to another device, or because the device cannot run the kernel.
 
 mod adamw;
 mod attention;

@@ -1,11 +1,11 @@
-//! A plain copy, the bandwidth reference for the other kernels.
+//! A plain copy, which serves as the bandwidth reference for other kernels.
 
 use crate::{
     ptx::{BuildError, In, Kernel, Out, Target},
     tensor::{TensorElement, copy},
 };
 
-/// The arguments of the kernel that [`copy_elements`] builds: `(x, y, n)`, where x and y have n elements.
+/// The arguments of the kernel that [`copy_elements`] builds: `(x, y, n)`, where x and y each have n elements.
 pub type CopyArgs<T> = (In<T>, Out<T>, u32);
 
 /// The number of threads per block.
@@ -13,13 +13,13 @@ const THREADS: u32 = 256;
 /// The number of 16-byte accesses in flight per thread.
 const IN_FLIGHT: u32 = 4;
 
-/// Builds the kernel that copies n elements of type `T`, for any n, from x to y, with 16 bytes per access and four accesses in flight per
-/// thread. Elements after the last complete 16-byte group are copied individually.
+/// Builds the kernel that copies n elements of type `T` from x to y, for any n. Each thread has four 16-byte accesses in flight. Elements
+/// after the last complete group of 16 bytes are copied one at a time.
 ///
-/// The kernel's name contains the type, as in `copy_f32`.
+/// The kernel's name contains the type, for example `copy_f32`.
 ///
 /// # Errors
-/// Returns no errors for supported targets.
+/// Building the kernel succeeds for all supported targets.
 pub fn copy_elements<T: TensorElement>(target: Target) -> Result<Kernel<CopyArgs<T>>, BuildError> {
     let vector = 16 / T::SIZE;
     let tile = THREADS * IN_FLIGHT * vector;

@@ -41,26 +41,30 @@ pub use tile::GemmTile;
 
 /// The arguments of the kernel that [`Gemm::kernel`] builds: `(a, lda, b, ldb, d, ldd, m, n, k)`. A is m×k, B is k×n, and D is m×n. `lda`,
 /// `ldb` and `ldd` are the leading dimensions in elements: the strides between the rows (or columns, in column order) of A and B, and
-/// between the rows of D. They must be multiples of 16 bytes, except `ldd` with [`Gemm::any_ldd`], and `lda` and `ldb` with
-/// [`Gemm::any_size`]. If rows of D overlap, the values of D are unspecified. [`Gemm::promoted_kernel`] and [`Gemm::gated_kernel`] build
-/// kernels with the same parameters; for gated kernels, B has 2n columns. The kernels of [`MatmulSimt::kernel`](super::MatmulSimt::kernel)
-/// also have these parameters, and their [divisor](super::MatmulSimt::divisor) must divide the leading dimensions.
+/// between the rows of D. They must be multiples of 16 bytes, except that [`Gemm::any_ldd`] allows any `ldd`, and [`Gemm::any_size`] allows
+/// any `lda` and `ldb`. If rows of D overlap, the values of D are unspecified.
+///
+/// The kernels that [`Gemm::promoted_kernel`] and [`Gemm::gated_kernel`] build have the same parameters; for gated kernels, B has 2n
+/// columns. The kernels that [`MatmulSimt::kernel`](super::MatmulSimt::kernel) builds also have these parameters, but their leading
+/// dimensions must be multiples of [`MatmulSimt::divisor`](super::MatmulSimt::divisor) elements instead of 16 bytes.
 pub type GemmArgs<T, D> = (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Gemm::batched_kernel`] builds:
-/// `(a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, k, batches)`. These are the parameters of [`GemmArgs`] for `batches`
-/// products, with the distances between consecutive matrices, in elements. The distances must be multiples of 16 bytes, with the same
-/// exceptions as the leading dimensions. If all products share an operand, its distance is 0.
+/// `(a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, k, batches)`. There are `batches` products. `a_distance`,
+/// `b_distance` and `d_distance` are the distances between the first elements of consecutive A, B and D matrices, in elements; the distance
+/// of an operand that all products share is 0. Distances must be multiples of 16 bytes, with the same exceptions as leading dimensions.
+/// [`GemmArgs`] describes the other arguments.
 pub type BatchedGemmArgs<T, D> = (In<T>, u32, u32, In<T>, u32, u32, Out<D>, u32, u32, u32, u32, u32, u32);
 
-/// The arguments of the kernel that [`Gemm::grouped_kernel`] builds: `(a, lda, b, ldb, b_distance, d, ldd, groups, m, n, k, count)`. These
-/// are the parameters of [`GemmArgs`], for `count` B matrices that are `b_distance` elements apart, and `groups`, which contains the index
-/// of a B matrix for each row of tiles.
+/// The arguments of the kernel that [`Gemm::grouped_kernel`] builds: `(a, lda, b, ldb, b_distance, d, ldd, groups, m, n, k, count)`. There
+/// are `count` B matrices, whose first elements are `b_distance` elements apart. `groups` contains the index of a B matrix for each row of
+/// tiles. [`GemmArgs`] describes the other arguments.
 pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u32>, u32, u32, u32, u32);
 
-/// A GEMM kernel, which computes D = f(A·B) for any m, n and k, with operands of type `T`, sums of type `C` and results of type `D`.
-/// Without `wgmma`, arbitrary sizes require [`any_size`](Self::any_size) and [`any_ldd`](Self::any_ldd). The target, sm_80 or later,
-/// determines the instructions; the parameters are the same for all targets.
+/// A GEMM kernel: D = f(A·B), where A is m×k, B is k×n and D is m×n. The elements of A and B have type `T`, sums have type `C`, and the
+/// elements of D have type `D`. m, n and k may have any value; on targets without `wgmma`, this requires [`any_size`](Self::any_size) and
+/// [`any_ldd`](Self::any_ldd). The target must be sm_80 or later. It determines the instructions; the parameters are the same for all
+/// targets.
 ///
 /// | T                | C   | orders of A and B  | D              |
 /// | ---              | --- | ---                | ---            |
@@ -71,7 +75,7 @@ pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u
 /// On sm_90a, the kernel loads with tensor copies and multiplies with `wgmma`. It is persistent: the grid has at most one block per
 /// multiprocessor of the GPU, and each block computes one or more tiles. On other targets, the kernel loads with `cp.async`, multiplies
 /// with `mma.sync`, and has a block for each tile; e4m3 and e5m2 require sm_89 or later. Tiles that extend past the edges of D are clipped,
-/// and elements past the edges of A and B count as zero.
+/// and elements past the edges of A and B are treated as zero.
 ///
 /// ```
 /// use warpwright::{kernels::{Gemm, GpuKind, MatrixOrder}, prelude::*};
@@ -91,39 +95,39 @@ pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u
 #[doc(alias = "cublasLtMatmul")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Gemm {
-    /// The target.
+    /// The target of the kernel.
     pub target: Target,
     /// The order of A.
     pub a: MatrixOrder,
     /// The order of B.
     pub b: MatrixOrder,
-    /// The part of D that a warpgroup or a block computes at a time.
+    /// The tile of D that a warpgroup or a block computes at a time.
     pub tile: GemmTile,
-    /// The number of rows and the number of columns of tiles that the blocks of a cluster compute together, sharing loads of A and B. The
-    /// product of these two numbers and `parts` is the number of blocks per cluster, which must be at most 8. For tiles of 16 rows, the
-    /// number of columns must be 1; without `wgmma`, both numbers must be 1.
+    /// The number of rows and the number of columns of tiles that a cluster computes. The blocks of the cluster share loads of A and B. The
+    /// number of blocks per cluster is rows · columns · `parts`, which must be at most 8. For tiles of 16 rows, the number of columns must
+    /// be 1. On targets without `wgmma`, both numbers must be 1.
     pub cluster: [u32; 2],
     /// The order in which tiles are computed.
     pub schedule: Schedule,
-    /// The number of blocks of a cluster that compute a tile together, each for a part of the sum over k. The tile determines the supported
-    /// values ([`GemmTile::parts`]). With several parts, a result that consists of few tiles occupies more multiprocessors. Without
-    /// `wgmma`, `parts` must be 1.
+    /// The number of blocks of a cluster that compute a tile together by dividing the sum over k among them. [`GemmTile::parts`] returns
+    /// the supported values. If D consists of few tiles, more parts keep more multiprocessors busy. On targets without `wgmma`, `parts`
+    /// must be 1.
     pub parts: u32,
-    /// Whether `ldd` may have any value. If this field is `true` and the target has `wgmma`, D is stored by threads rather than by tensor
-    /// copies. This takes longer, but if warpgroups take turns on tiles, the stores overlap with the `wgmma`s of the next tile. Without
-    /// `wgmma`, this field also determines whether rows of D may have any length; if it is `false`, the length must be a multiple of 16
-    /// bytes.
+    /// Whether `ldd` may have any value; if `false`, it must be a multiple of 16 bytes. On targets with `wgmma`, D is stored by threads if
+    /// this field is `true`, and by tensor copies otherwise. Stores by threads take longer, but if warpgroups take turns on tiles, they
+    /// overlap with the `wgmma`s of the next tile. On targets without `wgmma`, this field also determines whether rows of D may have any
+    /// length; if `false`, the length must be a multiple of 16 bytes.
     pub any_ldd: bool,
-    /// Whether rows (or columns, in column order) of A and B may have any length and stride. If this field is `true`, elements are copied
-    /// one at a time, which takes longer; otherwise, lengths and strides must be multiples of 16 bytes. With `wgmma`, this field must be
-    /// `false`; strides must then be multiples of 16 bytes, but lengths may have any value.
+    /// Whether rows (or columns, in column order) of A and B may have any length and stride. If `true`, elements are copied one at a time,
+    /// which takes longer; if `false`, lengths and strides must be multiples of 16 bytes. On targets with `wgmma`, this field must be
+    /// `false`: strides must be multiples of 16 bytes, but lengths may have any value.
     pub any_size: bool,
-    /// The function f, if any.
+    /// The activation function f; if `None`, D = A·B.
     pub activation: Option<Activation>,
 }
 
 impl Gemm {
-    /// Returns the kernel for sm_90a that multiplies row-major matrices, without an activation, in tiles of the given size.
+    /// Returns the sm_90a kernel that multiplies row-major matrices with the given tile, without clusters and without an activation.
     #[must_use]
     pub const fn new(tile: GemmTile) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Matrix product on tensor cores with `mma.sync`, for any sizes, on sm_80 and later.
+//! Matrix product on tensor cores with `mma.sync`, for matrices of any size, on sm_80 and later.
 
 use super::gemm::product_of_rows;
 use crate::{
@@ -11,16 +11,16 @@ use crate::{
 pub type MatmulArgs<T> = (In<T>, In<T>, Out<f32>, u32, u32, u32);
 
 /// Builds the kernel that computes D = A·B. A is m×k and B is k×n, both with elements of type `T` (bf16 or f16); D is m×n with f32
-/// elements. All matrices are row-major, and each size must be at least 1. Sums are f32.
+/// elements. All matrices are row-major, and m, n and k must be at least 1. Sums are f32.
 ///
-/// `divisor` must divide both n and k; every launch checks this. A divisor of 8 allows 16-byte copies, 4 allows 8-byte copies, 2 allows
-/// 4-byte copies, and 1 allows any sizes, with elementwise copies. [`pitch_divisor`] computes the divisor.
+/// `divisor` must divide both n and k; every launch checks this. With a divisor of 8, a copy moves 16 bytes; with 4, 8 bytes; and with 2, 4
+/// bytes. With a divisor of 1, n and k may have any value, but elements are copied one at a time. [`pitch_divisor`] computes the divisor.
 ///
-/// The kernel's name contains the type and, unless it is 1, the divisor, as in `matmul_bf16_by8`.
+/// The kernel's name contains the type and, unless the divisor is 1, the divisor, for example `matmul_bf16_by8`.
 ///
 /// Each warp computes 64×64 elements of D in registers. If `divisor` is a multiple of 8 and the target has at least 160 KiB of shared
-/// memory per block, a block of 2×4 warps computes a 128×256 tile of D from three stages of depth 64; otherwise, a block of 2×2 warps
-/// computes a 128×128 tile from three stages of depth 32.
+/// memory per block, a block of 2×4 warps computes a 128×256 tile of D with three stages, each 64 elements deep along k. Otherwise, a block
+/// of 2×2 warps computes a 128×128 tile with three stages, each 32 elements deep.
 ///
 /// # Errors
 /// Returns an error if the target is older than sm_80, or if `divisor` is 0.

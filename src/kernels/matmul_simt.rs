@@ -1,4 +1,4 @@
-//! Matrix product in f32 with fused multiply-adds, for any sizes.
+//! Matrix product in f32 with fused multiply-adds, for matrices of any size.
 
 mod finish;
 mod share;
@@ -19,9 +19,9 @@ use stages::{ColCol, ColRow, RowCol, RowRow, Stages};
 
 pub use tile::SimtTile;
 
-/// A kernel that computes D = f(A·B), where A is m×k, B is k×n and D is m×n, all with f32 elements. D is row-major; every size must be at
-/// least 1. Each element of A·B is computed by a chain of `fma` instructions in ascending order along k, so the results do not depend on
-/// the matrix orders, the tile or the divisor. Tensor cores are not used, because they multiply f32 with the precision of tf32.
+/// A kernel that computes D = f(A·B), where A is m×k, B is k×n and D is m×n, all with f32 elements. D is row-major, and m, n and k must be
+/// at least 1. Each element of A·B is computed by a chain of `fma` instructions in ascending order along k, so the results do not depend on
+/// the matrix orders, the tile or the divisor. Tensor cores are not used, because they round f32 operands to tf32.
 ///
 /// ```
 /// use warpwright::{kernels::{MatmulSimt, MatrixOrder, SimtTile}, prelude::*};
@@ -33,8 +33,8 @@ pub use tile::SimtTile;
 /// # Ok::<(), BuildError>(())
 /// ```
 ///
-/// A block computes a tile of D from three stages of depth 32. Each thread loads the next two columns of its rows of A and the next two
-/// rows of its columns of B while it multiplies the previous two.
+/// A block computes a tile of D with three stages, each 32 elements deep along k. While a thread multiplies two columns of its rows of A by
+/// two rows of its columns of B, it loads the next two of each.
 #[doc(alias = "sgemm")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MatmulSimt {
@@ -42,22 +42,23 @@ pub struct MatmulSimt {
     pub a: MatrixOrder,
     /// The order of B.
     pub b: MatrixOrder,
-    /// The part of D that a block computes.
+    /// The tile of D that a block computes.
     pub tile: SimtTile,
     /// A divisor of the leading dimensions and of the lengths of the rows (or columns, in column order) of A, B and D; every launch checks
-    /// this. A divisor of 4 allows 16-byte copies, 2 allows 8-byte copies, and 1 allows any sizes.
+    /// this. With a divisor of 4, a copy moves 16 bytes, and with 2, 8 bytes. With a divisor of 1, sizes and leading dimensions may have
+    /// any value.
     pub divisor: u32,
-    /// The function f, if any.
+    /// The activation function f; if `None`, D = A·B.
     pub activation: Option<Activation>,
 }
 
 impl MatmulSimt {
-    /// Builds the kernel. Its name contains the orders, the tile, the divisor and the activation, as in
-    /// `matmul_f32_row_col_256x128_by4_relu`, or `matmul_f32_row_row_128x128` for any sizes. [`GemmArgs`] describes the parameters.
+    /// Builds the kernel. Its name contains the orders, the tile, the divisor (unless it is 1) and the activation, for example
+    /// `matmul_f32_row_col_256x128_by4_relu`. [`GemmArgs`] describes the parameters.
     ///
     /// # Errors
-    /// Returns an error if the target is older than sm_80, if the divisor is 0, or if [`SimtTile::all`] does not return the tile for this
-    /// target and divisor.
+    /// Returns an error if the target is older than sm_80, if the divisor is 0, or if the tile is not one that [`SimtTile::all`] returns
+    /// for this target and divisor.
     pub fn kernel(&self, target: Target) -> Result<Kernel<GemmArgs<f32, f32>>, BuildError> {
         let signature = format!("{}(a, lda, b, ldb, d, ldd, m, n, k)", self.name(""));
         Kernel::<GemmArgs<f32, f32>>::build(&signature, target, |k, (a, lda, b, ldb, d, ldd, m, n, depth)| {
@@ -66,7 +67,7 @@ impl MatmulSimt {
         })
     }
 
-    /// Builds the kernel that computes the product and applies an epilogue.
+    /// Builds the kernel that computes the product and applies an epilogue to it.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel).
@@ -111,7 +112,7 @@ const STAGES: usize = 3;
 struct Problem<'k> {
     k: Builder<'k>,
     simt: MatmulSimt,
-    /// A and B as row-major matrices: transposed if they are column-major in memory.
+    /// A and B as row-major matrices; a column-major matrix is transposed.
     factors: [Gl<'k, f32, Read>; 2],
     d: Gl<'k, f32, Write>,
     /// m, n and k.
@@ -119,7 +120,7 @@ struct Problem<'k> {
 }
 
 impl<'k> Problem<'k> {
-    /// Describes the product of the given matrices; each is given with its leading dimension.
+    /// Describes the product of the given matrices; each buffer is followed by its leading dimension.
     #[track_caller]
     fn new(
         k: Builder<'k>,

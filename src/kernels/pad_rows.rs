@@ -1,4 +1,4 @@
-//! Copies of matrices with a different row pitch.
+//! Copies of matrices to a different row pitch.
 
 use crate::{
     ptx::{BuildError, In, Kernel, Out, Target},
@@ -13,16 +13,17 @@ pub type PadRowsArgs<T> = (In<T>, u32, Out<T>, u32, u32, u32);
 /// The number of elements of a row that a lane has in flight.
 const IN_FLIGHT: u32 = 16;
 
-/// Builds the kernel that copies an m×n matrix with elements of type `T` from x to y, both with arbitrary row pitches. Elements between the
-/// rows of y are not written.
+/// Builds the kernel that copies an m×n matrix with elements of type `T` from x to y. The row pitches of x and y may have any value.
+/// Elements between the rows of y are not written.
 ///
-/// Tensor copies require row pitches that are multiples of 16 bytes, so for [`Gemm`](super::Gemm) on sm_90a, operands with other pitches
-/// must be copied first. Each access of a warp copies 32 adjacent elements, one per thread. The speed is limited by memory bandwidth.
+/// Tensor copies require row pitches that are multiples of 16 bytes. Use this kernel to copy operands with other pitches before a
+/// [`Gemm`](super::Gemm) on sm_90a. Each access of a warp copies 32 adjacent elements, one per thread. The speed is limited by memory
+/// bandwidth.
 ///
-/// The kernel's name contains the type, as in `pad_rows_bf16`.
+/// The kernel's name contains the type, for example `pad_rows_bf16`.
 ///
 /// # Errors
-/// Returns no errors for supported targets.
+/// Building the kernel succeeds for all supported targets.
 #[doc(alias = "cuMemcpy2D")]
 pub fn pad_rows<T: TensorElement>(target: Target) -> Result<Kernel<PadRowsArgs<T>>, BuildError> {
     let signature = format!("pad_rows_{}(x, ldx, y, ldy, m, n)", T::NAME);

@@ -9,11 +9,11 @@ use crate::{
 };
 use axes::Axes;
 
-/// The arguments of the kernel that [`Permute::kernel`] builds: `(x, y, extents, x_strides, y_strides)`, where `extents` contains the
-/// extents of five axes. The last two axes, rows and columns, form the matrices that blocks process. The column axis has stride 1 in x, so
-/// `x_strides` contains the strides of the other four axes, in elements. If the kernel copies rows, the same is true of y. If it
-/// transposes, the row axis has stride 1 in y, and the last element of `y_strides` is the stride of the column axis. [`Permute::arguments`]
-/// computes `extents` and both arrays of strides.
+/// The arguments of the kernel that [`Permute::kernel`] builds: `(x, y, extents, x_strides, y_strides)`. [`Permute::arguments`] computes
+/// the last three arguments. `extents` contains the extents of five axes; the last two are the rows and columns of the matrices that blocks
+/// process. `x_strides` contains the strides of the first four axes of x, in elements; the column axis has stride 1. For [`Permute::Rows`],
+/// `y_strides` contains the strides of the same axes of y, whose column axis also has stride 1. For [`Permute::Tiles`], the row axis of y
+/// has stride 1, so the last element of `y_strides` is the stride of the column axis instead.
 pub type PermuteArgs<T> = (In<T>, Out<T>, [u32; 5], [u32; 4], [u32; 4]);
 
 /// The maximum number of axes.
@@ -25,12 +25,12 @@ const TILE: u32 = 64;
 /// The maximum number of bytes in a group.
 const WIDEST: u32 = 16;
 
-/// A kernel that copies x to y with the axes in another order: axis i of y is axis `order[i]` of x, as in PyTorch's `permute`. Tensors may
-/// have up to five axes, with strides of less than 2³² elements; x and y must be contiguous.
+/// A kernel that copies x to y with the axes in another order: axis i of y is axis `order[i]` of x, as in PyTorch's `permute`. x and y must
+/// be contiguous. They may have up to five axes, with strides of less than 2³² elements.
 ///
-/// Axes of extent 1 are ignored, and axes that are adjacent in the same order in both x and y are merged into one. If the last axis of x is
-/// then also the last axis of y, rows are copied in groups of up to 16 bytes; otherwise, tiles that span the last axis of x and the last
-/// axis of y are transposed in shared memory.
+/// Axes of extent 1 are ignored, and axes that are adjacent and in the same order in both x and y are merged into one. If x and y then have
+/// the same last axis, rows are copied in groups of up to 16 bytes. Otherwise, tiles that span the last axis of x and the last axis of y
+/// are transposed in shared memory.
 ///
 /// ```
 /// use warpwright::{kernels::Permute, prelude::*, run::{Device, Simulator}};
@@ -53,10 +53,10 @@ const WIDEST: u32 = 16;
 pub enum Permute {
     /// Copies rows.
     Rows {
-        /// The number of threads per row, a power of two up to 256.
+        /// The number of threads per row: a power of two up to 256.
         threads: u32,
-        /// The number of adjacent elements that a thread copies together, a power of two, up to 16 bytes. It must divide the number of
-        /// columns and all strides.
+        /// The number of adjacent elements that a thread copies together: a power of two, at most 16 bytes in total. It must divide the
+        /// number of columns and all strides.
         adjacent: u32,
     },
     /// Transposes tiles of rows and columns.
@@ -78,7 +78,7 @@ pub enum PermuteError {
     Order {
         /// The number of axes.
         axes: usize,
-        /// The order.
+        /// The given order.
         order: Vec<usize>,
     },
     /// A stride does not fit in 32 bits.
@@ -90,7 +90,7 @@ pub enum PermuteError {
 }
 
 impl Permute {
-    /// Returns the kernel for elements of `T`, where x has the given extents and axis i of y is axis `order[i]` of x.
+    /// Returns the kernel that permutes a tensor x with the given extents and elements of type `T`: axis i of y is axis `order[i]` of x.
     ///
     /// # Errors
     /// Returns an error if there are more than five axes, if `order` does not contain each axis exactly once, or if rows are copied and a
@@ -119,7 +119,8 @@ impl Permute {
     /// must be those passed to [`for_axes`](Self::for_axes).
     ///
     /// # Errors
-    /// Returns the same errors as [`for_axes`](Self::for_axes), and an error for any stride that does not fit in 32 bits.
+    /// Returns the same errors as [`for_axes`](Self::for_axes). In addition, returns an error if tiles are transposed and a stride does not
+    /// fit in 32 bits.
     #[allow(clippy::type_complexity, reason = "they are arguments")]
     pub fn arguments(
         extents: &[u32],
@@ -130,7 +131,7 @@ impl Permute {
         Ok((axes.extents, x_strides, y_strides))
     }
 
-    /// Builds the kernel. Its name contains the type and, if it copies rows, `threads` and `adjacent`, as in `permute_tiles_bf16` and
+    /// Builds the kernel. Its name contains the type and, for [`Permute::Rows`], `threads` and `adjacent`, for example
     /// `permute_rows_bf16_32_by8`.
     ///
     /// # Errors

@@ -34,7 +34,7 @@ pub(super) fn write_head(
     writeln!(f, "driver: {driver}\ndate: {date}\ncommand: {command}\n{columns}")
 }
 
-/// Parses a table with the given columns. No two entries may have the same problem.
+/// Parses a table with the given columns. Rejects a table in which two entries have the same problem.
 pub(super) fn parse<E>(
     text: &str,
     columns: &str,

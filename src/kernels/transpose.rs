@@ -12,22 +12,21 @@ use crate::{
 /// The arguments of the kernel that [`transpose`] builds: `(x, y, m, n)`, where x is m×n and y is n×m, both row-major.
 pub type TransposeArgs<T> = (In<T>, Out<T>, u32, u32);
 
-/// The number of rows, and of columns, of a block's tile.
+/// The number of rows and columns of a block's tile.
 const TILE: u32 = 64;
 /// The number of bytes per sector, the access granularity of device memory.
 const SECTOR: u32 = 32;
 
-/// Builds the kernel that computes `y = xᵀ`, where x is m×n and y is n×m, with elements of type `T`. Both are row-major, and `m` and `n`
+/// Builds the kernel that computes y = xᵀ, where x is m×n and y is n×m, with elements of type `T`. Both matrices are row-major, and m and n
 /// must be at least 1.
 ///
-/// `divisor` must divide both m and n; each launch checks this. A divisor of 1 allows any sizes. If the divisor is a multiple of 4, 4-byte
-/// elements are moved 16 bytes at a time. In all other cases, elements are moved individually.
+/// `divisor` must divide both m and n; every launch checks this. With a divisor of 1, m and n may have any value. If the divisor is a
+/// multiple of 4 and elements have 4 bytes, four elements are moved at a time. Otherwise, elements are moved one at a time.
 ///
-/// A grid has at most 65,535 rows of blocks. If elements are moved 16 bytes at a time, each row of blocks covers 64 rows of x, so m is at
-/// most 4,194,240; otherwise, it covers 64 columns of x, so n is at most 4,194,240. The launch rejects larger matrices.
-/// [`Permute`](super::Permute) has no such limit.
+/// A grid has at most 65,535 rows of blocks, which limits the size of x. If four elements are moved at a time, m must be at most 4,194,240;
+/// otherwise, n must be at most 4,194,240. The launch rejects larger matrices. [`Permute`](super::Permute) has no such limit.
 ///
-/// The kernel's name contains the type and, unless it is 1, the divisor, as in `transpose_f32_by4`.
+/// The kernel's name contains the type and, unless the divisor is 1, the divisor, for example `transpose_f32_by4`.
 ///
 /// # Errors
 /// Returns an error if `divisor` is 0.
@@ -85,10 +84,10 @@ fn wide<'k, T: TensorElement>(k: Builder<'k>, x: Input<'k, T>, y: Output<'k, T>,
 
 /// Emits the kernel that moves single elements: 512 threads with 8 elements each.
 ///
-/// If the pitch of y is odd, the rows of a tile start and end inside sectors, and two blocks would write parts of the same
-/// sector at different times, which costs a third of the bandwidth. Each row of y is therefore cut at sector boundaries: the
-/// block writes from the last sector that starts before the tile to the last one that starts before the tile's end, and reads
-/// that many more rows of x.
+/// If the pitch of y is odd, the rows of a tile start and end inside sectors. Two blocks would then write parts of the same sector at
+/// different times, which costs a third of the bandwidth. Each row of y is therefore divided at sector boundaries: the block writes from
+/// the last sector boundary at or before the start of the tile to the last one at or before its end. It therefore reads up to a sector's
+/// worth of additional rows of x.
 fn narrow<'k, T: TensorElement>(
     k: Builder<'k>,
     x: Input<'k, T>,

@@ -17,7 +17,7 @@ const PASS: u64 = BANKS * WORD;
 /// The size in bytes of a sector, the unit of global memory fetches (CUDA C++ Best Practices Guide, "Coalesced Access").
 const SECTOR: u64 = 32;
 
-/// An access that no load or store instruction can perform, or a layout that does not describe an access.
+/// A memory access that no load or store instruction can perform, or a layout that does not describe a memory access.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AccessError {
@@ -49,12 +49,12 @@ pub enum AccessError {
         /// The layout.
         layout: String,
     },
-    /// Values that do not form whole vectors.
+    /// A vector length that is below 1 or does not divide the number of values per thread.
     #[error("expected a multiple of {vector} values per thread (one vector), found {values}")]
     Vector {
         /// The number of values per thread.
         values: i64,
-        /// The number of elements of a vector.
+        /// The number of elements per vector.
         vector: i64,
     },
     /// Values of one vector that are not contiguous in memory.
@@ -64,11 +64,11 @@ pub enum AccessError {
     Scattered {
         /// The thread.
         thread: i64,
-        /// The index of the value in the thread.
+        /// The index of the value within the thread.
         value: i64,
-        /// The byte offset expected.
+        /// The expected byte offset.
         expected: i64,
-        /// The byte offset found.
+        /// The byte offset of the value.
         found: i64,
     },
     /// A byte offset below 0.
@@ -76,7 +76,7 @@ pub enum AccessError {
     Negative {
         /// The thread.
         thread: i64,
-        /// The index of the value in the thread.
+        /// The index of the value within the thread.
         value: i64,
         /// The byte offset.
         found: i64,
@@ -85,16 +85,16 @@ pub enum AccessError {
 
 /// The cost of a warp's access to shared memory.
 ///
-/// An access is served in phases of at most 128 bytes: 32 lanes of up to 4 bytes each, 16 lanes of 8 bytes, or 8 lanes of 16 bytes. Within
-/// a phase, a bank serves one word at a time, to all lanes that access it.
+/// An access is served in phases of at most 128 bytes: 32 lanes of up to 4 bytes each, 16 lanes of 8 bytes, or 8 lanes of 16 bytes. Each
+/// phase takes one or more passes. In each pass, a bank delivers one word to all lanes that access this word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BankConflicts {
-    /// The number of passes of each phase: the maximum number of distinct words that one bank must serve.
+    /// The number of passes of each phase, which is the maximum number of distinct words that the phase accesses in one bank.
     pub passes: Vec<u32>,
 }
 
 impl BankConflicts {
-    /// Returns the conflict degree: the number of passes of the worst phase; 1 if there are no conflicts, 0 if no lane is active.
+    /// Returns the maximum number of passes of a phase: 1 if there are no conflicts, 0 if no lane is active.
     #[must_use]
     pub fn degree(&self) -> u32 {
         self.passes.iter().copied().max().unwrap_or(0)
@@ -119,19 +119,20 @@ pub struct Coalescing {
 }
 
 impl Coalescing {
-    /// Returns the fraction of the transferred bytes that were requested; 1 if the access is fully coalesced, 0 if no lane is active.
+    /// Returns the ratio of requested bytes to bytes in the accessed sectors: 1 if the access is fully coalesced, 0 if no lane is active.
     #[must_use]
     pub fn efficiency(&self) -> f64 {
         f64::from(self.bytes) / (f64::from(self.sectors.max(1)) * SECTOR as f64)
     }
 }
 
-/// Computes the cost of one shared-memory access of `width` bytes per lane. `addresses` contains the byte address of each lane, or `None`
-/// if the lane is inactive.
+/// Computes the cost of one shared-memory access of `width` bytes per lane.
+///
+/// `addresses` contains the byte address of each lane, or `None` if the lane is inactive.
 ///
 /// # Errors
-/// Returns [`AccessError::Width`] if `width` is not 1, 2, 4, 8 or 16, [`AccessError::Misaligned`] if an address is not a multiple of `width`,
-/// or [`AccessError::Lanes`] if there are more than 32 addresses.
+/// Returns [`AccessError::Width`] if `width` is not 1, 2, 4, 8 or 16, [`AccessError::Misaligned`] if an address is not a multiple of
+/// `width`, or [`AccessError::Lanes`] if there are more than 32 addresses.
 ///
 /// ```
 /// use warpwright::layout::bank_conflicts;
@@ -161,8 +162,9 @@ fn phase_passes(phase: &[Option<u64>], width: u64) -> u32 {
     words.values().map(|bank| bank.len() as u32).max().unwrap_or(0)
 }
 
-/// Computes the cost of one global-memory access of `width` bytes per lane. `addresses` contains the byte address of each lane, or `None`
-/// if the lane is inactive.
+/// Computes the cost of one global-memory access of `width` bytes per lane.
+///
+/// `addresses` contains the byte address of each lane, or `None` if the lane is inactive.
 ///
 /// # Errors
 /// Returns the same errors as [`bank_conflicts`].
@@ -205,14 +207,15 @@ fn checked<A: Into<Option<u64>>>(
     Ok(lanes)
 }
 
-/// Returns the byte addresses that the lanes of each warp access when every thread moves its values in vectors of `vector` elements of
-/// `element_bytes` bytes. Each entry contains the addresses of one access, in which every lane moves one vector; the accesses of warp 0 come
-/// first. `layout` maps (thread, value) to byte addresses.
+/// Returns the byte addresses that each warp accesses when it moves its values in vectors of `vector` elements.
+///
+/// `layout` maps (thread, value) to byte addresses, and an element has `element_bytes` bytes. Each entry of the result is one access, in
+/// which every lane moves one vector, and contains one address per lane. The accesses of warp 0 come first.
 ///
 /// # Errors
-/// Returns [`AccessError::Rank`] if the layout is not of rank 2, [`AccessError::Vector`] if `vector` is below 1 or does not divide the number
-/// of values per thread, [`AccessError::Negative`] if an address is below 0, or [`AccessError::Scattered`] if the elements of a vector are
-/// not contiguous.
+/// Returns [`AccessError::Rank`] if the layout is not of rank 2, [`AccessError::Vector`] if `vector` is below 1 or does not divide the
+/// number of values per thread, [`AccessError::Negative`] if an address is below 0, or [`AccessError::Scattered`] if the elements of a
+/// vector are not contiguous.
 ///
 /// ```
 /// use warpwright::layout::{ComposedLayout, Layout, bank_conflicts, warp_accesses};

@@ -1,4 +1,4 @@
-//! Basis-vector strides: layouts with coordinates as values.
+//! Basis vectors: the strides of layouts whose values are coordinates.
 
 use std::fmt;
 
@@ -7,10 +7,12 @@ use super::construct::Layout;
 use super::error::LayoutError;
 use super::tuple::{IntTuple, Shape};
 
-/// An integer vector: a coordinate, or a stride of a layout with coordinates as values. Missing trailing coefficients are 0.
+/// An integer vector, for layouts whose values are coordinates.
 ///
-/// Displayed as CuTe's scaled basis (`4@1` for four steps along dimension 1) if one component is nonzero, as a tuple if several are, and as
-/// `0` if none is.
+/// Both the values and the strides of such a layout are vectors. Components that are not specified are 0.
+///
+/// A vector with one nonzero component is displayed in CuTe's notation, such as `4@1` for four steps along dimension 1. A vector with
+/// several nonzero components is displayed as a tuple, and the zero vector as `0`.
 #[doc(alias = "ScaledBasis")]
 #[doc(alias = "ArithmeticTuple")]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -20,7 +22,7 @@ pub struct BasisVector {
 }
 
 impl BasisVector {
-    /// Creates the vector of `scale` steps along `dimension`.
+    /// Creates the vector whose component along `dimension` is `scale` and whose other components are 0.
     #[must_use]
     pub fn along(dimension: usize, scale: i64) -> Self {
         let mut coefficients = vec![0; dimension];
@@ -53,7 +55,7 @@ impl BasisVector {
     }
 }
 
-/// Collects the components, dimension 0 first.
+/// Creates a vector from its components, starting with dimension 0.
 impl FromIterator<i64> for BasisVector {
     fn from_iter<I: IntoIterator<Item = i64>>(components: I) -> Self {
         BasisVector { coefficients: components.into_iter().collect() }.trimmed()
@@ -104,8 +106,10 @@ impl fmt::Display for BasisVector {
 }
 
 impl Layout<BasisVector> {
-    /// Creates the layout that maps each coordinate of a shape to itself, with one dimension per leaf. When tiled like the data, this layout
-    /// gives the original coordinate of each element of a tile, as predicates and TMA coordinates require.
+    /// Creates the layout that maps each coordinate of a shape to itself.
+    ///
+    /// The values have one dimension per leaf of the shape. Divided by the same tiler as the layout of a tensor, this layout yields the
+    /// tensor coordinates of each element of a tile. Use these coordinates for edge predicates and for TMA.
     ///
     /// # Errors
     /// Returns [`LayoutError::Extent`] if an extent is below 1, or [`LayoutError::Overflow`] if the size exceeds 64 bits.
@@ -130,8 +134,10 @@ impl Layout<BasisVector> {
         Layout::with_stride(shape, stride)
     }
 
-    /// Returns, for each dimension, 1 plus the sum of (extent − 1) · |component of the stride| over all modes. If no component is negative,
-    /// this is 1 plus the largest component of any value. For an identity layout, the result is its flat shape without trailing extents of 1.
+    /// Returns, for each dimension, 1 plus the sum of (extent − 1) · |component of the stride| over all modes.
+    ///
+    /// If no component is negative, this is 1 plus the largest component of any value. For an identity layout, the result is the flattened
+    /// shape without trailing extents of 1.
     #[must_use]
     pub fn coshape(&self) -> Shape {
         // The constructor checked that the span fits.

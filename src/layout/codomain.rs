@@ -4,7 +4,7 @@ use std::fmt::{Debug, Display};
 
 /// The type of a layout's values and strides. A stride is the amount that one step along a mode adds to the value.
 ///
-/// Offsets are of type `i64`. If the strides are basis vectors, the values are coordinates, as in identity layouts.
+/// The type is `i64` if the values are offsets, and [`BasisVector`](super::BasisVector) if the values are coordinates.
 pub trait Codomain: Clone + PartialEq + Debug + Display {
     /// Returns zero, the value at coordinate 0.
     fn zero() -> Self;
@@ -18,7 +18,7 @@ pub trait Codomain: Clone + PartialEq + Debug + Display {
     /// Returns `self + other`, or `None` on 64-bit overflow.
     fn plus(&self, other: &Self) -> Option<Self>;
 
-    /// Returns the absolute value of every component, or `None` on 64-bit overflow.
+    /// Returns this value with each component replaced by its absolute value, or `None` on 64-bit overflow.
     fn magnitude(&self) -> Option<Self>;
 }
 

@@ -5,20 +5,21 @@ use super::error::LayoutError;
 use super::tuple::IntTuple;
 
 impl Layout {
-    /// Returns the layout whose values are the start offsets of the copies of this layout that cover `0..cotarget`, in increasing order. If
-    /// `cotarget` is a shape, its size is the end of the range.
+    /// Returns a layout of start offsets: copies of this layout at these offsets cover `0..cotarget`.
+    ///
+    /// If `cotarget` is a shape, the range is `0..size(cotarget)`.
     ///
     /// Broadcast modes are ignored, and negative strides are treated as positive.
     ///
-    /// Postconditions, with `n = size(filter(self))`: the values increase; the sums of a value of `self` and a value of the result are all
+    /// Postconditions, with `n = size(filter(self))`: the values increase; all sums of a value of `self` and a value of the result are
     /// distinct; `n · size(result) ≥ cotarget`. If each stride is a multiple of the span of the modes with smaller strides, the sums are
     /// `0, 1, 2 …` without gaps.
     ///
     /// # Errors
     /// Returns [`LayoutError::Complement`] if a stride is smaller than the span of the modes with smaller strides, so that copies would
-    /// overlap; [`LayoutError::Uncovered`] if too few copies fit, because a stride is not a multiple of that span or because the modes of a
-    /// `cotarget` shape do not divide evenly; [`LayoutError::Extent`] for a cotarget below 1; [`LayoutError::Overflow`] if a number exceeds
-    /// 64 bits.
+    /// overlap; [`LayoutError::Uncovered`] if the copies do not cover the range, because a stride is not a multiple of that span or because
+    /// the modes of a `cotarget` shape do not divide evenly; [`LayoutError::Extent`] if an extent of `cotarget` is below 1;
+    /// [`LayoutError::Overflow`] on 64-bit overflow.
     ///
     /// ```
     /// use warpwright::layout::Layout;

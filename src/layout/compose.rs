@@ -8,19 +8,18 @@ use super::tiler::{ByMode, Tiler};
 use super::tuple::{Shape, Stride, Tuple};
 
 impl<D: Codomain> Layout<D> {
-    /// Returns `self ∘ right`: the layout with the shape of `right` that visits `self` in the order of `right`.
+    /// Returns the composition `self ∘ right`, which maps each coordinate `c` of `right` to `self(right(c))`.
     ///
-    /// A tuple of tilers composes mode by mode; modes of `self` past the end of the tuple are dropped, and `..` keeps a mode.
+    /// If `right` is a tuple of tilers, each mode of `self` is composed with the corresponding entry of the tuple. The entry `..` keeps a
+    /// mode; modes past the end of the tuple are dropped.
     ///
     /// Postconditions if `right` is a layout: the shape of the result refines that of `right`, and `result(i) = self(right(i))` for all
     /// `i < size(right)`, where `self` is extended past its end as in [`index`](Self::index).
     ///
     /// # Errors
-    /// Returns [`LayoutError::Compose`] if no layout has these properties: each mode of `right` must step through the digits of `self`'s
-    /// index without leaving a digit partly covered, and sums of modes must not carry from one digit to the next. (CuTe checks fewer
-    /// conditions and sometimes returns a wrong layout.) The same error reports a stride that exceeds 64 bits. Returns
-    /// [`LayoutError::Rank`] for a tuple with too many modes, [`LayoutError::Extent`] for an extent below 1, and [`LayoutError::InMode`]
-    /// for any other error in a mode of a tuple.
+    /// Returns [`LayoutError::Compose`] if no layout has these properties; [`ComposeFault`] lists the possible reasons. (CuTe checks fewer
+    /// conditions and sometimes returns a wrong layout.) Returns [`LayoutError::Rank`] for a tuple with too many modes,
+    /// [`LayoutError::Extent`] for an extent below 1, and [`LayoutError::InMode`] for any other error in a mode of a tuple.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -45,7 +44,9 @@ impl<D: Codomain> Layout<D> {
         by_mode.apply(self, &right.into())
     }
 
-    /// Returns the composition with the column-major layout of `shape`: the same elements in another shape, if the sizes are equal.
+    /// Returns the composition of this layout with the column-major layout of `shape`.
+    ///
+    /// If the sizes are equal, the result is this layout with another shape.
     ///
     /// # Errors
     /// Returns the same errors as [`column_major`](Layout::column_major) and [`compose`](Self::compose).

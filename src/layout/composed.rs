@@ -6,11 +6,12 @@ use super::slice::Slicer;
 use super::swizzle::Swizzle;
 use super::tuple::{Coord, Shape};
 
-/// `swizzle ∘ offset ∘ layout`: a coordinate `c` maps to `swizzle(offset + layout(c))`. Values are in bytes unless the layout is
-/// [recast](Self::recast), so shared tiles, TMA boxes and `wgmma` descriptors use the same unit.
+/// The composition `swizzle ∘ offset ∘ layout`, which maps a coordinate `c` to `swizzle(offset + layout(c))`.
 ///
-/// A composed layout has a shape but no strides. Operations on the domain (slices, divisions, compositions) apply to the inner layout; use
-/// [`slice`](Self::slice) and [`try_map`](Self::try_map). Text form, as in CuTe: `Sw<3,4,3> o 0 o (8,64):(128,2)`.
+/// Values are byte offsets unless the layout is [recast](Self::recast). TMA boxes and `wgmma` descriptors use the same unit.
+///
+/// A composed layout has a shape but no strides. [`slice`](Self::slice) fixes coordinates; [`try_map`](Self::try_map) applies other
+/// operations, such as divisions, to the inner layout. The text form is CuTe's: `Sw<3,4,3> o 0 o (8,64):(128,2)`.
 ///
 /// ```
 /// use warpwright::layout::{ComposedLayout, Layout, Swizzle};
@@ -82,10 +83,12 @@ impl ComposedLayout {
         (0..self.size()).map(|index| self.index(index))
     }
 
-    /// Returns the layout of the modes that `at` keeps. The offset of the fixed coordinates is added to this layout's offset, so the
-    /// swizzle is applied to the sum.
+    /// Returns the layout of the modes that `at` keeps.
     ///
-    /// Postcondition: for every coordinate `c` of the slice, `self(at with c filled in) = slice(c)`.
+    /// The offset of the fixed coordinates is added to the offset of this layout before the swizzle is applied.
+    ///
+    /// Postcondition: for every coordinate `c` of the result, `result(c) = self(d)`, where `d` is `at` with the components of `c` in place
+    /// of `..`.
     ///
     /// # Errors
     /// Returns the same errors as [`Layout::slice_and_offset`].
@@ -94,10 +97,12 @@ impl ComposedLayout {
         Ok(ComposedLayout { offset: self.offset.wrapping_add(offset), layout, ..*self })
     }
 
-    /// Applies `change`, for example `|l| l.zipped_divide((8, 64))`, to the inner layout and keeps the swizzle and the offset.
+    /// Applies `change` to the inner layout and keeps the swizzle and the offset.
+    ///
+    /// An example of `change` is `|l| l.zipped_divide((8, 64))`.
     ///
     /// # Errors
-    /// Returns the errors of `change`.
+    /// Returns the error that `change` returns.
     pub fn try_map(
         &self,
         change: impl FnOnce(&Layout) -> Result<Layout, LayoutError>,
@@ -122,7 +127,7 @@ impl std::fmt::Display for ComposedLayout {
 impl std::str::FromStr for ComposedLayout {
     type Err = LayoutError;
 
-    /// Parses `Sw<3,4,3> o 0 o (8,64):(128,2)`; an offset of 0 may be omitted.
+    /// Parses text such as `Sw<3,4,3> o 0 o (8,64):(128,2)`; an offset of 0 may be omitted.
     fn from_str(text: &str) -> Result<Self, LayoutError> {
         super::text::parse_composed(text)
     }

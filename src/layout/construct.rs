@@ -4,13 +4,13 @@ use super::codomain::Codomain;
 use super::error::{LayoutError, Trail};
 use super::tuple::{IntTuple, Shape, Stride, Tuple};
 
-/// A function from coordinates to offsets: a shape, and a stride for each of its extents.
+/// A function from coordinates to offsets, given by a shape and a stride for each extent of the shape.
 ///
-/// Coordinates are 0-based and colexicographic: the leftmost mode varies fastest. A coordinate is an integer, a flat tuple
-/// or a nested tuple; all three can name the same element. Text form: `(4,(2,2)):(2,(1,8))`.
+/// Coordinates are 0-based and colexicographic: the leftmost mode varies fastest. A coordinate is an integer, a flat tuple or a nested
+/// tuple; all three can denote the same element. The text form is CuTe's: `(4,(2,2)):(2,(1,8))`.
 ///
-/// Two layouts are equal if their shapes and strides are equal, including nesting; the same *function* can have several representations,
-/// which [`coalesce`](Self::coalesce) normalizes.
+/// Two layouts are equal if their shapes and strides are equal, including nesting. Unequal layouts can represent the same function;
+/// [`coalesce`](Self::coalesce) normalizes them.
 ///
 /// ```
 /// use warpwright::layout::Layout;
@@ -30,14 +30,14 @@ impl Layout {
     /// Creates a layout with integer strides.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Incongruent`] if shape and stride nest differently, [`LayoutError::Extent`] if an extent is below 1, or
-    /// [`LayoutError::Overflow`] if the size or the largest offset exceeds 64 bits.
+    /// Returns [`LayoutError::Incongruent`] if the nesting of `stride` differs from that of `shape`, [`LayoutError::Extent`] if an extent
+    /// is below 1, or [`LayoutError::Overflow`] if the size or the largest offset exceeds 64 bits.
     #[doc(alias = "make_layout")]
     pub fn new(shape: impl Into<Shape>, stride: impl Into<Stride>) -> Result<Layout, LayoutError> {
         Layout::with_stride(shape, stride.into())
     }
 
-    /// Creates a compact layout with the leftmost mode fastest (CuTe's `LayoutLeft`). Modes of extent 1 have stride 0.
+    /// Creates a compact layout in which the leftmost mode varies fastest (CuTe's `LayoutLeft`). Modes of extent 1 have stride 0.
     ///
     /// # Errors
     /// Returns [`LayoutError::Extent`] if an extent is below 1, or [`LayoutError::Overflow`] if the size exceeds 64 bits.
@@ -50,7 +50,7 @@ impl Layout {
         Ok(Layout { shape, stride })
     }
 
-    /// Creates a compact layout with the rightmost mode fastest (CuTe's `LayoutRight`). Modes of extent 1 have stride 0.
+    /// Creates a compact layout in which the rightmost mode varies fastest (CuTe's `LayoutRight`). Modes of extent 1 have stride 0.
     ///
     /// # Errors
     /// Returns the same errors as [`column_major`](Self::column_major).
@@ -63,8 +63,9 @@ impl Layout {
         Ok(Layout { shape, stride })
     }
 
-    /// Creates a compact layout with strides that increase in the order given by `order`: the mode with the smallest number varies fastest,
-    /// and modes with equal numbers are ordered from left to right. A leaf of `order` applies to a whole nested mode, which is then
+    /// Creates a compact layout in which the mode with the smallest value in `order` varies fastest.
+    ///
+    /// Modes with equal values are ordered from left to right. If a leaf of `order` corresponds to a nested mode of `shape`, this mode is
     /// column-major.
     ///
     /// Postcondition: the layout is a bijection onto `0..size`.
@@ -88,7 +89,7 @@ impl Layout {
 }
 
 impl<D: Codomain> Layout<D> {
-    /// Creates a layout with strides of any codomain; see [`Layout::new`].
+    /// Creates a layout with strides of any [`Codomain`]; see [`Layout::new`].
     ///
     /// # Errors
     /// Returns the same errors as [`Layout::new`].
@@ -103,8 +104,9 @@ impl<D: Codomain> Layout<D> {
         }
     }
 
-    /// Creates a layout with the given layouts as modes (CuTe's `make_layout(a, b, …)`). The size and the largest offset of the result must
-    /// fit in 64 bits; this is not checked.
+    /// Creates a layout whose modes are the given layouts (CuTe's `make_layout(a, b, …)`).
+    ///
+    /// The size and the largest offset of the result must fit in 64 bits; this is not checked.
     pub fn concat(modes: impl IntoIterator<Item = Layout<D>>) -> Layout<D> {
         let (shape, stride): (Vec<_>, Vec<_>) =
             modes.into_iter().map(|mode| (mode.shape, mode.stride)).unzip();

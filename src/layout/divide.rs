@@ -8,17 +8,21 @@ use super::tiler::{ByMode, Tile, Tiler};
 use super::tuple::{Shape, Tuple};
 
 impl<D: Codomain> Layout<D> {
-    /// Returns the layout `(tile, rest)`: the elements that the tiler selects, and the steps to its repetitions. A tuple of tilers splits
-    /// each mode in this way; further modes, and those marked `..`, are not split.
+    /// Splits this layout into `(tile, rest)`: mode 0 iterates over the elements of a tile, and mode 1 iterates over the tiles.
     ///
-    /// If a tile does not divide its mode, the number of tiles is rounded up: the last tiles extend past the end and require predicates.
+    /// If the tiler is a tuple, each mode of this layout is split by the corresponding entry of the tuple. Modes past the end of the tuple
+    /// and modes whose entry is `..` are not split.
     ///
-    /// Postconditions if the tiler is a layout: `result((i, 0)) = self(tiler(i))` and `result((i, j)) = self(tiler(i) + complement(j))`;
-    /// every index below `size(self)` is some `tiler(i) + complement(j)`.
+    /// If a tile does not divide its mode, the number of tiles is rounded up. The last tile then extends past the end of the mode, and
+    /// accesses to it require predicates.
+    ///
+    /// Postconditions if the tiler is a layout and `complement` is its complement: `result((i, 0)) = self(tiler(i))` and
+    /// `result((i, j)) = self(tiler(i) + complement(j))`; every index below `size(self)` equals `tiler(i) + complement(j)` for some `i` and
+    /// `j`.
     ///
     /// # Errors
     /// Returns the same errors as [`complement`](Layout::complement) and [`compose`](Self::compose). In addition, returns
-    /// [`LayoutError::Complement`] if the tiler's repetitions leave a gap, and [`LayoutError::NegativeStride`] if the tiler has a negative
+    /// [`LayoutError::Complement`] if copies of the tiler leave a gap, and [`LayoutError::NegativeStride`] if the tiler has a negative
     /// stride.
     ///
     /// ```
@@ -51,15 +55,15 @@ impl<D: Codomain> Layout<D> {
         by_mode.apply(self, tiler)
     }
 
-    /// Divides as [`logical_divide`](Self::logical_divide) does, and regroups the modes as `((tile, tile, …), (rest, rest, …))`.
+    /// Divides like [`logical_divide`](Self::logical_divide), then groups the modes as `((tile, tile, …), (rest, rest, …))`.
     ///
-    /// Postconditions: the rank is 2. If the tiler is a layout, the result is the same as that of `logical_divide`. If it is a tuple, modes
-    /// `(0, i)` and `(1, i)` are modes `(i, 0)` and `(i, 1)` of the result of `logical_divide`, and the modes past the end of the tiler
-    /// follow in mode 1.
+    /// Postconditions: the rank is 2. If the tiler is a layout, the result equals that of `logical_divide`. If the tiler is a tuple, mode
+    /// `(0, i)` is mode `(i, 0)` of the result of `logical_divide`, and mode `(1, i)` is mode `(i, 1)` of that result; modes past the end
+    /// of the tiler follow in mode 1.
     ///
     /// # Errors
-    /// Returns the same errors as [`logical_divide`](Self::logical_divide); [`LayoutError::NotSplit`] if `..` marks a mode of a rank other
-    /// than 2.
+    /// Returns the same errors as [`logical_divide`](Self::logical_divide), and [`LayoutError::NotSplit`] if the tiler's entry for a mode
+    /// is `..` and the rank of this mode is not 2.
     pub fn zipped_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
         self.gathered_divide("zipped_divide", tiler.into())
     }
@@ -68,9 +72,9 @@ impl<D: Codomain> Layout<D> {
         self.split_by(operation, &tiler)?.tile_unzip(&tiler, operation)
     }
 
-    /// Divides as [`zipped_divide`](Self::zipped_divide) does, and unpacks the rest modes: `((tile, tile, …), rest, rest, …)`.
+    /// Divides like [`zipped_divide`](Self::zipped_divide), then unpacks the rest modes: `((tile, tile, …), rest, rest, …)`.
     ///
-    /// Postcondition: the result has the same values as that of `zipped_divide`, in the same order.
+    /// Postcondition: the values are those of `zipped_divide`, in the same order.
     ///
     /// # Errors
     /// Returns the same errors as [`zipped_divide`](Self::zipped_divide).
@@ -78,9 +82,10 @@ impl<D: Codomain> Layout<D> {
         self.gathered_divide("tiled_divide", tiler.into())?.with_unpacked_rest()
     }
 
-    /// Divides as [`zipped_divide`](Self::zipped_divide) does, and unpacks the tile and rest modes: `(tile, tile, …, rest, rest, …)`.
+    /// Divides like [`zipped_divide`](Self::zipped_divide), then unpacks the tile modes and the rest modes:
+    /// `(tile, tile, …, rest, rest, …)`.
     ///
-    /// Postcondition: the result has the same values as that of `zipped_divide`, in the same order.
+    /// Postcondition: the values are those of `zipped_divide`, in the same order.
     ///
     /// # Errors
     /// Returns the same errors as [`zipped_divide`](Self::zipped_divide).
@@ -144,7 +149,7 @@ impl<D: Codomain> Layout<D> {
 }
 
 /// Returns `⌈size / extent⌉:extent`, the copies of a tile of adjacent elements that cover a mode; `None` if the tile or mode has another
-/// form or a number overflows. This is the most frequent division.
+/// form, or on overflow. This is the most frequent division.
 fn copies_of_run(shape: &Shape, tile: &Layout) -> Option<Layout> {
     match (shape, &tile.shape, &tile.stride) {
         (Tuple::Leaf(size), Tuple::Leaf(extent), Tuple::Leaf(1)) => {

@@ -10,9 +10,10 @@ use super::codomain::Codomain;
 use super::construct::Layout;
 use super::error::LayoutError;
 
-/// The placeholder for a dynamic extent. A dynamic extent must be a separate mode. Every smaller power of two divides the placeholder; for
-/// other tile sizes, the number of tiles is rounded up. Predicates handle the edges, using the coordinates of an
-/// [identity](Layout::identity) layout.
+/// The placeholder for an extent that is known only at launch.
+///
+/// A dynamic extent must be a separate mode. The placeholder is a power of 2; for tile sizes that do not divide it, the number of tiles is
+/// rounded up. Accesses at the edges require predicates on the coordinates of an [identity](Layout::identity) layout.
 ///
 /// ```
 /// use warpwright::layout::{BasisVector, Layout, DYNAMIC_EXTENT};
@@ -29,8 +30,9 @@ use super::error::LayoutError;
 pub const DYNAMIC_EXTENT: i64 = 1 << 31;
 
 impl BasisVector {
-    /// Multiplies each component by its entry in `units` and returns the sum. Missing entries count as 0, and the arithmetic wraps at 64
-    /// bits.
+    /// Returns the dot product of this vector and `units`.
+    ///
+    /// The shorter vector is padded with zeros. The arithmetic wraps at 64 bits.
     #[must_use]
     pub fn bind(&self, units: &[i64]) -> i64 {
         let terms =
@@ -40,7 +42,7 @@ impl BasisVector {
 }
 
 impl Layout<BasisVector> {
-    /// Returns the layout of offsets in which one step along dimension `i` is `units[i]` elements.
+    /// Returns the layout with coordinates converted to offsets: one step along dimension `i` is `units[i]` elements.
     ///
     /// Postcondition: `result(i) = self(i).bind(units)` for all `i`.
     ///

@@ -4,7 +4,9 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// A path in a nested tuple: `1.0` is mode 0 of mode 1; the empty path is the whole tuple.
+/// The path of a mode in a nested tuple.
+///
+/// The path `1.0` denotes mode 0 of mode 1. The empty path denotes the whole tuple.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct ModePath(Vec<usize>);
 
@@ -15,7 +17,7 @@ impl ModePath {
         self
     }
 
-    /// Returns the mode numbers from the outermost to the innermost.
+    /// Returns the mode indices, from the outermost to the innermost.
     #[must_use]
     pub fn indices(&self) -> &[usize] {
         &self.0
@@ -56,11 +58,13 @@ impl Trail<'_> {
     }
 }
 
-/// An error of a layout operation that has no valid result. Names the mode, extent and stride that caused the error, if any.
+/// The error returned by a layout operation that has no valid result.
+///
+/// Most variants name the mode that caused the error.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LayoutError {
-    /// Shape and stride nest differently.
+    /// A stride whose nesting does not match the shape.
     #[error("mode {mode}: expected a stride nested like shape {shape}, found {stride}")]
     Incongruent {
         /// The first mode where they differ.
@@ -81,12 +85,12 @@ pub enum LayoutError {
     /// A factor, a count or a number of bits below 1.
     #[error("{what}: expected at least 1, found {found}")]
     TooSmall {
-        /// The operation and its argument.
+        /// The operation and the name of its argument.
         what: &'static str,
         /// The value found.
         found: i64,
     },
-    /// An error in one mode of a tuple of tilers, with the mode.
+    /// An error in one mode of a tuple of tilers.
     #[error("mode {mode}: {fault}")]
     InMode {
         /// The tiler's mode.
@@ -125,10 +129,10 @@ pub enum LayoutError {
     Rank {
         /// The operation.
         operation: &'static str,
-        /// The number of modes (for `unflatten`, of leaves) expected: the maximum for a tiler or a profile, the minimum for the target of
-        /// `tile_to_shape`.
+        /// The expected number of modes (for `unflatten`, of leaves). For a tiler or a profile, this is the maximum; for the target of
+        /// `tile_to_shape`, the minimum.
         expected: usize,
-        /// The number of modes found.
+        /// The number of modes of the argument.
         found: usize,
         /// The argument.
         value: String,
@@ -143,7 +147,7 @@ pub enum LayoutError {
         /// The number of modes.
         rank: usize,
     },
-    /// `left ∘ right` is not a layout.
+    /// A composition `left ∘ right` that is not a layout.
     #[error("{left} ∘ {right}: mode {mode} of the right side, {fault}")]
     Compose {
         /// The left side, simplified.
@@ -155,7 +159,7 @@ pub enum LayoutError {
         /// The reason.
         fault: Box<ComposeFault>,
     },
-    /// A layout without a complement, or a tiler with repetitions that leave a gap.
+    /// A layout without a complement, or a tiler whose copies leave a gap.
     #[error(
         "complement of {layout}: mode {mode} (extent {extent}): stride {stride} must be a multiple of {reached}, the span of the modes with smaller strides"
     )]
@@ -171,7 +175,7 @@ pub enum LayoutError {
         /// The span of the modes with smaller strides.
         reached: i64,
     },
-    /// A complement that leaves part of its cotarget uncovered.
+    /// A complement whose copies do not cover the whole cotarget.
     #[error(
         "complement of {layout} in {cotarget}: expected {expected} offsets covered, found {covered}, below mode {mode} (extent {extent}, stride {stride})"
     )]
@@ -180,7 +184,8 @@ pub enum LayoutError {
         layout: String,
         /// The cotarget.
         cotarget: String,
-        /// The mode below which the first gap occurs, or the mode with the largest stride if the cotarget's modes cause the gap.
+        /// The mode below whose stride the first gap occurs, or the mode with the largest stride if the modes of the cotarget cause the
+        /// gap.
         mode: ModePath,
         /// The extent of the mode.
         extent: i64,
@@ -188,7 +193,7 @@ pub enum LayoutError {
         stride: i64,
         /// The number of offsets covered.
         covered: i64,
-        /// The number of offsets expected.
+        /// The number of offsets to cover.
         expected: i64,
     },
     /// A layout without a left inverse.
@@ -217,24 +222,24 @@ pub enum LayoutError {
         /// The stride of the mode.
         stride: i64,
     },
-    /// A block that does not divide the shape to be filled.
+    /// A block whose extent does not divide the extent to fill.
     #[error("mode {mode}: expected an extent that divides {target}, found {found}")]
     NotDivisible {
         /// The mode.
         mode: ModePath,
-        /// The block's extent.
+        /// The extent of the block.
         found: i64,
-        /// The extent to be divided.
+        /// The extent to fill.
         target: i64,
     },
-    /// An upcast that would split a stride.
+    /// An upcast by a factor that neither divides a stride nor is a multiple of it.
     #[error(
         "upcast of {layout} by {factor}: mode {mode} (extent {extent}): stride {stride} must divide {factor} or be a multiple of it"
     )]
     Upcast {
         /// The layout.
         layout: String,
-        /// The number of units combined into one.
+        /// The number of old units per new unit.
         factor: i64,
         /// The mode.
         mode: ModePath,
@@ -243,14 +248,14 @@ pub enum LayoutError {
         /// The stride of the mode.
         stride: i64,
     },
-    /// A downcast without a mode of stride 1.
+    /// A downcast of a layout without a mode of stride 1.
     #[error(
         "downcast of {layout} by {factor}: expected a mode of stride 1, found mode {mode} (extent {extent}, stride {stride}) as the smallest"
     )]
     Downcast {
         /// The layout.
         layout: String,
-        /// The number of parts per unit.
+        /// The number of new units per old unit.
         factor: i64,
         /// The mode with the smallest nonzero stride; the empty path if all strides are 0.
         mode: ModePath,
@@ -259,14 +264,14 @@ pub enum LayoutError {
         /// The stride of the mode.
         stride: i64,
     },
-    /// `..` in a zipped division or product, at a mode of a rank other than 2.
+    /// A mode that a zipped division or product keeps (`..`) although its rank is not 2.
     #[error("{operation}: expected a mode of rank 2 for `_` at mode {mode}, found {found}")]
     NotSplit {
         /// The operation.
         operation: &'static str,
         /// The tiler's mode.
         mode: ModePath,
-        /// The layout's mode.
+        /// The mode of the layout.
         found: String,
     },
     /// Swizzle parameters out of range.
@@ -284,7 +289,7 @@ pub enum LayoutError {
     SwizzleUnit {
         /// The swizzle.
         swizzle: String,
-        /// The number of units combined into one, or the number of parts per unit.
+        /// The factor by which the unit changes.
         factor: i64,
         /// The largest factor that the swizzle allows.
         max: i64,
@@ -296,7 +301,7 @@ pub enum LayoutError {
     OffsetUnit {
         /// The layout.
         layout: String,
-        /// The number of units combined into one.
+        /// The number of old units per new unit.
         factor: i64,
         /// The offset.
         offset: i64,
@@ -306,7 +311,7 @@ pub enum LayoutError {
     Parse {
         /// The text.
         text: String,
-        /// The 1-based column.
+        /// The 1-based column of the error.
         column: usize,
         /// The token that was expected.
         expected: &'static str,
@@ -333,9 +338,9 @@ pub(super) fn at_least_1(what: &'static str, found: i64) -> Result<(), LayoutErr
     if found < 1 { Err(LayoutError::TooSmall { what, found }) } else { Ok(()) }
 }
 
-/// The reason why a mode of the right side does not compose; see [`Layout::compose`](super::Layout::compose).
+/// The reason why a mode of the right side of a [composition](super::Layout::compose) cannot be composed.
 ///
-/// Modes of the left side are numbered in its simplified form, which the error shows.
+/// Mode indices of the left side refer to its simplified form, which is part of [`LayoutError::Compose`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ComposeFault {
@@ -348,11 +353,11 @@ pub enum ComposeFault {
         extent: i64,
         /// The stride of the mode.
         stride: i64,
-        /// The remaining stride at `left_mode`.
+        /// The stride that remains at `left_mode`.
         step: i64,
         /// The mode of the left side.
         left_mode: usize,
-        /// The extent of that mode of the left side.
+        /// The extent of `left_mode`.
         left_extent: i64,
     },
     /// An extent that ends within a mode of the left side.
@@ -364,16 +369,16 @@ pub enum ComposeFault {
         extent: i64,
         /// The stride of the mode.
         stride: i64,
-        /// The remaining extent at `left_mode`.
+        /// The extent that remains at `left_mode`.
         rest: i64,
         /// The number of steps that fill the mode of the left side.
         steps: i64,
         /// The mode of the left side.
         left_mode: usize,
-        /// The extent of that mode of the left side.
+        /// The extent of `left_mode`.
         left_extent: i64,
     },
-    /// Modes that compose individually, but whose sums carry.
+    /// A mode that composes individually, but together with the modes before it exceeds the extent of a mode of the left side.
     #[error(
         "{extent}:{stride}: together with the modes before it, it reaches {reach} in mode {left_mode} of the left side, past its extent {left_extent}"
     )]
@@ -386,10 +391,10 @@ pub enum ComposeFault {
         reach: i64,
         /// The mode of the left side.
         left_mode: usize,
-        /// The extent of that mode of the left side.
+        /// The extent of `left_mode`.
         left_extent: i64,
     },
-    /// Strides of opposite signs that borrow across modes of the left side.
+    /// A stride whose sign differs from that of another stride, so that sums of steps borrow across modes of the left side.
     #[error("{extent}:{stride}: strides of opposite signs borrow across the left side's modes")]
     Signs {
         /// The extent of the mode.

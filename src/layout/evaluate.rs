@@ -36,7 +36,9 @@ impl<D: Codomain> Layout<D> {
         self.shape.size()
     }
 
-    /// Returns the value at linear index `index`. The last extent is unbounded, as in CuTe.
+    /// Returns the value at linear index `index`.
+    ///
+    /// Indices past the end continue along the last mode, as in CuTe.
     #[must_use]
     pub fn index(&self, index: i64) -> D {
         let mut value = D::zero();
@@ -44,8 +46,10 @@ impl<D: Codomain> Layout<D> {
         value
     }
 
-    /// Returns the value at a coordinate. A coordinate is an integer or a possibly nested tuple; each integer may index a whole nested
-    /// mode. Coordinates past an extent are valid and are extrapolated; predicates rely on this.
+    /// Returns the value at a coordinate.
+    ///
+    /// A coordinate is an integer or a possibly nested tuple. An integer in place of a tuple is a linear index into a nested mode.
+    /// Coordinates past an extent are valid; the layout is extrapolated.
     ///
     /// # Errors
     /// Returns [`LayoutError::Coordinate`] if the nesting of the coordinate does not match the shape.
@@ -87,8 +91,9 @@ impl Layout {
 
     /// Returns a mask of the bits that may be set in an offset.
     ///
-    /// Postcondition: `self(i) & !bits = 0` for all `i < size`. The result may contain bits that are set in no offset if modes carry into one
-    /// another or if an extent or stride is not a power of 2. If a mode with an extent above 1 has a negative stride, all bits are set.
+    /// Postcondition: `self(i) & !bits = 0` for all `i < size`. The mask may include bits that are not set in any offset if modes carry
+    /// into one another, or if an extent or a stride is not a power of 2. If a mode with an extent above 1 has a negative stride, all bits
+    /// are set.
     #[must_use]
     pub fn bits(&self) -> i64 {
         let modes: Vec<(i64, i64)> = self
@@ -111,8 +116,8 @@ impl Layout {
         })
     }
 
-    /// Returns the coordinate of an offset: for each extent, `(offset / stride) mod extent`, or 0 if the stride is 0 (CuTe's `idx2crd` with a
-    /// stride).
+    /// Returns the coordinate of an offset: for each extent, `(offset / stride) mod extent`, or 0 if the stride is 0 (CuTe's `idx2crd` with
+    /// a stride).
     ///
     /// Postcondition for a compact layout: `self.at(result) = offset` for every offset of the layout.
     #[doc(alias = "idx2crd")]
@@ -125,7 +130,7 @@ impl Layout {
         })
     }
 
-    /// Returns whether no two coordinates share an offset. Enumerates all coordinates.
+    /// Returns whether distinct coordinates have distinct offsets. Enumerates all coordinates.
     #[must_use]
     pub fn is_injective(&self) -> bool {
         let mut offsets: Vec<i64> = self.values().collect();
@@ -148,8 +153,9 @@ fn bits_between(low: i64, high: i64) -> i64 {
     below(i64::BITS - high.leading_zeros()) & !below(low.trailing_zeros())
 }
 
-/// Returns the coordinate of linear index `index`, nested like `shape`; the last leaf is unbounded. Every extent must be at least 1;
-/// otherwise, the result is unspecified.
+/// Returns the coordinate of linear index `index`, nested like `shape`.
+///
+/// The last leaf is not limited by its extent. Every extent must be at least 1; otherwise, the result is unspecified.
 ///
 /// ```
 /// use warpwright::layout::{IntTuple, coord_of_index};

@@ -6,13 +6,13 @@ use super::simplify::merged_with_tail;
 use super::tuple::IntTuple;
 
 impl Layout {
-    /// Returns the indices of the offsets 0, 1, 2 …: a layout `r` with `self(r(i)) = i` for all `i < size(r)`.
+    /// Returns a right inverse: a layout `r` such that `self(r(i)) = i` for all `i < size(r)`.
     ///
-    /// The modes are taken in increasing order of stride as long as each stride equals the span of the previous ones, so the result ends at
-    /// the first offset where no further mode starts. Broadcast modes are skipped. If no mode has stride 1, the result is `1:0`.
+    /// The result covers the modes in increasing order of stride and ends before the first mode whose stride differs from the span of the
+    /// modes before it. Broadcast modes are skipped. If no mode has stride 1, the result is `1:0`.
     ///
-    /// Postconditions: as above; for an injective layout without negative strides, `r` is the longest layout with this property. If modes
-    /// of equal stride overlap, a longer layout may exist; the result is then the same as CuTe's.
+    /// Postcondition: for an injective layout without negative strides, `r` is the longest right inverse. If modes of equal stride overlap,
+    /// a longer one may exist; the result is then the same as in CuTe.
     #[must_use]
     pub fn right_inverse(&self) -> Layout {
         let mut run = Vec::new();
@@ -27,13 +27,15 @@ impl Layout {
         Layout::from_flat(run).coalesce()
     }
 
-    /// Returns a layout `l` with `self(l(self(i))) = self(i)` for all `i < size`; if `self` is injective, `l(self(i)) = i`.
+    /// Returns a left inverse: a layout `l` such that `self(l(self(i))) = self(i)` for all `i < size`.
+    ///
+    /// If `self` is injective, `l(self(i)) = i`.
     ///
     /// Offsets outside the image of `self` map to unspecified indices.
     ///
     /// # Errors
-    /// Returns [`LayoutError::LeftInverse`] if a stride is negative or is not a multiple of the next smaller stride, or if modes overlap so
-    /// that no layout is a left inverse.
+    /// Returns [`LayoutError::LeftInverse`] if a stride is negative or is not a multiple of the next smaller stride, or if modes overlap
+    /// and no left inverse exists.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -80,11 +82,13 @@ impl Layout {
         Ok(Layout::from_flat(digits).coalesce())
     }
 
-    /// Returns a layout `r` with `self(r(i)) = i` and `other(r(i)) = i` for all `i < size(r)`: the elements that are contiguous in both, in
-    /// order. The result is a common prefix of the two [right inverses](Self::right_inverse).
+    /// Returns a layout `r` such that `self(r(i)) = other(r(i)) = i` for all `i < size(r)`.
     ///
-    /// Postconditions: as above; the operation is commutative. If both layouts are injective and have no negative strides, `r` is the
-    /// longest layout with this property.
+    /// The result enumerates the elements that are contiguous and in the same order in both layouts, starting at offset 0. It is a common
+    /// prefix of the two [right inverses](Self::right_inverse).
+    ///
+    /// Postconditions: the operation is commutative; if both layouts are injective and have no negative strides, `r` is the longest such
+    /// layout.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -109,8 +113,10 @@ impl Layout {
         Layout::from_flat(shared)
     }
 
-    /// Returns the number of elements, starting at offset 0, that are contiguous and in the same order in both layouts. These elements can
-    /// be moved as one vector; the vectors of a whole layout are limited by its [`max_alignment`](Self::max_alignment).
+    /// Returns the number of elements, starting at offset 0, that are contiguous and in the same order in both layouts.
+    ///
+    /// These elements can be moved as one vector. To move whole layouts in vectors, also limit the vector length to the
+    /// [`max_alignment`](Self::max_alignment) of each layout.
     ///
     /// Postcondition: the result is the size of [`max_common_layout`](Self::max_common_layout).
     #[must_use]
@@ -118,11 +124,13 @@ impl Layout {
         self.max_common_layout(other).size()
     }
 
-    /// Returns the length of the longest aligned vector: the largest `n` that divides both the length of the contiguous run that starts at
-    /// offset 0 and the strides of all modes outside this run.
+    /// Returns the maximum vector length, in elements, for which the layout consists of aligned vectors.
     ///
-    /// Postcondition: the offsets of the layout consist of whole groups `n · q .. n · (q + 1)`. Memory aligned to `n` elements can therefore
-    /// be moved `n` elements at a time.
+    /// This is the largest `n` that divides the length of the contiguous run starting at offset 0 and the strides of all modes outside this
+    /// run.
+    ///
+    /// Postcondition: the set of offsets is a union of ranges `n · q .. n · (q + 1)`. If the memory is aligned to `n` elements, the
+    /// elements can therefore be moved `n` at a time.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -142,7 +150,7 @@ impl Layout {
         gcd(run, others)
     }
 
-    /// Returns a layout whose values are the indices that `self` maps to 0 because they move only along modes of stride 0.
+    /// Returns a layout of the indices whose coordinates are nonzero only along modes of stride 0.
     ///
     /// Postconditions: `self(result(i)) = 0` for all `i < size(result)`; `size(result) = size(self) / size(filter(self))`.
     #[doc(alias = "kernel")]
@@ -160,10 +168,11 @@ impl Layout {
     }
 }
 
-/// Distributes `count` elements over a shape. Starting with the first mode, each mode receives the greatest common divisor of its extent
-/// and the remaining count.
+/// Distributes `count` elements over a shape.
 ///
-/// Postconditions: the result's size divides `count` and its values increase; every layout of the given shape composes with the result.
+/// Starting with the first mode, each mode receives the greatest common divisor of its extent and the remaining count.
+///
+/// Postconditions: the size of the result divides `count`; its values increase; it can be composed with every layout of the given shape.
 ///
 /// # Errors
 /// Returns [`LayoutError::Extent`] if an extent is below 1, [`LayoutError::Overflow`] if the size of the shape exceeds 64 bits, or

@@ -5,11 +5,12 @@ use super::error::LayoutError;
 use super::tuple::{Shape, Stride};
 
 impl Layout {
-    /// Returns a compact layout of the same shape, with strides in the same order. Broadcast modes (stride 0) remain broadcast,
-    /// and modes of equal stride, which share offsets in `self`, share them in the result.
+    /// Returns a compact layout with the same shape and the same order of strides.
     ///
-    /// Postconditions: the shape is kept; modes with different strides keep their order; a mode of the result has stride 0 if and only if it
-    /// is a broadcast mode or has extent 1; a compact layout is unchanged as a function.
+    /// Broadcast modes (stride 0) remain broadcast. Modes of equal stride share offsets in `self`, and also in the result.
+    ///
+    /// Postconditions: the shape is unchanged; modes with different strides keep their order; a mode of the result has stride 0 if and only
+    /// if it is a broadcast mode or has extent 1; if `self` is compact, the result is the same function.
     #[doc(alias = "make_layout_like")]
     #[must_use]
     pub fn like(&self) -> Layout {
@@ -17,15 +18,16 @@ impl Layout {
         Layout { shape: self.shape.clone(), stride: strides_like(&filtered, &self.stride) }
     }
 
-    /// Returns a compact layout for the registers that contain the elements of `self`: mode 0 (the values of an instruction) is
-    /// fastest and column-major, and its broadcast modes are kept; the other modes follow in the order of their strides,
-    /// broadcast modes first. Modes of equal stride, which share offsets in `self`, share registers in the result. A layout of rank 1
-    /// becomes column-major.
+    /// Returns a compact register layout for a fragment with the elements of `self`.
+    ///
+    /// Mode 0, the values of one instruction, varies fastest and becomes column-major; its broadcast modes are kept. The other modes follow
+    /// in the order of their strides, broadcast modes first. Modes of equal stride share offsets in `self` and share registers in the
+    /// result. A layout of rank 1 becomes column-major.
     ///
     /// Postcondition: for an injective layout, the result is a bijection onto registers `0..size`.
     ///
     /// # Errors
-    /// Returns the same errors as [`logical_product`](Self::logical_product), which occur only if a number exceeds 64 bits.
+    /// Returns the same errors as [`logical_product`](Self::logical_product), which occur only on 64-bit overflow.
     ///
     /// ```
     /// use warpwright::layout::Layout;

@@ -37,7 +37,7 @@ impl<D: Codomain> Layout<D> {
         Ok(Layout::concat(self.modes().skip(begin).take(end - begin)))
     }
 
-    /// Returns the modes with the indices in `order`, in that order; modes may be omitted or repeated.
+    /// Returns the modes whose indices are listed in `order`, in that order; modes may be omitted or repeated.
     ///
     /// Postconditions: the rank is the length of `order`; mode `i` of the result is mode `order[i]` of `self`.
     ///
@@ -48,7 +48,7 @@ impl<D: Codomain> Layout<D> {
         Ok(Layout::concat(modes?))
     }
 
-    /// Returns the layout with its modes in reverse order: for a matrix, the transpose.
+    /// Returns the layout with its modes in reverse order, which transposes a matrix.
     ///
     /// Postcondition: `result((…, b, a)) = self((a, b, …))`.
     #[must_use]
@@ -93,7 +93,7 @@ impl<D: Codomain> Layout<D> {
         Layout::concat(padding.chain(self.modes()))
     }
 
-    /// Returns all leaves as one flat tuple of modes.
+    /// Returns the layout without nesting: each leaf becomes a top-level mode.
     ///
     /// Postcondition: `result(i) = self(i)` for all `i`.
     #[must_use]
@@ -101,10 +101,10 @@ impl<D: Codomain> Layout<D> {
         Layout { shape: self.shape.flatten(), stride: self.stride.flatten() }
     }
 
-    /// Returns the leaves, nested like `profile`.
+    /// Returns the layout with its leaves nested like `profile`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Rank`] if the numbers of leaves differ.
+    /// Returns [`LayoutError::Rank`] if `profile` has a different number of leaves.
     pub fn unflatten<U>(&self, profile: &Tuple<U>) -> Result<Layout<D>, LayoutError> {
         Ok(Layout { shape: self.shape.unflatten(profile)?, stride: self.stride.unflatten(profile)? })
     }

@@ -7,15 +7,17 @@ use super::tiler::{ByMode, Tiler};
 use super::tuple::{IntTuple, Shape};
 
 impl Layout {
-    /// Returns `(self, copies)`: this layout, and the offsets of its copies in the order of the tiler. A tuple of tilers
-    /// multiplies mode by mode; further modes, and those marked `..`, are unchanged.
+    /// Repeats this layout and returns `(self, copies)`, where mode 1 maps each coordinate of the tiler to the offset of a copy.
     ///
-    /// Postconditions if the tiler is a layout: mode 0 is `self`; the copies in mode 1 are disjoint if the tiler is injective, and follow
-    /// its order. Copies first fill gaps between the modes of `self`, then the offsets after `self`.
+    /// If the tiler is a tuple, each mode of this layout is repeated by the corresponding entry of the tuple. Modes past the end of the
+    /// tuple and modes whose entry is `..` are unchanged.
+    ///
+    /// Postconditions if the tiler is a layout: mode 0 is `self`; the copies are in the order of the tiler, and disjoint if the tiler is
+    /// injective. Copies first fill the gaps between the modes of `self`, then the offsets after `self`.
     ///
     /// # Errors
     /// Returns [`LayoutError::Complement`] if a stride is smaller than the span of the modes with smaller strides, so that copies would
-    /// overlap; [`LayoutError::NegativeStride`] if the tiler has a negative stride; [`LayoutError::Overflow`] if a number exceeds 64 bits;
+    /// overlap; [`LayoutError::NegativeStride`] if the tiler has a negative stride; [`LayoutError::Overflow`] on 64-bit overflow;
     /// otherwise, the same errors as [`compose`](Self::compose).
     ///
     /// ```
@@ -50,15 +52,16 @@ impl Layout {
         Layout::concat([self.clone(), copies]).checked()
     }
 
-    /// Multiplies as [`logical_product`](Self::logical_product) does, and regroups the modes as `((block, block, …), (copies, copies, …))`.
+    /// Repeats this layout like [`logical_product`](Self::logical_product), then groups the modes as
+    /// `((block, block, …), (copies, copies, …))`.
     ///
-    /// Postconditions: the rank is 2. If the tiler is a layout, the result is the same as that of `logical_product`. If it is a tuple,
-    /// modes `(0, i)` and `(1, i)` are modes `(i, 0)` and `(i, 1)` of the result of `logical_product`, and the modes past the end of the
-    /// tiler follow in mode 1.
+    /// Postconditions: the rank is 2. If the tiler is a layout, the result equals that of `logical_product`. If the tiler is a tuple, mode
+    /// `(0, i)` is mode `(i, 0)` of the result of `logical_product`, and mode `(1, i)` is mode `(i, 1)` of that result; modes past the end
+    /// of the tiler follow in mode 1.
     ///
     /// # Errors
-    /// Returns the same errors as [`logical_product`](Self::logical_product); [`LayoutError::NotSplit`] if `..` marks a mode of a rank
-    /// other than 2.
+    /// Returns the same errors as [`logical_product`](Self::logical_product), and [`LayoutError::NotSplit`] if the tiler's entry for a mode
+    /// is `..` and the rank of this mode is not 2.
     pub fn zipped_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
         self.gathered_product("zipped_product", tiler.into())
     }
@@ -67,9 +70,10 @@ impl Layout {
         self.repeat_by(operation, &tiler)?.tile_unzip(&tiler, operation)
     }
 
-    /// Multiplies as [`zipped_product`](Self::zipped_product) does, and unpacks the copies: `((block, block, …), copies, copies, …)`.
+    /// Repeats this layout like [`zipped_product`](Self::zipped_product), then unpacks the copies:
+    /// `((block, block, …), copies, copies, …)`.
     ///
-    /// Postcondition: the result has the same values as that of `zipped_product`, in the same order.
+    /// Postcondition: the values are those of `zipped_product`, in the same order.
     ///
     /// # Errors
     /// Returns the same errors as [`zipped_product`](Self::zipped_product).
@@ -77,10 +81,10 @@ impl Layout {
         self.gathered_product("tiled_product", tiler.into())?.with_unpacked_rest()
     }
 
-    /// Multiplies as [`zipped_product`](Self::zipped_product) does, and unpacks the blocks and copies:
+    /// Repeats this layout like [`zipped_product`](Self::zipped_product), then unpacks the blocks and the copies:
     /// `(block, block, …, copies, copies, …)`.
     ///
-    /// Postcondition: the result has the same values as that of `zipped_product`, in the same order.
+    /// Postcondition: the values are those of `zipped_product`, in the same order.
     ///
     /// # Errors
     /// Returns the same errors as [`zipped_product`](Self::zipped_product).
@@ -88,8 +92,9 @@ impl Layout {
         self.gathered_product("flat_product", tiler.into())?.with_unpacked_both()
     }
 
-    /// Returns adjacent copies of this layout: mode `i` is `(self_i, copies_i)`, where `copies` is mode 1 of the
-    /// [`logical_product`](Self::logical_product).
+    /// Returns a layout of adjacent copies of this layout.
+    ///
+    /// Mode `i` is `(self_i, copies_i)`: mode `i` of this layout, and mode `(1, i)` of the [`logical_product`](Self::logical_product).
     ///
     /// Postcondition: the rank is the larger of the ranks of `self` and `tiler`; the layout of lower rank is padded with `1:0`.
     ///
@@ -100,8 +105,9 @@ impl Layout {
         Ok(block.zip(&copies))
     }
 
-    /// Returns interleaved copies of this layout: mode `i` is `(copies_i, self_i)`, where `copies` is mode 1 of the
-    /// [`logical_product`](Self::logical_product).
+    /// Returns a layout of interleaved copies of this layout.
+    ///
+    /// Mode `i` is `(copies_i, self_i)`: mode `(1, i)` of the [`logical_product`](Self::logical_product), and mode `i` of this layout.
     ///
     /// Postcondition: the rank is the larger of the ranks of `self` and `tiler`; the layout of lower rank is padded with `1:0`.
     ///
@@ -118,15 +124,17 @@ impl Layout {
         Ok((product.mode(0)?, product.mode(1)?))
     }
 
-    /// Returns copies of this layout that fill the shape `target`, in the order of the modes or in the order given by `order`.
+    /// Repeats this layout until it fills the shape `target`.
     ///
-    /// Postconditions: mode `i` of the result has the size of mode `i` of `target`; mode `(i, 0)` is mode `i` of `self`.
+    /// The copies are in the order given by `order` (see [`ordered`](Self::ordered)), or in column-major order if `order` is `None`.
+    ///
+    /// Postconditions: mode `i` of the result has the size of mode `i` of `target`; mode `(i, 0)` of the result is mode `i` of `self`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Extent`] or [`LayoutError::Overflow`] if `target` is invalid, [`LayoutError::Rank`] if `target` has fewer modes
-    /// than `self`, [`LayoutError::NotDivisible`] if a mode of `self` does not divide the corresponding mode of `target`, or
-    /// [`LayoutError::Order`] if `order` is neither an integer nor a tuple with one integer per mode of `target`; otherwise, the same errors
-    /// as [`blocked_product`](Self::blocked_product).
+    /// Returns [`LayoutError::Extent`] or [`LayoutError::Overflow`] if `target` is invalid, [`LayoutError::Rank`] if `target` has fewer
+    /// modes than `self`, [`LayoutError::NotDivisible`] if a mode of `self` does not divide the corresponding mode of `target`, or
+    /// [`LayoutError::Order`] if `order` is neither an integer nor a tuple with one integer per mode of `target`; otherwise, the same
+    /// errors as [`blocked_product`](Self::blocked_product).
     pub fn tile_to_shape(
         &self,
         target: impl Into<Shape>,
@@ -163,7 +171,7 @@ impl Layout {
         block.blocked_product(&tiler)
     }
 
-    /// Returns this layout unless an offset exceeds 64 bits.
+    /// Returns this layout, or an error if the size or the largest offset exceeds 64 bits.
     fn checked(self) -> Result<Layout, LayoutError> {
         Layout::new(self.shape, self.stride)
     }

@@ -7,13 +7,12 @@ use super::error::{LayoutError, ModePath, at_least_1};
 use super::tuple::{Shape, Stride};
 
 impl Layout {
-    /// Returns the layout in units that are `factor` times as large. Strides that are multiples of `factor` are divided by it. For a smaller
-    /// stride, which must divide `factor`, the extent is divided by `factor / |stride|`, rounding up, and the stride becomes ±1. Strides of 0
-    /// remain 0.
+    /// Returns the layout in units that are `factor` times as large.
     ///
-    /// Postcondition: if no extent is rounded up, a compact layout becomes a compact layout of `size / factor` elements; its value at a
-    /// coordinate is `self(c) / factor`, where `c` is this coordinate with each component multiplied by the divisor that was applied to its
-    /// extent.
+    /// Strides that are multiples of `factor` are divided by it. For a smaller stride, which must divide `factor`, the extent is divided by
+    /// `factor / |stride|`, rounding up, and the stride becomes ±1. Strides of 0 remain 0.
+    ///
+    /// Postcondition: if no extent is rounded up, a compact layout becomes a compact layout of `size / factor` elements.
     ///
     /// # Errors
     /// Returns [`LayoutError::Upcast`] if a stride neither divides `factor` nor is a multiple of it, and [`LayoutError::TooSmall`] if the
@@ -39,13 +38,14 @@ impl Layout {
         Ok(self.with_modes(modes))
     }
 
-    /// Returns the layout in units that are smaller by a factor of `factor`: modes of stride ±1 become `factor` times as long, and the
-    /// other strides are multiplied by `factor`.
+    /// Returns the layout in units that are smaller by a factor of `factor`.
+    ///
+    /// The extents of modes with stride ±1 and the strides of all other modes are multiplied by `factor`.
     ///
     /// Postcondition: `result.upcast(factor) = self`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Downcast`] if no mode has stride 1, [`LayoutError::Overflow`] if a number does not fit in 64 bits, and
+    /// Returns [`LayoutError::Downcast`] if no mode has stride 1, [`LayoutError::Overflow`] on 64-bit overflow, and
     /// [`LayoutError::TooSmall`] if the factor is below 1.
     pub fn downcast(&self, factor: i64) -> Result<Layout, LayoutError> {
         at_least_1("downcast factor", factor)?;
@@ -62,15 +62,17 @@ impl Layout {
         Layout::new(finer.shape, finer.stride)
     }
 
-    /// Returns the layout in units of `new_bits` bits instead of `old_bits` bits: a [`downcast`](Self::downcast) if `new_bits` divides
-    /// `old_bits`, an [`upcast`](Self::upcast) if `old_bits` divides `new_bits`, and otherwise an upcast followed by a downcast.
+    /// Returns the layout in units of `new_bits` bits instead of `old_bits` bits.
     ///
-    /// Postcondition: if no extent is rounded up, a compact layout stays compact with the same number of bits:
+    /// The conversion is a [`downcast`](Self::downcast) if `new_bits` divides `old_bits`, an [`upcast`](Self::upcast) if `old_bits` divides
+    /// `new_bits`, and otherwise an upcast followed by a downcast.
+    ///
+    /// Postcondition: if no extent is rounded up, a compact layout stays compact and has the same number of bits:
     /// `size(result) · new_bits = size(self) · old_bits`.
     ///
     /// # Errors
-    /// Returns the same errors as [`upcast`](Self::upcast) and [`downcast`](Self::downcast), and [`LayoutError::TooSmall`] if a number of
-    /// bits is below 1.
+    /// Returns the same errors as [`upcast`](Self::upcast) and [`downcast`](Self::downcast), and [`LayoutError::TooSmall`] if `old_bits` or
+    /// `new_bits` is below 1.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -88,10 +90,10 @@ impl Layout {
 
     /// Returns the layout with all strides multiplied by `factor`, for example to convert elements to bytes.
     ///
-    /// Postconditions: the shape is kept; `result(i) = factor · self(i)` for all `i`.
+    /// Postconditions: the shape is unchanged; `result(i) = factor · self(i)` for all `i`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Overflow`] if a number does not fit in 64 bits.
+    /// Returns [`LayoutError::Overflow`] on 64-bit overflow.
     pub fn scaled(&self, factor: i64) -> Result<Layout, LayoutError> {
         let scaled = flat_modes(&self.shape, &self.stride)
             .into_iter()
@@ -123,11 +125,11 @@ impl Layout {
 }
 
 impl ComposedLayout {
-    /// Returns the layout with swizzle, offset and inner layout in units that are `factor` times as large; see [`Layout::upcast`].
+    /// Converts the swizzle, the offset and the inner layout to units that are `factor` times as large; see [`Layout::upcast`].
     ///
     /// # Errors
-    /// Returns the same errors as [`Layout::upcast`] and [`Swizzle::upcast`](super::Swizzle::upcast), and [`LayoutError::OffsetUnit`] if the
-    /// offset is not a multiple of `factor`.
+    /// Returns the same errors as [`Layout::upcast`] and [`Swizzle::upcast`](super::Swizzle::upcast), and [`LayoutError::OffsetUnit`] if
+    /// the offset is not a multiple of `factor`.
     pub fn upcast(&self, factor: i64) -> Result<ComposedLayout, LayoutError> {
         let layout = self.layout().upcast(factor)?;
         if self.offset() % factor != 0 {
@@ -137,8 +139,7 @@ impl ComposedLayout {
         Ok(ComposedLayout::new(self.swizzle().upcast(factor)?, self.offset() / factor, layout))
     }
 
-    /// Returns the layout with swizzle, offset and inner layout in units that are smaller by a factor of `factor`; see
-    /// [`Layout::downcast`].
+    /// Converts the swizzle, the offset and the inner layout to units that are smaller by a factor of `factor`; see [`Layout::downcast`].
     ///
     /// # Errors
     /// Returns the same errors as [`Layout::downcast`] and [`Swizzle::downcast`](super::Swizzle::downcast), and [`LayoutError::Overflow`]
@@ -153,8 +154,8 @@ impl ComposedLayout {
     /// Returns the layout in units of `new_bits` bits instead of `old_bits` bits; see [`Layout::recast`].
     ///
     /// # Errors
-    /// Returns the same errors as [`upcast`](Self::upcast) and [`downcast`](Self::downcast), and [`LayoutError::TooSmall`] if a number of
-    /// bits is below 1.
+    /// Returns the same errors as [`upcast`](Self::upcast) and [`downcast`](Self::downcast), and [`LayoutError::TooSmall`] if `old_bits` or
+    /// `new_bits` is below 1.
     pub fn recast(&self, old_bits: i64, new_bits: i64) -> Result<ComposedLayout, LayoutError> {
         let (coarser, finer) = recast_factors(old_bits, new_bits)?;
         let coarse = if coarser > 1 { self.upcast(coarser)? } else { self.clone() };

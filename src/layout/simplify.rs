@@ -9,7 +9,7 @@ impl<D: Codomain> Layout<D> {
     /// Returns the shortest flat layout that is the same function on the same domain: adjacent contiguous modes are merged, and extents of
     /// 1 are dropped.
     ///
-    /// Postconditions: the size is kept; the depth is at most 1; `result(i) = self(i)` for all `i < size`.
+    /// Postconditions: the size is unchanged; the depth is at most 1; `result(i) = self(i)` for all `i < size`.
     #[must_use]
     pub fn coalesce(&self) -> Layout<D> {
         Layout::from_flat(merged(flat_modes(&self.shape, &self.stride)))
@@ -21,11 +21,11 @@ impl<D: Codomain> Layout<D> {
         Layout::from_flat(merged_with_tail(self))
     }
 
-    /// Applies [`coalesce`](Self::coalesce) at each leaf of `profile` and keeps the nesting above the leaves; modes past the end of the
-    /// profile are unchanged.
+    /// Applies [`coalesce`](Self::coalesce) to the mode at each leaf of `profile`; the nesting above these modes is unchanged.
     ///
-    /// Postconditions: the postconditions of `coalesce` hold mode by mode; therefore, `result(i) = self(i)` for all `i < size`, and the sizes
-    /// of the modes are kept.
+    /// Modes past the end of the profile are unchanged.
+    ///
+    /// Postconditions: `result(i) = self(i)` for all `i < size`; the sizes of the modes are unchanged.
     ///
     /// # Errors
     /// Returns [`LayoutError::Rank`] if the profile, at any level, has more modes than the layout.
@@ -33,10 +33,11 @@ impl<D: Codomain> Layout<D> {
         self.by_profile("coalesce", profile, &Layout::coalesce)
     }
 
-    /// Removes broadcast modes (stride 0) and modes of extent 1, and coalesces the rest. The offsets stay the same; each occurs once if the
-    /// remaining modes are injective.
+    /// Removes broadcast modes (stride 0) and modes of extent 1, and coalesces the remaining modes.
     ///
-    /// Postconditions: the set of offsets is the same as that of `self`; no stride is 0, unless the result is `1:0`; the depth is at most 1.
+    /// If the remaining modes are injective, each offset occurs once.
+    ///
+    /// Postconditions: the set of offsets is unchanged; no stride is 0, unless the result is `1:0`; the depth is at most 1.
     #[must_use]
     pub fn filter(&self) -> Layout<D> {
         let mut modes = flat_modes(&self.shape, &self.stride);
@@ -44,8 +45,9 @@ impl<D: Codomain> Layout<D> {
         Layout::from_flat(merged(modes))
     }
 
-    /// Applies [`filter`](Self::filter) at each leaf of `profile` and keeps the nesting above the leaves; modes past the end of the profile
-    /// are unchanged.
+    /// Applies [`filter`](Self::filter) to the mode at each leaf of `profile`; the nesting above these modes is unchanged.
+    ///
+    /// Modes past the end of the profile are unchanged.
     ///
     /// # Errors
     /// Returns [`LayoutError::Rank`] if the profile, at any level, has more modes than the layout.

@@ -7,13 +7,13 @@ use super::construct::Layout;
 use super::error::LayoutError;
 use super::tuple::{Coord, Tuple, saturate};
 
-/// One element of a slicing coordinate: an index, or `..` (CuTe's `_`) for the whole mode.
+/// An entry of a [`Slicer`]: an index, or `..` (CuTe's `_`) for a whole mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Slot {
     /// Keeps the mode.
     #[doc(alias = "_")]
     Keep,
-    /// Fixes the mode at this coordinate.
+    /// Fixes the mode at this index.
     At(i64),
 }
 
@@ -55,8 +55,10 @@ impl Slicer {
 }
 
 impl<D: Codomain> Layout<D> {
-    /// Returns the modes that `at` keeps, without the offset of the coordinates that `at` fixes; if `at` keeps no mode, a layout without
-    /// modes.
+    /// Returns the layout of the modes that `at` keeps.
+    ///
+    /// The offset of the coordinates that `at` fixes is not included; [`slice_and_offset`](Self::slice_and_offset) also returns this
+    /// offset. If `at` keeps no mode, the result has no modes.
     ///
     /// # Errors
     /// Returns [`LayoutError::Coordinate`] if the nesting of `at` does not match the shape.
@@ -64,9 +66,10 @@ impl<D: Codomain> Layout<D> {
         Ok(self.slice_and_offset(at)?.0)
     }
 
-    /// Returns the modes that `at` keeps, and the offset of the coordinates that `at` fixes.
+    /// Returns the layout of the modes that `at` keeps, and the offset of the coordinates that `at` fixes.
     ///
-    /// Postcondition: for every coordinate `c` of the slice, `self(at with c filled in) = slice(c) + offset`.
+    /// Postcondition: for every coordinate `c` of the slice, `slice(c) + offset = self(d)`, where `d` is `at` with the components of `c` in
+    /// place of `..`.
     ///
     /// # Errors
     /// Returns [`LayoutError::Coordinate`] if the nesting of `at` does not match the shape.
@@ -83,7 +86,7 @@ impl<D: Codomain> Layout<D> {
         Ok((self.pick(&at, |slot| slot == Slot::Keep), offset))
     }
 
-    /// Returns the modes that `at` fixes, the complement of [`slice`](Self::slice).
+    /// Returns the layout of the modes that `at` fixes: those that [`slice`](Self::slice) omits.
     ///
     /// Postcondition: `size(slice(at)) · size(dice(at)) = size(self)`.
     ///
@@ -95,9 +98,11 @@ impl<D: Codomain> Layout<D> {
         Ok(self.pick(&at, |slot| slot != Slot::Keep))
     }
 
-    /// Returns this layout and the offset of `coord`, so that coordinates of the layout are relative to `coord`.
+    /// Returns this layout and the offset of `coord`.
     ///
-    /// Postcondition: for nested coordinates, `self(coord + c) = self(c) + offset`.
+    /// If the offset is added to the base address, coordinates are relative to `coord`.
+    ///
+    /// Postcondition: if `coord` and `c` are nested like the shape, `self(coord + c) = self(c) + offset`.
     ///
     /// # Errors
     /// Returns [`LayoutError::Coordinate`] if the nesting of `coord` does not match the shape.

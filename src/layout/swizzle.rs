@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use super::error::LayoutError;
 
-/// CuTe's `Swizzle<B, M, S>`: bits `M + S .. M + S + B` of an offset are XORed into bits `M .. M + B`. If `S` is negative, the source bits
-/// are `M .. M + B`, and the modified bits start at `M − S`.
+/// CuTe's `Swizzle<B, M, S>`: bits `M + S .. M + S + B` of an offset are XORed into bits `M .. M + B`. If `S` is negative, bits
+/// `M .. M + B` are XORed into bits `M − S .. M − S + B`.
 ///
 /// A swizzle is its own inverse. The predefined swizzles apply to absolute shared-memory addresses in bytes, like the swizzles of TMA and
 /// `wgmma`.
@@ -37,7 +37,7 @@ impl Swizzle {
     /// Creates `Swizzle<bits, base, shift>`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Swizzle`] if the two groups of bits overlap (|shift| < bits) or extend past bit 61.
+    /// Returns [`LayoutError::Swizzle`] if the source bits overlap the modified bits (`|shift| < bits`), or if the bits extend past bit 61.
     pub const fn new(bits: u32, base: u32, shift: i32) -> Result<Swizzle, LayoutError> {
         let reach = (bits as u64) + (base as u64) + (shift.unsigned_abs() as u64);
         if shift.unsigned_abs() < bits || reach > 62 {
@@ -52,7 +52,7 @@ impl Swizzle {
         self.bits
     }
 
-    /// Returns the number of low bits that are neither sources nor modified: runs of `2^base` units stay contiguous.
+    /// Returns the number of low bits that the swizzle neither reads nor modifies; runs of `2^base` units stay contiguous.
     #[must_use]
     pub const fn base(self) -> u32 {
         self.base
@@ -64,8 +64,9 @@ impl Swizzle {
         self.shift
     }
 
-    /// Returns the number of units after which the pattern repeats; if a tile starts at a multiple of the period, offsets in the tile can
-    /// be swizzled instead of addresses.
+    /// Returns the number of units after which the pattern repeats.
+    ///
+    /// If a tile starts at a multiple of the period, offsets within the tile can be swizzled instead of addresses.
     #[must_use]
     pub const fn period(self) -> i64 {
         if self.bits == 0 { 1 } else { 1 << (self.base + self.bits + self.shift.unsigned_abs()) }
@@ -76,7 +77,8 @@ impl Swizzle {
     /// Postcondition: `result(i) = self(i · factor) / factor`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::SwizzleUnit`] if `factor` is not a power of 2 or exceeds the `2^base` units that the swizzle keeps contiguous.
+    /// Returns [`LayoutError::SwizzleUnit`] if `factor` is not a power of 2 or exceeds the `2^base` units that the swizzle keeps
+    /// contiguous.
     pub fn upcast(self, factor: i64) -> Result<Swizzle, LayoutError> {
         let fault = LayoutError::SwizzleUnit { swizzle: self.to_string(), factor, max: 1 << self.base };
         match u64::try_from(factor) {
@@ -115,7 +117,7 @@ impl Swizzle {
     }
 }
 
-/// The constants that add a constant offset to a swizzled dynamic offset; see [`Swizzle::split_offset`].
+/// The constants by which a constant offset is added to a swizzled dynamic offset; see [`Swizzle::split_offset`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SplitOffset {
     /// The constant to XOR with the swizzled dynamic offset.
@@ -125,13 +127,14 @@ pub struct SplitOffset {
 }
 
 impl Swizzle {
-    /// Returns the constants that turn `swizzle(x)` into `swizzle(x + offset)` for all `x ≥ 0` whose set bits are among `bits`. The
-    /// register that contains `x` is swizzled once; each further element costs at most one XOR.
+    /// Returns the constants that convert `apply(x)` to `apply(x + offset)` for all `x ≥ 0` whose set bits are among `bits`.
+    ///
+    /// A register that contains `x` is then swizzled once, and each further element costs at most one XOR.
     ///
     /// Postcondition: `apply(x + offset) = (apply(x) ^ xor) + add`.
     ///
     /// Returns `None` if `offset`, modulo the period, has set bits among `bits`: in that case, the sum may carry and must be swizzled as a
-    /// whole. For a partition, `bits` is [`Layout::bits`](super::Layout::bits) of the threads' modes.
+    /// whole. For a tile that is partitioned among threads, `bits` is [`Layout::bits`](super::Layout::bits) of the thread modes.
     ///
     /// ```
     /// use warpwright::layout::{SplitOffset, Swizzle};
@@ -160,7 +163,7 @@ impl Swizzle {
     }
 }
 
-/// Prints the swizzle as CuTe does: `Sw<3,4,3>`.
+/// Prints the swizzle in CuTe's notation: `Sw<3,4,3>`.
 impl fmt::Display for Swizzle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Sw<{},{},{}>", self.bits, self.base, self.shift)
@@ -170,7 +173,7 @@ impl fmt::Display for Swizzle {
 impl FromStr for Swizzle {
     type Err = LayoutError;
 
-    /// Parses `Sw<3,4,3>`; the names `S` and `Swizzle` are also accepted.
+    /// Parses text such as `Sw<3,4,3>`; the names `S` and `Swizzle` are also accepted.
     fn from_str(text: &str) -> Result<Self, LayoutError> {
         super::text::parse_swizzle(text)
     }

@@ -74,7 +74,7 @@ impl Display for Tile {
 impl FromStr for IntTuple {
     type Err = LayoutError;
 
-    /// Parses `(4,(2,2))`. Spaces and the `_` that CuTe prints before static integers are ignored.
+    /// Parses text such as `(4,(2,2))`. Spaces and the `_` that CuTe prints before static integers are ignored.
     fn from_str(text: &str) -> Result<Self, LayoutError> {
         Parser::whole(text, |parser| parser.tuple(Parser::integer))
     }
@@ -83,7 +83,9 @@ impl FromStr for IntTuple {
 impl FromStr for Layout {
     type Err = LayoutError;
 
-    /// Parses `(4,(2,2)):(2,(1,8))`; returns [`LayoutError::Parse`] for text in another form, and the errors of [`Layout::new`].
+    /// Parses text such as `(4,(2,2)):(2,(1,8))`.
+    ///
+    /// Returns [`LayoutError::Parse`] for malformed text; otherwise, the same errors as [`Layout::new`].
     fn from_str(text: &str) -> Result<Self, LayoutError> {
         Parser::whole(text, Parser::layout)
     }
@@ -92,8 +94,10 @@ impl FromStr for Layout {
 impl FromStr for Layout<BasisVector> {
     type Err = LayoutError;
 
-    /// Parses `(4,8):(1@0,2@1)`. A stride is `2@1`, CuTe's `E<1>`, 0, or, where the shape has a leaf, a tuple of components:
-    /// `4:(1,2)`.
+    /// Parses text such as `(4,8):(1@0,2@1)`.
+    ///
+    /// The stride of an extent is a scaled basis vector such as `2@1`, a basis vector in CuTe's notation such as `E<1>`, 0, or a tuple of
+    /// components, as in `4:(1,2)`.
     fn from_str(text: &str) -> Result<Self, LayoutError> {
         Parser::whole(text, |parser| {
             let shape = parser.tuple(Parser::integer)?;
@@ -134,7 +138,7 @@ enum Component {
 impl FromStr for Slicer {
     type Err = LayoutError;
 
-    /// Parses `(_,(1,_))`.
+    /// Parses text such as `(_,(1,_))`.
     fn from_str(text: &str) -> Result<Self, LayoutError> {
         Parser::whole(text, |parser| parser.tuple(Parser::slot))
     }

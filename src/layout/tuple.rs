@@ -125,7 +125,7 @@ impl<T> Tuple<T> {
         }
     }
 
-    /// Returns the only mode of a one-element tuple, unwrapped to any depth; returns any other tuple unchanged.
+    /// Removes enclosing one-element tuples: `((4))` becomes `4`. Returns any other tuple unchanged.
     #[must_use]
     pub fn unwrap(self) -> Tuple<T> {
         match self {
@@ -145,10 +145,10 @@ impl<T: Clone> Tuple<T> {
         }
     }
 
-    /// Returns the leaves, nested like `profile`.
+    /// Returns a tuple with these leaves, nested like `profile`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Rank`] if the numbers of leaves differ.
+    /// Returns [`LayoutError::Rank`] if `profile` has a different number of leaves.
     pub fn unflatten<U>(&self, profile: &Tuple<U>) -> Result<Tuple<T>, LayoutError>
     where
         T: fmt::Display,
@@ -186,8 +186,9 @@ fn refold<T: Clone, U>(profile: &Tuple<U>, leaves: &mut Leaves<'_, T>) -> Tuple<
 }
 
 impl IntTuple {
-    /// Returns the product of all leaves: the number of coordinates of a shape. Wraps at 64 bits;
-    /// [`Layout::new`](super::Layout::new) rejects such shapes.
+    /// Returns the product of all leaves, which is the number of coordinates of a shape.
+    ///
+    /// The product wraps at 64 bits; [`Layout::new`](super::Layout::new) rejects shapes whose size overflows.
     #[doc(alias = "product")]
     #[must_use]
     pub fn size(&self) -> i64 {
@@ -197,14 +198,15 @@ impl IntTuple {
         }
     }
 
-    /// Returns the product of each top-level mode, as a flat tuple.
+    /// Returns the product of the leaves of each top-level mode, as a flat tuple.
     #[must_use]
     pub fn product_each(&self) -> IntTuple {
         self.modes().iter().map(IntTuple::size).collect()
     }
 
-    /// Returns whether every coordinate of this shape is a coordinate of `other` (CuTe's `compatible`): `other` has the same nesting down to
-    /// the leaves of this shape, and each of these leaves equals the size of the corresponding mode of `other`.
+    /// Returns whether every coordinate of this shape is a coordinate of `other` (CuTe's `compatible`).
+    ///
+    /// This is the case if `other` is this shape with some leaves replaced by tuples of the same size.
     #[must_use]
     pub fn compatible(&self, other: &IntTuple) -> bool {
         match (self, other) {

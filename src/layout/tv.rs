@@ -1,4 +1,4 @@
-//! (thread, value) layouts of tiles: which thread owns which element, and in which register.
+//! (thread, value) layouts of tiles, which determine the thread and the register of each element.
 
 mod along;
 mod check;
@@ -25,12 +25,12 @@ use super::{
 /// The maximum number of elements of a tile, and of values of all threads together; queries visit all of them.
 const MAX_ELEMENTS: i64 = 1 << 22;
 
-/// A tile distributed over threads: a layout that maps (thread, value) to a column-major index in the tile, as in CuTe's atoms.
+/// A tile distributed over threads, described by a layout that maps (thread, value) to a column-major index in the tile, as in CuTe.
 ///
-/// The tile may have any shape; the coordinate of an element has one integer per mode. Values are in register order, lowest
-/// bits first: with `n` values per register ([`packed`](Self::packed)), value `v` is in slot `v % n` of register `v / n`.
+/// The tile may have any shape; the coordinate of an element has one integer per mode. Values are numbered in register order, starting at
+/// the lowest bits: with `n` values per register ([`packed`](Self::packed)), value `v` is in slot `v % n` of register `v / n`.
 ///
-/// Construction is cheap. A table of owners is built by the first query that needs one.
+/// Construction is cheap. The first query that needs the table of owners builds it.
 ///
 /// ```
 /// use warpwright::layout::{Layout, TvLayout};
@@ -115,7 +115,9 @@ impl TvLayout {
         Ok(self)
     }
 
-    /// Returns the same layout with `per_register` values in each register, and possibly fewer in the last register. 0 counts as 1.
+    /// Returns the same layout with `per_register` values in each register and possibly fewer in the last one.
+    ///
+    /// A `per_register` of 0 is treated as 1.
     #[must_use]
     pub fn packed_partly(self, per_register: u32) -> Self {
         Self { per_register: per_register.max(1).into(), ..self }
@@ -133,13 +135,13 @@ impl TvLayout {
         &self.shape
     }
 
-    /// Returns the extent of the tile's mode 0: the rows of a matrix.
+    /// Returns the extent of mode 0 of the tile: the number of rows of a matrix.
     #[must_use]
     pub fn rows(&self) -> i64 {
         self.shape.modes().first().map_or(1, IntTuple::size)
     }
 
-    /// Returns the number of elements of the tile per index of mode 0: the columns of a matrix.
+    /// Returns the size of the tile divided by the extent of mode 0: the number of columns of a matrix.
     #[must_use]
     pub fn cols(&self) -> i64 {
         self.shape.size() / self.rows()
@@ -175,15 +177,17 @@ impl TvLayout {
         (self.values() + self.per_register - 1) / self.per_register
     }
 
-    /// Returns the column-major index of a thread's value, which is the value of the layout at linear index `thread + value · threads`.
-    /// Values past the last one are extrapolated, as in [`Layout::index`].
+    /// Returns the column-major index, in the tile, of value `value` of thread `thread`.
+    ///
+    /// Values past the last one are extrapolated; see [`Layout::index`].
     #[must_use]
     pub fn index(&self, thread: i64, value: i64) -> i64 {
         self.layout.index(thread + value * self.threads())
     }
 
-    /// Returns the bank conflicts that occur when the tile is moved to or from shared memory, `vector` elements of `element_bytes` bytes at
-    /// a time: one entry per access of each warp, in order. `bytes` maps column-major indices of the tile to byte offsets.
+    /// Returns the bank conflicts of moving the tile to or from shared memory in vectors of `vector` elements of `element_bytes` bytes.
+    ///
+    /// The result has one entry per access of each warp, in order. `bytes` maps column-major indices of the tile to byte offsets.
     ///
     /// # Errors
     /// Returns the same errors as [`warp_accesses`](super::warp_accesses) and [`bank_conflicts`]: the elements of a vector must be

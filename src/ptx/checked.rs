@@ -13,15 +13,14 @@ use super::{
 /// A pointer to an element of a view, with the condition under which the element is in bounds.
 ///
 /// Accesses through the pointer are safe: if the condition does not hold, nothing is read or written, and loads return 0 or the value given
-/// to [`load_or`](Self::load_or). The access is predicated, so no branch is emitted; the predicate is omitted if the condition is known to
-/// hold.
+/// to [`load_or`](Self::load_or). Accesses are predicated and emit no branch; the predicate is omitted if the condition is known to hold.
 ///
-/// For example, [`Slice::at`](super::Slice::at) and [`Ptr::when`] return such pointers.
+/// [`Slice::at`](super::Slice::at) and [`Ptr::when`], among others, return such pointers.
 pub struct CheckedPtr<'k, T, S: Space, A = ReadWrite> {
     pub(super) pointer: Ptr<'k, T, S, A>,
     pub(super) inside: Val<'k, bool>,
-    /// The granularity of the bounds: starting at this element, each group of elements whose size divides this number is either entirely in
-    /// bounds or entirely out of bounds; 0 if this holds for every size.
+    /// The granularity of the bounds: if a number divides it, each aligned group of that many elements, counted from this element, is
+    /// either entirely in bounds or entirely out of bounds. 0 if this holds for groups of every size.
     pub(super) together: u64,
     /// The innermost open block when the pointer was created; facts about the element may hold only there.
     pub(super) made_in: u32,
@@ -63,7 +62,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.pointer.kernel()
     }
 
-    /// Returns the pointer without the condition.
+    /// Returns the unchecked pointer, without the condition.
     pub fn pointer(self) -> Ptr<'k, T, S, A> {
         self.pointer
     }

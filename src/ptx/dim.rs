@@ -10,7 +10,7 @@ use super::{
 
 /// An integer expression over a kernel's parameters and the device's number of multiprocessors.
 ///
-/// Launches and the exported header evaluate the expression in 64 bits; a value that overflows is rejected and never wraps around.
+/// Launches and the exported header evaluate the expression in 64 bits, and reject an expression that overflows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Dim {
@@ -18,21 +18,21 @@ pub enum Dim {
     Const(u64),
     /// The value of the parameter with this index.
     Param(usize),
-    /// `⌈a / n⌉`.
+    /// `CeilDiv(a, n)` is `⌈a / n⌉`.
     CeilDiv(Box<Dim>, u32),
-    /// The largest multiple of `n` that is at most `a`.
+    /// `RoundDown(a, n)` is the largest multiple of `n` that is at most `a`.
     RoundDown(Box<Dim>, u32),
-    /// `a + b`.
+    /// The sum of two expressions.
     Sum(Box<Dim>, Box<Dim>),
-    /// `a · b`.
+    /// The product of two expressions.
     Product(Box<Dim>, Box<Dim>),
-    /// The smaller of `a` and `b`.
+    /// The smaller of two expressions.
     Min(Box<Dim>, Box<Dim>),
-    /// The larger of `a` and `b`.
+    /// The larger of two expressions.
     Max(Box<Dim>, Box<Dim>),
-    /// The number of multiprocessors of the device, for grids of resident blocks.
+    /// The number of multiprocessors of the device.
     Multiprocessors,
-    /// `a`, which the kernel computes in a 32-bit register; launches reject values that do not fit.
+    /// An expression that the kernel computes in a 32-bit register. Launches reject values that do not fit.
     U32(Box<Dim>),
     /// A value that no launch can compute.
     Unknown,
@@ -75,13 +75,14 @@ impl Dim {
         Self::Max(self.into(), other.into_dim().into())
     }
 
-    /// Returns the value of the expression, or `None` if a part of the expression cannot be computed or overflows; `parameter(i)` is the
-    /// value of the integer parameter with index `i`. The number of multiprocessors is replaced by its upper bound, `u32::MAX`.
+    /// Returns the value of the expression, or `None` if any part of it overflows or cannot be computed. `parameter(i)` must return the
+    /// value of the integer parameter with index `i`. [`Multiprocessors`](Self::Multiprocessors) evaluates to `u32::MAX`, an upper bound.
     pub fn evaluate(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.evaluate_on(u32::MAX, parameter)
     }
 
-    /// Evaluates the expression as [`evaluate`](Self::evaluate) does, but for a device with `multiprocessors` multiprocessors.
+    /// Evaluates the expression as [`evaluate`](Self::evaluate) does, but with [`Multiprocessors`](Self::Multiprocessors) equal to
+    /// `multiprocessors`.
     pub fn evaluate_on(&self, multiprocessors: u32, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         let value = |dim: &Self| dim.evaluate_on(multiprocessors, parameter);
         match self {
@@ -100,7 +101,7 @@ impl Dim {
         }
     }
 
-    /// Returns the expression in human-readable form, with `names` as the names of the parameters.
+    /// Returns the expression in human-readable form; `names[i]` is the name of parameter `i`.
     pub fn expression(&self, names: &[String]) -> String {
         self.expression_with(&|i| names.get(i).cloned().unwrap_or_default())
     }
@@ -152,8 +153,9 @@ impl fmt::Display for Dim {
     }
 }
 
-/// An integer that a launch may be able to compute: a constant, a kernel parameter, or an expression that combines these, such as a sum or
-/// a product.
+/// A value that can be converted to a [`Dim`]: a `u32`, `u64`, `usize` or `i32` constant, a `Val<u32>`, a `Val<u64>`, or another `Dim`.
+///
+/// A launch can compute a [`Val`] that is a constant, a kernel parameter, or an expression of these, such as a sum or a product.
 pub trait IntoDim: Sealed {
     /// Returns the expression, or [`Dim::Unknown`] for a negative constant or a value that a launch cannot compute.
     fn into_dim(self) -> Dim;
@@ -215,7 +217,7 @@ impl<T: Scalar> Val<'_, T> {
     }
 }
 
-/// A grid rule: the number of blocks in each of up to three dimensions, as an array or, if the types differ, a tuple.
+/// A grid rule: the numbers of blocks in up to three dimensions, as an array or, if their types differ, as a tuple.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a grid rule",
     note = "expected up to three numbers of blocks: an array of one type, `[m.tiles(64), n.tiles(64)]`, or a tuple, `(rows, cols.tiles(64))`"

@@ -43,7 +43,7 @@ pub struct Entry {
     pub target: Target,
     /// The lowest `.version` that supports the instructions and the target.
     pub version: Version,
-    /// The description; empty if the kernel provides none.
+    /// The description of the kernel; empty if there is none.
     pub description: String,
     /// The parameters, in order.
     pub params: Vec<ParamDecl>,
@@ -55,10 +55,10 @@ pub struct Entry {
     pub min_blocks: Option<u32>,
     /// The declared maximum number of 32-bit registers per thread: `.maxnreg`.
     pub max_registers: Option<u32>,
-    /// The declared number of blocks per cluster in x, y and z.
+    /// The declared number of blocks per cluster in x, y and z: `.reqnctapercluster`.
     pub cluster: Option<[u32; 3]>,
-    /// Whether the kernel may start before the preceding kernel in the stream has ended. If so, it contains the instruction that waits for
-    /// the preceding kernel.
+    /// Whether the kernel may start before the preceding kernel in the stream has finished. Such a kernel contains an instruction that
+    /// waits for the preceding kernel.
     pub programmatic: bool,
     /// The declared grid rule: the number of blocks per launch in x, y and z.
     pub grid: Option<[Dim; 3]>,
@@ -66,14 +66,14 @@ pub struct Entry {
     pub assumptions: Vec<Assumption>,
     /// The upper bounds on parameters, which every launch checks.
     pub limits: Vec<Limit>,
-    /// The extents of the kernel's views; a launch checks that the buffers are long enough.
+    /// The extents of the kernel's views. Every launch checks that the buffers are long enough for them.
     pub extents: Vec<Extent>,
-    /// How the kernel uses the tensor maps of its parameters; a launch checks that the arguments support this use.
+    /// The uses of the tensor-map parameters. Every launch checks that its arguments support these uses.
     pub map_uses: Vec<MapUse>,
-    /// The tensor maps that every launch creates and passes after the parameters.
+    /// The additional tensor maps that every launch creates and passes after the parameters.
     pub maps: Vec<BufferMap>,
-    /// The number of calls to `unsafe` functions: accesses through pointers, raw lines and assumptions. If it is 0, all accesses to global
-    /// memory are within the kernel's buffers and the module's variables.
+    /// The number of `unsafe` builder calls: accesses through a [`Ptr`](super::Ptr), raw PTX and assumptions. If it is 0, all accesses to
+    /// global memory are within the kernel's buffers and the module's variables.
     pub unsafe_accesses: u32,
     /// The size of statically declared shared memory, in bytes.
     pub static_shared_bytes: u32,
@@ -182,7 +182,7 @@ impl Entry {
         self.params.iter().map(|p| p.name.clone()).collect()
     }
 
-    /// Returns the divisor of a parameter's value that follows from the assumptions; 1 if there are none.
+    /// Returns the least common multiple of the divisors that are assumed for a parameter; 1 if there are none.
     pub fn assumed_divisor(&self, parameter: usize) -> u64 {
         let assumptions = self.assumptions.iter().filter(|p| p.parameter == parameter);
         assumptions.fold(1, |divisor, p| lcm(divisor, p.divisor.into()))
@@ -212,7 +212,7 @@ impl Entry {
         first_repeated(own.chain(maps).chain(declared).chain([self.name.clone()]))
     }
 
-    /// Returns the number of declared registers.
+    /// Returns the number of declared registers of all classes.
     pub fn register_count(&self) -> u32 {
         self.registers.iter().sum()
     }

@@ -44,7 +44,7 @@ impl fmt::Display for BuildError {
     }
 }
 
-/// Formats the message, as `Display` does: `main` prints a returned error with `Debug`.
+/// Formats the message as `Display` does, because `main` prints a returned error with `Debug`.
 impl fmt::Debug for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -93,7 +93,7 @@ pub enum BuildErrorKind {
         /// The name of the register.
         register: String,
     },
-    /// An emitted loop accumulates into a tile that it does not carry.
+    /// An emitted loop accumulates into a tile that is not part of the loop's state.
     #[error(
         "register {register} is accumulated into in an emitted loop that does not carry it: pass the tile to the loop as state"
     )]
@@ -130,7 +130,7 @@ pub enum BuildErrorKind {
         /// The method that creates the view.
         view: &'static str,
     },
-    /// A divisor is declared for a computed value, so no launch can check it.
+    /// [`multiple_of`](super::Val::multiple_of) is called on a computed value, which a launch cannot check.
     #[error(
         "expected a kernel parameter, which a launch checks to be a multiple of {divisor}, found a computed register: declare it for the \
          parameter, or assert it with `unsafe {{ value.assume_multiple_of({divisor}) }}`"
@@ -153,37 +153,37 @@ pub enum BuildErrorKind {
     /// The kernel uses more shared memory than the target allows per block.
     #[error("expected at most {max} bytes of shared memory per block on {target}, found {bytes}")]
     TooMuchShared {
-        /// The requested number of bytes.
+        /// The number of bytes that the kernel uses.
         bytes: u64,
-        /// The maximum.
+        /// The maximum number of bytes per block.
         max: u32,
-        /// The target.
+        /// The kernel's target.
         target: Target,
     },
-    /// A block size, cluster size or local-memory size is zero or exceeds the maximum, or a block, cluster or grid rule has more than three
+    /// A block, cluster or local-memory size is zero or exceeds its maximum, or a block, cluster or grid rule has more than three
     /// dimensions.
     #[error("{what}: expected 1 to {max}, found {found}")]
     BadShape {
-        /// The kind of shape or size.
+        /// The kind of size, such as `"threads of a block"`.
         what: &'static str,
-        /// The number found.
+        /// The size or number of dimensions found.
         found: u64,
-        /// The maximum.
+        /// The maximum size or number of dimensions.
         max: u64,
     },
-    /// A block, a maximum block, a cluster or a grid rule is declared again with a different value, or the block exceeds the declared
-    /// maximum. Redeclaration is an error because emitted instructions may depend on the earlier value.
+    /// A block size, maximum block size, cluster size or grid rule is declared again with a different value, or the block exceeds the
+    /// declared maximum. Redeclaration is an error because emitted instructions may depend on the earlier value.
     #[error("expected {what} to be declared once, found {found} after {before}")]
     Redeclared {
-        /// The kind of declaration.
+        /// The kind of declaration, such as `"the block"`.
         what: &'static str,
         /// The earlier declaration, or the maximum.
         before: String,
         /// The new declaration, or the block that exceeds the maximum.
         found: String,
     },
-    /// The number of registers in the state that a loop body returns differs from the number in the initial state, or the numbers differ
-    /// between the states of two branches.
+    /// A loop body returns a state with more or fewer registers than the initial state, or two branches return states with different
+    /// numbers of registers.
     #[error(
         "expected {expected} registers of state, as before the loop or in the first branch, found {found}: a `Vec` or an `Option` must keep its length"
     )]
@@ -193,7 +193,7 @@ pub enum BuildErrorKind {
         /// The number of registers of the state that the loop body or the second branch returns.
         found: usize,
     },
-    /// A collective operation is under a condition that may exclude some of its threads.
+    /// A collective operation is executed under a condition that may exclude some of the threads that must participate.
     #[error(
         "`{collective}` must be reached by {threads}, but they are not known to agree on {condition} at {condition_at}{}: \
          move `{collective}` to a point that all of them reach, or use `assume_uniform` to assert that the condition is uniform",
@@ -208,27 +208,26 @@ pub enum BuildErrorKind {
         condition: ConditionKind,
         /// The condition's source line.
         condition_at: &'static Location<'static>,
-        /// The line that writes a divergent value to a loop-carried register that the condition depends on; `None` if there is no such
-        /// line.
+        /// The source line that writes a divergent value to the loop-carried register on which the condition depends, if any.
         varies_at: Option<&'static Location<'static>>,
     },
-    /// A name is not an identifier in both PTX and C.
+    /// A name is invalid as an identifier in PTX or in C.
     #[error("expected a PTX identifier, found `{name}`")]
     BadName {
         /// The name.
         name: String,
     },
-    /// Two declarations in one module have the same name: a parameter `x` of a kernel `f` is declared as `f_x`, and its shared memory as
-    /// `f_smem`.
+    /// Two declarations in one module have the same name. A parameter `x` of a kernel `f` is declared as `f_x`, and the shared memory of
+    /// `f` as `f_smem`.
     #[error("expected names that differ within a module, found `{name}` twice")]
     DuplicateName {
         /// The name.
         name: String,
     },
-    /// A raw line is malformed, or its placeholders do not match its operands.
+    /// Raw PTX is malformed, or its placeholders do not match its operands.
     #[error("raw line `{line}`: {problem}")]
     BadRaw {
-        /// The template of the raw line.
+        /// The raw PTX text with its placeholders.
         line: String,
         /// A description of the problem.
         problem: String,
@@ -238,7 +237,7 @@ pub enum BuildErrorKind {
         "{what}: expected an expression of constants and integer kernel parameters, found a computed value or a negative constant; `n.tiles(32)` is ⌈n / 32⌉"
     )]
     NotAParameter {
-        /// The purpose of the value.
+        /// The purpose of the value, such as `"the grid rule"`.
         what: &'static str,
     },
     /// A size is not a multiple of the required divisor.
@@ -251,7 +250,7 @@ pub enum BuildErrorKind {
         /// The required divisor.
         of: u64,
     },
-    /// The number of placeholders in a print format differs from the number of values.
+    /// The number of placeholders in a print format differs from the number of printed values.
     #[error("print format {format:?}: expected {expected} values, one for each `{{}}`, found {found}")]
     BadPrint {
         /// The format.
@@ -261,17 +260,17 @@ pub enum BuildErrorKind {
         /// The number of values.
         found: usize,
     },
-    /// A print format contains a malformed placeholder, an unpaired brace, or a placeholder that is not valid for its value.
+    /// A print format contains a malformed placeholder, an unpaired brace, or a placeholder that does not support the type of its value.
     #[error("print format {format:?}: expected a placeholder for {value}, found `{placeholder}`")]
     BadPlaceholder {
         /// The format.
         format: String,
         /// The placeholder as written, or the unpaired brace.
         placeholder: String,
-        /// The kind of the value, such as `"an integer"`; `"any value"` if the placeholder is malformed.
+        /// The kind of value, such as `"an integer"`; `"any value"` if the placeholder is malformed.
         value: &'static str,
     },
-    /// Any other invalid request.
+    /// Any other invalid request. The string is the error message.
     #[error("{0}")]
     Refused(String),
 }

@@ -2,13 +2,12 @@
 
 use super::dim::Dim;
 
-/// The elements of a buffer that a view may access. The offset of an element is the sum of one offset per mode. A launch checks that the
-/// buffer contains all these elements.
+/// The elements of a buffer that a view may access, as a shape and strides. A launch checks that the buffer contains all these elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// The index of the buffer's parameter.
+    /// The index of the buffer parameter.
     pub parameter: usize,
-    /// The size of an element of the view, in bytes. It may differ from the size of the parameter's elements.
+    /// The size of an element of the view, in bytes. It may differ from the element size of the buffer parameter.
     pub element_bytes: u32,
     /// The modes of the view. A view without modes has one element.
     pub modes: Vec<ExtentMode>,
@@ -26,9 +25,8 @@ pub struct ExtentMode {
 }
 
 impl Extent {
-    /// Returns the number of elements of the view's type from the buffer's start to the end of the last accessed element; 0 if a mode is
-    /// empty, and `None` if the number cannot be computed or overflows 64 bits. `parameter(i)` is the value of the integer parameter with
-    /// index `i`.
+    /// Returns the minimum length of the buffer, in elements of the view; 0 if a mode is empty, and `None` if the length cannot be computed
+    /// or overflows 64 bits. `parameter(i)` must return the value of the integer parameter with index `i`.
     pub fn elements(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         let mut last = Some(0u64);
         let mut empty = false;
@@ -41,13 +39,13 @@ impl Extent {
         if empty { Some(0) } else { last?.checked_add(1) }
     }
 
-    /// Returns the number of coordinates of the first mode that has more than [`most`](Self::most) coordinates; `None` if there is no such
-    /// mode.
+    /// Returns the number of coordinates of the first mode that has more than [`most`](Self::most) coordinates; `None` if no mode has more.
     pub fn exceeds(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.modes.iter().filter_map(|mode| mode.size.evaluate(parameter)).find(|&size| size > self.most)
     }
 
-    /// Returns the result of [`elements`](Self::elements) in bytes; `None` also if the number of bytes overflows 64 bits.
+    /// Returns the minimum length of the buffer in bytes; `None` if it cannot be computed or overflows 64 bits. See
+    /// [`elements`](Self::elements).
     pub fn bytes(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.elements(parameter)?.checked_mul(self.element_bytes.into())
     }

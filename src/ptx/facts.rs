@@ -227,7 +227,7 @@ impl Body {
         self.facts(reg).shared
     }
 
-    // ── Where it is known ────────────────────────────────────────────────────────────────────────────────────────
+    // ── Definitions ──────────────────────────────────────────────────────────────────────────────────────────────
 
     /// Returns whether the register's definition dominates the current position and the handle is current.
     #[inline]
@@ -289,7 +289,7 @@ impl Body {
         self.innermost_loop() == self.facts(reg).in_loop
     }
 
-    // ── Where it comes from ──────────────────────────────────────────────────────────────────────────────────────
+    // ── Origins ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     /// Returns the number of registers of a class.
     pub(crate) fn registers_of(&self, class: RegClass) -> u32 {
@@ -352,7 +352,7 @@ impl Body {
         self.value(reg)?.special
     }
 
-    // ── What its value can be ────────────────────────────────────────────────────────────────────────────────────
+    // ── Values ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     /// Returns whether the recorded facts about the register apply to the value of this handle: the register has not been overwritten
     /// since, and it is not variable.

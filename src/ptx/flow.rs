@@ -21,7 +21,7 @@ use super::{
     val::{Repr, Val},
 };
 
-/// A handle to an emitted loop with its body under construction. The body uses it to leave the loop or to continue with the next iteration.
+/// A handle to an emitted loop whose body is under construction. Its methods leave the loop or continue with the next iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct Loop<'k> {
     k: Builder<'k>,
@@ -33,8 +33,8 @@ pub struct Loop<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Emits a branch that executes `then` if `condition` holds. For a constant condition, `then` is emitted without a branch if the
-    /// constant is true, and not at all otherwise.
+    /// Emits a branch that executes `then` if `condition` holds. If `condition` is a constant, no branch is emitted, and `then` is called
+    /// only if the constant is true.
     ///
     /// Values defined in `then` cannot be used afterward; for results, use [`if_else_with`](Self::if_else_with) or a [`Var`](super::Var).
     #[track_caller]
@@ -51,8 +51,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Emits branches that execute `then` if `condition` holds, and `otherwise` if it does not. For a constant condition, only one of the
-    /// two is emitted, without a branch.
+    /// Emits a branch that executes `then` if `condition` holds, and `otherwise` if it does not. If `condition` is a constant, no branch is
+    /// emitted, and only one of the closures is called.
     #[track_caller]
     pub fn if_else(self, condition: impl Into<Val<'k, bool>>, then: impl FnOnce(), otherwise: impl FnOnce()) {
         match condition.into().0 {
@@ -72,8 +72,8 @@ impl<'k> Builder<'k> {
 
     /// Emits `then` and `otherwise` as [`if_else`](Self::if_else) does, and returns the value that the executed branch returns.
     ///
-    /// Both closures must return the same type, a [`State`] with the same number and types of registers in both branches. The builder
-    /// rejects views, tiles in shared memory and products in flight.
+    /// The states that the two closures return must have the same number and types of registers. The builder rejects views, tiles in shared
+    /// memory and `wgmma` results that are still pending.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -119,16 +119,18 @@ impl<'k> Builder<'k> {
         state
     }
 
-    /// Emits a loop over `steps` with counter `i`: `k.for_(n, |i| …)`, `k.for_(a..b, …)`, `k.for_(Steps::new(a, b).by(4), …)`.
+    /// Emits a loop over `steps`; `body` receives the counter. Examples: `k.for_(n, |i| …)`, `k.for_(a..b, |i| …)` and
+    /// `k.for_(Steps::new(a, b).by(4), |i| …)`.
     #[track_caller]
     pub fn for_<T: Counter>(self, steps: impl Into<Steps<'k, T>>, body: impl FnOnce(Val<'k, T>)) {
         self.fold(steps, (), |i, ()| body(i));
     }
 
-    /// Emits a loop over `steps` that carries `state` from one iteration to the next.
+    /// Emits a loop over `steps` that carries `state` from one iteration to the next, and returns the state after the last iteration, or
+    /// the initial state if the loop has no iterations.
     ///
-    /// `body` is called once, or not at all if the range is empty and both of its ends are constants. It takes the counter and the state,
-    /// and returns the new state. `fold` returns the state after the last iteration, or the initial state if the loop has no iterations.
+    /// `body` receives the counter and the state, and returns the new state. It is called once, when the kernel is built, or not at all if
+    /// the start and the end of the range are constants and the range is empty.
     #[track_caller]
     pub fn fold<T: Counter, S: State<'k>>(
         self,
@@ -150,7 +152,7 @@ impl<'k> Builder<'k> {
         self.body().line(format_args!("    .pragma \"nounroll\";"));
     }
 
-    /// Emits a loop that runs until [`Loop::break_if`] or [`Loop::break_`] leaves it, or the thread returns.
+    /// Emits a loop without a condition. Threads leave it through [`Loop::break_`], [`Loop::break_if`] or a return from the kernel.
     #[track_caller]
     pub fn loop_(self, body: impl FnOnce(Loop<'k>)) {
         let label = self.body().label();
@@ -163,7 +165,7 @@ impl<'k> Builder<'k> {
         self.place(format_args!("$endloop{label}"));
     }
 
-    /// Emits a loop that runs while `condition` holds; `condition` is evaluated before each iteration.
+    /// Emits a loop that runs while `condition` holds. The condition is evaluated before each iteration.
     #[track_caller]
     pub fn while_<C: Into<Val<'k, bool>>>(self, condition: impl FnOnce() -> C, body: impl FnOnce(Loop<'k>)) {
         let at = Location::caller();
@@ -229,8 +231,8 @@ impl<'k> Builder<'k> {
         outer
     }
 
-    /// Ends the thread. The builder rejects the call in the code of a [role](Self::specialize), because copies from shared memory are
-    /// completed at the end of the role.
+    /// Ends the thread. The builder rejects the call in a [role](Self::specialize): all threads must reach the end of their role, where
+    /// pending copies from shared memory are completed.
     #[doc(alias = "ret")]
     #[track_caller]
     pub fn return_(self) {
@@ -252,7 +254,7 @@ impl<'k> Builder<'k> {
         body.fail_if(divergence);
     }
 
-    /// Ends the thread if `condition` holds, as [`return_`](Self::return_) does.
+    /// Ends the thread if `condition` holds. The builder rejects the call in a role, as for [`return_`](Self::return_).
     #[track_caller]
     pub fn return_if(self, condition: impl Into<Val<'k, bool>>) {
         let condition = condition.into();
@@ -286,7 +288,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Returns the predicate to test, and whether it is negated: if `predicate` is the negation of another predicate, that one.
+    /// Returns the predicate to test, and whether it is negated. If `predicate` is the negation of another predicate, the result refers to
+    /// that predicate.
     fn without_not(self, predicate: RegId, negated: bool) -> (RegId, bool) {
         let mut body = self.body();
         match body.condition(predicate) {

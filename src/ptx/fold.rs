@@ -1,7 +1,7 @@
 //! Constant folding, with results that are bit-identical to those of the instructions.
 //!
-//! A NaN result has the same bits as on hardware: all bits except the sign bit are ones or, in f64, the bits are those of a NaN operand.
-//! Integer division by zero, which PTX leaves unspecified, gives all ones.
+//! A NaN result has the same bits as on hardware: all bits except the sign bit are 1 or, in f64, the bits are those of a NaN operand.
+//! Integer division by zero, which PTX leaves unspecified, returns all ones.
 
 mod convert;
 pub(crate) mod exact;
@@ -22,7 +22,7 @@ pub trait Number: Scalar {
     const ROUND: &'static str;
     /// The modifier of `mul`: `".lo"` for integers, and the rounding modifier for floating-point types.
     const MUL: &'static str;
-    /// `"mad.lo"` for integers, `"fma.rn"` for floating-point types.
+    /// The multiply-add instruction: `"mad.lo"` for integers, and `"fma.rn"` for floating-point types.
     const MAD: &'static str;
     /// The number 0.
     const ZERO: Self;

@@ -3,11 +3,11 @@
 use super::{kernel::Builder, types::Scalar, val::Val};
 
 impl<'k> Builder<'k> {
-    /// Returns the closure with the kernel's brand in its signature, so that it can be bound to a variable.
+    /// Returns `function` unchanged, with its argument and result tied to this kernel, so that a closure can be bound to a variable.
     ///
-    /// The lifetime `'k` of a kernel cannot be named in a closure, and `let square = |v: Val<f32>| v * v` alone does not compile, because
-    /// the brands of the argument and the result are not known to be equal. A closure that is passed directly to a method such as
-    /// [`Rt::map`](crate::tiles::Rt::map) requires no wrapper. A function that several kernels share must be written as a `fn`.
+    /// `let square = |v: Val<f32>| v * v` alone does not compile: the lifetime `'k` cannot be named in a closure, so the compiler infers
+    /// different lifetimes for the argument and the result. A closure that is passed directly to a method such as
+    /// [`Rt::map`](crate::tiles::Rt::map) does not need `function`. A function that several kernels share must be written as a `fn`.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -30,7 +30,7 @@ impl<'k> Builder<'k> {
         function
     }
 
-    /// Returns a closure that takes two values, as [`function`](Self::function) does for one value.
+    /// Returns a function of two values unchanged. See [`function`](Self::function).
     pub fn function2<T: Scalar, U: Scalar, R, F: Fn(Val<'k, T>, Val<'k, U>) -> R>(self, function: F) -> F {
         function
     }

@@ -9,12 +9,12 @@ use super::{
     val::Val,
 };
 
-/// An index or a length, in 32 or 64 bits.
+/// An index or a length of 32 or 64 bits.
 #[derive(Clone, Copy, Debug)]
 pub enum Index<'k> {
-    /// 32 bits.
+    /// A 32-bit value.
     U32(Val<'k, u32>),
-    /// 64 bits.
+    /// A 64-bit value.
     U64(Val<'k, u64>),
 }
 
@@ -117,10 +117,10 @@ impl<'k> Index<'k> {
     }
 }
 
-/// The length of a view: the expression that a launch evaluates, and the value in the kernel.
+/// The length of a view: a `u32`, `u64`, `usize` or `i32` constant, a `Val<u32>`, a `Val<u64>`, or a [`Dim`].
 ///
-/// It is given by a constant, a `Val<u32>` or `Val<u64>`, or a [`Dim`] such as `m.into_dim() * n`, which the kernel evaluates in 64 bits.
-/// The builder rejects a `Dim` that contains [`Dim::Multiprocessors`].
+/// The kernel evaluates a `Dim`, such as `m.into_dim() * n`, in 64 bits. The builder rejects a `Dim` that contains
+/// [`Dim::Multiprocessors`].
 pub trait IntoLength<'k>: sealed::Length {
     /// Returns the expression and the value.
     #[doc(hidden)]

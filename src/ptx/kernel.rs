@@ -40,7 +40,7 @@ impl fmt::Debug for Builder<'_> {
     }
 }
 
-/// Restores the outer attribution of lines when it is dropped.
+/// Restores the previous source location of emitted lines when it is dropped.
 #[must_use = "lines are attributed until this is dropped"]
 pub(crate) struct Located<'k> {
     k: Builder<'k>,
@@ -96,7 +96,7 @@ impl<'k> Builder<'k> {
         body.instruction(&mnemonic, operands, at);
     }
 
-    /// Attributes all lines and errors to `at` until the result is dropped. An outer attribution takes precedence.
+    /// Attributes all lines and errors to `at` until the result is dropped. If an outer attribution is in effect, it takes precedence.
     pub(crate) fn locate(self, at: &'static Location<'static>) -> Located<'k> {
         let mut body = self.body();
         let outer = body.located;
@@ -168,7 +168,7 @@ impl<'k> Builder<'k> {
         self.fail(BuildErrorKind::Refused(why));
     }
 
-    /// Emits each line of `text` as a comment, `// …`. Characters outside ASCII are transliterated or replaced with `?`.
+    /// Emits each line of `text` as a `//` comment. Characters outside ASCII are transliterated or replaced with `?`.
     pub fn comment(self, text: impl fmt::Display) {
         for line in text.to_string().lines() {
             self.body().line(format_args!("    // {}", ascii(line)));
@@ -203,7 +203,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Returns a constant of this kernel; `k.constant(1.5f32)` is equivalent to `Val::from(1.5f32)`.
+    /// Returns `value` as a constant; equivalent to `Val::from(value)`.
     pub fn constant<T: Scalar>(self, value: T) -> Val<'k, T> {
         Val::constant(value)
     }
@@ -212,8 +212,9 @@ impl<'k> Builder<'k> {
 
     /// Declares the number of threads per block in x, y and z (`.reqntid`), and returns the block. Missing dimensions are 1.
     ///
-    /// The builder rejects a block with no threads, more than 1024 threads, more than 64 threads in z or more than three dimensions, a block
-    /// that exceeds the declared [`max_block`](Self::max_block), and a second declaration that differs from the first.
+    /// A block has at least one thread, at most 1024 threads, at most 64 threads in z, and at most three dimensions. The builder rejects
+    /// other shapes, a block that exceeds the declared [`max_block`](Self::max_block), and a second declaration that differs from the
+    /// first.
     #[doc(alias = ".reqntid")]
     #[track_caller]
     pub fn block<const N: usize>(self, threads: [u32; N]) -> Block<'k> {
@@ -251,11 +252,11 @@ impl<'k> Builder<'k> {
         self.body().entry.grid.clone()
     }
 
-    /// Declares the maximum extents of a block in x, y and z, in threads: `.maxntid`. Missing dimensions are 1. The product of the extents
+    /// Declares the maximum extents of a block in x, y and z, in threads (`.maxntid`). Missing dimensions are 1. The product of the extents
     /// must be at most 1024, and the extent in z at most 64.
     ///
-    /// The builder rejects a second declaration that differs from the first. The kernel relies on each extent, although the directive
-    /// limits only their product: a kernel that declares at most 32×4 threads must not be launched with blocks of 128×1 threads.
+    /// The builder rejects a second declaration that differs from the first. The kernel relies on each extent, although `.maxntid` limits
+    /// only their product: a kernel that declares at most 32×4 threads must not be launched with blocks of 128×1 threads.
     #[doc(alias = ".maxntid")]
     #[track_caller]
     pub fn max_block<const N: usize>(self, threads: [u32; N]) {
@@ -306,10 +307,11 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Declares the minimum number of resident blocks per multiprocessor, from 1 to 32: `.minnctapersm`. ptxas limits the number of
-    /// registers accordingly. The declaration is effective only together with [`block`](Self::block) or [`max_block`](Self::max_block).
+    /// Declares the minimum number of resident blocks per multiprocessor, from 1 to 32 (`.minnctapersm`). ptxas limits the number of
+    /// registers accordingly. The declaration has no effect without [`block`](Self::block) or [`max_block`](Self::max_block).
     ///
-    /// A kernel with [roles](Self::specialize) has one resident block per multiprocessor, so the builder rejects any other number.
+    /// A kernel with [roles](Self::specialize) has one resident block per multiprocessor. The builder rejects any other number in such a
+    /// kernel.
     #[doc(alias = ".minnctapersm")]
     #[track_caller]
     pub fn min_blocks(self, blocks: u32) {
@@ -321,7 +323,7 @@ impl<'k> Builder<'k> {
         self.check_before_roles("min_blocks", before, blocks);
     }
 
-    /// Declares the maximum number of 32-bit registers per thread, from 24 to 255: `.maxnreg`. The declaration must precede
+    /// Declares the maximum number of 32-bit registers per thread, from 24 to 255 (`.maxnreg`). The declaration must precede
     /// [roles](Self::specialize), which share the registers.
     #[doc(alias = ".maxnreg")]
     #[track_caller]
@@ -344,9 +346,11 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Declares the number of blocks per cluster in x, y and z (`.reqnctapercluster`), and returns the cluster. Missing dimensions are 1. A
-    /// cluster has at most 8 blocks. The builder rejects a second declaration that differs from the first. The declaration must precede
-    /// code that depends on it, such as rings and [`persistent`](Self::persistent). Requires sm_90 or later.
+    /// Declares the number of blocks per cluster in x, y and z (`.reqnctapercluster`), and returns the cluster. Missing dimensions are 1.
+    /// Requires sm_90 or later.
+    ///
+    /// A cluster has at most 8 blocks. The declaration must precede code that depends on the cluster, such as rings and
+    /// [`persistent`](Self::persistent). The builder rejects a second declaration that differs from the first.
     #[doc(alias = ".reqnctapercluster")]
     #[track_caller]
     pub fn cluster<const N: usize>(self, blocks: [u32; N]) -> Cluster<'k> {
@@ -368,10 +372,12 @@ impl<'k> Builder<'k> {
         Cluster::current(self)
     }
 
-    /// Declares the grid rule, which gives the number of blocks of a launch in x, y and z. Each number is a constant or a function of the
-    /// integer parameters and the number of multiprocessors; missing dimensions are 1. Examples: `k.grid([m.tiles(64), n.tiles(64)])` or,
-    /// if the types of the numbers differ, `k.grid((rows, cols.tiles(64)))`. Launches and the exported header compute the grid from this
-    /// rule. The builder rejects computed values, more than three dimensions, and a second declaration that differs from the first.
+    /// Declares the grid rule: the number of blocks of a launch in x, y and z. Missing dimensions are 1.
+    ///
+    /// Each number is a constant or an expression of integer parameters and the number of multiprocessors, for example
+    /// `k.grid([m.tiles(64), n.tiles(64)])` or, if the types of the numbers differ, `k.grid((rows, cols.tiles(64)))`. Launches and the
+    /// exported header compute the grid from this rule. The builder rejects computed values, more than three dimensions, and a second
+    /// declaration that differs from the first.
     #[track_caller]
     pub fn grid(self, blocks: impl IntoGrid) {
         let grid = match blocks.into_grid() {
@@ -402,8 +408,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Sets the kernel's description: one or two lines that appear in the comments at the start of the PTX text, in the kernel's comment in
-    /// the C header, and in the exported manifest.
+    /// Sets the kernel's description, one or two lines of text. It appears in a comment at the start of the PTX text, in a comment in the
+    /// exported C header, and in the exported manifest.
     pub fn describe(self, text: impl Into<String>) {
         self.body().entry.description = text.into();
     }
@@ -539,13 +545,14 @@ impl<A> fmt::Debug for Kernel<A> {
 }
 
 impl<A: Params> Kernel<A> {
-    /// Builds a kernel. `signature` is the name of the kernel, optionally followed by the names of its parameters, as in
-    /// `"scale(x, y, n)"`; the default names are `p0`, `p1` and so on. `write` receives the builder and the handles of the parameters, and
-    /// emits the body.
+    /// Builds a kernel. `write` receives the builder and the handles of the parameters, and emits the body.
+    ///
+    /// `signature` is the name of the kernel, optionally followed by the names of its parameters, such as `"scale(x, y, n)"`. The default
+    /// names are `p0`, `p1` and so on.
     ///
     /// # Errors
-    /// Returns the first error, with its Rust line: an invalid signature, an error in a builder call in `write`, or more shared memory than
-    /// the target allows.
+    /// Returns the first error, with the Rust source line that caused it: the signature is invalid, a builder call in `write` fails, or the
+    /// kernel uses more shared memory than the target allows.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -590,7 +597,8 @@ impl<A> Kernel<A> {
         &self.entry.name
     }
 
-    /// Returns the PTX module with this kernel, without source lines. The same builder calls produce the same text on every machine.
+    /// Returns the PTX module with this kernel, without `.file` and `.loc` directives. The same builder calls produce the same text on
+    /// every machine.
     pub fn ptx(&self) -> String {
         render::module(self.entry.target, &[&self.entry], render::Lines::Omit)
     }
@@ -606,8 +614,8 @@ impl<'k, T: Scalar> Val<'k, T>
 where
     Self: IntoDim,
 {
-    /// Returns the number of tiles of `size` elements that cover `self` elements, `⌈self / size⌉`, for [`Builder::grid`]. A `size` of 0 is
-    /// treated as 1.
+    /// Returns the number of tiles of `size` elements that cover `self` elements, `⌈self / size⌉`, for use in [`Builder::grid`]. A `size`
+    /// of 0 is treated as 1.
     pub fn tiles(self, size: u32) -> Dim {
         self.into_dim().ceil_div(size)
     }

@@ -34,8 +34,8 @@ impl<C: Computation> Results for Vec<(C, C::Result)> {
 
 /// The maximum number of results per type of computation. Up to this number, finding a result takes less time than computing it.
 const MOST_RESULTS: usize = 64;
-/// The maximum number of results per type that are kept for the next kernel, which can then add at least as many; if there are more, none
-/// are kept.
+/// If a kernel has at most this many results of a type, they are kept for the next kernel, which can then add at least as many; otherwise,
+/// none of them are kept.
 const MOST_KEPT: usize = MOST_RESULTS / 2;
 
 thread_local! {

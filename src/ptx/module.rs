@@ -4,9 +4,9 @@ use thiserror::Error;
 
 use super::{entry::Entry, kernel::Kernel, render, target::Target};
 
-/// Several kernels for one target that are rendered, loaded and exported together.
+/// A set of kernels for one target that are rendered, loaded and exported together.
 ///
-/// A variable that several kernels use is declared once and shared.
+/// If several kernels use a variable, it is declared once and shared.
 ///
 /// ```
 /// use warpwright::{prelude::*, ptx::{Module, Variable}};
@@ -42,7 +42,7 @@ pub enum ModuleError {
         /// The module's target.
         expected: Target,
     },
-    /// The module already uses the name for another kernel or for a different declaration.
+    /// The kernel declares a name that the module already uses for another kernel or a different declaration.
     #[error("kernel `{kernel}`: the module has another declaration of `{name}`")]
     DuplicateName {
         /// The name of the kernel.
@@ -85,7 +85,7 @@ impl Module {
         &self.entries
     }
 
-    /// Returns the PTX text without source lines. The same builder calls produce the same text on every machine.
+    /// Returns the PTX text without `.file` and `.loc` directives. The same builder calls produce the same text on every machine.
     pub fn ptx(&self) -> String {
         self.render(render::Lines::Omit)
     }

@@ -12,24 +12,25 @@ use super::{
     val::Val,
 };
 
-/// A buffer that the kernel only reads.
+/// A buffer parameter that the kernel only reads.
 #[derive(Debug)]
 pub struct In<T>(PhantomData<fn() -> T>);
-/// A buffer that the kernel only writes.
+/// A buffer parameter that the kernel only writes.
 #[derive(Debug)]
 pub struct Out<T>(PhantomData<fn() -> T>);
-/// A buffer that the kernel reads and writes.
+/// A buffer parameter that the kernel reads and writes.
 #[derive(Debug)]
 pub struct InOut<T>(PhantomData<fn() -> T>);
 
-/// A tensor map of a buffer: `TensorMap<In<T>>`, `TensorMap<Out<T>>` or `TensorMap<InOut<T>>`. Copies through the map move boxes of a
-/// tensor between the buffer and shared memory. The launch creates the map. Requires sm_90 or later.
+/// A tensor-map parameter: `TensorMap<In<T>>`, `TensorMap<Out<T>>` or `TensorMap<InOut<T>>`. Copies through the map move boxes of a tensor
+/// between the buffer and shared memory. The launch creates the map from a `TensorBox` of the buffer, or receives an existing map. Requires
+/// sm_90 or later.
 #[doc(alias = "CUtensorMap")]
 #[doc(alias = "TMA")]
 #[derive(Debug)]
 pub struct TensorMap<B>(PhantomData<fn() -> B>);
 
-/// The alignment in bytes that launches require of every buffer. Device allocations are aligned to at least 256 bytes.
+/// The alignment, in bytes, that launches require of every buffer. CUDA aligns device allocations to at least 256 bytes.
 pub const BUFFER_ALIGN: u32 = 16;
 
 /// The kind of a parameter.
@@ -65,9 +66,9 @@ impl ParamKind {
 /// The declaration of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamDecl {
-    /// The name in the kernel's signature and in exported headers. In PTX, it is prefixed with the name of the kernel and an underscore.
+    /// The name in the kernel's signature and in exported headers. In PTX, the name of the kernel and an underscore precede it.
     pub name: String,
-    /// The kind.
+    /// The kind of parameter.
     pub kind: ParamKind,
     /// The name of the Rust type of the buffer elements or of the scalar, such as `"bf16"`.
     pub element: &'static str,
@@ -97,8 +98,7 @@ pub(super) mod sealed {
     pub struct Once;
 }
 
-/// A type that can be used in a kernel's parameter tuple. An array declares the parameters of all its elements; each parameter has its own
-/// name.
+/// A type that can be used in a kernel's parameter tuple. The elements of an array are separate parameters, each with its own name.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a kernel parameter",
     note = "parameters are `In<T>`, `Out<T>`, `InOut<T>` (buffers), `TensorMap` of these, numbers such as `u32` or `f32`, and arrays of them"
@@ -115,7 +115,7 @@ pub trait Param: sealed::Sealed + 'static {
     fn handle<'k>(k: Builder<'k>, index: usize, _: sealed::Once) -> Self::Handle<'k>;
 }
 
-/// A tuple of up to 24 parameters.
+/// A tuple of up to 24 parameters. The empty tuple `()` declares none.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a kernel's parameters",
     note = "write a tuple of up to 24 parameters, such as `(In<f32>, Out<f32>, u32)`"

@@ -26,17 +26,18 @@ const VPRINTF: &str = ".extern .func (.param .b32 status) vprintf (.param .b64 f
 impl<'k> Builder<'k> {
     /// Prints formatted text from every thread that executes the call: `k.print("i = {}, x = {}\n", (i, x))`.
     ///
-    /// Placeholders are `{}`, or `{:…}` with an optional `+`, `0`, width, `.precision`, and `x`, `X`, `e` or `E`, as in Rust. Literal
-    /// braces are written `{{` and `}}`. Values are integers, floating-point numbers (including 16-bit ones), bits, pointers and
-    /// predicates. Bits, such as [`B32`](super::B32), and pointers are printed in hexadecimal; predicates are printed as 0 or 1.
-    /// Floating-point numbers without a precision are printed with six significant digits (`%g`) or, for `e` and `E`, with six digits after
-    /// the decimal point.
+    /// A placeholder is `{}` or `{:…}`. As in Rust, the options after the colon are `+`, `0`, a width, a `.precision`, and one of `x`, `X`,
+    /// `e` and `E`. Literal braces are written `{{` and `}}`.
     ///
-    /// The text is written to standard output: on a GPU, when the host synchronizes with the device; in the simulator, when the launch ends or
-    /// fails. No newline is added.
+    /// Values are integers, floating-point numbers (including 16-bit ones), bits, pointers and predicates. Bits, such as
+    /// [`B32`](super::B32), and pointers are printed in hexadecimal; predicates are printed as 0 or 1. Floating-point numbers without a
+    /// precision are printed with six significant digits (`%g`) or, for `e` and `E`, with six digits after the decimal point.
     ///
-    /// The builder rejects formats that do not match their values ([`BuildErrorKind::BadPrint`], [`BuildErrorKind::BadPlaceholder`]) or contain
-    /// a NUL character, and calls within [`Builder::when`]; use [`Builder::if_`] instead.
+    /// The text is written to standard output. On a GPU, it appears when the host synchronizes with the device; in the simulator, when the
+    /// launch ends or fails. No newline is added.
+    ///
+    /// The builder rejects a format that does not match its values ([`BuildErrorKind::BadPrint`], [`BuildErrorKind::BadPlaceholder`]) or
+    /// that contains a NUL character. It also rejects calls within [`Builder::when`]; use [`Builder::if_`] instead.
     ///
     /// ```
     /// use warpwright::prelude::*;

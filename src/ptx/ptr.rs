@@ -24,12 +24,12 @@ pub trait Space: sealed::Sealed + 'static {
     type Address: Scalar + AddressType;
     /// The suffix of `ld` and `st`, such as `".global"`; empty for generic addresses.
     const PTX: &'static str;
-    /// Whether an access to any address either stays within memory of the thread, block or cluster, or aborts the kernel.
+    /// Whether every access, at any address, reaches only memory of the same thread, block or cluster, or aborts the kernel.
     const CONFINED: bool;
 }
 
-/// A space in which every access is safe: shared memory of the block or cluster, and local memory. An out-of-bounds access reaches memory
-/// of the same thread, block or cluster, or aborts the kernel; the simulator reports it.
+/// A space in which every access is safe: shared memory of the block or cluster, or local memory. An out-of-bounds access either reaches
+/// memory of the same thread, block or cluster, or aborts the kernel. The simulator reports such accesses.
 pub trait SafeSpace: Space {}
 
 /// Shared memory of the block or of the cluster.
@@ -97,7 +97,7 @@ spaces! {
     /// Constant memory.
     #[doc(alias = ".const")]
     Const, u64, ".const", false;
-    /// Generic addresses: each address determines its state space.
+    /// Generic addresses: the address itself determines the state space.
     Generic, u64, "", false;
 }
 
@@ -137,9 +137,9 @@ impl Readable for ReadWrite {}
 impl Writable for Write {}
 impl Writable for ReadWrite {}
 
-/// A pointer to elements of type `T` in space `S`, with access `A`.
+/// A pointer to elements of type `T` in state space `S`, with access rights `A`.
 ///
-/// The address is a base plus a constant offset; its known alignment limits the width of vector accesses.
+/// The address is a register plus a constant offset. The known alignment of the address limits the width of vector accesses.
 ///
 /// Accesses to shared and local memory are safe. Accesses to global and constant memory and to generic addresses are `unsafe`, because
 /// nothing ensures that an address is within a buffer. [`Builder::slice`], `k.global` and `k.tensor` return views with safe accesses.
@@ -352,7 +352,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
 }
 
 impl<'k, T: Element, S: Space<Address = u64>, A> Ptr<'k, T, S, A> {
-    /// Returns a pointer to the element at a 64-bit index.
+    /// Returns a pointer to element `index`, as [`at`](Self::at) does, but with a 64-bit index.
     #[track_caller]
     pub fn at_wide(self, index: impl Into<Val<'k, u64>>) -> Self {
         let index = index.into();
@@ -378,13 +378,14 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
 }
 
 impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
-    /// Returns the pointer with permission to create views from it, even if it is not a buffer parameter or if a launch cannot compute the
-    /// extents of the views. Pointers to other addresses, such as the result of [`at`](Self::at), do not inherit this permission.
+    /// Returns the pointer marked as valid. Views can be created from it even if it is not a buffer parameter, or if a launch cannot
+    /// compute the extents of the views. Pointers that are derived from the result and have another address, such as those that
+    /// [`at`](Self::at) returns, are not marked as valid.
     ///
     /// # Safety
     ///
-    /// In every launch, all elements of every view created from the result must be in one live allocation, and no thread may write them if
-    /// the pointer belongs to an `In` parameter.
+    /// In every launch, all elements of every view that is created from the result must be in one live allocation. If the pointer belongs
+    /// to an `In` parameter, no thread may write these elements.
     #[must_use]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
     pub unsafe fn assume_valid(self) -> Self {

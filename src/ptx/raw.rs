@@ -15,9 +15,9 @@ use super::{
     var::Var,
 };
 
-/// Raw PTX text with placeholders to be bound; [`emit`](Self::emit) emits the text.
+/// Raw PTX text under construction. Its methods bind placeholders to operands; [`emit`](Self::emit) emits the text.
 ///
-/// `O` is the type of the results: `()`, one result, or a tuple.
+/// `O` is the type of the results: `()`, one result, or a tuple of results.
 #[derive(Debug)]
 #[must_use = "the line is only emitted by `emit`"]
 pub struct Raw<'k, O = ()> {
@@ -35,7 +35,7 @@ struct Binding {
     operand: RawOperand,
 }
 
-/// An operand of a raw line: its text and the registers in the text.
+/// An operand of raw PTX: its text and the registers in the text.
 #[derive(Clone, Debug)]
 pub struct RawOperand {
     text: String,
@@ -56,16 +56,16 @@ impl RawOperand {
     }
 }
 
-/// An operand that can be bound to a placeholder of a raw line.
+/// A type whose values can be bound to a placeholder of raw PTX.
 ///
-/// A value or host constant becomes a register or an immediate. A [`Var`] becomes its register, which the line may write. A [`Ptr`] becomes
-/// an address in square brackets, and an array of values becomes a vector in braces.
+/// A value or host constant becomes a register or an immediate. A [`Var`] becomes its register, which the text may write. A [`Ptr`] becomes
+/// an address in square brackets. An array of values becomes a vector in braces.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an operand of a raw line",
     note = "bind a value, a host constant, a `Var`, a pointer, or an array of values"
 )]
 pub trait IntoRaw<'k> {
-    /// Converts this value to an operand in kernel `k`.
+    /// Converts the value to an operand in kernel `k`.
     fn into_raw(self, k: Builder<'k>) -> RawOperand;
 }
 
@@ -105,8 +105,8 @@ impl<'k, T: Element, S: Space, A> IntoRaw<'k> for Ptr<'k, T, S, A> {
     }
 }
 
-/// The results of a raw line. Another result can be appended to them: `()` and `T` become `T`, `A` and `T` become `(A, T)`, and so on, up
-/// to eight results.
+/// The results of raw PTX, to which another result can be appended: `()` and `T` become `T`, `A` and `T` become `(A, T)`, and so on, up to
+/// eight results.
 pub trait Append<T> {
     /// The type of all results.
     type Joined;
@@ -160,15 +160,18 @@ append! { A B C D E F }
 append! { A B C D E F G }
 
 impl<'k> Builder<'k> {
-    /// Creates raw PTX, for instructions that are not in the table, with named placeholders for typed operands. [`Raw::emit`] emits it.
+    /// Creates raw PTX with named placeholders for typed operands, for instructions that are not in the table. [`Raw::emit`] emits it.
     ///
-    /// A placeholder is a name in braces; other braces are literal, so a vector is `{{lo}, {hi}}`, and `{ … }` may
-    /// open a scope with its own declarations. Lines of raw PTX are marked `// raw` in the output. Instructions in the table are checked
-    /// against the target as usual; state the requirements of other instructions with [`Raw::needs`].
+    /// A placeholder is a name in braces. Other braces are literal: `{{lo}, {hi}}` is a vector of two placeholders, and `{ … }` may open a
+    /// scope with its own declarations. Lines of raw PTX are marked `// raw` in the output.
     ///
-    /// The builder rejects the following ([`BuildErrorKind::BadRaw`]): a placeholder without a binding, a binding without a placeholder, a
-    /// name bound twice, a character outside ASCII, text with an incomplete last statement, and, in [`Builder::when`], anything but one
-    /// instruction without a guard or a label.
+    /// Instructions in the table are checked against the target as usual. State the requirements of other instructions with [`Raw::needs`].
+    ///
+    /// The builder rejects the following with [`BuildErrorKind::BadRaw`]:
+    /// - a placeholder without a binding, a binding without a placeholder, and a name that is bound twice;
+    /// - a character outside ASCII;
+    /// - text whose last statement is incomplete;
+    /// - in [`Builder::when`], anything other than a single instruction without a guard or a label.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -187,7 +190,7 @@ impl<'k> Builder<'k> {
     /// # Safety
     ///
     /// In every launch, the text must access only memory within live allocations and must not write memory of `In` parameters. The only
-    /// kernel registers that it may write are those bound with [`Raw::out`] and [`Raw::out_vector`] and those of bound [`Var`]s.
+    /// registers of the kernel that it may write are those bound with [`Raw::out`] and [`Raw::out_vector`], and those of bound [`Var`]s.
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
     pub unsafe fn raw(self, template: &str) -> Raw<'k> {
@@ -234,7 +237,7 @@ impl<'k, O> Raw<'k, O> {
         self.with(|results| results.append(values))
     }
 
-    /// States the requirements of the text: the lowest `.version` and the target features.
+    /// Declares the requirements of the text: the lowest `.version` and the required target features.
     pub fn needs(mut self, version: Version, features: Features) -> Self {
         self.needs = (self.needs.0.max(version), self.needs.1 | features);
         self

@@ -38,27 +38,27 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// The threads that execute a collective operation together: a [`Lane`], a [`Warp`], several [`Warps`], a [`Block`] or a
-/// [`Cluster`] of the kernel `'k`.
+/// The threads that execute a collective operation together: a [`Lane`], a [`Warp`], several [`Warps`], a [`Block`] or a [`Cluster`] of
+/// kernel `'k`.
 ///
-/// Except for `current` and `kernel`, these methods are also inherent methods of every scope, so the trait need not be imported to call
-/// them.
+/// Except for `current` and `kernel`, these methods are also inherent methods of every scope, so callers need not import the trait.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a scope",
     note = "scopes are `Lane`, `Warp`, `Warps<N>`, `WarpGroup`, `Block` and `Cluster`, as `k.warp()` and `k.block([128])` return them"
 )]
 pub trait Scope<'k>: Copy + Debug + sealed::Sealed {
-    /// Returns the scope of this kind that contains this thread. [`Block`] and [`Warps`] require that the block's shape be
-    /// [declared](Builder::block), and [`Cluster`] requires that the cluster's shape be [declared](Builder::cluster). [`Warps`] also
-    /// requires that the number of threads in the block be a multiple of the number of threads in the scope. The builder rejects calls that
-    /// do not satisfy these requirements.
+    /// Returns the scope of this kind that contains this thread.
+    ///
+    /// For [`Block`] and [`Warps`], the block's shape must be [declared](Builder::block); for [`Cluster`], the cluster's shape must be
+    /// [declared](Builder::cluster). For [`Warps`], the number of threads in the block must be a multiple of the number of threads in the
+    /// scope. The builder rejects calls that do not satisfy these requirements.
     #[track_caller]
     fn current(k: Builder<'k>) -> Self;
 
     /// Returns the builder of the scope's kernel.
     fn kernel(self) -> Builder<'k>;
 
-    /// Returns the least [`Uniformity`] that guarantees that all threads of the scope agree on a condition.
+    /// Returns the lowest [`Uniformity`] of values that are the same in all threads of the scope.
     fn uniformity(self) -> Uniformity;
 
     /// Returns the number of threads in the scope.
@@ -72,11 +72,11 @@ pub trait Scope<'k>: Copy + Debug + sealed::Sealed {
     #[track_caller]
     fn thread(self) -> Val<'k, u32>;
 
-    /// Waits until all threads of the scope have arrived; their earlier writes are then visible to all of them.
+    /// Waits until all threads of the scope have arrived. Their earlier writes are then visible to all threads of the scope.
     #[track_caller]
     fn sync(self);
 
-    /// Returns whether a condition holds in any thread of the scope.
+    /// Returns whether a condition holds in at least one thread of the scope.
     #[doc(hidden)]
     #[track_caller]
     fn any_thread(self, holds: Val<'k, bool>) -> Val<'k, bool> {
@@ -137,21 +137,21 @@ pub(crate) fn remainder<'k>(value: Val<'k, u32>, by: u32) -> Val<'k, u32> {
 }
 
 impl<'k> Builder<'k> {
-    /// Requires that either all threads of `scope` or none of them reach the current position. Collective instructions have the same
-    /// requirement. The builder rejects the kernel if a condition at this position is not known to be uniform for these threads; the error
-    /// names the operation `what`.
+    /// Requires that either all threads of `scope` or none of them reach the current position. Collective instructions impose the same
+    /// requirement.
+    ///
+    /// The builder rejects the kernel if a condition at this position is not known to be uniform for these threads. The error names the
+    /// operation `what`.
     #[track_caller]
     pub fn require_uniform(self, scope: impl Scope<'k>, what: &str) {
         let at = self.here();
         self.body().require_together(scope.uniformity(), what, at);
     }
 
-    /// Returns which threads are known to have the same `values` as this thread and to reach this position under the same control-flow
-    /// conditions.
+    /// Returns which threads are known to have the same `values` and to reach the current position together.
     ///
-    /// If the result covers several scopes, such as several warps, and each of them performs an operation on the object that `values`
-    /// select, they all operate on the same object. For example, if `values` are the coordinates of a tile and several scopes store to the
-    /// tile, the stores race.
+    /// The result shows whether scopes would do the same work. For example, assume that each warp stores to the tile with coordinates
+    /// `values`: if the result covers more than one warp, several warps store to the same tile, and their stores race.
     pub fn shared_by(self, values: impl IntoIterator<Item = Val<'k, u32>>) -> Uniformity {
         let registers = values.into_iter().filter_map(|value| value.reg().map(|(reg, _)| reg));
         let registers: Vec<_> = registers.collect();
@@ -160,7 +160,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: Scalar> Val<'k, T> {
-    /// Returns which threads are known to have the same value as this thread.
+    /// Returns which threads are known to have the same value.
     pub fn uniformity(&self) -> Uniformity {
         self.reg().map_or(Uniformity::Grid, |(reg, k)| k.body().uniform.level(reg))
     }
@@ -176,8 +176,8 @@ impl<'k, T: Scalar> Val<'k, T> {
         self.uniformity().covers(scope.uniformity())
     }
 
-    /// Assumes that all threads of `scope` have the same value. Use this method if the builder cannot derive that the value is uniform, for
-    /// example for values loaded from memory. The assumption holds until the end of the current branch or loop. The simulator checks it.
+    /// Assumes that all threads of `scope` have the same value, until the end of the current branch or loop. Use this method for values
+    /// that the builder cannot prove to be uniform, such as values loaded from memory. The simulator checks the assumption.
     ///
     /// ```
     /// use warpwright::prelude::*;

@@ -74,8 +74,8 @@ impl<'k> Builder<'k> {
         self.shared_aligned(count, T::SIZE.max(16))
     }
 
-    /// Allocates an array as [`shared`](Self::shared) does, but aligned to `align` bytes, or to the size of an element if that size is
-    /// larger. `align` must be a power of two up to 1024.
+    /// Allocates an array as [`shared`](Self::shared) does, but aligned to `align` bytes or to the size of an element, whichever is larger.
+    /// `align` must be a power of two up to 1024.
     #[track_caller]
     pub fn shared_aligned<T: Element>(self, count: u32, align: u32) -> Ptr<'k, T, Shared, ReadWrite> {
         if !align.is_power_of_two() || align > 1024 {

@@ -15,11 +15,11 @@ use super::{
     variable::{Variable, VariableSpace},
 };
 
-/// A view of contiguous elements in global or constant memory: `k.slice(x, n)`.
+/// A view of contiguous elements in global or constant memory, such as `k.slice(x, n)`.
 ///
-/// Accesses past the end have no effect: loads return 0; stores and atomic operations leave memory unchanged. Accesses are predicated, so
-/// no branches are emitted. If the index is known to be in bounds, the predicate is omitted. Indices are 32 or 64 bits wide and are
-/// compared and scaled without wrapping around.
+/// Accesses past the end have no effect: loads return 0, and stores and atomic operations leave memory unchanged. Accesses are predicated
+/// and emit no branch; if the index is known to be in bounds, the predicate is omitted. Indices are 32 or 64 bits wide; bounds checks and
+/// address computations do not overflow.
 ///
 /// ```
 /// use warpwright::prelude::*;
@@ -56,11 +56,12 @@ impl<T: Element, S: Space, A> fmt::Debug for Slice<'_, T, S, A> {
 impl<'k> Builder<'k> {
     /// Returns a view of the first `len` elements of a buffer parameter. Each launch checks that the buffer contains them.
     ///
-    /// `len` is a constant, an integer parameter, or an expression that combines these, such as a sum or a product. A [`Dim`](super::Dim)
+    /// `len` is a constant, an unsigned integer parameter, or an expression of these, such as a sum or a product. A [`Dim`](super::Dim)
     /// such as `m.into_dim() * n` is evaluated in 64 bits.
     ///
     /// The builder rejects a pointer that is not a buffer parameter, and a length that a launch cannot compute, unless the pointer is
-    /// [assumed to be valid](Ptr::assume_valid). [`Slice::first`] and [`Slice::skip`] return parts of a slice and accept any value.
+    /// [assumed to be valid](Ptr::assume_valid). To restrict a slice to a length that the kernel computes, use [`Slice::first`] and
+    /// [`Slice::skip`].
     #[track_caller]
     pub fn slice<T: Element, A>(
         self,
@@ -97,7 +98,7 @@ impl<'k, T: Element, S: Space<Address = u64>, A> Slice<'k, T, S, A> {
         self.len.wide()
     }
 
-    /// Returns a pointer to element `index`; accesses through the pointer are performed only if the index is in bounds.
+    /// Returns a pointer to element `index`. Accesses through the pointer are performed only if the index is in bounds.
     #[track_caller]
     pub fn at(self, index: impl IntoIndex<'k>) -> CheckedPtr<'k, T, S, A> {
         let index = index.into_index();
@@ -106,14 +107,14 @@ impl<'k, T: Element, S: Space<Address = u64>, A> Slice<'k, T, S, A> {
         index.element_of(self.start).checked(inside).in_groups_of(together)
     }
 
-    /// Returns the first `count` elements, or all elements if the slice has fewer.
+    /// Returns the first `count` elements, or the whole slice if it has fewer.
     #[must_use]
     #[track_caller]
     pub fn first(self, count: impl IntoIndex<'k>) -> Self {
         Self { len: self.len.min(count.into_index()), ..self }
     }
 
-    /// Returns the elements after the first `count`; the result is empty if the slice has at most `count` elements.
+    /// Returns the slice without its first `count` elements. The result is empty if the slice has at most `count` elements.
     #[must_use]
     #[track_caller]
     pub fn skip(self, count: impl IntoIndex<'k>) -> Self {
@@ -121,7 +122,7 @@ impl<'k, T: Element, S: Space<Address = u64>, A> Slice<'k, T, S, A> {
         Self { start: count.element_of(self.start), len: self.len.minus(self.len.min(count)) }
     }
 
-    /// Returns a pointer to the first element.
+    /// Returns an unchecked pointer to the first element.
     pub fn pointer(self) -> Ptr<'k, T, S, A> {
         self.start
     }

@@ -17,13 +17,13 @@ use super::{
     val::{Untyped, Val},
 };
 
-/// A value that an emitted loop takes and returns, or that both branches of an emitted `if` return: [`Val`]s, tiles, views, pending
-/// operations, and tuples, arrays, `Vec`s and `Option`s of these.
+/// State that an emitted loop carries from one iteration to the next, or that both branches of an emitted `if` return: [`Val`]s, tiles,
+/// views, pending operations, and tuples, arrays, `Vec`s and `Option`s of these.
 ///
-/// The type of the value is the same in every iteration. The value can include a pending copy, so that the next iteration can wait for it.
-/// Branches cannot return views, tiles in shared memory or products in flight.
+/// The state can include a pending copy, so that the next iteration can wait for it. Branches cannot return views, tiles in shared memory,
+/// or `wgmma` results that are still pending.
 pub trait State<'k>: Sized {
-    /// Passes every register of the value to `visitor`, always in the same order.
+    /// Passes every register of the state to `visitor`, always in the same order.
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>);
 }
 
@@ -66,7 +66,7 @@ impl<'k> Visitor<'_, 'k> {
         matches!(self.step, Step::Merge { .. })
     }
 
-    /// Visits a value with a register that other values may share; the loop or branch copies the value to a separate register.
+    /// Visits a value whose register other values may share. The loop or branch copies the value to a separate register.
     #[track_caller]
     pub fn shared<T: Scalar>(&mut self, value: &mut Val<'k, T>) {
         self.value(value, false);
@@ -78,8 +78,8 @@ impl<'k> Visitor<'_, 'k> {
         self.value(value, true);
     }
 
-    /// Visits a part of the value that is not in registers and must be equal in every iteration, such as a layout. The builder rejects a
-    /// value with such a part if a branch returns it.
+    /// Visits a component of the state that is not in registers and must be equal in every iteration, such as a layout. The builder rejects
+    /// a state with such a component if a branch returns it.
     #[track_caller]
     pub fn unchanged(&mut self, part: &(impl Hash + Debug)) {
         let found = hash(part);

@@ -1,8 +1,8 @@
 //! The instruction table: the operands and requirements of every instruction form.
 //!
-//! The builder looks up every mnemonic that it emits: it rejects a mnemonic that matches no form, and the matching form determines
-//! `.version` and the supported targets. The tests expand every form, generate operands, and assemble the result with ptxas at the form's
-//! version and target, so wrong rows are detected.
+//! The builder looks up every mnemonic that it emits, and rejects a mnemonic that matches no form. The matching form determines `.version`
+//! and the supported targets. The tests expand every form, generate operands, and assemble the result with ptxas at the form's version and
+//! target, so incorrect rows are detected.
 
 mod pattern;
 mod rows;
@@ -19,26 +19,26 @@ pub struct Form {
     /// The mnemonic, in a notation based on that of the PTX ISA: `{.a|.b}` means at most one of the alternatives, and `(.a|.b)` means
     /// exactly one.
     pub mnemonic: &'static str,
-    /// Operands in order, each `name:class`.
+    /// The operands in order, each written `name:class`.
     ///
     /// | notation       | operand                                                                            |
     /// | ---            | ---                                                                                |
-    /// | `a:u32`        | a register of that type, or an immediate if the type has them; the name may be omitted |
-    /// | `a:t`          | an operand of the mnemonic's last type; `t1`: of its first type; `w`: of a type twice as wide as the last |
+    /// | `a:u32`        | a register of type `u32`, or an immediate if the type supports them; the name may be omitted |
+    /// | `a:t`          | an operand of the mnemonic's last type; `t1`: of its first type; `w`: of a type twice as wide as the last type |
     /// | `!c:pred`      | a predicate that may be negated, `!%p1`                                            |
-    /// | `{4}d:b32`     | four registers in braces; `{v}`: the number in the mnemonic, `.v2`, or one         |
+    /// | `{4}d:b32`     | four registers in braces; `{v}`: the number in the mnemonic (`.v2`: two), or one    |
     /// | `d:b32\|pred`  | two results, the second one a predicate, `%r1\|%p1`                               |
-    /// | `[a]`          | an address in the mnemonic's state space, or a generic one; `[a:shared]`: in shared memory |
-    /// | `{n/2}d:f32`   | half as many registers as the mnemonic's N, `m64n8k16`; `{n/4}`: a quarter         |
-    /// | `[map,nd]`     | a tensor map with the coordinates of the mnemonic's dimension, `.2d`               |
-    /// | `{nd-2}o:b16`  | two registers fewer than the mnemonic's dimension                                  |
+    /// | `[a]`          | an address in the mnemonic's state space, or a generic address; `[a:shared]`: an address in shared memory |
+    /// | `{n/2}d:f32`   | half as many registers as the N of the mnemonic (`m64n8k16`: four); `{n/4}`: a quarter |
+    /// | `[map,nd]`     | a tensor map with one coordinate per dimension of the mnemonic (`.2d`: two)        |
+    /// | `{nd-2}o:b16`  | two registers fewer than the dimensions of the mnemonic (`.3d`: one)               |
     /// | `#4\|8\|16`    | one of these constants; `#n`: a small constant                                     |
     /// | `{#0,#0}`      | constants in braces                                                                |
     /// | `_`            | a discarded result                                                                 |
     /// | `label`        | a label; `call`: a function with its arguments and results                         |
-    /// | `?a:u32`       | optional, like all operands after it                                               |
+    /// | `?a:u32`       | an optional operand; all later operands are also optional                          |
     ///
-    /// For special registers, this field contains the register's type; for directives, it contains an argument.
+    /// For special registers, this field contains the register's type; for directives, it contains an example of an argument.
     pub operands: &'static str,
     /// The lowest `.version` that supports the form.
     pub version: Version,
@@ -51,8 +51,8 @@ pub struct Form {
 }
 
 impl Form {
-    /// Returns whether an instruction of this form, with the given mnemonic, may access global memory through a global or generic address,
-    /// through a tensor map, or in a function that it calls.
+    /// Returns whether `mnemonic`, an instruction of this form, may access global memory: through a global or generic address, through a
+    /// tensor map, or in a function that it calls.
     pub fn may_access_global(&self, mnemonic: &str) -> bool {
         let elsewhere =
             [".shared", ".param", ".local", ".const"].iter().any(|space| mnemonic.contains(space));
@@ -71,7 +71,7 @@ pub fn forms() -> impl Iterator<Item = &'static Form> {
     rows::CHAPTERS.iter().flat_map(|(_, forms)| forms.iter())
 }
 
-/// Returns the title of each chapter, in the order of the PTX ISA, with the forms that the chapter contains.
+/// Returns the title and the forms of each chapter, in the order of the PTX ISA.
 pub fn chapters() -> &'static [(&'static str, &'static [Form])] {
     rows::CHAPTERS
 }

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use bitflags::bitflags;
 use thiserror::Error;
 
-/// A PTX ISA version, as in `.version 7.0`.
+/// A PTX ISA version: `7.0` in `.version 7.0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     /// The major version.
@@ -28,8 +28,8 @@ impl fmt::Display for Version {
 }
 
 bitflags! {
-    /// Target features that instructions require. The oldest supported target, sm_75, has only `TURING`. The description of each feature
-    /// lists its most important instructions.
+    /// Target features that instructions require. The description of each feature lists its most important instructions and the targets
+    /// that have it. The oldest supported target, sm_75, has only `TURING`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Features: u32 {
         /// `cp.async`, bf16 and tf32 `mma`, f64 `mma`, `redux`, f16/bf16 `fma` with `relu`: sm_80 and later.
@@ -40,7 +40,7 @@ bitflags! {
         const HOPPER        = 1 << 2;
         /// `wgmma`: only sm_90a.
         const WGMMA         = 1 << 3;
-        /// `tcgen05` (not in the instruction table) and stochastic rounding, only on data-center Blackwell: sm_100a.
+        /// `tcgen05` (not in the instruction table) and stochastic rounding: sm_100a (data-center Blackwell).
         const TCGEN05       = 1 << 4;
         /// Block-scaled `mma`, and `mma` of 6-bit and 4-bit floating-point types: sm_120a.
         const MMA_BLOCK_SCALE = 1 << 5;
@@ -68,10 +68,10 @@ impl Features {
     }
 }
 
-/// A GPU architecture to generate code for, as in `.target sm_90a`.
+/// A GPU architecture for which code is generated: `sm_90a` in `.target sm_90a`.
 ///
 /// Code for a target without the suffix `a` runs on GPUs of that architecture and of all later ones. Code for a target with the suffix runs
-/// only on that architecture.
+/// only on GPUs of that architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Target {
     sm: u16,
@@ -89,7 +89,7 @@ impl Target {
     pub const SM_87: Self = Self::new(87, false);
     /// Ada.
     pub const SM_89: Self = Self::new(89, false);
-    /// Hopper with portable features only.
+    /// Hopper, without its architecture-specific features.
     pub const SM_90: Self = Self::new(90, false);
     /// Hopper with its architecture-specific features, such as `wgmma` and `setmaxnreg`.
     pub const SM_90A: Self = Self::new(90, true);
@@ -120,22 +120,21 @@ impl Target {
         self.sm
     }
 
-    /// Returns whether the target's name ends in `a`, that is, whether its code runs only on that architecture.
+    /// Returns whether the target's name ends in `a`, that is, whether code for it runs only on that architecture.
     pub const fn is_specific(self) -> bool {
         self.specific
     }
 
-    /// Returns whether code for this target runs on a device of compute capability `major.minor`.
-    ///
-    /// PTX ISA, "PTX Module Directives: .target".
+    /// Returns whether code for this target runs on devices of compute capability `major.minor` (PTX ISA, "PTX Module
+    /// Directives: .target").
     pub const fn runs_on(self, major: u16, minor: u16) -> bool {
         let device = major * 10 + minor;
         if self.specific { device == self.sm } else { device >= self.sm }
     }
 
     /// Returns the newest target without the suffix `a` that [runs on](Self::runs_on) devices of compute capability `major.minor`; `None`
-    /// if the compute capability is lower than 7.5. For 12.x, the result is sm_89, because these devices have less shared memory than sm_90
-    /// permits.
+    /// if the compute capability is lower than 7.5. For compute capability 12.x, the result is sm_89, because these devices have less
+    /// shared memory than sm_90 permits.
     pub fn newest_portable(major: u32, minor: u32) -> Option<Self> {
         let [major, minor] = [major, minor].map(|number| u16::try_from(number).unwrap_or(u16::MAX / 16));
         // Devices of 12.x run code for sm_90, but have less shared memory.

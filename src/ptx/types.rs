@@ -1,9 +1,9 @@
 //! Scalar types of PTX as Rust types.
 //!
-//! Rust's own types represent PTX types: `u32` is `.u32`, `i32` is `.s32`, `f32` is `.f32`, `bool` is `.pred`, and
-//! [`half::f16`]/[`half::bf16`] are `.f16`/`.bf16`. [`e4m3`], [`e5m2`], [`e3m2`], [`e2m3`] and [`tf32`] are PTX types that Rust lacks.
-//! [`B16`], [`B32`], [`B64`] and [`B128`] are the untyped `.b16`, `.b32`, `.b64` and `.b128`; [`f16x2`] and [`bf16x2`] are packed pairs,
-//! with the lower half first.
+//! Rust's own types represent PTX types: `u32` is `.u32`, `i32` is `.s32`, `f32` is `.f32`, `bool` is `.pred`, and [`half::f16`] and
+//! [`half::bf16`] are `.f16` and `.bf16`. [`e4m3`], [`e5m2`], [`e3m2`], [`e2m3`] and [`tf32`] are PTX types that Rust lacks. [`B16`],
+//! [`B32`], [`B64`] and [`B128`] are the untyped `.b16`, `.b32`, `.b64` and `.b128`. [`f16x2`] and [`bf16x2`] are packed pairs, with the
+//! first element in the lower half.
 
 mod minifloat;
 mod tensor_float;
@@ -21,24 +21,24 @@ pub(crate) mod numbers {
     pub use super::{bf16, bf16x2, e2m3, e3m2, e4m3, e5m2, f16, f16x2, tf32};
 }
 
-/// A register class. Registers of one class share a name prefix, a width and one `.reg` declaration.
+/// A register class. The registers of a class share a name prefix, a width and one `.reg` declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RegClass {
     /// Predicates, `%p`.
     Pred,
-    /// 16-bit integers and bits, `%rs`.
+    /// 16-bit integers and untyped bits, `%rs`.
     B16,
     /// f16 and bf16, `%h`.
     Half,
-    /// 32-bit integers, bits and packed pairs, `%r`.
+    /// 32-bit integers, untyped bits and packed pairs, `%r`.
     B32,
     /// f32, `%f`.
     F32,
-    /// 64-bit integers, bits and addresses, `%rd`.
+    /// 64-bit integers, untyped bits and addresses, `%rd`.
     B64,
     /// f64, `%fd`.
     F64,
-    /// 128 bits, `%rq`.
+    /// 128 untyped bits, `%rq`.
     B128,
 }
 
@@ -100,25 +100,24 @@ pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static + sealed::Sea
     const CLASS: RegClass;
     /// The type suffix of `ld`, `st` and `mov`, such as `"b16"` for f16.
     const MEM: &'static str;
-    /// The size in a register, in bytes. For a [`Minifloat`], it differs from the size in memory: a register contains one number in its low 8
-    /// bits.
+    /// The size in a register, in bytes. For a [`Minifloat`], it differs from the size in memory: a register contains one value in its low
+    /// 8 bits.
     const BYTES: u32;
-    /// Whether instructions accept constants of this type as immediates. Floating-point numbers of at most 16 bits, pairs, tf32 and
+    /// Whether instructions accept constants of this type as immediates. Floating-point numbers of at most 16 bits, packed pairs, tf32 and
     /// [`B128`] must be in registers.
     const IMMEDIATE: bool;
 
     /// Returns the value as raw bits.
     fn to_bits(self) -> u64;
-    /// Creates the value from raw bits; excess bits are dropped.
+    /// Creates a value from raw bits. Excess bits are ignored.
     fn from_bits(bits: u64) -> Self;
-    /// Writes the value as a PTX immediate, exactly.
+    /// Writes the exact value as a PTX immediate.
     fn write_immediate(self, w: &mut dyn fmt::Write) -> fmt::Result;
 }
 
 /// A type that can be stored in memory; [`Element::Reg`] is the type that a load returns.
 ///
-/// 8-bit integers and minifloats are stored in 32-bit registers: `ld.u8` extends the value that it loads, and `st.u8` truncates the value
-/// that it stores.
+/// 8-bit integers and minifloats occupy 32-bit registers: loads such as `ld.u8` extend the value, and `st.u8` truncates it.
 pub trait Element: sealed::Sealed + Copy + Debug + PartialEq + Send + Sync + 'static {
     /// The type of the register that a load returns.
     type Reg: Scalar;
@@ -132,7 +131,7 @@ pub trait Element: sealed::Sealed + Copy + Debug + PartialEq + Send + Sync + 'st
     const NAME: &'static str;
     /// Returns the value's bytes in memory, little-endian, in the low bits.
     fn to_mem_bits(self) -> u64;
-    /// Creates the value from its bytes in memory; excess bits are dropped.
+    /// Creates a value from its bytes in memory. Excess bits are ignored.
     fn from_mem_bits(bits: u64) -> Self;
 }
 

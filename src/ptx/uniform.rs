@@ -20,32 +20,32 @@ pub(crate) use condition::Divergence;
 pub(crate) use rule::Rule;
 pub(crate) use tracker::{Facts, Tracker};
 
-/// The threads that are known to have the same value in a register.
+/// A level of uniformity: the threads that are known to have the same value in a register.
 ///
 /// The levels are partially ordered: `Uniformity::Block > Uniformity::WARP`, because a value that is the same in the whole block is the
-/// same in each of its warps. The levels for runs of 32 and of 48 threads are not ordered.
+/// same in each of its warps. `Threads(32)` and `Threads(48)` are not ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Uniformity {
-    /// The same in each run of the given number of consecutive threads of the block; the first run starts at thread 0. The number is 1 if
-    /// nothing is known, 32 for a warp, and 128 for a warpgroup.
+    /// The value is the same in each run of the given number of consecutive threads of the block; the first run starts at thread 0. The
+    /// number is 1 if nothing is known, 32 for a warp, and 128 for a warpgroup.
     Threads(u32),
-    /// The same in all threads of the block.
+    /// The value is the same in all threads of the block.
     Block,
-    /// The same in all threads of the cluster.
+    /// The value is the same in all threads of the cluster.
     Cluster,
-    /// The same in all threads of the grid.
+    /// The value is the same in all threads of the grid.
     Grid,
 }
 
 impl Uniformity {
-    /// May differ from thread to thread.
+    /// The value may differ between any two threads.
     pub const NONE: Self = Self::Threads(1);
-    /// The same in the 32 lanes of each warp.
+    /// The value is the same in the 32 lanes of each warp.
     pub const WARP: Self = Self::Threads(32);
-    /// The same in the 128 threads of each warpgroup.
+    /// The value is the same in the 128 threads of each warpgroup.
     pub const WARP_GROUP: Self = Self::Threads(128);
 
-    /// Returns the uniformity of a result that is computed from two values: one with this uniformity and one with uniformity `other`.
+    /// Returns the uniformity of a result that is computed from two values, one with this uniformity and one with uniformity `other`.
     #[must_use]
     #[inline]
     pub fn meet(self, other: Self) -> Self {
@@ -59,8 +59,8 @@ impl Uniformity {
         }
     }
 
-    /// Returns whether a value with this uniformity is the same in all threads of each group that `group` describes, for example of each
-    /// warp if `group` is [`WARP`](Self::WARP).
+    /// Returns whether this uniformity is at least `group`. For example, if `group` is [`WARP`](Self::WARP), returns whether a value with
+    /// this uniformity is the same in all lanes of each warp.
     pub fn covers(self, group: Self) -> bool {
         self.meet(group) == group
     }
@@ -77,7 +77,7 @@ impl PartialOrd for Uniformity {
     }
 }
 
-/// Formats the threads of one group: `all lanes of the warp`.
+/// Formats the level as a noun phrase, such as `all lanes of the warp`.
 impl fmt::Display for Uniformity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -13,15 +13,15 @@ use super::{
 
 /// A value of type `T` in kernel `'k`: a constant known to the host, or a register.
 ///
-/// Values are `Copy` and immutable. Arithmetic on two constants is evaluated on the host and emits nothing; any other operation emits an
-/// instruction into the register's kernel, unless the result is already known or in a register. A register of one kernel cannot be used in
-/// another: `'k` is invariant and unique to each kernel.
+/// Values are `Copy` and immutable. Arithmetic on two constants is evaluated on the host and emits nothing. Any other operation emits an
+/// instruction, unless the result is already known or in a register. A register of one kernel cannot be used in another: `'k` is invariant
+/// and unique to each kernel.
 ///
-/// A value that must change across iterations of an emitted loop is a [`Var`](super::Var) or loop state.
+/// For a value that changes across iterations of an emitted loop, use a [`Var`](super::Var) or loop state.
 ///
-/// Comparisons are methods, because Rust's operators return a `bool` and not a `Val<bool>`: [`lt`](Self::lt), [`le`](Self::le),
-/// [`eq`](Self::eq) and so on. Conditions are combined with `&`, `|` and `!`. To bind a closure of values to a
-/// variable, use [`Builder::function`].
+/// Comparisons are methods, because Rust's comparison operators return a `bool` and not a `Val<bool>`: [`lt`](Self::lt), [`le`](Self::le),
+/// [`eq`](Self::eq) and so on. Conditions are combined with `&`, `|` and `!`. To bind a closure on values to a variable, use
+/// [`Builder::function`].
 #[derive(Clone, Copy)]
 pub struct Val<'k, T: Scalar>(pub(crate) Repr<'k, T>);
 
@@ -225,12 +225,12 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// Returns whether `divisor` is known to divide this integer. A `divisor` of 0 is treated as 1.
+    /// Returns whether this integer is known to be a multiple of `divisor`. A `divisor` of 0 is treated as 1.
     pub fn is_multiple_of(&self, divisor: u32) -> bool {
         self.divisor().is_multiple_of(u64::from(divisor.max(1)))
     }
 
-    /// Returns whether `self` and `other` are the same register or constants with the same bits.
+    /// Returns whether `self` and `other` are the same register, or constants with the same bits.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self.0, other.0) {
             (Repr::Const(a), Repr::Const(b)) => a.to_bits() == b.to_bits(),
@@ -256,12 +256,13 @@ impl<'k, T: Scalar> Val<'k, T> {
         T::PTX.starts_with('s')
     }
 
-    /// Requires that `divisor` divide this integer, a kernel parameter; every launch checks this requirement. Known divisors determine the
-    /// maximum width of vector accesses and make predicates unnecessary.
+    /// Declares that this integer, a kernel parameter, is a multiple of `divisor`. Every launch checks this assumption. Known divisors
+    /// determine the maximum width of vector accesses and make predicates unnecessary.
     ///
-    /// Unless the integer is known to be a multiple of `divisor`, the builder rejects computed values, which no launch can check (use
-    /// [`assume_multiple_of`](Self::assume_multiple_of) instead), the reinterpreted bits of a floating-point parameter, and the bits of a
-    /// signed parameter that are reinterpreted as an unsigned integer. A constant is not checked. A `divisor` of 0 is treated as 1.
+    /// If the integer is not already known to be a multiple of `divisor`, the builder rejects a computed value, which no launch can check;
+    /// use [`assume_multiple_of`](Self::assume_multiple_of) instead. It also rejects the reinterpreted bits of a floating-point parameter,
+    /// and those of a signed parameter that are reinterpreted as an unsigned integer. Constants are not checked. A `divisor` of 0 is
+    /// treated as 1.
     #[track_caller]
     pub fn multiple_of(self, divisor: u32) -> Self {
         if let Repr::Reg(reg, k) = self.0 {
@@ -272,7 +273,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         self
     }
 
-    /// Assumes that `divisor` divides this integer, until the end of the current branch or loop.
+    /// Assumes that this integer is a multiple of `divisor`, until the end of the current branch or loop. A `divisor` of 0 is treated as 1.
     ///
     /// # Safety
     ///
@@ -291,10 +292,10 @@ impl<'k, T: Scalar> Val<'k, T> {
 }
 
 impl<'k> Val<'k, u32> {
-    /// Requires that this integer, a kernel parameter, be at most `most`; every launch checks this requirement.
+    /// Declares that this integer, a kernel parameter, is at most `most`. Every launch checks this assumption.
     ///
-    /// Unless they are known to be at most `most`, the builder rejects computed values, and the reinterpreted bits of floating-point or
-    /// signed parameters, because a launch can check only the numeric value of a parameter. A constant is not checked.
+    /// If the integer is not already known to be at most `most`, the builder rejects a computed value and the reinterpreted bits of a
+    /// floating-point or signed parameter, because a launch can check only the numeric value of a parameter. Constants are not checked.
     #[must_use]
     #[track_caller]
     pub fn at_most(self, most: u32) -> Self {

@@ -6,8 +6,8 @@ use super::{body::RegId, kernel::Builder, operand::Operand, types::Scalar, val::
 
 /// A register that can be written repeatedly.
 ///
-/// [`Val`]s never change, so rebinding a `Val` inside an emitted loop takes effect only once, when the kernel is built. A `Var` is updated
-/// by the loop itself: [`get`](Self::get) reads it, and [`set`](Self::set) writes it.
+/// A [`Val`] never changes, so rebinding it inside an emitted loop takes effect only once, when the kernel is built. A `Var` is updated
+/// each time the loop body is executed: [`get`](Self::get) reads it, and [`set`](Self::set) writes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Var<'k, T: Scalar> {
     k: Builder<'k>,
@@ -43,7 +43,7 @@ impl<'k, T: Scalar> Var<'k, T> {
         self.k.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(self.reg), value.into().source()]);
     }
 
-    /// Sets the variable to the result of applying `f` to the current value.
+    /// Replaces the current value with the result of applying `f` to it.
     #[track_caller]
     pub fn update(self, f: impl FnOnce(Val<'k, T>) -> Val<'k, T>) {
         let next = f(self.get());

@@ -38,8 +38,8 @@ impl VariableSpace for Const {
     const MAX_BYTES: u64 = MAX_CONSTANT_BYTES;
 }
 
-/// An array that a module declares once. The kernels of the module access it through [`Builder::variable`] (PTX ISA, "Variable
-/// Declarations").
+/// An array in global or constant memory that a module declares once. The kernels of the module access it through [`Builder::variable`]
+/// (PTX ISA, "Variable Declarations").
 ///
 /// Global variables retain their values between launches, as long as the module is loaded.
 ///
@@ -64,7 +64,7 @@ pub struct Variable<T, S> {
 }
 
 impl<T: Element> Variable<T, Const> {
-    /// Creates an array with the given values in constant memory. Reads are fastest if all lanes of a warp read the same address.
+    /// Creates an array in constant memory with the given values. Reads are fastest if all lanes of a warp read the same address.
     #[doc(alias = ".const")]
     pub fn constant(name: &str, values: &[T]) -> Self {
         Self::new(name, values.len(), values)
@@ -78,7 +78,7 @@ impl<T: Element> Variable<T, Global> {
         Self::new(name, values.len(), values)
     }
 
-    /// Creates an array of `count` elements in global memory, all initially 0.
+    /// Creates an array of `count` elements in global memory, initialized to 0.
     pub fn zeroed(name: &str, count: usize) -> Self {
         Self::new(name, count, &[])
     }
@@ -90,8 +90,8 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
         Self { name: name.to_string(), count: count as u64, initial, align: T::SIZE, kind: PhantomData }
     }
 
-    /// Returns the array with an alignment of `bytes` bytes, for vector accesses. The alignment must be a power of two and at least the
-    /// size of an element. The default is the size of an element.
+    /// Sets the alignment to `bytes` bytes, for vector accesses. The alignment must be a power of two and at least the size of an element,
+    /// which is the default.
     #[must_use]
     pub fn aligned(self, bytes: u32) -> Self {
         Self { align: bytes, ..self }
@@ -160,9 +160,9 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
 impl<'k> Builder<'k> {
     /// Returns a pointer to the first element of a module variable, and declares the variable in the kernel's module.
     ///
-    /// Variables with the same name in a module must have the same declaration. The builder rejects a name that is not an identifier in PTX
-    /// and C, the name of the kernel or of its shared memory, an invalid [alignment](Variable::aligned), an empty array, and an array of
-    /// more than 64 KiB in constant memory.
+    /// Variables with the same name in a module must have the same declaration. The builder rejects a name that is invalid as an identifier
+    /// in PTX or in C, a name that is already used by the kernel or its shared memory, an invalid [alignment](Variable::aligned), an empty
+    /// array, and an array of more than 64 KiB in constant memory.
     #[track_caller]
     pub fn address_of<T: Element, S: VariableSpace<Address = u64>>(
         self,
@@ -176,8 +176,8 @@ impl<'k> Builder<'k> {
         self.symbol_address(&variable.name, align)
     }
 
-    /// Allocates an uninitialized array that is private to the thread and aligned to 16 bytes. It has `count` elements, at least 1. The
-    /// arrays of a kernel can occupy at most 512 KiB per thread.
+    /// Allocates an uninitialized array of `count` elements that is private to the thread and aligned to 16 bytes. `count` must be at least
+    /// 1. The arrays of a kernel can occupy at most 512 KiB per thread.
     ///
     /// The array is stored in local memory unless ptxas can keep it in registers, which requires constant indices.
     #[doc(alias = ".local")]

@@ -1,4 +1,4 @@
-//! The values that may be passed for each kind of kernel parameter, checked by the compiler.
+//! The values that may be passed for each kind of kernel parameter, checked at compile time.
 
 use crate::ptx::{Element, Entry, In, InOut, Out, Params, Scalar, bf16, f16, traits::Param};
 

@@ -8,7 +8,9 @@ use crate::ptx::Element;
 #[cfg(feature = "sim")]
 use crate::sim;
 
-/// A buffer of elements of type `T` in the memory of one device. Dropping it frees the memory.
+/// A buffer of elements of type `T` in the memory of one device.
+///
+/// Dropping a buffer frees its memory.
 ///
 /// Buffers are aligned to 256 bytes. Pass `&buffer` for an `In<T>` parameter and `&mut buffer` for an `Out<T>` or `InOut<T>`
 /// parameter.

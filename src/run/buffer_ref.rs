@@ -1,4 +1,4 @@
-//! Buffers of this crate or of cudarc, for the functions that choose a kernel.
+//! Borrowed buffers of this crate or of cudarc.
 
 use std::{fmt, marker::PhantomData};
 
@@ -14,8 +14,10 @@ use super::{
 /// The alignment of allocations, in bytes.
 const ALLOCATION_ALIGNMENT: u64 = 256;
 
-/// A buffer of elements of type `T` that a kernel reads. `From` creates it from a `&Buffer<T>`, or from a `&CudaSlice<U>` or `&CudaView<U>` of
-/// cudarc, where `U` is storage for `T` (`StorageFor`).
+/// A buffer of elements of type `T` that a kernel reads.
+///
+/// It can be created with `From` from a `&Buffer<T>` or, with the `cuda` feature, from a `&CudaSlice<U>` or `&CudaView<U>` of cudarc, where
+/// `U: StorageFor<T>`.
 #[derive(Clone, Copy)]
 pub struct BufferRef<'a, T> {
     pub(super) memory: ReadMemory<'a>,
@@ -24,8 +26,10 @@ pub struct BufferRef<'a, T> {
     pub(super) element: PhantomData<fn() -> T>,
 }
 
-/// A buffer of elements of type `T` that a kernel writes. `From` creates it from a `&mut Buffer<T>`, or from a `&mut CudaSlice<U>` or
-/// `&mut CudaViewMut<U>` of cudarc, where `U` is storage for `T` (`StorageFor`).
+/// A buffer of elements of type `T` that a kernel writes.
+///
+/// It can be created with `From` from a `&mut Buffer<T>` or, with the `cuda` feature, from a `&mut CudaSlice<U>` or `&mut CudaViewMut<U>`
+/// of cudarc, where `U: StorageFor<T>`.
 pub struct BufferMut<'a, T> {
     pub(super) memory: WriteMemory<'a>,
     /// The number of elements of `T`.
@@ -63,8 +67,9 @@ impl<T> BufferRef<'_, T> {
         self.len == 0
     }
 
-    /// Returns whether the address is a multiple of `bytes`, which must be a power of two no greater than 256. Allocations start at multiples
-    /// of 256; a view of an allocation may start at any element.
+    /// Returns whether the address is a multiple of `bytes`, which must be a power of 2 no greater than 256.
+    ///
+    /// Allocations start at multiples of 256, but a view of an allocation may start at any element.
     pub fn is_aligned(&self, bytes: u64) -> bool {
         match self.memory {
             ReadMemory::None | ReadMemory::Store(_) => ALLOCATION_ALIGNMENT.is_multiple_of(bytes),

@@ -30,14 +30,15 @@ use crate::ptx::{BuildError, Element, Entry, Kernel, Params, Target};
 /// The maximum number of problems of one type that are remembered, and of kernels that are kept for them.
 const MOST_KEPT: usize = 4096;
 
-/// A cache of the kernels that were built and loaded for one device. A call to a function of [`kernels::call`](crate::kernels::call) with the
-/// same problem as an earlier call reuses the kernel of that call, so no kernel is chosen, built, compiled or loaded again. On a GPU, tensor
-/// maps of the same buffers are not encoded again. When the cache contains 4096 problems of one type, it discards them before it adds another
-/// one.
+/// A cache of the kernels that were built and loaded for one device.
 ///
-/// A cache is created from `&Simulator`, `&GpuDevice`, `&AnyDevice` or `&Gpu`. With one of the first three, calls accept the
-/// [`Buffer`](super::Buffer)s of the device and wait until the kernel has finished. With `&Gpu`, calls also accept buffers of cudarc, and queue
-/// the kernel on the default stream or on the stream passed to `KernelCache::on`.
+/// If a call to a function of [`kernels::call`](crate::kernels::call) has the same problem as an earlier call, it reuses the kernel of the
+/// earlier call: no kernel is chosen, built, compiled or loaded again. On a GPU, tensor maps of the same buffers are not encoded again. A
+/// cache that contains 4096 problems of one type discards them before it adds another problem of this type.
+///
+/// A cache is created from `&Simulator`, `&GpuDevice`, `&AnyDevice` or `&Gpu`. For the first three, calls accept [`Buffer`](super::Buffer)s
+/// of the device and wait until the kernel has finished. For `&Gpu`, calls also accept buffers of cudarc, and queue the kernel on the
+/// default stream or on the stream passed to `KernelCache::on`.
 ///
 /// ```
 /// use warpwright::{kernels::{call, NormFunction}, prelude::*, run::{self, Device, KernelCache}};
@@ -56,7 +57,7 @@ pub struct KernelCache<'d> {
     place: Place<'d>,
     /// For each type of problem and of parameters, a map from problems to kernels.
     kept: Mutex<FxHashMap<TypeId, Box<dyn Any + Send>>>,
-    /// The settings that the choice of kernels depends on, by type.
+    /// The settings on which the choice of kernels depends, by type.
     settings: FxHashMap<TypeId, Box<dyn Any + Send + Sync>>,
 }
 
@@ -100,7 +101,7 @@ pub struct Picked {
     pub build_time: Duration,
 }
 
-/// Prints `gemm_bf16_row_col_64x128 (sm_90a), built in 1.5ms: D = A·B: …`.
+/// Prints text such as `gemm_bf16_row_col_64x128 (sm_90a), built in 1.5ms: D = A·B: …`.
 impl fmt::Display for Picked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, description, target, build_time } = self;
@@ -108,7 +109,7 @@ impl fmt::Display for Picked {
     }
 }
 
-/// A call whose kernel has finished or has been queued.
+/// A call whose kernel has finished or has been queued on a stream.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Called {
@@ -122,8 +123,10 @@ pub struct Called {
     pub copies: Vec<Arc<Picked>>,
 }
 
-/// An error returned by the functions of [`kernels::call`](crate::kernels::call) and of [`Queue`]. Either no kernel was launched, or a launch
-/// failed. In a function that performs several launches, earlier launches may have written results.
+/// An error returned by the functions of [`kernels::call`](crate::kernels::call) and the methods of [`Queue`].
+///
+/// Either no kernel was launched, or a launch failed. In a function that performs several launches, earlier launches may have written
+/// results.
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -155,7 +158,7 @@ pub enum CallError {
     },
 }
 
-/// Formats the message, as `Display` does: `main` prints a returned error with `Debug`.
+/// Prints the same message as `Display`, because `main` prints a returned error with `Debug`.
 impl fmt::Debug for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -168,8 +171,9 @@ impl<'d> KernelCache<'d> {
         device.into()
     }
 
-    /// Returns this cache together with a stream of the GPU. Calls with this [`Queue`] queue their kernels on that stream; they return
-    /// [`CallError::Refused`] unless the cache was created from `&Gpu`.
+    /// Returns a [`Queue`] of this cache and `stream`.
+    ///
+    /// Calls with the queue launch their kernels on `stream`. They return [`CallError::Refused`] unless the cache was created from `&Gpu`.
     #[cfg(feature = "cuda")]
     pub fn on<'q>(&'q self, stream: &'q Arc<CudaStream>) -> Queue<'q> {
         Queue { cache: self, stream: Some(stream) }
@@ -211,9 +215,10 @@ impl<'d> KernelCache<'d> {
         }
     }
 
-    /// Returns the number of clusters of `size` blocks that the device can run at the same time if every multiprocessor runs one block; see
-    /// [`Gpu::resident_clusters`](crate::gpu::Gpu::resident_clusters). In the simulator, on devices without clusters, or if the driver returns
-    /// an error, returns the number of multiprocessors divided by `size`.
+    /// Returns the number of clusters of `size` blocks that the device runs simultaneously if every multiprocessor runs one block.
+    ///
+    /// See [`Gpu::resident_clusters`](crate::gpu::Gpu::resident_clusters). In the simulator, on devices without clusters, or if the driver
+    /// returns an error, the result is the number of multiprocessors divided by `size`.
     pub fn resident_clusters(&self, size: u32) -> u32 {
         let clusters = match &self.place {
             #[cfg(feature = "sim")]
@@ -230,12 +235,12 @@ impl<'d> KernelCache<'d> {
         Self { place, kept: Mutex::default(), settings: FxHashMap::default() }
     }
 
-    /// Returns a setting that the choice of kernels depends on, if it was set.
+    /// Returns a setting on which the choice of kernels depends, if it was set.
     pub(crate) fn setting<S: Any>(&self) -> Option<&S> {
         self.settings.get(&TypeId::of::<S>())?.downcast_ref()
     }
 
-    /// Returns a mutable reference to a setting that the choice of kernels depends on. The kernels of earlier calls are discarded.
+    /// Returns a mutable reference to a setting on which the choice of kernels depends. The kernels of earlier calls are discarded.
     pub(crate) fn setting_mut<S: Any + Default + Send + Sync>(&mut self) -> &mut S {
         self.kept.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         let setting = self.settings.entry(TypeId::of::<S>()).or_insert_with(|| Box::new(S::default()));
@@ -311,8 +316,9 @@ impl<'d> From<&'d Gpu> for KernelCache<'d> {
     }
 }
 
-/// A cache and the stream that calls queue their kernels on. `From` creates it from a `&KernelCache`, with the default stream;
-/// `KernelCache::on` creates it with another stream.
+/// A cache, and the stream on which calls queue their kernels.
+///
+/// A queue with the default stream can be created with `From` from a `&KernelCache`. `KernelCache::on` creates a queue with another stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue<'q> {
     cache: &'q KernelCache<'q>,
@@ -336,12 +342,14 @@ impl Queue<'_> {
         self.cache
     }
 
-    /// Launches the kernel for a problem. `pick` chooses the kernel, unless an earlier launch with the same `call` had the same problem.
-    /// `build` then builds the kernel, unless an earlier launch with the same `call` led to the same choice.
+    /// Launches the kernel for a problem, and builds it first if the cache does not contain it.
+    ///
+    /// `pick` chooses the kernel, unless an earlier launch with the same `call` had the same problem. `build` then builds the kernel,
+    /// unless an earlier launch with the same `call` led to the same choice.
     ///
     /// # Errors
-    /// Returns a [`CallError`] if building, loading or launching the kernel fails, or if the queue has a stream but its cache was not created
-    /// from `&Gpu`.
+    /// Returns a [`CallError`] if building, loading or launching the kernel fails, or if the queue has a stream but its cache was not
+    /// created from `&Gpu`.
     pub fn launch<P, R, A>(
         self,
         call: &'static str,
@@ -384,9 +392,10 @@ impl Queue<'_> {
         Ok(Called { kernel: Arc::clone(&ready.picked), reused, launched, copies: Vec::new() })
     }
 
-    /// Allocates a buffer of `len` elements with unspecified contents, for intermediate results that only kernels read. If the cache was
-    /// created from `&Gpu`, the memory is allocated in stream order, and dropping the buffer frees it in stream order, so the buffer may be
-    /// dropped as soon as the last launch that uses it has been queued.
+    /// Allocates a buffer of `len` elements with unspecified contents, for intermediate results that only kernels read.
+    ///
+    /// If the cache was created from `&Gpu`, the memory is allocated and freed in stream order. The buffer may then be dropped as soon as
+    /// the last launch that uses it has been queued.
     ///
     /// # Errors
     /// Returns [`CallError::Run`] if the buffer does not fit in the device's free memory.

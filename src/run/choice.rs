@@ -66,7 +66,9 @@ pub enum AnyDevice {
     Gpu(GpuDevice),
 }
 
-/// Opens the first GPU (ordinal 0), or the simulator if this GPU is not usable; in that case, [`Device::describe`] states the reason.
+/// Opens the first GPU (ordinal 0), or the simulator if this GPU is not usable.
+///
+/// In the latter case, [`Device::describe`] states the reason.
 #[cfg(feature = "sim")]
 pub fn open_default() -> AnyDevice {
     match gpu() {
@@ -79,7 +81,7 @@ pub fn open_default() -> AnyDevice {
 ///
 /// # Errors
 /// Returns an error if a GPU is requested but the first GPU is not usable, or if the simulator is requested in a build without the `sim`
-/// feature. In such a build, [`Auto`](DeviceChoice::Auto) also requires a usable GPU.
+/// feature. In such a build, [`Auto`](DeviceChoice::Auto) also fails without a usable GPU.
 pub fn open(choice: DeviceChoice) -> Result<AnyDevice, RunError> {
     match choice {
         #[cfg(feature = "sim")]

@@ -9,8 +9,9 @@ use crate::{
 
 use super::{argument::IntoNumber, error::RunError, plan::Seen, tensor_map::TensorBox};
 
-/// An element type of a CUDA buffer that can store elements of the kernel's type `T` bit for bit: for example, `f32` for `f32`, and `u16` or
-/// [`half::bf16`] for `bf16`.
+/// An element type of a CUDA buffer that can store elements of the kernel's type `T` bit for bit.
+///
+/// For example, `f32` is storage for `f32`, and `u16` and [`half::bf16`] are storage for `bf16`.
 #[diagnostic::on_unimplemented(
     message = "a CUDA buffer of `{Self}` cannot store `{T}`",
     label = "the kernel expects `{T}` here",
@@ -32,7 +33,7 @@ storage_types! { storage }
 
 /// A value that may be passed for the kernel parameter `P` in a launch on a `CudaStream`:
 ///
-/// - for [`In<T>`](In), `&CudaSlice<U>` or `&CudaView<U>`, where `U` is [storage for](StorageFor) `T`;
+/// - for [`In<T>`](In), `&CudaSlice<U>` or `&CudaView<U>`, where `U` is [storage](StorageFor) for `T`;
 /// - for [`Out<T>`](Out) and [`InOut<T>`](InOut), `&mut CudaSlice<U>` or `&mut CudaViewMut<U>`, where `U` is storage for `T`;
 /// - for a scalar parameter, a scalar of the parameter's type;
 /// - for a [`TensorMap`](crate::ptx::TensorMap), the result of [`TensorBox::of`] for one of these buffers, or an

@@ -25,7 +25,7 @@ pub trait Device: Backend + fmt::Debug {
     /// Returns the device name, such as `NVIDIA H200` or `simulator`.
     fn name(&self) -> String;
 
-    /// Returns a one-line description: the name, the properties and, if recorded, the reason for choosing this device.
+    /// Returns a one-line description of the device: its name, its properties and, if recorded, the reason why it was chosen.
     fn describe(&self) -> String;
 
     /// Returns the compute capability, such as `(9, 0)`, which determines the supported targets.
@@ -50,8 +50,10 @@ pub trait Device: Backend + fmt::Debug {
         filled(self, len, 0)
     }
 
-    /// Creates a buffer of `len` elements for results. Every byte is 0xFF, which is a NaN in all floating-point types that have NaNs; elements
-    /// that the kernel did not write are therefore recognizable.
+    /// Creates a buffer of `len` elements for results.
+    ///
+    /// Every byte is 0xFF, which encodes NaN in all floating-point types that have NaNs. Elements that the kernel did not write are
+    /// therefore recognizable.
     ///
     /// # Errors
     /// Returns an error if the buffer does not fit in the device's free memory.
@@ -70,24 +72,30 @@ pub trait Device: Backend + fmt::Debug {
         Ok(from_bytes(&self.read(&buffer.store, buffer.len() * T::SIZE as usize)?))
     }
 
-    /// Runs a kernel on the grid that its grid rule specifies, and waits until the kernel has finished. An empty grid is not an error; the
-    /// kernel then does not run.
+    /// Runs a kernel on the grid that its grid rule specifies, and waits until the kernel has finished.
+    ///
+    /// If the grid is empty, the kernel does not run; this is not an error.
     ///
     /// # Errors
-    /// Before the kernel runs, returns an error if the device cannot run the kernel's target, if a buffer belongs to another device or is too
-    /// short, if a buffer that the kernel writes overlaps another one, if a tensor map is not valid, if an argument violates an assumption of
-    /// the kernel (such as divisibility or alignment), if the grid is too large or not a multiple of the cluster shape, or if the kernel has no
-    /// grid rule or block shape. Afterward, returns the errors that the device reports.
+    /// Returns an error, before the kernel runs, in these cases:
+    ///
+    /// - The device cannot run the kernel's target.
+    /// - A buffer belongs to another device or is too short.
+    /// - A buffer that the kernel writes overlaps another buffer.
+    /// - A tensor map is not valid, or an argument violates an assumption of the kernel, such as divisibility or alignment.
+    /// - The grid is too large, or is not a multiple of the cluster shape.
+    /// - The kernel has no grid rule or block shape.
+    ///
+    /// Also returns errors that the device reports while the kernel runs.
     fn launch<A: Params>(&self, kernel: &Kernel<A>, args: impl Arguments<A>) -> Result<Launched, RunError> {
         start(self, kernel.entry(), None, args.values())
     }
 
-    /// Runs a kernel as [`launch`](Device::launch) does, but on a grid of `grid` blocks in x, y and z instead of the result of the grid
-    /// rule.
+    /// Runs a kernel like [`launch`](Device::launch), but with an explicit grid: the number of blocks in x, y and z.
     ///
     /// # Errors
-    /// Returns the same errors as [`launch`](Device::launch), except the one for a missing grid rule, and [`RunError::GridBeyondRule`] if
-    /// `grid` exceeds the result of the kernel's grid rule.
+    /// Returns the same errors as [`launch`](Device::launch), but does not require a grid rule. If the kernel has a grid rule and `grid`
+    /// exceeds its result, returns [`RunError::GridBeyondRule`].
     fn launch_grid<A: Params>(
         &self,
         kernel: &Kernel<A>,
@@ -97,8 +105,10 @@ pub trait Device: Backend + fmt::Debug {
         start(self, kernel.entry(), Some(grid), args.values())
     }
 
-    /// Writes the launch as a case for `warpwright sim`: `case.json`, `kernel.ptx` with Rust source lines, and the contents of each buffer as
-    /// `in_NAME.npy`. The kernel is not run. Call this method before the launch, because the kernel changes the buffers that it writes.
+    /// Writes a launch to the folder `dir` as a case for `warpwright sim`, without running the kernel.
+    ///
+    /// The case consists of `case.json`, `kernel.ptx` with Rust source lines, and the contents of each buffer as `in_NAME.npy`. Call this
+    /// method before the launch, because the kernel changes the buffers that it writes.
     ///
     /// ```
     /// use warpwright::{prelude::*, run::{Device, Simulator}};
@@ -118,9 +128,8 @@ pub trait Device: Backend + fmt::Debug {
     /// ```
     ///
     /// # Errors
-    /// Returns [`RecordError::Run`] for the errors that [`launch`](Device::launch) returns before the kernel runs and if a buffer cannot be
-    /// read, and [`RecordError::Write`] if a file cannot be written. With the `cuda` feature, also returns an error for an argument that is an
-    /// `UncheckedMap`.
+    /// Returns [`RecordError::Run`] if a check of [`launch`](Device::launch) fails or a buffer cannot be read, and [`RecordError::Write`]
+    /// if a file cannot be written. With the `cuda` feature, also returns an error if an argument is an `UncheckedMap`.
     #[cfg(feature = "record")]
     fn record_case<A: Params>(
         &self,

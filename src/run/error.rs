@@ -53,7 +53,7 @@ pub enum RunError {
         /// The address.
         found: u64,
     },
-    /// A buffer is shorter than the kernel's views (`k.slice`, `k.global`, `k.tensor`) or the [`TensorBox`](super::TensorBox) requires.
+    /// A buffer is shorter than the kernel's views (`k.slice`, `k.global`, `k.tensor`) or a [`TensorBox`](super::TensorBox) require.
     #[error(
         "kernel `{kernel}`: parameter `{parameter}`: expected a buffer of at least {expected} elements, found {found}"
     )]
@@ -67,8 +67,8 @@ pub enum RunError {
         /// The number of elements in the buffer.
         found: u64,
     },
-    /// The extents of the kernel's views or of a [`TensorBox`](super::TensorBox) in bytes do not fit in 64 bits, or a size that the kernel
-    /// computes in 32 bits overflows.
+    /// The size in bytes of a kernel's view or of a [`TensorBox`](super::TensorBox) exceeds 64 bits, or a size that the kernel computes in
+    /// 32 bits overflows.
     #[error(
         "kernel `{kernel}`: parameter `{parameter}`: expected extents of less than 2⁶⁴ bytes, and sizes computed in 32 bits that are below \
          2³², found an overflow; `m.into_dim() * n` computes a size in 64 bits"
@@ -110,7 +110,7 @@ pub enum RunError {
     Overlap {
         /// The name of the kernel.
         kernel: String,
-        /// The name of a parameter.
+        /// The name of one of the parameters.
         first: String,
         /// The name of the other parameter.
         second: String,
@@ -125,7 +125,7 @@ pub enum RunError {
         /// The name of the device.
         device: String,
     },
-    /// A buffer belongs to a device other than the one that runs the kernel.
+    /// A buffer does not belong to the device that runs the kernel.
     #[error(
         "kernel `{kernel}`: parameter `{parameter}`: expected a buffer on this device ({device}), found one on another device"
     )]
@@ -265,7 +265,7 @@ pub enum RunError {
     },
 }
 
-/// Formats the message, as `Display` does: `main` prints a returned error with `Debug`.
+/// Prints the same message as `Display`, because `main` prints a returned error with `Debug`.
 impl fmt::Debug for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -293,8 +293,9 @@ impl From<GpuError> for RunError {
     }
 }
 
-/// The driver rejected a kernel or compiled it to slow code ([`LoadError::Advisories`]). Each of the compiler's messages includes its Rust
-/// line, if known.
+/// The error for a kernel that the driver rejected or compiled to slow code ([`LoadError::Advisories`]).
+///
+/// Each of the compiler's messages includes the Rust line, if known.
 #[cfg(feature = "cuda")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("kernel `{kernel}`: {}", summary(.messages, .source))]
@@ -307,7 +308,7 @@ pub struct JitError {
     pub source: LoadError,
 }
 
-/// A message from the driver's compiler about a kernel, usually about one line of it.
+/// A message from the driver's compiler about a kernel.
 #[cfg(feature = "cuda")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadMessage {
@@ -337,7 +338,7 @@ impl LoadMessage {
     }
 }
 
-/// Prints `src/kernel.rs:12:7: error: Unknown symbol '%r9' in PTX line 40: add.s32 %r1, %r9, 1;`.
+/// Prints text such as `src/kernel.rs:12:7: error: Unknown symbol '%r9' in PTX line 40: add.s32 %r1, %r9, 1;`.
 #[cfg(feature = "cuda")]
 impl fmt::Display for LoadMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -34,10 +34,10 @@ pub struct GpuDevice {
 }
 
 impl GpuDevice {
-    /// Opens the GPU with ordinal `ordinal`, counting from 0.
+    /// Opens the GPU with the 0-based ordinal `ordinal`.
     ///
     /// # Errors
-    /// Returns an error if no driver is usable or if the GPU does not exist.
+    /// Returns an error if no driver is usable or if no GPU has this ordinal.
     pub fn new(ordinal: usize) -> Result<Self, RunError> {
         Ok(Self::from(Gpu::new(ordinal)?))
     }

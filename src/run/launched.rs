@@ -9,11 +9,12 @@ use crate::sim;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Launched {
-    /// The number of blocks in x, y and z; if one of the numbers is zero, the kernel did not run.
+    /// The number of blocks in x, y and z. If any of them is 0, the kernel did not run.
     pub grid: [u32; 3],
-    /// The time between two events recorded on the GPU's stream, one before and one after the kernel, or the duration of the simulation.
+    /// On a GPU, the time between two events that are recorded before and after the kernel; in the simulator, the duration of the
+    /// simulation.
     pub time: Duration,
-    /// The time it took to compile or decode the kernel; zero if an earlier launch had loaded the kernel.
+    /// The time it took to compile or decode the kernel; zero if an earlier launch already loaded the kernel.
     pub load_time: Duration,
     /// Information specific to the kind of device.
     pub details: Details,
@@ -23,7 +24,7 @@ pub struct Launched {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Details {
-    /// The grid was empty.
+    /// No information, because the grid was empty.
     Nothing,
     /// The simulator's report.
     #[cfg(feature = "sim")]
@@ -34,8 +35,9 @@ pub enum Details {
 }
 
 impl Launched {
-    /// Returns the texts that the kernel printed ([`Builder::print`](crate::ptx::Builder::print)), in order; none for a GPU, whose driver writes
-    /// them to standard output.
+    /// Returns the texts that the kernel printed with [`Builder::print`](crate::ptx::Builder::print), in order.
+    ///
+    /// On a GPU, the driver writes the texts to standard output, and the result is empty.
     pub fn printed(&self) -> &[String] {
         match &self.details {
             #[cfg(feature = "sim")]

@@ -48,19 +48,21 @@ impl<A> fmt::Debug for Loaded<A> {
 }
 
 impl Gpu {
-    /// Compiles a kernel with the driver's compiler and loads it. Nsight Compute and compute-sanitizer then show the Rust lines that emitted
-    /// the instructions.
+    /// Compiles a kernel with the driver's compiler and loads it.
+    ///
+    /// Nsight Compute and compute-sanitizer then show the Rust lines that emitted the instructions.
     ///
     /// # Errors
-    /// Returns an error if the device cannot run the kernel's target, or if the driver rejects the kernel or compiles it to slow code
-    /// ([`LoadError::Advisories`](crate::gpu::LoadError::Advisories)); [`RunError::Load`] contains the compiler's messages, each with its PTX
-    /// line and the Rust line that emitted the PTX line, if known.
+    /// Returns an error if the device cannot run the kernel's target. Returns [`RunError::Load`] if the driver rejects the kernel or
+    /// compiles it to slow code ([`LoadError::Advisories`](crate::gpu::LoadError::Advisories)); the error contains the compiler's messages
+    /// with their PTX lines and, if known, Rust lines.
     pub fn load<A: Params>(&self, kernel: &Kernel<A>) -> Result<Loaded<A>, RunError> {
         self.load_with(kernel, &WITH_LINES)
     }
 
-    /// Compiles and loads a kernel as [`load`](Gpu::load) does, but with the given options. The default options preserve Rust lines for
-    /// profilers.
+    /// Compiles and loads a kernel with the given options.
+    ///
+    /// [`load`](Gpu::load) sets only [`line_info`](LoadOptions::line_info), which keeps Rust lines for profilers.
     ///
     /// # Errors
     /// Returns the same errors as [`load`](Gpu::load).
@@ -75,25 +77,25 @@ impl Gpu {
 }
 
 impl<A: Params> Loaded<A> {
-    /// Queues the kernel on `stream` and returns immediately. The kernel's grid rule determines the grid; if the grid is empty, no kernel
-    /// is queued.
+    /// Queues the kernel on `stream` and returns immediately.
+    ///
+    /// The kernel's grid rule determines the grid. If the grid is empty, no kernel is queued.
     ///
     /// The documentation of [`run`](crate::run) lists the checks that a launch performs.
     ///
     /// # Errors
-    /// Returns an error if a check fails (for example, because an argument violates an assumption of the kernel, such as divisibility or
-    /// alignment, or because a buffer is too short), if the kernel has no grid rule or block shape, or if the buffers, the stream and the
-    /// kernel belong to different contexts. If the kernel faults, a later call on the context reports it.
+    /// Returns an error if a check fails (for example, if an argument violates an assumption of the kernel or if a buffer is too short), if
+    /// the kernel has no grid rule or block shape, or if the buffers, the stream and the kernel belong to different contexts. If the kernel
+    /// faults, a later call on the context reports it.
     pub fn launch(&self, stream: &CudaStream, args: impl CudaArguments<A>) -> Result<(), RunError> {
         self.start(stream, None, args)
     }
 
-    /// Queues the kernel as [`launch`](Loaded::launch) does, but on a grid of `grid` blocks in x, y and z instead of the result of the grid
-    /// rule.
+    /// Queues the kernel like [`launch`](Loaded::launch), but with an explicit grid: the number of blocks in x, y and z.
     ///
     /// # Errors
-    /// Returns the same errors as [`launch`](Loaded::launch), except the one for a missing grid rule, and [`RunError::GridBeyondRule`] if
-    /// `grid` exceeds the result of the kernel's grid rule.
+    /// Returns the same errors as [`launch`](Loaded::launch), but does not require a grid rule. If the kernel has a grid rule and `grid`
+    /// exceeds its result, returns [`RunError::GridBeyondRule`].
     pub fn launch_grid(
         &self,
         stream: &CudaStream,
@@ -103,9 +105,10 @@ impl<A: Params> Loaded<A> {
         self.start(stream, Some(grid), args)
     }
 
-    /// Checks a launch and creates its tensor maps without queueing the kernel, then passes the prepared launch to `work`. The kernel's
-    /// grid rule determines the grid. Use this method to repeat a launch with the same arguments. The buffers stay borrowed until `work`
-    /// returns.
+    /// Checks a launch, creates its tensor maps, and passes the prepared launch to `work` without queueing the kernel.
+    ///
+    /// Use this method to repeat a launch with the same arguments. The kernel's grid rule determines the grid. The buffers stay borrowed
+    /// until `work` returns.
     ///
     /// ```no_run
     /// use warpwright::{gpu::Gpu, prelude::*};
@@ -136,7 +139,7 @@ impl<A: Params> Loaded<A> {
         Ok(work(&mut Prepared(prepared)))
     }
 
-    /// Queues the kernel as [`launch`](Self::launch) does, but with type-erased arguments.
+    /// Queues the kernel like [`launch`](Self::launch), but with type-erased arguments.
     pub(super) fn launch_erased(
         &self,
         stream: &CudaStream,
@@ -219,7 +222,9 @@ impl<A> Loaded<A> {
 pub struct Prepared<'a>(Option<PreparedLaunch<'a>>);
 
 impl Prepared<'_> {
-    /// Queues the kernel and returns immediately; if the grid is empty, no kernel is queued.
+    /// Queues the kernel and returns immediately.
+    ///
+    /// If the grid is empty, no kernel is queued.
     ///
     /// # Errors
     /// Returns the driver's error if the kernel cannot be queued. If the kernel faults, a later call on the context reports it.
@@ -274,7 +279,7 @@ impl Code {
 
 /// Returns the number of multiprocessors that run blocks of the kernel at the same time, one block each. All blocks of a cluster run in one
 /// group of multiprocessors, whose size need not be a multiple of the cluster size: clusters of 4 leave some multiprocessors of an H200
-/// idle. If the grid had further clusters, they would have to wait for the first ones and double the run time.
+/// idle. Further clusters would have to wait for the first ones and double the run time.
 fn resident(gpu: &Gpu, entry: &Entry, function: &Function) -> Result<u32, RunError> {
     let all = gpu.properties().multiprocessors;
     let (Some(cluster), Some(block)) = (entry.cluster, entry.block) else { return Ok(all) };

@@ -33,7 +33,7 @@ pub enum RecordError {
         /// The system's error.
         source: io::Error,
     },
-    /// An argument is a tensor map that the application has encoded, so the tensor that it describes is not known.
+    /// An argument is a tensor map that the application has encoded, so its tensor is not known.
     #[cfg(feature = "cuda")]
     #[error(
         "parameter `{parameter}`: expected a `TensorBox` in a buffer, found an `UncheckedMap`, which cannot be recorded"
@@ -197,7 +197,7 @@ fn write_npy(out: &mut impl Write, dtype: &str, elements: usize, bytes: &[u8]) -
         _ => "<u8",
     };
     let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({elements},), }}");
-    // The data start at a multiple of 64 bytes, after a line feed.
+    // The data starts at a multiple of 64 bytes, after a line feed.
     let len = (10 + header.len() + 1).next_multiple_of(64) - 10;
     out.write_all(b"\x93NUMPY\x01\x00")?;
     out.write_all(&(len as u16).to_le_bytes())?;

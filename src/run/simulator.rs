@@ -24,9 +24,10 @@ use super::{
     tensor_map::STAND_IN_BYTES,
 };
 
-/// A simulated GPU with its own memory. Decoded kernels are kept for later launches.
+/// A simulated GPU with its own memory.
 ///
-/// If the simulator reports any finding, the launch returns an error, even if the kernel ran to completion.
+/// If the simulator reports any finding, the launch returns an error, even if the kernel ran to completion. Decoded kernels are kept for
+/// later launches.
 #[derive(Debug)]
 pub struct Simulator {
     sim: Sim<'static>,
@@ -64,8 +65,10 @@ impl Simulator {
         Self::default()
     }
 
-    /// Sets a listener that receives the texts that kernels print ([`Builder::print`](crate::ptx::Builder::print)), in order, when a launch
-    /// ends or fails. The default writes them to standard output.
+    /// Sets a listener for the output of [`Builder::print`](crate::ptx::Builder::print).
+    ///
+    /// When a launch ends or fails, the listener receives the texts that the kernel printed, in order. By default, the texts are written to
+    /// standard output.
     #[must_use]
     pub fn on_print(self, listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.with(|sim| sim.on_print(listener))
@@ -83,28 +86,32 @@ impl Simulator {
         self.with(|sim| sim.checks(checks))
     }
 
-    /// Sets the maximum number of warp instructions that a block, or a cluster if the kernel uses clusters, may execute before the launch
-    /// fails.
+    /// Sets the maximum number of warp instructions per block, or per cluster if the kernel uses clusters.
+    ///
+    /// A launch that exceeds this number fails.
     #[must_use]
     pub fn step_limit(self, instructions: u64) -> Self {
         self.with(|sim| sim.step_limit(instructions))
     }
 
-    /// Sets the number of multiprocessors, which determines the grid of persistent kernels. The default is that of a typical GPU of the
-    /// architecture: 40 (T4) for sm_75, 128 (RTX 4090) for sm_89, 108 (A100) for other sm_8x, 132 (H100) for sm_90, and 148 (B200) for later
-    /// architectures.
+    /// Sets the number of multiprocessors, which determines the grid of persistent kernels.
+    ///
+    /// The default is the number of a typical GPU of the architecture: 40 (T4) for sm_75, 128 (RTX 4090) for sm_89, 108 (A100) for other
+    /// sm_8x, 132 (H100) for sm_90, and 148 (B200) for later architectures.
     #[must_use]
     pub fn multiprocessors(self, count: u32) -> Self {
         Self { multiprocessors: Some(count), ..self }
     }
 
-    /// Sets a listener. A launch calls it, possibly from different threads, with the number of completed blocks and the total number of blocks.
+    /// Sets a listener for the progress of launches.
+    ///
+    /// A launch calls the listener, possibly from different threads, with the number of completed blocks and the total number of blocks.
     #[must_use]
     pub fn on_progress(self, listener: impl Fn(u64, u64) + Send + Sync + 'static) -> Self {
         self.with(|sim| sim.on_progress(listener))
     }
 
-    /// Sets the reason why no GPU is used, which [`Device::describe`] then includes.
+    /// Sets the reason why no GPU is used; [`Device::describe`] includes it.
     #[must_use]
     pub fn with_reason(self, why: &str) -> Self {
         Self { reason: Some(why.to_string()), ..self }

@@ -17,10 +17,12 @@ use super::{
 pub(super) use buffer_box::{BufferBox, STAND_IN_BYTES, buffer_box};
 pub use mapped::Mapped;
 
-/// A tensor in a buffer, and the box that one copy moves. Dimension 0 is the innermost dimension, along which elements are adjacent.
+/// A tensor in a buffer, and the box that one copy moves.
 ///
-/// [`of`](Self::of) returns an argument for a [`TensorMap`](crate::ptx::TensorMap) parameter; the launch checks that the tensor is in the
-/// buffer, and encodes the map.
+/// Dimension 0 is the innermost dimension; its elements are adjacent.
+///
+/// [`of`](Self::of) returns an argument for a [`TensorMap`](crate::ptx::TensorMap) parameter; the launch checks that the buffer contains
+/// the tensor, and encodes the map.
 ///
 /// ```
 /// use warpwright::{prelude::*, ptx::{Hints, TensorMap}, run::{Device, Simulator, TensorBox}};
@@ -55,12 +57,13 @@ pub struct TensorBox {
     pub dims: Vec<u64>,
     /// The strides in elements along dimensions 1 and up. In bytes, they must be multiples of 16 and less than 2⁴⁰.
     pub strides: Vec<u64>,
-    /// The number of elements of the box along each dimension, from 1 to 256. The size of a row of the box in bytes must be a multiple of 16.
+    /// The number of elements of the box along each dimension, from 1 to 256. The size of a row of the box in bytes must be a multiple of
+    /// 16.
     pub box_dims: Vec<u32>,
     /// The distance between copied elements along each dimension, from 1 to 8. It must be 1 along dimension 0, where the GPU always copies
     /// adjacent elements.
     pub element_strides: Vec<u32>,
-    /// The swizzle in shared memory. With a swizzle, a row of the box must not be wider than the swizzle.
+    /// The swizzle in shared memory. A row of the box must not be longer than the 32, 64 or 128 bytes of the swizzle.
     pub swizzle: SwizzleMode,
     /// Whether out-of-bounds floating-point elements are read as NaN instead of zero.
     pub nan_fill: bool,
@@ -69,15 +72,19 @@ pub struct TensorBox {
     pub column: Option<PixelColumn>,
 }
 
-/// The pixels that one copy in im2col mode moves (PTX ISA, "Im2col mode"). The dimensions of the tensor, innermost first, are the channels, one
-/// to three spatial dimensions, and the images. The copy starts at the pixel that the copy's coordinates select, which must be in the bounding
-/// box, and moves `pixels` consecutive pixels of the images' bounding boxes. Parameters that a kernel may write require a bounding box inside
-/// the images, because the GPU aborts stores through any other bounding box (observed on an H100).
+/// The pixels that one copy in im2col mode moves (PTX ISA, "Im2col mode").
+///
+/// The innermost dimension of the tensor is the channel, followed by one to three spatial dimensions and the image. The coordinates of a
+/// copy select its first pixel, which must be in the bounding box. From there, the copy moves `pixels` consecutive pixels of the bounding
+/// boxes of the images.
+///
+/// For parameters that a kernel may write, the bounding box must be inside the image, because the GPU aborts stores through any other
+/// bounding box (observed on an H100).
 #[doc(alias = "im2col")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PixelColumn {
-    /// For each spatial dimension, the first pixel of the bounding box, as an offset from the first pixel of the image. For a convolution, this
-    /// is the negated padding.
+    /// For each spatial dimension, the first pixel of the bounding box, as an offset from the first pixel of the image. For a convolution,
+    /// this is the negated padding.
     pub lower_corner: Vec<i32>,
     /// For each spatial dimension, the last pixel of the bounding box, as an offset from the last pixel of the image.
     pub upper_corner: Vec<i32>,
@@ -112,8 +119,8 @@ impl TensorBox {
         }
     }
 
-    /// Creates a contiguous tensor of images for copies in im2col mode, without a swizzle. Each copy moves `channels` channels of the pixels
-    /// that `column` describes.
+    /// Creates a contiguous tensor of images for copies in im2col mode, without a swizzle. Each copy moves `channels` channels of the
+    /// pixels that `column` describes.
     ///
     /// ```
     /// use warpwright::run::{PixelColumn, TensorBox};
@@ -145,8 +152,9 @@ impl TensorBox {
         Self { swizzle, ..self }
     }
 
-    /// Returns an argument for a launch: this tensor at the start of `buffer`. Pass `&Buffer<T>` for `TensorMap<In<T>>`, and `&mut Buffer<T>`
-    /// for `TensorMap<Out<T>>` and `TensorMap<InOut<T>>`.
+    /// Returns a launch argument for this tensor, which begins at the start of `buffer`.
+    ///
+    /// Pass `&Buffer<T>` for `TensorMap<In<T>>`, and `&mut Buffer<T>` for `TensorMap<Out<T>>` and `TensorMap<InOut<T>>`.
     pub fn of<B>(self, buffer: B) -> Mapped<B> {
         Mapped { tensor: self, buffer }
     }

@@ -55,8 +55,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         adjacent && rows.is_multiple_of(bytes.into()) && self.begins_aligned(bytes)
     }
 
-    /// Returns the period along each axis: coordinates with the same quotient by the period are known to be all in bounds or all out of
-    /// bounds. The period is 0 if that applies to all coordinates of the view.
+    /// Returns the period along each axis: coordinates with the same quotient by the period are known to be either all in bounds or all out
+    /// of bounds. The period is 0 if this applies to all coordinates of the view.
     pub(super) fn periods(&self) -> [i64; MAX_AXES] {
         let period = |axis: &Axis<'k>| match (axis.extent, axis.tile) {
             (Some(extent), None) => gcd(axis.at.divisor(), extent.divisor()) as i64,
@@ -82,8 +82,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         view.pointer_at(&offset).checked(view.contains(&offset)).in_groups_of(together)
     }
 
-    /// Returns the swizzled address `bytes` bytes after the view's start: a part in a register, computed once and kept in `start`, and a
-    /// constant part.
+    /// Returns the swizzled address `bytes` bytes after the view's start: a register, computed once and kept in `start`, plus a constant.
     #[track_caller]
     pub(super) fn swizzled(&self, bytes: i64, start: &mut Option<Val<'k, u32>>) -> Ptr<'k, T, S, A> {
         let (swizzle, inner) = (self.swizzle, self.inner);

@@ -16,16 +16,16 @@ use crate::ptx::{
     traits::{AtomicAdd, AtomicSpace},
 };
 
-/// An element type whose words can be added to memory atomically: `f32`, `f64`, [`bf16`](crate::ptx::bf16),
-/// [`struct@f16`](crate::ptx::f16), pairs of bf16 or f16, and 32- and 64-bit integers.
+/// An element type that supports atomic addition in memory: `f32`, `f64`, [`bf16`](crate::ptx::bf16), [`struct@f16`](crate::ptx::f16),
+/// pairs of bf16 or f16, and 32- and 64-bit integers.
 #[diagnostic::on_unimplemented(message = "there is no atomic addition to tiles of `{Self}`")]
 pub trait AtomicElement: TensorElement<Word: AtomicAdd<Reg = Self::Word>> + AtomicAdd {}
 
 impl<T: TensorElement<Word: AtomicAdd<Reg = T::Word>> + AtomicAdd> AtomicElement for T {}
 
-/// Atomically adds each element of a fragment to the corresponding element in global memory, in the order of their shapes, if `condition`
-/// holds. On sm_90 and later, one instruction adds up to 16 bytes of f32, f16 or bf16; otherwise, it adds one word, such as a pair of f16.
-/// Elements past the edges are omitted.
+/// Atomically adds each element of a fragment to the element in global memory with the same linear index, if `condition` holds. On sm_90
+/// and later, one instruction adds up to 16 bytes of f32, f16 or bf16; otherwise, it adds one word, such as a pair of f16. Elements past
+/// the edges are not added.
 #[track_caller]
 pub(crate) fn add_global<'k, T: AtomicElement>(
     dst: &Tensor<'k, Global, T, ReadWrite>,

@@ -1,4 +1,4 @@
-//! Boxes: the parts of matrices in global memory that tensor copies move (PTX ISA, "Tensors").
+//! Boxes: the blocks of matrices in global memory that tensor copies move (PTX ISA, "Tensors").
 
 use arrayvec::ArrayVec;
 
@@ -44,8 +44,8 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
     /// past the edges and the [ends of rows](Self::row_ends) are not written.
     ///
     /// The builder rejects a view that is not part of a buffer parameter, extents that cannot be computed at launch, rows of nonadjacent
-    /// elements, and a view with a first column that is known not to start at a multiple of 16 bytes or, if `written` is true, is not known
-    /// to start at one; the result is then `None`.
+    /// elements, and a view whose first column is known not to start at a multiple of 16 bytes or, if `written` is true, is not known to do
+    /// so; the result is then `None`.
     #[track_caller]
     pub(crate) fn boxes(
         &self,

@@ -29,7 +29,7 @@ pub(super) const MOST_COORDINATES: u32 = u32::MAX - MOST_TILE + 1;
 /// The maximum number of elements of a shared tensor; no block has that many bytes.
 const MOST_SHARED: i64 = 1 << 20;
 
-/// The layout of a tensor in shared memory: a layout in elements, and a swizzle of byte addresses.
+/// The layout of a tensor in shared memory: a layout in elements and a swizzle of byte addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedLayout {
     layout: Layout,
@@ -80,9 +80,10 @@ fn nothing() -> Layout<Step> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns a tensor of at most five modes in global memory: `k.tensor(a, [m, n], [1, m])` is column-major. Extents and strides are
-    /// constants or registers; if a stride is constant, steps along it within a view are immediate offsets. Each launch checks that the
-    /// buffer is large enough for the tensor.
+    /// Returns a tensor in global memory with at most five modes.
+    ///
+    /// For example, `k.tensor(a, [m, n], [1, m])` is a column-major matrix. Extents and strides are constants or registers. Accesses past
+    /// an extent are predicated. Each launch checks that the buffer is large enough for the tensor.
     ///
     /// The builder rejects a pointer that is not a buffer parameter, and extents or strides that cannot be computed at launch, unless
     /// `unsafe` code asserts that the pointer is valid ([`Ptr::assume_valid`]).
@@ -99,7 +100,7 @@ impl<'k> Builder<'k> {
         self.tensor_with_strides(pointer, extents, strides.map(Stride::from))
     }
 
-    /// Returns a tensor as [`tensor`](Self::tensor) does, but with 32- or 64-bit strides.
+    /// Returns a tensor like [`tensor`](Self::tensor), but with 32-bit or 64-bit strides.
     #[track_caller]
     pub fn tensor_with_strides<T: TensorElement, A, const R: usize>(
         self,
@@ -119,10 +120,11 @@ impl<'k> Builder<'k> {
         Tensor { axes, divided_whole: R == 0, ..Tensor::of(pointer, layout, Swizzle::NONE) }
     }
 
-    /// Returns a tensor in global memory with a static layout. Accesses are not predicated: tiles must divide the tensor, and a dynamic
-    /// index must be known to be less than its mode's extent (from the block's shape, the grid, a loop count, a mask or an enclosing
-    /// comparison). The builder rejects other accesses, and layouts with negative strides. Each launch checks that the buffer is large
-    /// enough for the layout.
+    /// Returns a tensor in global memory with a static layout.
+    ///
+    /// Accesses are not predicated: tiles must divide the tensor, and a dynamic index must be known to be less than the extent of its mode
+    /// (from the block's shape, the grid, a loop count, a mask or an enclosing comparison). The builder rejects other accesses, and layouts
+    /// with negative strides. Each launch checks that the buffer is large enough for the layout.
     #[doc(alias = "make_tensor")]
     #[track_caller]
     pub fn tensor_with_layout<T: TensorElement, A>(
@@ -139,11 +141,12 @@ impl<'k> Builder<'k> {
         Tensor::of(pointer, in_elements(layout), Swizzle::NONE)
     }
 
-    /// Allocates an uninitialized, write-only tensor in the block's shared memory. A copy to the tensor returns [`Pending`](super::Pending)
-    /// data; waiting for these data returns a view that can be read.
+    /// Allocates an uninitialized, write-only tensor in the block's shared memory.
     ///
-    /// The builder rejects a layout in which two coordinates share an address, a layout with negative strides or with a size or cosize of
-    /// more than 2²⁰, and a swizzle that would split elements.
+    /// A copy to the tensor returns [`Pending`](super::Pending) data; [`wait`](super::Pending::wait) returns a readable view.
+    ///
+    /// The builder rejects layouts that have negative strides, map two coordinates to the same address, or have a size or cosize above 2²⁰.
+    /// It also rejects swizzles that would split elements.
     #[doc(alias = "MoYeSharedArray")]
     #[track_caller]
     pub fn shared_tensor<T: TensorElement>(

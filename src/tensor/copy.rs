@@ -18,24 +18,31 @@ use crate::ptx::{Builder, CopyHints, CpAsyncCache, Features, ReadWrite, Shared, 
 /// The maximum number of elements per call; a larger number indicates a tensor that was not sliced.
 pub(super) const MOST_ELEMENTS: i64 = 4096;
 
-/// Copies each element of `src` to the corresponding element of `dst`, in the order of their shapes. For each part of the data, the copy
-/// uses:
+/// Copies element `i` of `src` to element `i` of `dst` for every linear index `i`.
+///
+/// The copy uses:
 ///
 /// - the widest accesses, up to 16 bytes, that both layouts and the known alignment of the addresses allow;
-/// - from global to shared memory, `cp.async` if the target supports it and an access is 4, 8 or 16 bytes wide;
-/// - between shared memory and registers, `ldmatrix` and `stmatrix` (sm_90 or later) if one side is a thread's part of an operand of an MMA
-///   ([`MmaThread::partition`](super::MmaThread::partition), possibly sliced along its rest modes) or of a tiled copy by 32 threads, the
-///   other side is a fragment of the same size, the part's thread index is known to be the thread's index in the block (modulo 32) or its
-///   lane, and the rows of the matrices are contiguous and aligned for all threads. The widest form that fits is used, plain or transposed.
-///   All lanes of the warp must execute such a copy;
-/// - between such a part and a fragment of 32- or 64-bit elements, if the lanes of a warp would otherwise access the same banks, pairs of
-///   accesses that half of the lanes execute in the opposite order, and `selp`, which swaps the two elements in the registers of these
-///   lanes;
-/// - predicates for a tensor created by [`Builder::tensor`]: elements past its edges are read as 0 and not written.
+/// - `cp.async` from global to shared memory, if the target supports it and an access is 4, 8 or 16 bytes wide;
+/// - `ldmatrix`, and `stmatrix` on sm_90 or later, between shared memory and registers under the conditions below;
+/// - predicates for tensors created by [`Builder::tensor`]: elements past the edges are read as 0 and are not written.
 ///
-/// Data copied to the block's shared memory are [`Pending`](super::Pending), whichever instructions the copy uses.
+/// A copy uses `ldmatrix` or `stmatrix` if all of these conditions hold:
 ///
-/// The builder rejects the call if the sizes differ, or if there are more than 4096 elements.
+/// - One side is in shared memory and is a thread's partition of an MMA operand ([`MmaThread::partition`](super::MmaThread::partition),
+///   possibly sliced along its rest modes) or of a tiled copy by 32 threads.
+/// - The other side is a fragment of the same size.
+/// - The thread index of the partition is known to be the thread's index in the block (modulo 32) or its lane.
+/// - The rows of the matrices are contiguous and aligned for all threads.
+///
+/// All lanes of the warp must execute such a copy. It uses the widest form that fits, either plain or transposed.
+///
+/// If a copy between such a partition and a fragment of 32- or 64-bit elements would cause bank conflicts, half of the lanes may execute
+/// pairs of accesses in the opposite order, with `selp` instructions that swap the two elements in registers.
+///
+/// If `dst` is in the block's shared memory, the copy returns [`Pending`](super::Pending) data, regardless of the instructions.
+///
+/// The builder rejects the call if the sizes of `dst` and `src` differ, or if there are more than 4096 elements.
 #[doc(alias = "copyto!")]
 #[doc(alias = "cucopyto!")]
 #[track_caller]
@@ -52,8 +59,8 @@ pub fn copy<'k, T: TensorElement, D: Destination<'k, T>>(dst: &D, src: &impl Sou
     dst.done(asynchronous)
 }
 
-/// Copies between a lane's part of shared memory and registers if the warp as a whole can do so faster than its lanes separately: as
-/// matrices, or in an order without bank conflicts. Otherwise, returns `false`.
+/// Copies between a lane's part of shared memory and registers if the warp can do so faster as a whole: as matrices, or in an order without
+/// bank conflicts. Otherwise, returns `false`.
 #[track_caller]
 fn move_by_warp<'k, T: TensorElement>(
     direction: Direction,
@@ -63,10 +70,10 @@ fn move_by_warp<'k, T: TensorElement>(
     move_matrices(direction, memory, fragment) || move_exchanged(direction, memory, fragment)
 }
 
-/// Copies as [`copy`] does, but only the elements whose `predicates` hold; other elements are neither read nor written.
+/// Copies like [`copy`], but only the elements whose predicates are true; other elements are neither read nor written.
 ///
-/// A vector is moved as a whole if its elements share a predicate. Data always pass through registers, because `cp.async` would
-/// write zeros to elements that must be preserved. `ldmatrix` and `stmatrix` are not used.
+/// A vector is moved as a whole if its elements share a predicate. The data always passes through registers, because `cp.async` would
+/// overwrite unselected elements with zeros. `ldmatrix` and `stmatrix` are not used.
 #[track_caller]
 pub fn copy_if<'k, T: TensorElement, D: Destination<'k, T>>(
     predicates: &Predicates<'k>,
@@ -88,8 +95,7 @@ pub(crate) fn copy_or<'k, T: TensorElement>(dst: &Fragment<'k, T>, src: &impl So
     transfer(to, from, None, &how);
 }
 
-/// Copies a thread's parts as [`copy`] does, but without matrix instructions and in the order of the elements, and returns whether the copy
-/// is asynchronous.
+/// Copies like [`copy`], but without matrix instructions and in the order of the elements; returns whether the copy is asynchronous.
 #[track_caller]
 pub(crate) fn copy_issued<'k, T: TensorElement>(
     dst: &impl Destination<'k, T>,
@@ -221,7 +227,7 @@ pub(super) fn transfer<'k, T: TensorElement>(
     asynchronous
 }
 
-/// Loaded data, their condition, and the move to the destination.
+/// Loaded data, its condition, and the move to the destination.
 type Loaded<'k, T> = (Data<'k, T>, Val<'k, bool>, Move);
 
 /// Joins individually loaded parts into the accesses that the destination allows: for example, elements of an unaligned row of global

@@ -9,8 +9,9 @@ use crate::ptx::{
     traits::{ByteSized, Number, Numeric},
 };
 
-/// An element type of tensors, fragments and tiles. In registers, 8- and 16-bit elements are packed into 32-bit words, with the first
-/// element in the lowest bits.
+/// An element type of tensors, fragments and tiles.
+///
+/// In registers, 8- and 16-bit elements are packed into 32-bit words, with the first element in the lowest bits.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor element type",
     note = "elements are floats or integers of 8 to 64 bits"
@@ -21,10 +22,10 @@ pub trait TensorElement: Element {
     type Word: Scalar;
     /// The number of elements per word.
     const PER_WORD: usize = (<Self::Word as Scalar>::BYTES / Self::SIZE) as usize;
-    /// The length of a register tile's subtiles in the direction in which elements are packed into words: 16, or 32 for 8-bit elements,
-    /// because the K of an `mma` of 8-bit elements is twice as large. In the other direction, the length is 16.
+    /// The length of a register tile's subtiles in the direction in which elements are packed into words: [`Length16`], or [`Length32`] for
+    /// 8-bit elements. In the other direction, the length is 16.
     type Length: SubtileLength;
-    /// [`Length`](Self::Length) as a number.
+    /// The number of elements of [`Length`](Self::Length).
     const SUBTILE_LENGTH: u32 = Self::Length::ELEMENTS;
 }
 
@@ -125,9 +126,10 @@ macro_rules! elements {
 
 element_types! { words, elements }
 
-/// An element type whose registers have the type of one element or of a pair of elements. 8- and 16-bit integers, untyped 16-bit elements
-/// and [minifloats](crate::ptx::Minifloat) are excluded: they are packed into `u32`, so arithmetic on a register would carry from one
-/// element to the next.
+/// An element type whose registers have the type of one element or of a pair of elements.
+///
+/// 8- and 16-bit integers, untyped 16-bit elements and [minifloats](crate::ptx::Minifloat) are excluded: they are packed into `u32`, so
+/// arithmetic on a register would carry from one element to the next.
 #[diagnostic::on_unimplemented(
     message = "functions of registers of `{Self}` would combine adjacent elements",
     note = "a register is a `u32` of several packed elements: use `map_indexed` or `zip_elements` for functions of elements, `map_words` or \
@@ -156,8 +158,10 @@ impl<T> Arithmetic for T where
 {
 }
 
-/// An element type whose tiles support arithmetic. Operations on types that implement [`Arithmetic`] process one word at a time; operations
-/// on other types process one element at a time, in the type given below.
+/// An element type whose tiles support arithmetic.
+///
+/// Operations on types that implement [`Arithmetic`] process one word at a time. Operations on other types process one element at a time,
+/// in the type given below.
 ///
 /// | type                                   | computed in | results                                          |
 /// | ---                                    | ---         | ---                                              |
@@ -170,7 +174,7 @@ impl<T> Arithmetic for T where
     note = "arithmetic is on floating-point types, `i8`, `u8`, and integers of 32 and 64 bits"
 )]
 pub trait Computed: TensorElement {
-    /// The type that operations are computed in: a pair of elements for f16 and bf16, a single element for other types.
+    /// The type in which operations are computed; for f16 and bf16, a pair of elements.
     type In: Number;
     /// Applies a function to each element of a word, or to the corresponding elements of several words.
     #[doc(hidden)]
@@ -244,11 +248,11 @@ pub(crate) fn bytes_of<'k, T: ByteSized<Reg: Numeric>>(word: Val<'k, u32>) -> [V
     note = "tiles of floating-point types and of integers of 8, 32 and 64 bits convert into each other"
 )]
 pub trait ConvertibleElement: TensorElement {
-    /// Packs adjacent elements, given in f32, into words. The number of elements must be a multiple of
+    /// Converts adjacent elements from f32 and packs them into words. The number of elements must be a multiple of
     /// [`PER_WORD`](TensorElement::PER_WORD).
     #[doc(hidden)]
     fn from_f32<'k>(elements: &[Val<'k, f32>]) -> Vec<Val<'k, Self::Word>>;
-    /// Returns a word's elements in f32.
+    /// Unpacks the elements of a word and converts them to f32.
     #[doc(hidden)]
     fn to_f32(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, f32>, 4>;
     /// The conversion from and to pairs of f16, for types that convert to each other through f16 with the same results as through f32.

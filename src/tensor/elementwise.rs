@@ -107,7 +107,7 @@ pub(super) fn each<'k, T: TensorElement>(of: &impl Elements<'k, T>, what: &str) 
     0..of.len()
 }
 
-/// Writes `value` to every element.
+/// Writes `value` to every element of `to`.
 ///
 /// The builder rejects the call if there are more than 4096 elements.
 #[doc(alias = "fill!")]
@@ -120,9 +120,9 @@ pub fn fill<'k, T: TensorElement>(to: &impl WriteElements<'k, T>, value: impl In
     each(to, "fill").for_each(|index| to.put(index, value));
 }
 
-/// Applies `f` to each element of `from` and writes the result to the corresponding element of `to`, in the order of their shapes.
+/// Applies `f` to element `i` of `from` and writes the result to element `i` of `to` for every linear index `i`.
 ///
-/// The builder rejects the call if the sizes differ, or if there are more than 4096 elements.
+/// The builder rejects the call if the sizes of `to` and `from` differ, or if there are more than 4096 elements.
 #[track_caller]
 pub fn transform<'k, T: TensorElement, U: TensorElement>(
     to: &impl WriteElements<'k, U>,
@@ -144,7 +144,7 @@ pub fn transform<'k, T: TensorElement, U: TensorElement>(
 
 /// Computes `y = alpha · x + beta · y` elementwise. If `beta` is the constant 0, `y` is not read.
 ///
-/// The builder rejects the call if the sizes differ, or if there are more than 4096 elements.
+/// The builder rejects the call if the sizes of `x` and `y` differ, or if there are more than 4096 elements.
 #[doc(alias = "axpby!")]
 #[track_caller]
 pub fn axpby<'k, T: TensorElement<Reg: Number>>(
@@ -170,7 +170,7 @@ pub fn axpby<'k, T: TensorElement<Reg: Number>>(
     }
 }
 
-/// Returns the sum of the elements of this thread's view, added in colexicographic order; 0 if the view is empty.
+/// Returns the sum of the elements of `of`, added in colexicographic order; 0 if `of` is empty.
 ///
 /// The builder rejects the call if there are more than 4096 elements.
 #[track_caller]

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::layout::{AccessError, LayoutError, TvError};
 
-/// An error of a tiling or partition that has no valid result.
+/// An error in a tiling or partition.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TensorError {
@@ -20,9 +20,9 @@ pub enum TensorError {
     /// A thread that is not part of a tiling.
     #[error("{what}: expected a thread below {threads}, found {thread}")]
     Thread {
-        /// The tiling.
+        /// The name of the tiling.
         what: String,
-        /// The requested thread.
+        /// The index of the thread.
         thread: i64,
         /// The number of threads.
         threads: i64,
@@ -30,7 +30,7 @@ pub enum TensorError {
     /// A tensor with fewer modes than the tiling.
     #[error("{what}: expected a tensor of at least {expected} modes, found {found}")]
     Rank {
-        /// The tiling.
+        /// The name of the tiling.
         what: String,
         /// The minimum number of modes.
         expected: usize,
@@ -40,11 +40,11 @@ pub enum TensorError {
     /// Atoms of a tiled MMA that share threads, or whose threads are spread over more warps than they fill.
     #[error("{what}: expected each thread of {warps} warps once, found threads {ids} for atoms {atoms}")]
     Atoms {
-        /// The tiling.
+        /// The name of the tiling.
         what: String,
         /// The arrangement of the atoms.
         atoms: String,
-        /// The layout that maps (V, M, N, K) to thread numbers.
+        /// The layout that maps (V, M, N, K) to thread indices.
         ids: String,
         /// The number of warps that the threads fill, rounded up.
         warps: i64,
@@ -52,7 +52,7 @@ pub enum TensorError {
     /// An atom layout or permutation of a tiled MMA that has more than three modes.
     #[error("{what}: expected at most {expected} modes, found {found}")]
     Modes {
-        /// The tiling.
+        /// The name of the tiling.
         what: String,
         /// The maximum number of modes.
         expected: usize,
@@ -62,7 +62,7 @@ pub enum TensorError {
     /// A number of values per thread that is not a multiple of the number per instruction.
     #[error("{what}: expected a multiple of {instruction} values per thread, found {values}")]
     Values {
-        /// The tiling.
+        /// The name of the tiling.
         what: String,
         /// The number of values per thread.
         values: i64,
@@ -72,7 +72,7 @@ pub enum TensorError {
     /// A number of threads that is not a multiple of the number per instruction.
     #[error("{what}: expected a multiple of {instruction} threads, found {threads}")]
     Threads {
-        /// The tiling.
+        /// The name of the tiling.
         what: String,
         /// The number of threads.
         threads: i64,

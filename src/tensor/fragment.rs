@@ -14,8 +14,8 @@ const MOST_REGISTERS: i64 = 4096;
 
 /// Elements of type `T` in the registers of one thread, with a layout.
 ///
-/// A fragment owns its registers, which are written in place, so it need not be loop state to remain valid in emitted loops. Views
-/// ([`slice`](Self::slice)) and clones share the registers. 8- and 16-bit elements share 32-bit registers.
+/// A fragment owns its registers and writes them in place. It need not be loop state to be used in emitted loops. Views
+/// ([`slice`](Self::slice)) and clones share the registers. 8- and 16-bit elements are packed into 32-bit registers.
 pub struct Fragment<'k, T> {
     k: Builder<'k>,
     /// Handles that remain valid after writes.
@@ -41,8 +41,10 @@ impl<T: TensorElement> fmt::Debug for Fragment<'_, T> {
 }
 
 impl<'k> Builder<'k> {
-    /// Creates a fragment with a static layout. Its contents are undefined until they are written. The builder rejects a layout that requires
-    /// more than 4096 registers or has negative strides.
+    /// Creates a fragment with a static layout.
+    ///
+    /// Its contents are undefined until written. The builder rejects a layout that requires more than 4096 registers or has negative
+    /// strides.
     #[track_caller]
     pub fn fragment<T: TensorElement>(self, layout: &Layout) -> Fragment<'k, T> {
         self.fragment_in(layout, T::Word::CLASS)
@@ -59,8 +61,9 @@ impl<'k> Builder<'k> {
         fragment
     }
 
-    /// Creates a compact fragment with the given extents; the first mode varies fastest. Its contents are undefined until they are written.
-    /// The builder rejects an extent below 1, and a shape that requires more than 4096 registers.
+    /// Creates a compact fragment with the given extents; the first mode varies fastest.
+    ///
+    /// Its contents are undefined until written. The builder rejects an extent below 1, and a shape that requires more than 4096 registers.
     #[track_caller]
     pub fn fragment_of_shape<T: TensorElement>(self, shape: impl Into<IntTuple>) -> Fragment<'k, T> {
         let layout = Layout::column_major(shape);
@@ -104,7 +107,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.k
     }
 
-    /// Returns the layout of the view's elements in the registers, relative to the first element of the view.
+    /// Returns the layout of the elements in the registers, relative to the first element.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -116,7 +119,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.layout.shape()
     }
 
-    /// Returns the number of elements in the view.
+    /// Returns the number of elements.
     #[must_use]
     pub fn size(&self) -> i64 {
         self.layout.size()
@@ -171,9 +174,10 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         }
     }
 
-    /// Returns the view that `coord` selects; for example, `(.., .., 1)` keeps the first two modes at index 1 of the third. Registers have no
-    /// address, so the coordinate must be static. The builder rejects a coordinate that is out of bounds or whose nesting does not match the
-    /// shape.
+    /// Returns the view that `coord` selects.
+    ///
+    /// For example, `(.., .., 1)` keeps the first two modes at index 1 of the third. Registers have no address, so the coordinate must be
+    /// static. The builder rejects a coordinate that is out of bounds or whose nesting does not match the shape.
     #[must_use]
     #[track_caller]
     pub fn slice(&self, coord: impl Into<Slicer>) -> Self {
@@ -195,16 +199,19 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         }
     }
 
-    /// Returns the elements that `tiler` selects; see [`Layout::compose`]. The builder rejects a result that extends past the fragment's
-    /// registers.
+    /// Returns the view of the elements that `tiler` selects; see [`Layout::compose`].
+    ///
+    /// The builder rejects a result that extends past the registers of the fragment.
     #[must_use]
     #[track_caller]
     pub fn compose(&self, tiler: impl Into<Tiler>) -> Self {
         self.relaid(self.layout.compose(tiler))
     }
 
-    /// Reinterprets the registers as elements of another type. The builder rejects the call if [`Layout::recast`] returns an error, if the
-    /// registers of the two types have different widths, or if the view does not start at a whole element of the new type.
+    /// Reinterprets the registers as elements of another type.
+    ///
+    /// The builder rejects the call if [`Layout::recast`] returns an error, if the registers of the two types have different widths, or if
+    /// the view does not start at an element boundary of the new type.
     #[must_use]
     #[track_caller]
     pub fn recast<U: TensorElement>(&self) -> Fragment<'k, U> {
@@ -276,8 +283,9 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         })
     }
 
-    /// Returns a copy of element `index`, counted in the order of the view's shape. The builder rejects the call if the index is out of
-    /// bounds.
+    /// Returns a copy of the element at linear index `index`.
+    ///
+    /// The builder rejects an index that is out of bounds.
     #[track_caller]
     pub fn get(&self, index: i64) -> Val<'k, T::Reg> {
         self.check_element(index);
@@ -285,7 +293,9 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.k.extract::<T>(self.register(word), slot)
     }
 
-    /// Writes element `index`, counted in the order of the view's shape. The builder rejects the call if the index is out of bounds.
+    /// Writes the element at linear index `index`.
+    ///
+    /// The builder rejects an index that is out of bounds.
     #[track_caller]
     pub fn set(&self, index: i64, value: impl Into<Val<'k, T::Reg>>) {
         self.check_element(index);
@@ -294,8 +304,8 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
     }
 }
 
-/// Returns the registers that the elements of a view at `offset` fill, if consecutive elements fill them completely and in order. A register
-/// contains `per_word` elements.
+/// Returns the registers that the elements of a view at `offset` fill, if consecutive elements fill them completely and in order. A
+/// register contains `per_word` elements.
 pub(super) fn whole_words(layout: &Layout, offset: i64, per_word: usize) -> Option<Vec<usize>> {
     let count = layout.size().unsigned_abs() as usize;
     let first_in = |word: usize| (offset + layout.index((word * per_word) as i64)).unsigned_abs() as usize;

@@ -94,8 +94,10 @@ fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> F
     part.relaid(Ok::<_, crate::layout::LayoutError>(layout))
 }
 
-/// Computes `d = a · b + c` over all values and rest modes; `d` may be `c`. If there are several steps along k, the first step adds its
-/// products to `c`, and the other steps add theirs to `d`.
+/// Computes `d = a · b + c` with a tiled MMA, over all values and rest modes.
+///
+/// `d` and `c` may be the same fragment. If there are several steps along k, the first adds its products to `c`, and the others add theirs
+/// to `d`.
 ///
 /// The operands (d, a, b, c) must have one of the following combinations of ranks, where v denotes the instruction's values:
 ///
@@ -108,12 +110,12 @@ fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> F
 /// | (3, 3, 3, 3) | (v, m, n), (v, m, k), (v, n, k), (v, m, n)     |
 ///
 /// `a` and `b` may be in shared memory; in that case, each step along k is loaded before its MMAs. For consecutive values of n, m is
-/// traversed in alternating directions, so each instruction shares an operand with the previous one. All threads of the instruction's group
-/// must execute the emitted code.
+/// traversed in alternating directions, so each instruction shares an operand with the previous one. If the atom is an `mma`, all lanes of
+/// the warp must execute the emitted code.
 ///
-/// The builder rejects other ranks, mismatched extents, elements whose types differ from the instruction's, several steps along k with an
-/// instruction whose `c` and `d` have different types, instructions on sparse or block-scaled operands or on single 16-bit floats, and
-/// instructions that [`Builder::mma`] does not emit.
+/// The builder rejects other ranks, mismatched extents, and element types that differ from those of the instruction. It also rejects
+/// several steps along k if the types of `c` and `d` differ, instructions on sparse or block-scaled operands or on single 16-bit floats,
+/// and instructions that [`Builder::mma`] does not emit.
 #[doc(alias = "gemm!")]
 #[track_caller]
 pub fn gemm<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorElement>(

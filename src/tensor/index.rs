@@ -7,7 +7,7 @@ use crate::{
     ptx::Val,
 };
 
-/// One index in a coordinate of a tensor in a kernel.
+/// An entry of [`Indices`], a coordinate of a tensor in a kernel.
 #[derive(Clone, Copy, Debug)]
 pub enum Index<'k> {
     /// The whole mode (`..`, CuTe's `_`).
@@ -18,7 +18,9 @@ pub enum Index<'k> {
     Value(Val<'k, u32>),
 }
 
-/// A coordinate of a tensor in a kernel, such as `(row, ..)`: integers, [`Val`]s and `..` (the whole mode), nested to any depth.
+/// A coordinate of a tensor in a kernel, such as `(row, ..)`.
+///
+/// Its entries are integers, [`Val`]s, `..` (the whole mode), and nested coordinates.
 pub type Indices<'k> = Tuple<Index<'k>>;
 
 impl From<RangeFull> for Indices<'_> {

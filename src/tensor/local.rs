@@ -7,11 +7,12 @@ use super::{
 };
 use crate::layout::{Codomain, Coord, Layout, LayoutError, Slicer, Slot, Tile, Tiler, Tuple};
 
-/// Returns the tile of `tensor` at block coordinate `coord`: `(tile modes …, kept rest modes …)`. If an entry of `coord` is `..`, the
-/// corresponding rest mode is kept; rest modes past the end of `coord` are also kept.
+/// Returns the tile of `tensor` at tile coordinate `coord`.
 ///
-/// If the tiler consists of extents, element `i` of the tile at block `b` is element `b · extent + i` of the tensor, mode by mode. If a
-/// tile does not divide a mode, the number of tiles is rounded up: the last tile of the mode extends past the end and requires predicates.
+/// The result has the tile modes, followed by the rest modes (the modes that count tiles) whose entry in `coord` is `..` or missing.
+///
+/// If the tiler consists of extents, index `i` of tile `b` along a mode is index `b · extent + i` of the tensor. If a tile does not divide
+/// a mode, the number of tiles is rounded up. The last tile then extends past the end of the mode, and accesses to it require predicates.
 ///
 /// # Errors
 /// Returns [`TensorError::Layout`] with the same errors as [`Layout::zipped_divide`], or with [`LayoutError::Coordinate`] if the nesting
@@ -58,8 +59,10 @@ fn start(tiler: &Tiler, coord: &Slicer) -> Option<Coord> {
         .map(Into::into)
 }
 
-/// Returns a [`local_tile`] of one operand of an MMA, from a tiler and a coordinate that all operands share. `projection` selects the
-/// modes: for A, with the modes `(m, k)`, the tiler and the coordinate are `(m, n, k)`, and the projection is `[true, false, true]`.
+/// Returns the [`local_tile`] of one operand of an MMA, given a tiler and a coordinate that all operands share.
+///
+/// `projection` selects the entries that apply to the operand. For example, operand A has the modes `(m, k)`; if the tiler and the
+/// coordinate have entries for `(m, n, k)`, its projection is `[true, false, true]`.
 ///
 /// # Errors
 /// Returns the same errors as [`local_tile`], or [`TensorError::Layout`] with [`LayoutError::Rank`] if the lengths of the tiler, the
@@ -88,9 +91,10 @@ fn project<T: Clone + std::fmt::Display>(
     Ok(kept.map(|(mode, _)| mode.clone()).collect())
 }
 
-/// Returns the elements of `tensor` that belong to thread `index` of `threads`: the element at the thread's coordinate, and those that
-/// follow in steps of the extents of `threads`. The thread's coordinate is the one that `threads` maps to `index`; the strides of `threads`
-/// have no other effect.
+/// Returns the elements of `tensor` that belong to thread `index` of the thread layout `threads`.
+///
+/// The thread's coordinate is the coordinate that `threads` maps to `index`. Along each mode, the thread owns the index at this coordinate
+/// and every further index at a multiple of the extent of `threads` from it. The strides of `threads` have no other effect.
 ///
 /// # Errors
 /// Returns [`TensorError::Layout`] with the same errors as [`Layout::zipped_divide`].
@@ -113,8 +117,9 @@ pub fn local_partition<D: Codomain>(
     Ok(Partition { layout: rest_of(&divided)?, offset })
 }
 
-/// Returns the [`local_partition`] for the modes of `threads` that `projection` selects; threads that differ only in other modes share
-/// elements.
+/// Returns the [`local_partition`] for the modes of `threads` that `projection` selects.
+///
+/// Threads that differ only in other modes share elements.
 ///
 /// # Errors
 /// Returns the same errors as [`local_partition`], or [`TensorError::Layout`] with [`LayoutError::Rank`] if the rank of `threads` differs

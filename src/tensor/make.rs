@@ -8,7 +8,9 @@ use crate::{
 };
 
 impl Builder<'_> {
-    /// Parses a layout in CuTe's text form: `k.layout("(128,8):(1,129)")`. The builder rejects text that is not a layout.
+    /// Parses a layout in CuTe's text form, such as `(128,8):(1,129)`.
+    ///
+    /// The builder rejects text that is not a layout.
     #[track_caller]
     pub fn layout(self, text: &str) -> Layout {
         match text.parse() {
@@ -20,8 +22,9 @@ impl Builder<'_> {
         }
     }
 
-    /// Creates a tiled copy of elements `T` with [`TiledCopy::new`], from the atom's name and both layouts in text form:
-    /// `k.tiled_copy::<f32>("UniversalCopy<u128>", threads, values)`. The builder rejects names and layouts that are not valid.
+    /// Creates a tiled copy of elements of type `T` from the name of an atom and two layouts in text form; see [`TiledCopy::new`].
+    ///
+    /// An example is `k.tiled_copy::<f32>("UniversalCopy<u128>", "32:1", "4:1")`. The builder rejects invalid names and layouts.
     #[doc(alias = "make_tiled_copy")]
     #[track_caller]
     pub fn tiled_copy<T: TensorElement>(self, atom: &str, threads: &str, values: &str) -> TiledCopy {
@@ -30,21 +33,21 @@ impl Builder<'_> {
         self.tiled_copy_by(atom, bits, |atom| TiledCopy::new(atom, bits, &threads, &values))
     }
 
-    /// Creates a tiled copy with [`TiledCopy::for_a`], from the atom's name.
+    /// Creates a tiled copy to operand A of `mma` from the name of an atom; see [`TiledCopy::for_a`].
     #[doc(alias = "make_tiled_copy_A")]
     #[track_caller]
     pub fn tiled_copy_a<T: TensorElement>(self, atom: &str, mma: &TiledMma) -> TiledCopy {
         self.tiled_copy_by(atom, 8 * T::SIZE, |atom| TiledCopy::for_a(atom, 8 * T::SIZE, mma))
     }
 
-    /// Creates a tiled copy with [`TiledCopy::for_b`], from the atom's name.
+    /// Creates a tiled copy to operand B of `mma` from the name of an atom; see [`TiledCopy::for_b`].
     #[doc(alias = "make_tiled_copy_B")]
     #[track_caller]
     pub fn tiled_copy_b<T: TensorElement>(self, atom: &str, mma: &TiledMma) -> TiledCopy {
         self.tiled_copy_by(atom, 8 * T::SIZE, |atom| TiledCopy::for_b(atom, 8 * T::SIZE, mma))
     }
 
-    /// Creates a tiled copy with [`TiledCopy::for_c`], from the atom's name.
+    /// Creates a tiled copy to or from the accumulator of `mma` from the name of an atom; see [`TiledCopy::for_c`].
     #[doc(alias = "make_tiled_copy_C")]
     #[track_caller]
     pub fn tiled_copy_c<T: TensorElement>(self, atom: &str, mma: &TiledMma) -> TiledCopy {
@@ -68,8 +71,9 @@ impl Builder<'_> {
         }
     }
 
-    /// Creates a tiled MMA with [`TiledMma::new`], from the atom's name and the layout of the atoms in text form:
-    /// `k.tiled_mma("UniversalFMA<f32>", "(32,8):(1,32)", ..)`. The builder rejects names and layouts that are not valid.
+    /// Creates a tiled MMA from the name of an atom and the layout of the atoms in text form; see [`TiledMma::new`].
+    ///
+    /// An example is `k.tiled_mma("UniversalFMA<f32>", "(32,8):(1,32)", ..)`. The builder rejects invalid names and layouts.
     #[doc(alias = "make_tiled_mma")]
     #[track_caller]
     pub fn tiled_mma(self, atom: &str, atoms: &str, permutation: impl Into<Tiler>) -> TiledMma {

@@ -12,10 +12,11 @@ use crate::{
     ptx::{Builder, Ptr, Read, Readable, Shared, Writable},
 };
 
-/// Loads matrices from shared memory with the `ldmatrix` of a tiled copy. `dst` contains the registers in the order of the copy
-/// ([`CopyThread::retile`](super::CopyThread::retile)), and `src` is the result of [`partition_s`](super::CopyThread::partition_s). All
-/// lanes of the warp must execute the emitted code. The builder rejects copies with an atom other than `ldmatrix`, and rows that are not
-/// known to be 16 contiguous bytes aligned to 16 bytes.
+/// Loads matrices from shared memory with the `ldmatrix` atom of a tiled copy.
+///
+/// `dst` contains the registers in the order of the copy ([`CopyThread::retile`](super::CopyThread::retile)), and `src` is a result of
+/// [`partition_s`](super::CopyThread::partition_s). All lanes of the warp must execute the emitted code. The builder rejects other atoms,
+/// and rows that are not known to be 16 contiguous bytes aligned to 16 bytes.
 #[doc(alias = "ldmatrix")]
 #[track_caller]
 pub fn load_matrices<'k, T: TensorElement, A: Readable>(
@@ -38,10 +39,11 @@ pub fn load_matrices<'k, T: TensorElement, A: Readable>(
     });
 }
 
-/// Stores matrices to shared memory with the `stmatrix` of a tiled copy, which requires sm_90 or later. `src` contains the registers in the
-/// order of the copy, and `dst` is the result of [`partition_d`](super::CopyThread::partition_d). All lanes of the warp must execute the
-/// emitted code. The builder rejects copies with an atom other than `stmatrix`, and rows that are not known to be 16 contiguous bytes
-/// aligned to 16 bytes.
+/// Stores matrices to shared memory with the `stmatrix` atom of a tiled copy.
+///
+/// Requires sm_90 or later. `src` contains the registers in the order of the copy ([`CopyThread::retile`](super::CopyThread::retile)), and
+/// `dst` is a result of [`partition_d`](super::CopyThread::partition_d). All lanes of the warp must execute the emitted code. The builder
+/// rejects other atoms, and rows that are not known to be 16 contiguous bytes aligned to 16 bytes.
 #[doc(alias = "stmatrix")]
 #[track_caller]
 pub fn store_matrices<'k, T: TensorElement, A: Writable>(

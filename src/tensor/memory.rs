@@ -49,9 +49,8 @@ impl Axis<'_> {
 
 /// Elements of type `T` in global or shared memory, with a layout.
 ///
-/// The structure of the layout is static, but its extents and strides may be in registers. A view of a tensor created by
-/// [`Builder::tensor`](crate::ptx::Builder::tensor) starts at coordinates, which each access multiplies by the strides; other views start
-/// at a pointer. Static parts of the start are folded into constant offsets. Clones are views of the same memory.
+/// The nesting of the layout is static, but its extents and strides may be in registers. Constant distances within a view become immediate
+/// offsets of loads and stores. Clones are views of the same memory.
 pub struct Tensor<'k, S: Space, T, A> {
     pub(super) pointer: Ptr<'k, T, S, A>,
     pub(super) layout: Rc<Layout<Step>>,
@@ -145,19 +144,19 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.cut_in = self.kernel().innermost_block();
     }
 
-    /// Returns the extents of the view, with placeholders for dynamic extents.
+    /// Returns the extents of the view. A dynamic extent is represented by a large constant.
     #[must_use]
     pub fn shape(&self) -> &IntTuple {
         self.layout.shape()
     }
 
-    /// Returns the number of elements in the view, where a dynamic extent counts as its placeholder.
+    /// Returns the number of elements in the view. A dynamic extent counts as a large constant.
     #[must_use]
     pub fn size(&self) -> i64 {
         self.layout.size()
     }
 
-    /// Returns the number of elements along mode `index`, or the placeholder of a dynamic extent; 1 for an index past the last mode.
+    /// Returns the number of elements along mode `index`; a large constant for a dynamic extent, and 1 for an index past the last mode.
     #[must_use]
     pub fn size_of(&self, index: usize) -> i64 {
         self.layout.shape().mode(index).map_or(1, IntTuple::size)
@@ -203,8 +202,9 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Returns the elements that `tiler` selects; see [`Layout::compose`]. The builder rejects a tiler that selects elements past the end
-    /// of the tensor, unless accesses to them are predicated.
+    /// Returns the view of the elements that `tiler` selects; see [`Layout::compose`].
+    ///
+    /// The builder rejects a tiler that selects elements past the end of the tensor, unless accesses to them are predicated.
     #[doc(alias = "composition")]
     #[must_use]
     #[track_caller]
@@ -219,8 +219,9 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.relaid(composed)
     }
 
-    /// Returns `((tile, …), (rest, …))`; see [`Layout::zipped_divide`]. The builder rejects a tile that does not divide the tensor, unless
-    /// accesses past the edges are predicated.
+    /// Divides the tensor into `((tile, …), (rest, …))`; see [`Layout::zipped_divide`].
+    ///
+    /// The builder rejects a tile that does not divide the tensor, unless accesses past the edges are predicated.
     #[must_use]
     #[track_caller]
     pub fn zipped_divide(&self, tiler: impl Into<Tiler>) -> Self {
@@ -235,15 +236,16 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.relaid(self.layout.group(begin, end))
     }
 
-    /// Returns the tensor with its modes in reverse order: for a matrix, the transpose.
+    /// Returns the tensor with its modes in reverse order, which transposes a matrix.
     #[must_use]
     pub fn transpose(&self) -> Self {
         self.with_layout(self.layout.transpose())
     }
 
-    /// Reinterprets the memory as elements of another type. The builder rejects the call if [`Layout::recast`] returns an error, if
-    /// accesses at the tensor's edges are predicated, if the new elements would extend past the tensor's end, or if its swizzled start is
-    /// not known to be at a whole element of the new type.
+    /// Reinterprets the memory as elements of another type.
+    ///
+    /// The builder rejects the call if [`Layout::recast`] returns an error, if accesses at the edges of the tensor are predicated, if the
+    /// new elements would extend past its end, or if its swizzled start is not known to be at an element boundary of the new type.
     #[must_use]
     #[track_caller]
     pub fn recast<U: TensorElement>(&self) -> Tensor<'k, S, U, A> {
@@ -295,8 +297,9 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
 }
 
 impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
-    /// Returns the tensor with read and write access, even if copies to it are in flight. Intended for kernels that order their accesses
-    /// explicitly.
+    /// Returns the tensor with read and write access, even if copies to it are in flight.
+    ///
+    /// This method is intended for kernels that order their accesses explicitly.
     #[must_use]
     pub fn unchecked(&self) -> Tensor<'k, Shared, T, ReadWrite> {
         self.through(self.pointer.assume_access())

@@ -101,7 +101,7 @@ fn widest(dst: Place, src: Place, widths: Widths) -> u32 {
 /// Returns whether one `bytes`-byte access can move the elements `run` of a side.
 fn moves_together(side: &[Place], run: &[usize], bytes: u32, widths: Widths) -> bool {
     let first = &side[run[0]];
-    // Data pass through whole registers, even from memory to memory.
+    // The data passes through whole registers, even from memory to memory.
     let whole_words = run.len().is_multiple_of(widths.per_word);
     let fits = |(position, &element): (usize, &usize)| match (first, &side[element]) {
         (Place::Memory(first), Place::Memory(other)) => {

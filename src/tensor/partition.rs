@@ -8,17 +8,19 @@ use crate::layout::{Codomain, Coord, Layout, Slicer, Slot, Tuple};
 /// A coordinate of the threads of a divided tensor.
 pub(super) type At = Coord;
 
-/// A part of a tensor: the element at coordinate `c` of the part is at `offset + layout(c)` in the tensor.
+/// A part of a tensor, given by a layout and an offset.
+///
+/// Coordinate `c` of the part is at `offset + layout(c)` in the tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition<D: Codomain = i64> {
     /// The layout of the part.
     pub layout: Layout<D>,
-    /// The start of the part in the tensor.
+    /// The offset of the part in the tensor.
     pub offset: D,
 }
 
 impl<D: Codomain> Partition<D> {
-    /// Returns `offset + layout(c)`, the position in the tensor, for every coordinate `c` in colexicographic order.
+    /// Returns `offset + layout(c)` for every coordinate `c`, in colexicographic order.
     pub fn values(&self) -> impl Iterator<Item = D> + '_ {
         self.layout.values().map(|mut value| {
             value.step(&self.offset, 1);

@@ -2,11 +2,11 @@
 
 use crate::ptx::{AnyScope, Builder, State, Visitor};
 
-/// Data that stores or copies are writing to shared memory. The view `V` of the data can be read only after [`wait`](Self::wait), which
-/// returns it.
+/// Data in flight to shared memory, written by copies or stores.
 ///
-/// [`wait`](Self::wait) emits the synchronization that the copies require. Pending data can be loop state ([`State`]), so one iteration can
-/// start a copy that the next iteration waits for.
+/// The view `V` of the data can be read only after [`wait`](Self::wait), which emits the required synchronization.
+///
+/// Pending data can be loop state ([`State`]), so one iteration can start a copy that the next iteration waits for.
 #[must_use = "data are in flight to shared memory: wait for them"]
 #[derive(Debug)]
 pub struct Pending<'k, V> {
@@ -16,7 +16,7 @@ pub struct Pending<'k, V> {
     asynchronous: bool,
 }
 
-/// The trait bound of reads, which data in flight do not satisfy.
+/// The trait bound of reads, which data in flight does not satisfy.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "the data are still in flight to shared memory",
@@ -35,8 +35,10 @@ impl<'k, V> Pending<'k, V> {
         Self { by, view, asynchronous }
     }
 
-    /// Combines two pending views; waiting returns both. If the views are written by different scopes, [`wait`](Self::wait) uses the barrier
-    /// of the larger scope, or the block's barrier if the larger scope's size is not a multiple of the smaller scope's size.
+    /// Combines two pending views; waiting returns both.
+    ///
+    /// If the views are written by different scopes, [`wait`](Self::wait) uses the barrier of the larger scope, or the block's barrier if
+    /// the larger scope's size is not a multiple of the smaller scope's size.
     #[track_caller]
     pub fn and<W>(self, other: Pending<'k, W>) -> Pending<'k, (V, W)> {
         let asynchronous = self.asynchronous || other.asynchronous;
@@ -51,8 +53,10 @@ impl<'k, V> Pending<'k, V> {
         Pending { by, view: (self.view, other.view), asynchronous }
     }
 
-    /// Waits for this thread's asynchronous copies, and then at the barrier of the block, or of the smaller scope that owns the memory. The
-    /// data are then visible to all threads of the block or scope. Returns the readable view.
+    /// Waits for the data and returns the readable view.
+    ///
+    /// The emitted code waits for this thread's asynchronous copies, and then at the barrier of the block, or of a smaller scope if only
+    /// this scope uses the memory. The data is then visible to all threads of the block or scope.
     ///
     /// All threads of the scope must execute the emitted code.
     #[doc(alias = "load_async_wait")]
@@ -64,8 +68,9 @@ impl<'k, V> Pending<'k, V> {
         view
     }
 
-    /// Waits only for this thread's asynchronous copies and returns the view. Data that other threads copied can be read only after a
-    /// barrier.
+    /// Waits only for this thread's asynchronous copies and returns the view.
+    ///
+    /// Data that other threads copied can be read only after a barrier.
     #[track_caller]
     pub fn wait_own(self) -> V {
         if self.asynchronous {
@@ -74,7 +79,7 @@ impl<'k, V> Pending<'k, V> {
         self.view
     }
 
-    /// Calls to this method do not compile, because the data are still in flight; the error message says to call `wait` first.
+    /// Calls to this method do not compile, because the data is still in flight; the error message says to call `wait` first.
     #[doc(hidden)]
     pub fn load<Layout>(&self)
     where

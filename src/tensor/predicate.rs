@@ -14,9 +14,10 @@ pub struct Predicates<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Creates predicates: element `i` of a view with `layout`'s shape is moved if `values[layout(i)]` holds. A stride of 0 along the
-    /// elements of a vector gives the whole vector a single predicate. The builder rejects the call if `values` is empty or shorter than
-    /// the cosize of the layout, or if the layout has negative strides.
+    /// Creates predicates for views with the shape of `layout`: element `i` is moved if `values[layout(i)]` is true.
+    ///
+    /// A stride of 0 along the elements of a vector gives the whole vector a single predicate. The builder rejects the call if `values` is
+    /// empty or shorter than the cosize of the layout, or if the layout has negative strides.
     #[track_caller]
     pub fn predicates(self, layout: &Layout, values: Vec<Val<'k, bool>>) -> Predicates<'k> {
         if layout.stride().leaves().any(|&stride| stride < 0) {
@@ -36,7 +37,7 @@ impl<'k> Predicates<'k> {
         self.layout.index(element).unsigned_abs() as usize
     }
 
-    /// Returns the predicate of element `index` of the view, or `false` if there is none.
+    /// Returns the predicate of element `index` of the view, or `false` if the element has no predicate.
     #[must_use]
     pub fn get(&self, index: i64) -> Val<'k, bool> {
         self.values.get(self.index(index)).copied().unwrap_or(false.into())
@@ -58,7 +59,7 @@ impl<'k> Predicates<'k> {
 }
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
-    /// Returns predicates for the elements of the view: each holds if its element is within the tensor from which the view was sliced.
+    /// Returns predicates that are true for the elements of the view that are within the original tensor.
     ///
     /// The builder rejects the call if there are more than 4096 elements.
     #[doc(alias = "elem_less")]

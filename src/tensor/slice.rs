@@ -1,4 +1,4 @@
-//! Views of tensors: slices, tiles for each block, and parts for each thread.
+//! Views of tensors: slices, tiles, and thread partitions.
 
 use std::rc::Rc;
 
@@ -53,9 +53,10 @@ impl Computation for Division {
 }
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
-    /// Returns the view that `coord`, such as `(.., 3)` or `(.., .., i)`, selects. Entries may be integers, registers or `..`. The builder
-    /// rejects a constant index that is out of bounds and, in global memory, an index in a register that is not known to be in bounds, unless
-    /// accesses along the mode are predicated.
+    /// Returns the view that `coord`, such as `(.., 3)` or `(.., .., i)`, selects.
+    ///
+    /// Entries may be integers, registers or `..`. Unless accesses along the mode are predicated, the builder rejects a constant index that
+    /// is out of bounds and, in global memory, an index in a register that is not known to be in bounds.
     #[must_use]
     #[track_caller]
     pub fn slice(&self, coord: impl Into<Indices<'k>>) -> Self {
@@ -85,9 +86,11 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Returns the tile of extents `tiler` at block coordinate `coord`: `(tile modes …, kept rest modes …)`; see
-    /// [`local_tile`](super::local_tile()). For a tensor created by [`Builder::tensor`](crate::ptx::Builder::tensor),
-    /// copies are predicated at the edges, unless the tile is known to be in bounds.
+    /// Returns the tile at tile coordinate `coord`, with the modes `(tile modes …, kept rest modes …)`; see
+    /// [`local_tile`](super::local_tile()).
+    ///
+    /// For a tensor created by [`Builder::tensor`](crate::ptx::Builder::tensor), copies are predicated at the edges, unless the tile is
+    /// known to be in bounds.
     #[doc(alias = "@tile")]
     #[must_use]
     #[track_caller]
@@ -168,7 +171,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Returns the elements of thread `index` of `threads`; see [`local_partition`](super::local_partition()).
+    /// Returns the elements that belong to thread `index` of the thread layout `threads`; see
+    /// [`local_partition`](super::local_partition()).
     #[doc(alias = "@parallelize")]
     #[must_use]
     #[track_caller]

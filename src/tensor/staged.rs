@@ -178,7 +178,7 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
         self.load_if_or(groups, |_| true.into(), |whole| whole.lt(end))
     }
 
-    /// Loads groups as [`load_row`](Self::load_row) does, but from a stage with only the first `end` elements written; aligned groups after
+    /// Loads groups like [`load_row`](Self::load_row), but from a stage with only the first `end` elements written; aligned groups after
     /// them are read as 0.
     #[track_caller]
     pub(crate) fn load_anywhere(&self, groups: Groups<'k>, end: Val<'k, u32>) -> Vec<Val<'k, T::Word>> {

@@ -2,13 +2,14 @@
 
 use crate::ptx::{Dim, IntoDim, Val, sealed::Sealed};
 
-/// The distance in elements between consecutive coordinates of an axis: a 32-bit constant or register, or a 64-bit one for tensors that may
-/// have more than 2³² elements.
+/// The distance, in elements, between consecutive coordinates of an axis.
+///
+/// A stride is a constant or a register. It has 64 bits for tensors that may have more than 2³² elements, and 32 bits for others.
 #[derive(Clone, Copy, Debug)]
 pub enum Stride<'k> {
     /// A distance below 2³².
     Narrow(Val<'k, u32>),
-    /// A 64-bit distance; multiplying it by a coordinate takes more instructions.
+    /// A 64-bit distance. Multiplying it by a coordinate takes more instructions.
     Wide(Val<'k, u64>),
 }
 

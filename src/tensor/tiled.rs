@@ -1,4 +1,4 @@
-//! Tiled copies and tiled MMAs in kernels: the parts of tensors that one thread owns, and the instructions on them.
+//! Tiled copies and tiled MMAs in kernels: the elements of tensors that one thread owns, and the instructions on them.
 
 use std::panic::Location;
 
@@ -36,7 +36,7 @@ pub struct MmaThread<'a, 'k> {
 }
 
 impl TiledCopy {
-    /// Returns the view of thread `thread`. Threads are numbered from 0 within the block.
+    /// Returns the view of the thread with index `thread` in the block.
     #[doc(alias = "get_slice")]
     pub fn thread<'k>(&self, thread: Val<'k, u32>) -> CopyThread<'_, 'k> {
         CopyThread { copy: self, thread }
@@ -48,7 +48,7 @@ impl<'k> CopyThread<'_, 'k> {
         vec![(vec![], vec![Digit { extent: self.copy.threads(), weight: 1 }])]
     }
 
-    /// Returns the part of a source that this thread reads: `(values, RestM, RestN, …)`.
+    /// Returns the elements of a source that this thread reads, with the modes `(values, RestM, RestN, …)`.
     #[doc(alias = "partition_S")]
     #[track_caller]
     pub fn partition_s<S: TensorSpace, T: TensorElement, A>(
@@ -62,7 +62,7 @@ impl<'k> CopyThread<'_, 'k> {
         tensor.thread_part(divided, &self.digits(), self.thread, self.copy.threads())
     }
 
-    /// Returns the part of a destination that this thread writes: `(values, RestM, RestN, …)`.
+    /// Returns the elements of a destination that this thread writes, with the modes `(values, RestM, RestN, …)`.
     #[doc(alias = "partition_D")]
     #[track_caller]
     pub fn partition_d<S: TensorSpace, T: TensorElement, A>(
@@ -83,7 +83,7 @@ impl<'k> CopyThread<'_, 'k> {
         }
     }
 
-    /// Returns a view of an MMA's fragment in the order of this copy. The view shares the fragment's registers.
+    /// Returns a view of an MMA fragment in the order of this copy. The view shares the registers of the fragment.
     #[doc(alias = "retile_S")]
     #[doc(alias = "retile_D")]
     #[track_caller]
@@ -94,9 +94,9 @@ impl<'k> CopyThread<'_, 'k> {
 
 /// Copies a partition, along all of its rest modes, with the instruction of a tiled copy.
 ///
-/// The builder rejects the call if values are not contiguous, or not known to be aligned, as the instruction requires. It also rejects all
-/// instructions except universal copies and `cp.async`; `ldmatrix` and `stmatrix` are emitted by [`load_matrices`](super::load_matrices)
-/// and [`store_matrices`](super::store_matrices).
+/// The builder rejects the call if the values are not contiguous or not known to be aligned as the instruction requires. It also rejects
+/// all instructions except universal copies and `cp.async`; `ldmatrix` and `stmatrix` are emitted by
+/// [`load_matrices`](super::load_matrices) and [`store_matrices`](super::store_matrices).
 #[doc(alias = "copyto!")]
 #[track_caller]
 pub fn copy_tiled<'k, T: TensorElement, D: Destination<'k, T>>(
@@ -133,7 +133,7 @@ pub fn copy_tiled<'k, T: TensorElement, D: Destination<'k, T>>(
 }
 
 impl TiledMma {
-    /// Returns the view of thread `thread`. Threads are numbered from 0 within the block.
+    /// Returns the view of the thread with index `thread` in the block.
     #[doc(alias = "get_slice")]
     pub fn thread<'k>(&self, k: Builder<'k>, thread: Val<'k, u32>) -> MmaThread<'_, 'k> {
         MmaThread { mma: self, k, thread }
@@ -147,7 +147,9 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.mma
     }
 
-    /// Returns the part of an operand of the MMA that this thread uses: `(values, Rest, Rest, …)`. `tensor` contains the whole operand.
+    /// Returns this thread's elements of an operand of the MMA, with the modes `(values, Rest, Rest, …)`.
+    ///
+    /// `tensor` contains the whole operand.
     #[track_caller]
     pub fn partition<S: TensorSpace, T: TensorElement, A>(
         &self,
@@ -212,8 +214,10 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.registers(operand, &layout)
     }
 
-    /// Creates a fragment for a partition of an operand. For A and B, the instruction's values are fastest, and the rest modes are ordered
-    /// by the partition's strides; for C and D, the fragment is column-major.
+    /// Creates a fragment for a partition of an operand.
+    ///
+    /// For A and B, the values of an instruction vary fastest, and the rest modes are ordered by the strides of the partition. For C and D,
+    /// the fragment is column-major.
     #[doc(alias = "make_fragment_A")]
     #[track_caller]
     pub fn fragment_like<S: TensorSpace, T: TensorElement, A>(
@@ -244,8 +248,9 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.k.fragment_in(layout, class)
     }
 
-    /// Loads this thread's part of A or B from shared memory into a fragment, as [`copy`](super::copy()) does, with `ldmatrix` if the
-    /// layouts allow it.
+    /// Loads this thread's elements of operand A or B from shared memory into a fragment.
+    ///
+    /// Like [`copy`](super::copy()), this method uses `ldmatrix` if the layouts allow it.
     ///
     /// All lanes of the warp must execute the emitted code.
     #[track_caller]

@@ -43,8 +43,9 @@ pub struct CopyThreadLayout<'a> {
 }
 
 impl TiledCopy {
-    /// Creates a copy in which each thread copies a block of elements with the arrangement `values`, and the blocks of all threads have the
-    /// arrangement `threads`. Elements are `value_bits` bits wide.
+    /// Creates a copy in which `values` is the layout of each thread's elements and `threads` is the layout of the threads.
+    ///
+    /// Elements are `value_bits` bits wide.
     ///
     /// # Errors
     /// Returns [`TensorError::Values`] or [`TensorError::Threads`] if the number of values or threads is not a multiple of the number per
@@ -95,7 +96,7 @@ impl TiledCopy {
         Ok(copy)
     }
 
-    /// Creates a copy to operand A of a tiled MMA: each thread receives the elements that it provides to `mma`.
+    /// Creates a copy to operand A of a tiled MMA: each thread receives the elements that it passes to the instruction.
     ///
     /// # Errors
     /// Returns the same errors as [`new`](Self::new).
@@ -105,7 +106,7 @@ impl TiledCopy {
         Self::from_tv(atom, value_bits, mma.layout_a_tv()?, (m, k).into())
     }
 
-    /// Creates a copy as [`for_a`](Self::for_a) does, but for operand B.
+    /// Creates a copy like [`for_a`](Self::for_a), but to operand B.
     ///
     /// # Errors
     /// Returns the same errors as [`new`](Self::new).
@@ -115,7 +116,7 @@ impl TiledCopy {
         Self::from_tv(atom, value_bits, mma.layout_b_tv()?, (n, k).into())
     }
 
-    /// Creates a copy as [`for_a`](Self::for_a) does, but for the accumulator, which may also be the source of the copy.
+    /// Creates a copy like [`for_a`](Self::for_a), but to or from the accumulator.
     ///
     /// # Errors
     /// Returns the same errors as [`new`](Self::new).
@@ -166,7 +167,9 @@ impl TiledCopy {
         &self.layout_tv
     }
 
-    /// Returns the layout that determines the owner of each source element: the tiled layout composed with the instruction's source layout.
+    /// Returns the layout that determines the owner of each source element.
+    ///
+    /// This is the tiled layout composed with the source layout of the instruction.
     ///
     /// # Errors
     /// Returns [`TensorError::Layout`] if the layout algebra has no valid result, or the same errors as [`TvLayout::new`].
@@ -175,8 +178,9 @@ impl TiledCopy {
         self.side(&self.src, "source")
     }
 
-    /// Returns the layout that determines the owner of each destination element: the tiled layout composed with the instruction's
-    /// destination layout.
+    /// Returns the layout that determines the owner of each destination element.
+    ///
+    /// This is the tiled layout composed with the destination layout of the instruction.
     ///
     /// # Errors
     /// Returns [`TensorError::Layout`] if the layout algebra has no valid result, or the same errors as [`TvLayout::new`].
@@ -226,21 +230,25 @@ impl TiledCopy {
         Ok(tensor.zipped_divide(tiler)?)
     }
 
-    /// Divides a source into `(thread, value, (RestM, RestN, …))`, which [`CopyThreadLayout::partition_s`] slices.
+    /// Divides a source into `(thread, value, (RestM, RestN, …))`.
+    ///
+    /// [`CopyThreadLayout::partition_s`] returns the slice for one thread.
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if the layout algebra has no valid
-    /// result.
+    /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if the layout algebra has no
+    /// valid result.
     #[doc(alias = "tidfrg_S")]
     pub fn divide_s<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Layout<D>, TensorError> {
         self.thread_fragment(&self.tiled(tensor)?, &self.src)
     }
 
-    /// Divides a destination into `(thread, value, (RestM, RestN, …))`, which [`CopyThreadLayout::partition_d`] slices.
+    /// Divides a destination into `(thread, value, (RestM, RestN, …))`.
+    ///
+    /// [`CopyThreadLayout::partition_d`] returns the slice for one thread.
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if the layout algebra has no valid
-    /// result.
+    /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if the layout algebra has no
+    /// valid result.
     #[doc(alias = "tidfrg_D")]
     pub fn divide_d<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Layout<D>, TensorError> {
         self.thread_fragment(&self.tiled(tensor)?, &self.dst)
@@ -259,7 +267,9 @@ impl TiledCopy {
         Ok(CopyThreadLayout { copy: self, thread })
     }
 
-    /// Returns the layout of a fragment in the order of this copy: `(copy values, rest …)`. No data are moved.
+    /// Returns the layout of a fragment in the order of this copy, `(copy values, rest …)`.
+    ///
+    /// No data is moved.
     ///
     /// # Errors
     /// Returns [`TensorError::Layout`] if the layout algebra has no valid result, for example if the fragment's values do not match the
@@ -291,12 +301,13 @@ impl CopyThreadLayout<'_> {
         self.thread
     }
 
-    /// Returns the part of a source that this thread reads: a layout of shape `(values, RestM, RestN, …)` and its offset in the source. The
-    /// values are `(values of one instruction, instructions)`.
+    /// Returns the part of a source that this thread reads, with a layout of shape `(values, RestM, RestN, …)`.
+    ///
+    /// The mode `values` is `(values of one instruction, instructions)`.
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if the layout algebra has no valid
-    /// result.
+    /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if the layout algebra has no
+    /// valid result.
     #[doc(alias = "partition_S")]
     pub fn partition_s<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
         unzip_rest(&self.copy.divide_s(tensor)?, &At::Leaf(self.thread))
@@ -305,15 +316,15 @@ impl CopyThreadLayout<'_> {
     /// Returns the part of a destination that this thread writes; see [`partition_s`](Self::partition_s).
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if the layout algebra has no valid
-    /// result.
+    /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if the layout algebra has no
+    /// valid result.
     #[doc(alias = "partition_D")]
     pub fn partition_d<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
         unzip_rest(&self.copy.divide_d(tensor)?, &At::Leaf(self.thread))
     }
 }
 
-/// Prints the copy as MoYe's `show` does.
+/// Prints the copy in the format of MoYe's `show`.
 impl fmt::Display for TiledCopy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "TiledCopy")?;

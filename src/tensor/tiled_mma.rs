@@ -26,7 +26,7 @@ pub(super) const fn modes(operand: MmaOperand) -> [usize; 2] {
 pub struct TiledMma {
     atom: &'static MmaAtom,
     shape: [i64; 3],
-    /// The layout that maps (V, M, N, K) to a thread number.
+    /// The layout that maps (V, M, N, K) to a thread index.
     thr_layout_vmnk: Layout,
     /// The tilers that divide M, N and K before the atom is applied.
     permutation: [Tiler; 3],
@@ -41,14 +41,16 @@ pub struct MmaThreadLayout<'a> {
 }
 
 impl TiledMma {
-    /// Creates a tiled MMA. `atom_layout` arranges atoms along M, N and K and numbers them; missing modes have extent 1. `permutation` is a
-    /// tuple of up to three entries, each of which is `..` (the mode is unchanged), an extent (the tile grows to this extent, and values
-    /// repeat) or a layout (which permutes the mode's coordinates).
+    /// Creates a tiled MMA.
+    ///
+    /// `atom_layout` maps coordinates along M, N and K to atom indices; missing modes have extent 1. `permutation` is a tuple of at most
+    /// three entries, for M, N and K. The entry `..` leaves the mode unchanged, an extent enlarges the tile to this extent by repeating
+    /// values, and a layout permutes the coordinates of the mode.
     ///
     /// # Errors
-    /// Returns [`TensorError::Layout`] if the layout algebra has no valid result (for example, if the permutation does not match the atoms),
-    /// [`TensorError::Modes`] if there are more than three modes, or [`TensorError::Atoms`] if atoms share threads or if their threads are
-    /// spread over more warps than they fill.
+    /// Returns [`TensorError::Layout`] if the layout algebra has no valid result (for example, if the permutation does not match the
+    /// atoms), [`TensorError::Modes`] if there are more than three modes, or [`TensorError::Atoms`] if atoms share threads or if their
+    /// threads are spread over more warps than they fill.
     #[doc(alias = "make_tiled_mma")]
     pub fn new(
         atom: &'static MmaAtom,
@@ -93,7 +95,7 @@ impl TiledMma {
         self.atom
     }
 
-    /// Returns the layout that maps (V, M, N, K) to a thread number, where V counts the threads of one instruction.
+    /// Returns the layout that maps (V, M, N, K) to a thread index, where V is the index of a thread within one instruction.
     #[must_use]
     pub fn thr_layout_vmnk(&self) -> &Layout {
         &self.thr_layout_vmnk
@@ -115,8 +117,9 @@ impl TiledMma {
         })
     }
 
-    /// Divides `tensor`, the layout of the given operand, into `((ThrV, (ThrM, ThrK)), (values, (RestM, RestK, …)))`. For B, N replaces M;
-    /// for C, N replaces K.
+    /// Divides an operand, given by its layout `tensor`, into `((ThrV, (ThrM, ThrK)), (values, (RestM, RestK, …)))`.
+    ///
+    /// This is the result for A. For B, N replaces M; for C, N replaces K.
     ///
     /// # Errors
     /// Returns [`TensorError::Rank`] if `tensor` has fewer than two modes, or [`TensorError::Layout`] if the layout algebra has no valid
@@ -158,8 +161,8 @@ impl TiledMma {
         Ok(Layout::concat([divided.mode(0)?, fragment.mode(0)?, fragment.mode(1)?]))
     }
 
-    /// Returns the layout that maps (thread, value) of A to a column-major index in the tile `(m, k)`. Threads that differ only in N own
-    /// the same elements.
+    /// Returns the layout that maps (thread, value) of A to a column-major index in the tile `(m, k)`. Threads whose coordinates differ
+    /// only in N own the same elements.
     ///
     /// # Errors
     /// Returns [`TensorError::Layout`] if the layout algebra has no valid result.
@@ -168,8 +171,8 @@ impl TiledMma {
         self.layout_tv(MmaOperand::A)
     }
 
-    /// Returns the layout that maps (thread, value) of B to a column-major index in the tile `(n, k)`. Threads that differ only in M own
-    /// the same elements.
+    /// Returns the layout that maps (thread, value) of B to a column-major index in the tile `(n, k)`. Threads whose coordinates differ
+    /// only in M own the same elements.
     ///
     /// # Errors
     /// Returns [`TensorError::Layout`] if the layout algebra has no valid result.
@@ -178,8 +181,8 @@ impl TiledMma {
         self.layout_tv(MmaOperand::B)
     }
 
-    /// Returns the layout that maps (thread, value) of C to a column-major index in the tile `(m, n)`. Threads that differ only in K own
-    /// the same elements, whereas CuTe's map extends past the tile for these threads.
+    /// Returns the layout that maps (thread, value) of C to a column-major index in the tile `(m, n)`. Threads whose coordinates differ
+    /// only in K own the same elements; in CuTe, the layout maps such threads past the tile.
     ///
     /// # Errors
     /// Returns [`TensorError::Layout`] if the layout algebra has no valid result.
@@ -237,7 +240,7 @@ impl TiledMma {
         Ok(MmaThreadLayout { mma: self, coord })
     }
 
-    /// Returns the shape of a fragment of `operand` for a tensor of `rows`×`cols` elements: `(values, RestM, RestK)` for A.
+    /// Returns the shape of a fragment of `operand` for a tensor of `rows`×`cols` elements; for A, `(values, RestM, RestK)`.
     ///
     /// # Errors
     /// Returns [`TensorError::Layout`] if the layout algebra has no valid result.
@@ -258,7 +261,7 @@ fn tiler_size(tiler: &Tiler) -> i64 {
 }
 
 impl MmaThreadLayout<'_> {
-    /// Returns the thread's coordinate (V, M, N, K): its index within an instruction, and the index of that instruction along M, N and K.
+    /// Returns the thread's coordinate (V, M, N, K): its index within an instruction, and the indices of the instruction along M, N and K.
     #[must_use]
     pub fn coord(&self) -> [i64; 4] {
         self.coord
@@ -270,8 +273,9 @@ impl MmaThreadLayout<'_> {
         Tuple::from(vec![Tuple::Leaf(v), Tuple::from(own.to_vec())])
     }
 
-    /// Returns this thread's part of `tensor`, which is operand `operand` of the MMA: a layout of shape `(values, Rest, Rest, …)` and its
-    /// offset in `tensor`.
+    /// Returns this thread's part of an operand, with a layout of shape `(values, Rest, Rest, …)`.
+    ///
+    /// `tensor` is the layout of the whole operand.
     ///
     /// # Errors
     /// Returns [`TensorError::Rank`] if `tensor` has fewer than two modes, or [`TensorError::Layout`] if the layout algebra has no valid
@@ -308,8 +312,9 @@ impl MmaThreadLayout<'_> {
         self.partition(MmaOperand::C, tensor)
     }
 
-    /// Returns the register layout for a partition of A or B: the instruction's values are fastest, and the rest modes are ordered by the
-    /// partition's strides.
+    /// Returns the register layout for a partition of A or B.
+    ///
+    /// The values of an instruction vary fastest, and the rest modes are ordered by the strides of the partition.
     ///
     /// # Errors
     /// Returns [`TensorError::Layout`] with the same errors as [`Layout::fragment_like`].
@@ -329,7 +334,7 @@ impl MmaThreadLayout<'_> {
     }
 }
 
-/// Prints the tiled MMA as MoYe's `show` does.
+/// Prints the tiled MMA in the format of MoYe's `show`.
 impl fmt::Display for TiledMma {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [m, n, k] = self.shape;

@@ -1,4 +1,4 @@
-//! Reductions of rows and columns that are divided among the warps of a scope.
+//! Reductions of rows and columns that are distributed over the warps of a scope.
 //!
 //! Each warp stores a vector of partial results to shared memory. After a barrier, all warps load the vectors in the layout that requires
 //! the fewest accesses and combine them in warp order, so their results are bit-identical.
@@ -41,7 +41,8 @@ impl<'k, S: Arithmetic<Word = S> + Numeric> Partials<'k, S> {
         Self { vectors, first, count }
     }
 
-    /// Allocates one vector per warp of the block; the scope combines the vectors of its own warps. Returns `None` for a single warp.
+    /// Allocates one vector per warp of the block; each scope combines the vectors of its own warps. Returns `None` if the scope is a
+    /// single warp.
     #[track_caller]
     pub(super) fn of_warps(k: Builder<'k>, scope: impl Scope<'k>, length: u32) -> Option<Self> {
         let (warp, warps) = k.warp_of(scope);
@@ -88,9 +89,9 @@ macro_rules! reductions {
         impl<'k, S: Arithmetic<Word = S> + Numeric, const N: usize, V: VectorLayout> Rv<'k, S, N, V> {$(
             #[doc = concat!("Returns the elementwise ", $what, " of the vectors of all warps of `scope`.")]
             ///
-            /// All threads of the scope must take part; every warp receives the same result. For a scope of several warps, the call uses
-            /// shared memory for one vector per warp of the block, and one barrier of the scope (two in emitted loops). If a loop
-            /// accumulates a vector, reduce the vector once, after the loop.
+            /// All threads of the scope must take part; every warp receives the same result. If the scope has several warps, the reduction
+            /// allocates shared memory for one vector per warp of the block and emits one barrier of the scope, or two inside an emitted
+            /// loop. If a loop accumulates the vector, reduce it only once, after the loop.
             #[must_use]
             #[track_caller]
             pub fn $all(self, scope: impl Scope<'k>) -> Self {

@@ -1,4 +1,4 @@
-//! Allocation of shared tiles and vectors, and their state after their data have arrived.
+//! Allocation of shared tiles and vectors, and the type that represents them once their data has arrived.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use crate::{
     tensor,
 };
 
-/// A tile or vector that a copy or store is filling; [`wait`](tensor::Pending::wait) returns it as [`Filled`], or as a pair of [`Filled`]
-/// for complex elements.
+/// A shared tile or vector that is being filled by a copy or store. [`wait`](tensor::Pending::wait) returns it as [`Filled`], or as a pair
+/// of [`Filled`] for complex elements.
 pub type Pending<'k, Tile> = tensor::Pending<'k, <Tile as Allocate<'k>>::Filled>;
 
-/// A tile or vector that a kernel can allocate in shared memory; see [`Builder::shared_tile`].
+/// A tile or vector type that [`Builder::shared_tile`] can allocate in shared memory.
 pub trait Allocate<'k>: Sized + Sealed {
-    /// The tile or vector after its data have arrived: [`Filled`], or a pair of [`Filled`] for complex elements.
+    /// The type of the tile or vector once its data has arrived: [`Filled`], or a pair of [`Filled`] for complex elements.
     type Filled;
     /// The size in bytes.
     const BYTES: u32;
@@ -53,23 +53,24 @@ pub trait Allocate<'k>: Sized + Sealed {
     fn filled(self) -> Self::Filled;
 }
 
-/// The scope that owns the memory of a tile.
+/// The scope that owns the memory of a shared tile or vector.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner<'k>(pub(super) AnyScope<'k>);
 
 impl<'k> Builder<'k> {
-    /// Allocates a tile or vector in shared memory: `k.shared_tile::<St<bf16, 4, 4>>()`, `k.shared_tile::<Sv<f32, 4>>()`.
+    /// Allocates a tile or vector in shared memory, for example with `k.shared_tile::<St<bf16, 4, 4>>()` or `k.shared_tile::<Sv<f32,
+    /// 4>>()`.
     #[doc(alias = "shared_allocator")]
     #[track_caller]
     pub fn shared_tile<A: Allocate<'k>>(self) -> A {
         A::allocate(self)
     }
 
-    /// Allocates a tile or vector in shared memory for each of the block's scopes of the same type as `scope`, and returns the one that
-    /// belongs to the executing thread's scope. For example, `k.shared_tile_of::<St<f32, 1, 4>>(k.warp())` allocates a tile for each warp.
+    /// Allocates a separate shared tile or vector for each scope of this kind in the block, and returns the one that belongs to `scope`.
+    /// For example, `k.shared_tile_of::<St<f32, 1, 4>>(k.warp())` allocates a tile for each warp.
     ///
-    /// Unless documented otherwise, all threads of the scope must execute the tile's operations, which use the scope's barrier instead of
-    /// the block's. The builder rejects scopes that do not consist of whole warps, are larger than the block or do not divide it evenly.
+    /// Unless documented otherwise, operations on the tile must be executed by all threads of the scope, and they use the scope's barrier
+    /// instead of the block's. The builder rejects a scope that does not consist of whole warps or does not divide the block evenly.
     #[track_caller]
     pub fn shared_tile_of<A: Allocate<'k>>(self, scope: impl Scope<'k>) -> A {
         self.check_warps(scope);
@@ -99,8 +100,7 @@ impl<'k> Owner<'k> {
         Self(AnyScope::block(k))
     }
 
-    /// Inside an emitted loop, emits a barrier of the scope, because threads may still be reading the data that are about to be
-    /// overwritten.
+    /// Inside an emitted loop, emits a barrier of the scope, because threads may still be reading the data that is about to be overwritten.
     #[track_caller]
     pub(super) fn sync_in_loop(self) {
         self.0.sync_in_loop();
@@ -111,8 +111,8 @@ impl<'k> Owner<'k> {
         tensor::Pending::by(self.0, tile.filled(), false)
     }
 
-    /// Rejects a destination with an owner other than this one (the source's), because each of the source's warps writes a part of the
-    /// result.
+    /// Rejects a destination whose owner differs from this owner, the source's, because every warp of the source's owner writes a part of
+    /// the result.
     #[track_caller]
     pub(super) fn check_result(self, to: Self) {
         let (own, found) = (self.0.uniformity(), to.0.uniformity());
@@ -123,8 +123,8 @@ impl<'k> Owner<'k> {
         }
     }
 
-    /// Rejects a destination with a larger owner than this one (the source's): for example, a block cannot copy from a tile that belongs to
-    /// one warp.
+    /// Rejects a destination whose owner is larger than this owner, the source's. For example, a block cannot copy from a tile that belongs
+    /// to one warp.
     #[track_caller]
     pub(super) fn check_copy(self, to: Self) {
         if !self.0.uniformity().covers(to.0.uniformity()) {
@@ -147,14 +147,14 @@ impl<'k> Owner<'k> {
     }
 }
 
-/// Returns a tile of another type in the memory of a free tile, which must be at least as large.
+/// Returns a tile of another type that reuses the memory of `from`, which must be at least as large.
 #[track_caller]
 pub(super) fn reuse<'k, From: Allocate<'k>, To: Allocate<'k>>(from: From) -> To {
     const { assert!(To::BYTES <= From::BYTES, "the memory of a tile is reused for one that is not larger") };
     at_aligned(from.address(), from.owner())
 }
 
-/// Returns two tiles in the memory of a free tile that is large enough for both.
+/// Returns two tiles that reuse the memory of `from`, which must be large enough for both.
 #[track_caller]
 pub(super) fn reuse_for_two<'k, From, First, Second>(from: From) -> (First, Second)
 where
@@ -197,7 +197,7 @@ fn at_aligned<'k, Tile: Allocate<'k>>(address: Ptr<'k, u8, Shared>, owner: Owner
     Tile::at(address).owned_by(owner)
 }
 
-/// A shared tile or vector whose data are visible to all threads of the block, or of the scope that owns it.
+/// A shared tile or vector whose data is visible to all threads of the scope that owns it (by default, the block).
 pub struct Filled<Tile> {
     pub(in crate::tiles) tile: Tile,
 }
@@ -209,8 +209,10 @@ impl<Tile> fmt::Debug for Filled<Tile> {
 }
 
 impl<'k, Tile: Allocate<'k>> Filled<Tile> {
-    /// Waits at the barrier of the block, or of the scope that owns the memory, until all threads have finished reading, and returns the
-    /// tile or vector, which can then be filled again.
+    /// Waits until all threads of the scope that owns the memory (by default, the block) have finished reading, and returns the tile or
+    /// vector, which can then be filled again.
+    ///
+    /// Emits a barrier, which all threads of that scope must execute.
     #[doc(alias = "sync")]
     #[track_caller]
     pub fn release(self) -> Tile {

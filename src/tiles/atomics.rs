@@ -22,11 +22,12 @@ use crate::{
 };
 
 impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite> {
-    /// Atomically adds a register tile of the same element type to this tile of the matrix; elements past the edges are not added.
+    /// Atomically adds each element of a register tile to the corresponding element of this tile. Elements past the edges of the matrix are
+    /// not added.
     ///
-    /// On sm_90 and later, emits `red` of up to 16 bytes for adjacent f32, f16 and bf16 elements that are known to be aligned; otherwise
-    /// emits `red` of one element, or of a pair of f16 or bf16 elements. bf16 requires sm_90. The order of the additions, and
-    /// therefore the rounding of floating-point sums, is unspecified.
+    /// Each emitted `red` adds one element, or a pair of f16 or bf16 elements. On sm_90 and later, it adds up to 16 bytes of adjacent f32,
+    /// f16 or bf16 elements if they are known to be aligned. bf16 elements require sm_90. The additions are unordered, so the rounding of
+    /// floating-point sums is unspecified.
     #[doc(alias = "red")]
     #[doc(alias = "add_into")]
     #[track_caller]
@@ -41,8 +42,8 @@ impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite> {
 }
 
 impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite, 1> {
-    /// Atomically adds a register vector to this tile of the vector in global memory. Each element is added once, even if several lanes own it;
-    /// elements past the end are not added.
+    /// Atomically adds each element of a register vector to the corresponding element of this tile. Each element is added once, even if
+    /// several lanes own it. Elements past the end of the vector in global memory are not added.
     #[doc(alias = "red")]
     #[doc(alias = "add_into")]
     #[track_caller]
@@ -57,17 +58,18 @@ impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite, 1> {
     }
 }
 
-/// A shared tile or vector to which warps add in the closure of [`Filled::add_with`].
+/// The destination of atomic additions in the closure of [`Filled::add_with`].
 #[derive(Debug)]
 pub struct Adding<Tile> {
     pub(super) to: Tile,
 }
 
 impl<'k, T: AtomicElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Atomically adds register tiles, from any warps, to rectangles of the tile: `tile.add_with(|tile| tile.add(0, 0, &acc))`.
+    /// Calls a closure in which any warp can atomically add register tiles to rectangles of this tile:
+    /// `tile.add_with(|tile| tile.add(0, 0, &acc))`.
     ///
-    /// The emitted code first waits at the barrier of the scope that owns the memory (by default, the block), because other threads may still be
-    /// reading.
+    /// The emitted code first waits at a barrier of the scope that owns the memory (by default, the block), because its threads may still
+    /// be reading.
     #[doc(alias = "add_into")]
     #[track_caller]
     pub fn add_with(self, add: impl FnOnce(&Adding<Storing<'k, T>>)) -> Pending<'k, St<'k, T, H, W, S>> {
@@ -78,7 +80,8 @@ impl<'k, T: AtomicElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 }
 
 impl<'k, T: AtomicElement> Adding<Storing<'k, T>> {
-    /// Atomically adds a register tile to the rectangle that starts at subtile (`row`, `col`). Several warps may add to the same rectangle.
+    /// Atomically adds each element of a register tile to the rectangle of the shared tile that starts at subtile (`row`, `col`). Several
+    /// warps may add to the same rectangle.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const H: usize, const W: usize, L: RegisterLayout>(
@@ -98,10 +101,11 @@ impl<'k, T: AtomicElement> Adding<Storing<'k, T>> {
 }
 
 impl<'k, T: AtomicElement, const N: usize> Filled<Sv<'k, T, N>> {
-    /// Atomically adds register vectors, from any warps, to parts of the vector: `sums.add_with(|sums| sums.add(0, &v))`.
+    /// Calls a closure in which any warp can atomically add register vectors to subvectors of this vector:
+    /// `sums.add_with(|sums| sums.add(0, &v))`.
     ///
-    /// The emitted code first waits at the barrier of the scope that owns the memory (by default, the block), because other threads may still be
-    /// reading.
+    /// The emitted code first waits at a barrier of the scope that owns the memory (by default, the block), because its threads may still
+    /// be reading.
     #[doc(alias = "add_into")]
     #[track_caller]
     pub fn add_with(self, add: impl FnOnce(&Adding<StoringVector<'k, T>>)) -> Pending<'k, Sv<'k, T, N>> {
@@ -112,8 +116,8 @@ impl<'k, T: AtomicElement, const N: usize> Filled<Sv<'k, T, N>> {
 }
 
 impl<'k, T: AtomicElement> Adding<StoringVector<'k, T>> {
-    /// Atomically adds a register vector to part `index` of the shared vector, which is divided into parts of the register vector's length. Each
-    /// element is added once, even if several lanes own it. Several warps may add to the same part.
+    /// Atomically adds each element of a register vector to subvector `index` of the shared vector. Subvectors have the length of the
+    /// register vector. Each element is added once, even if several lanes own it. Several warps may add to the same subvector.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const N: usize, V: VectorLayout>(

@@ -16,7 +16,7 @@ use crate::{
     tensor::{Fragment, MappedElement, TensorElement, words_of},
 };
 
-/// Returns, for each register of a tile in order, a word with the corresponding elements of a vector along `axis`.
+/// Returns, for each register of a tile in order, a word with the elements of a vector along `axis` that correspond to its elements.
 #[track_caller]
 pub(super) fn broadcast_words<'k, T: TensorElement>(
     vector: &Fragment<'k, T>,
@@ -41,8 +41,10 @@ pub(super) fn broadcast_words<'k, T: TensorElement>(
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Returns a tile with `vector` in every column if the vector has one element per row ([`ColVec`]), or in every row if it has one
-    /// element per column ([`RowVec`]): `Rt::<f32, 1, 4>::broadcast(&t.row_max())`.
+    /// Returns a tile that contains `vector` in every column or every row, for example `Rt::<f32, 1, 4>::broadcast(&t.row_max())`.
+    ///
+    /// A vector with one element per row ([`ColVec`]) is copied to every column, a vector with one element per column ([`RowVec`]) to every
+    /// row.
     ///
     /// In arithmetic, vector operands are broadcast automatically: `t - &t.row_max()`.
     #[doc(alias = "broadcast_row")]
@@ -56,8 +58,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::of_registers(k, k.all_owned(words))
     }
 
-    /// Applies `f`, as [`zip`](Self::zip) does, to each register and the corresponding elements of a vector with one element per row:
-    /// `t.zip_rows(&max, |x, max| (x - max).max(-8.0))`.
+    /// Applies `f` to each register of the tile and the corresponding elements of a vector with one element per row, and returns the
+    /// results: `t.zip_rows(&max, |x, max| (x - max).max(-8.0))`. See [`zip`](Self::zip).
     #[doc(alias = "row_map")]
     #[doc(alias = "add_row")]
     #[doc(alias = "sub_row")]
@@ -76,7 +78,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.zip_lines(vector.fragment(), 0, f)
     }
 
-    /// Applies `f`, as [`zip`](Self::zip) does, to each register and the corresponding elements of a vector with one element per column.
+    /// Applies `f` to each register of the tile and the corresponding elements of a vector with one element per column, and returns the
+    /// results. See [`zip`](Self::zip).
     #[doc(alias = "col_map")]
     #[doc(alias = "add_col")]
     #[doc(alias = "sub_col")]

@@ -1,5 +1,5 @@
-//! Tiles stored in memory in register order, for results that only kernels with the same tiles read. Adjacent lanes access contiguous
-//! 16-byte groups, regardless of the layout of the tile.
+//! Tiles stored in memory in register order, for results that are read only as tiles of the same type. Adjacent lanes access adjacent
+//! 16-byte vectors, regardless of the layout of the tile.
 
 use std::{array, panic::Location};
 
@@ -29,8 +29,8 @@ fn layout(registers: u32) -> TvLayout {
         .expect("a tile has few registers")
 }
 
-/// Shared staging memory for tiles of 32-bit elements that `C` consumer warpgroups add to global memory in register order: one tile of `W`
-/// columns of subtiles per warp. Copies proceed while the warp continues its work.
+/// Shared memory that stages tiles of 32-bit elements, which `C` consumer warpgroups add to global memory in register order. Each warp has
+/// space for one tile of `W` columns of subtiles and continues its work while the tile is copied.
 pub(crate) struct RegisterOutbox<'k, T, const W: usize, const C: usize> {
     base: Ptr<'k, T, Shared>,
 }

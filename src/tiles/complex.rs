@@ -1,7 +1,7 @@
 //! Complex numbers, vectors, tiles and matrices, represented as pairs of real and imaginary parts.
 //!
-//! Operations that treat both parts alike are methods of the pair that call the real method for each part. Only multiplication, division,
-//! functions of complex numbers, and closures that receive complex numbers combine the parts.
+//! Most methods apply the method of the real type to each part. Only multiplication, division, functions of complex numbers, and closures
+//! that receive complex numbers combine the parts.
 
 #[macro_use]
 mod parts;
@@ -30,10 +30,11 @@ use crate::{
     tensor::TensorElement,
 };
 
-/// A complex number, vector, tile or matrix: the real and the imaginary parts, each of type `P`.
+/// A complex number, vector, tile or matrix, represented by its real and imaginary parts of type `P`.
 ///
-/// [`Crt`], [`Crv`], [`Cst`], [`Csv`] and [`Cgl`] are pairs of the real types. [`map_parts`](Self::map_parts) applies any method of the
-/// real type to both parts, for example dropout, which drops both parts of an element together if they share `random`:
+/// [`Crt`], [`Crv`], [`Cst`], [`Csv`] and [`Cgl`] are pairs of the corresponding real types. [`map_parts`](Self::map_parts) applies any
+/// method of the real type to both parts. In this example, both parts of an element are dropped together because they use the same
+/// `random`:
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::Crt};
@@ -56,26 +57,25 @@ pub struct Complex<P> {
     pub im: P,
 }
 
-/// A tile of complex numbers: two register tiles of the same type.
+/// A complex register tile: two register tiles of the same type.
 #[doc(alias = "crt")]
 pub type Crt<'k, T, const H: usize, const W: usize, L = Row> = Complex<Rt<'k, T, H, W, L>>;
 
-/// A vector of complex numbers: two register vectors of the same type.
+/// A complex register vector: two register vectors of the same type.
 #[doc(alias = "crv")]
 pub type Crv<'k, T, const N: usize, V = Orthogonal> = Complex<Rv<'k, T, N, V>>;
 
-/// A tile of complex numbers in shared memory: two shared tiles of the same type, with the same states as an [`St`]. After its data have
-/// arrived, it is a pair of [`Filled`](super::Filled) tiles.
+/// A complex shared tile: two shared tiles of the same type. Once its data has arrived, it is a pair of [`Filled`](super::Filled) tiles.
 #[doc(alias = "cst")]
 pub type Cst<'k, T, const H: usize, const W: usize, S = Auto> = Complex<St<'k, T, H, W, S>>;
 
-/// A vector of complex numbers in shared memory: two shared vectors of the same type.
+/// A complex shared vector: two shared vectors of the same type.
 #[doc(alias = "csv")]
 pub type Csv<'k, T, const N: usize> = Complex<Sv<'k, T, N>>;
 
 /// A complex tensor of rank `R` in global memory, by default a matrix: two tensors of the same size, each with its own strides.
 ///
-/// If real and imaginary parts alternate in memory, they are two views of one tensor with an additional axis:
+/// If the real and imaginary parts are interleaved in memory, define them as two views of one tensor with an additional axis:
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::{Cgl, Crt}};
@@ -101,12 +101,12 @@ impl<P> Complex<P> {
         Complex { re: &self.re, im: &self.im }
     }
 
-    /// Applies `f` to both parts, the real part first, and returns the pair of the results.
+    /// Applies `f` to the real part and then to the imaginary part, and returns the pair of results.
     pub fn map_parts<Q>(self, mut f: impl FnMut(P) -> Q) -> Complex<Q> {
         Complex { re: f(self.re), im: f(self.im) }
     }
 
-    /// Applies `f` to the real parts of two pairs and then to their imaginary parts, and returns the pair of the results.
+    /// Applies `f` to both real parts and then to both imaginary parts, and returns the pair of results.
     pub fn zip_parts<Q, R>(self, other: Complex<Q>, mut f: impl FnMut(P, Q) -> R) -> Complex<R> {
         Complex { re: f(self.re, other.re), im: f(self.im, other.im) }
     }

@@ -8,19 +8,19 @@ use crate::{
     tensor::{ConvertibleElement, Fragment, TensorElement, element_types, in_order, splat, words_of},
 };
 
-/// An element type whose tiles convert to tiles of element type `U`. Every type converts to itself; floating-point types and 8-, 32- and
-/// 64-bit integer types convert to one another.
+/// An element type whose tiles and vectors can be converted to element type `U`. Every type converts to itself; floating-point types and
+/// 8-, 32- and 64-bit integer types convert to one another.
 ///
-/// f64 and 32- and 64-bit integer types convert to one another directly. All other conversions give the same result as a conversion via f32, so
-/// numbers with more than 24 significant bits are rounded twice. Results are rounded to nearest even (tf32: to nearest, ties away from zero).
-/// Conversions to integer types and to floating-point types of at most 8 bits saturate.
+/// Conversions among f64 and the 32- and 64-bit integer types are direct. All other conversions have the same result as a conversion via
+/// f32, so values with more than 24 significant bits may be rounded twice. Results are rounded to nearest, with ties to even or, for tf32,
+/// ties away from zero. Conversions to integer types and to floating-point types of at most 8 bits saturate.
 #[doc(alias = "convertor")]
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` do not convert to `{U}`",
     note = "types that convert from and to f32 (`ConvertibleElement`) convert to each other; other types convert with `map_to`"
 )]
 pub trait Convert<U: TensorElement>: TensorElement {
-    /// Returns the same elements in words of `U`, in fresh registers if the types differ, and in the given registers otherwise.
+    /// Returns the same elements in words of `U`: in fresh registers if the types differ, otherwise in the given registers.
     #[doc(hidden)]
     #[track_caller]
     fn convert_words<'k>(words: &[Val<'k, Self::Word>]) -> Vec<Val<'k, U::Word>>;
@@ -192,9 +192,10 @@ fn converted<'k, T: Convert<U>, U: TensorElement>(from: &Fragment<'k, T>) -> Vec
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Converts the elements to type `U`, rounding to nearest even (tf32: ties away from zero) if necessary. Elements stay in their lanes,
-    /// so an f32 accumulator becomes operand A of the next MMA without shuffles. If only one of the types is 8 bits wide, the call does not
-    /// compile; use [`widen`](Self::widen) or [`narrow`](Self::narrow) instead.
+    /// Converts the elements to type `U`; for rounding and saturation, see [`Convert`].
+    ///
+    /// Elements stay in their lanes, so an f32 accumulator becomes operand A of the next MMA without shuffles. Conversions between 8-bit
+    /// and wider elements do not compile; use [`widen`](Self::widen) or [`narrow`](Self::narrow) instead.
     #[doc(alias = "copy")]
     #[must_use]
     #[track_caller]
@@ -208,7 +209,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
 }
 
 impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Converts the elements to type `U`, rounding to nearest even (tf32: ties away from zero) if necessary.
+    /// Converts the elements to type `U`; for rounding and saturation, see [`Convert`].
     #[must_use]
     #[track_caller]
     pub fn convert<U: TensorElement>(&self) -> Rv<'k, U, N, V>

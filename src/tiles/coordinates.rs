@@ -1,5 +1,5 @@
-//! Coordinates of the elements in a lane's registers, derived from the (lane, value) layout: a part that depends on the lane, and a
-//! constant for each value.
+//! Coordinates of the elements in a lane's registers, derived from the (lane, value) layout. A coordinate is the sum of a term that depends
+//! on the lane and a constant for each value.
 
 use crate::{
     layout::{ThreadBit, TvLayout},

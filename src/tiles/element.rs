@@ -10,12 +10,12 @@ use crate::{
     tensor::{SubtileLength, TensorElement},
 };
 
-/// The row layout of register tiles, [`TileLayout::Row`]: a lane owns pairs of adjacent elements of a row (groups of four for 8-bit
-/// elements).
+/// The row layout of register tiles, [`TileLayout::Row`]: each lane owns pairs of adjacent elements of a row, or groups of four for 8-bit
+/// elements.
 #[derive(Clone, Copy, Debug)]
 pub enum Row {}
-/// The column layout of register tiles, [`TileLayout::Col`]: a lane owns pairs of adjacent elements of a column (groups of four for 8-bit
-/// elements).
+/// The column layout of register tiles, [`TileLayout::Col`]: each lane owns pairs of adjacent elements of a column, or groups of four for
+/// 8-bit elements.
 #[derive(Clone, Copy, Debug)]
 pub enum Col {}
 
@@ -27,9 +27,9 @@ pub enum Col {}
 pub trait RegisterLayout: Sealed + 'static {
     /// The layout as a value.
     const LAYOUT: TileLayout;
-    /// The layout of a vector with one element per row of a tile that has this layout and subtiles of length `S`.
+    /// The layout of a vector with one element per row of a tile with this layout, where `S` is the length of the tile's subtiles.
     type PerRow<S: SubtileLength>: VectorLayout;
-    /// The layout of a vector with one element per column of a tile that has this layout and subtiles of length `S`.
+    /// The layout of a vector with one element per column of a tile with this layout, where `S` is the length of the tile's subtiles.
     type PerCol<S: SubtileLength>: VectorLayout;
     /// The layout in which the same registers contain the transposed matrix.
     type Transposed: RegisterLayout<Transposed = Self>;

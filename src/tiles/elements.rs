@@ -47,7 +47,8 @@ pub(super) fn rewrite_elements<'k, D: Registers<'k>>(
     });
 }
 
-/// Returns the word with `f` applied to the value index and value of each of its elements; a word may have fewer elements than slots.
+/// Returns the word with each element replaced by the result of `f` for its value index and value; a word may have fewer elements than
+/// slots.
 #[track_caller]
 fn rewritten_word<'k, T: TensorElement>(
     k: Builder<'k>,
@@ -85,7 +86,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     /// Replaces each element in place with the result of `f`, which receives the builder, the element's row and column in the tile, and the
     /// element: `t.map_indexed(|k, (row, col), x| …)`.
     ///
-    /// Packed elements are unpacked; if a function of whole registers suffices, [`apply`](Self::apply) is faster.
+    /// Elements that are packed in a register are unpacked first, so [`apply`](Self::apply) is faster if `f` can operate on whole
+    /// registers.
     #[must_use]
     #[track_caller]
     pub fn map_indexed(
@@ -127,8 +129,8 @@ macro_rules! zips {
             #[doc = concat!("Replaces each element in place with the result of `f` for that element and the corresponding element of another ", $what, ", whose elements may have a")]
             /// different width: `t.zip_elements(&mask, |x, bits| …)`.
             ///
-            /// Two tiles must both have elements of 16 bits or more, or both have 8-bit elements. Packed elements are unpacked; if both
-            /// types have the same number of elements per register, [`zip`](Self::zip) is faster.
+            /// A tile of 8-bit elements can be combined only with another tile of 8-bit elements. Elements that are packed in a register
+            /// are unpacked first, so [`zip`](Self::zip) is faster if both types have the same number of elements per register.
             #[must_use]
             #[track_caller]
             pub fn zip_elements<U: TensorElement>(
@@ -153,8 +155,8 @@ zips! {
 }
 
 impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Replaces each element in place with the result of `f`, which receives the builder, the element's index in the vector, and the element:
-    /// `v.map_indexed(|k, index, x| …)`.
+    /// Replaces each element in place with the result of `f`, which receives the builder, the element's index in the vector, and the
+    /// element: `v.map_indexed(|k, index, x| …)`.
     #[must_use]
     #[track_caller]
     pub fn map_indexed(
@@ -176,8 +178,9 @@ macro_rules! predicates {
         impl<'k, T: Accumulate, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
             #[doc = concat!("Returns whether `f` is true for any element of the ", $what, ".")]
             ///
-            /// All lanes of the warp must take part, and all receive the same result. `f` receives each element as [`Accumulate::Sum`]: f32
-            /// for tf32 and for 8- and 16-bit floating-point types, `i32` for 8-bit integers, and the element type otherwise.
+            /// All lanes of the warp must take part, and all receive the same result. `f` receives each element converted to
+            /// [`Accumulate::Sum`], which is f32 for tf32 and for 8- and 16-bit floating-point types, `i32` for 8-bit integers, and the
+            /// element type itself otherwise.
             #[doc(alias = "vote.sync.any")]
             #[track_caller]
             pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
@@ -189,8 +192,9 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns whether `f` is true for all elements of the ", $what, ".")]
             ///
-            /// All lanes of the warp must take part, and all receive the same result. `f` receives each element as [`Accumulate::Sum`]: f32
-            /// for tf32 and for 8- and 16-bit floating-point types, `i32` for 8-bit integers, and the element type otherwise.
+            /// All lanes of the warp must take part, and all receive the same result. `f` receives each element converted to
+            /// [`Accumulate::Sum`], which is f32 for tf32 and for 8- and 16-bit floating-point types, `i32` for 8-bit integers, and the
+            /// element type itself otherwise.
             #[doc(alias = "vote.sync.all")]
             #[track_caller]
             pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {

@@ -2,8 +2,8 @@
 //!
 //! The plan is determined by the two layouts. In a *round*, which is one `shfl`, each lane sends one word, composed of any of its elements,
 //! and reads the word of one other lane. A lane may read from any lane that owns a required element; it selects the first such lane that
-//! does not already send a different word in the round. If at least half of the lanes already own the element that they require for a
-//! value, they keep this element instead of receiving it.
+//! does not already send a different word in the round. If, for a value of the result, at least half of the lanes already own the required
+//! element, these lanes keep it instead of receiving it.
 
 use std::panic::Location;
 
@@ -43,7 +43,7 @@ struct Round {
 pub(super) struct Exchange {
     per_word: usize,
     rounds: Vec<Round>,
-    /// The words of the result, composed of the lane's own words, which have the lowest numbers, and the words received in each round.
+    /// The words of the result, composed of the lane's own words, which have the lowest indices, and the words received in each round.
     results: Vec<PerLane<Composed>>,
 }
 
@@ -244,8 +244,8 @@ fn source_lane<'k>(k: Builder<'k>, source: &PerLane<Option<u32>>) -> (Shuffle, V
     (Shuffle::Idx, index ^ base)
 }
 
-/// Returns the source of lane 0 and, for each bit of the lane number, the bits that it changes in the source; `None` unless these determine
-/// the source of every lane that has one, and each bit of the source depends on at most one bit of the lane number.
+/// Returns the source of lane 0 and, for each bit of the lane number, the bits of the source that it changes. Returns `None` unless these
+/// values determine the source of every lane that has one and each bit of the source depends on at most one bit of the lane number.
 fn linear(source: &PerLane<Option<u32>>) -> Option<(u32, [u32; LANE_BITS as usize])> {
     let base = source[0]?;
     let mut steps = [0; LANE_BITS as usize];

@@ -28,7 +28,7 @@ pub(super) struct Candidate<'k, S: Scalar> {
     index: Val<'k, u32>,
 }
 
-/// Replaces NaN with an element that is no better than any other, so that every lane finds the same best element.
+/// Replaces NaN with a value that is no better than any other, so that all lanes find the same best element.
 #[track_caller]
 fn comparable<'k, S: Reducible<In = S>>(element: Val<'k, S>, better: Comparison) -> Val<'k, S> {
     match better {
@@ -248,8 +248,8 @@ macro_rules! extremes {
             $(
                 #[doc = concat!("Returns the ", $what, " of each row and the index of the column that contains it.")]
                 ///
-                /// All lanes of the warp must take part. If elements are equal, the one with the lowest index is returned. NaN is treated
-                /// as −∞ for a maximum and as +∞ for a minimum.
+                /// All lanes of the warp must take part. Ties are resolved in favor of the lowest index. NaN is treated as −∞ for a maximum
+                /// and as +∞ for a minimum.
                 #[must_use]
                 #[track_caller]
                 pub fn $row(&self) -> (ColVec<'k, T::Sum, H, L, T::Length>, ColVec<'k, u32, H, L, T::Length>) {
@@ -258,8 +258,9 @@ macro_rules! extremes {
 
                 #[doc = concat!("Returns, for each row, the ", $what, " of its elements and the corresponding element of `with`, and the index of this ", $what, "; the result reuses the registers of `with`.")]
                 ///
-                /// The tile's first column has index `first`. A loop over the tiles of a row carries `with`, which initially contains the
-                /// neutral element of the reduction with index `u32::MAX`, so that any element replaces it.
+                /// `first` is the index of the tile's first column. To reduce a row of tiles, carry `with` through a loop. Initialize its
+                /// elements to the neutral element of the reduction and its indices to `u32::MAX`, so that any element of the first tile
+                /// replaces them. All lanes of the warp must take part.
                 #[must_use]
                 #[track_caller]
                 pub fn $row_with(
@@ -274,8 +275,8 @@ macro_rules! extremes {
 
                 #[doc = concat!("Returns the ", $what, " of each column and the index of the row that contains it.")]
                 ///
-                /// All lanes of the warp must take part. If elements are equal, the one with the lowest index is returned. NaN is treated
-                /// as −∞ for a maximum and as +∞ for a minimum.
+                /// All lanes of the warp must take part. Ties are resolved in favor of the lowest index. NaN is treated as −∞ for a maximum
+                /// and as +∞ for a minimum.
                 #[must_use]
                 #[track_caller]
                 pub fn $col(&self) -> (RowVec<'k, T::Sum, W, L, T::Length>, RowVec<'k, u32, W, L, T::Length>) {
@@ -297,8 +298,8 @@ macro_rules! extremes {
 
                 #[doc = concat!("Returns the ", $what, " of all elements, and its row and column.")]
                 ///
-                /// All lanes of the warp must take part; all receive the same result. If elements are equal, the first one in row-major
-                /// order is returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum.
+                /// All lanes of the warp must take part; all receive the same result. Ties are resolved in favor of the first element in
+                /// row-major order. NaN is treated as −∞ for a maximum and as +∞ for a minimum.
                 #[must_use]
                 #[track_caller]
                 pub fn $all(&self) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
@@ -311,8 +312,8 @@ macro_rules! extremes {
         impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {$(
             #[doc = concat!("Returns the ", $what, " of all elements, and its index.")]
             ///
-            /// All lanes of the warp must take part; all receive the same result. If elements are equal, the one with the lowest index is
-            /// returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum.
+            /// All lanes of the warp must take part; all receive the same result. Ties are resolved in favor of the lowest index. NaN is
+            /// treated as −∞ for a maximum and as +∞ for a minimum.
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, Val<'k, u32>) {

@@ -17,7 +17,7 @@ use crate::{
     tensor::Arithmetic,
 };
 
-/// Returns the best elements of lines. Each line is divided among the warps, in warp order, into parts of `length` elements.
+/// Returns the best elements of lines. Each line is divided among the warps of `scope`, in warp order, into segments of `length` elements.
 #[track_caller]
 fn best_over<'k, S, const N: usize, V>(
     (elements, mut indices): Extremes<'k, S, N, V>,
@@ -53,10 +53,12 @@ macro_rules! extremes {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
             #[doc = concat!("Returns the ", $what, " of each row across the tiles of all warps of `scope`, and the index of the column that contains it.")]
             ///
-            /// The tiles are side by side, in warp order. If elements are equal, the one with the lowest index is returned. NaN is treated
-            /// as −∞ for a maximum and as +∞ for a minimum. All threads of the scope must take part; every warp receives the same result.
-            /// For a scope of several warps, the call uses shared memory for two vectors per warp of the block, and one barrier of the
-            /// scope (two in emitted loops).
+            /// The tiles are treated as one matrix in which they are side by side, in warp order. Ties are resolved in favor of the lowest
+            /// index. NaN is treated as −∞ for a maximum and as +∞ for a minimum.
+            ///
+            /// All threads of the scope must take part; every warp receives the same result. If the scope has several warps, the reduction
+            /// allocates shared memory for two vectors per warp of the block and emits one barrier of the scope, or two inside an emitted
+            /// loop.
             #[must_use]
             #[track_caller]
             pub fn $row_over(&self, scope: impl Scope<'k>) -> (ColVec<'k, T::Sum, H, L, T::Length>, ColVec<'k, u32, H, L, T::Length>) {

@@ -1,5 +1,5 @@
-//! Copies between global memory and shared tiles or vectors. All threads of the block, or of the smaller scope that owns the shared memory, take
-//! part. Copies to shared memory are asynchronous if the alignment allows it.
+//! Copies between global memory and shared tiles or vectors. All threads of the scope that owns the shared memory (by default, the block)
+//! take part. Copies to shared memory are asynchronous if the alignment allows it.
 
 use std::panic::Location;
 
@@ -19,12 +19,13 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Fills the tile from global memory, using all threads of the block or of the smaller scope that owns the tile. Out-of-bounds elements
-    /// become 0.
+    /// Fills the tile from global memory; out-of-bounds elements become 0.
     ///
-    /// The call uses the widest copy that the known alignment allows: `cp.async` of 16, 8 or 4 bytes (sm_80 and later), or loads and
-    /// stores. In either case, the data are [`Pending`]. In an emitted loop, a barrier is emitted first, because threads may still be
-    /// reading the tile of the previous iteration.
+    /// All threads of the scope that owns the tile (by default, the block) must take part.
+    ///
+    /// The emitted copies are the widest that the known alignment allows: `cp.async` of 16, 8 or 4 bytes (sm_80 and later), or loads and
+    /// stores. In either case, the result is [`Pending`]. Inside an emitted loop, a barrier of the scope is emitted first, because threads
+    /// may still be reading the tile of the previous iteration.
     ///
     /// The builder rejects the call if the coordinates of `from` may differ between the threads that fill the tile.
     #[doc(alias = "load_async")]
@@ -38,9 +39,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         tensor::Pending::by(self.owner.0, Filled { tile: self }, asynchronous)
     }
 
-    /// Fills the tile as [`fill`](Self::fill) does, but out-of-bounds elements become `value`: for example, −∞ for a maximum.
+    /// Fills the tile as [`fill`](Self::fill) does, but out-of-bounds elements become `value`, for example −∞ for a maximum.
     ///
-    /// The data pass through registers, because `cp.async` can write only zeros past an edge.
+    /// The data passes through registers, because `cp.async` can fill out-of-bounds elements only with zeros.
     #[track_caller]
     pub fn fill_or<A: Readable>(self, from: GlTile<'k, T, A>, value: T) -> Pending<'k, Self> {
         self.owner.sync_in_loop();
@@ -58,7 +59,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         fill(self.owner, &self.tensor, &from.tensor([Self::ROWS, Self::COLS]), &shape)
     }
 
-    /// Copies into the tile; elements past the edges become `value`.
+    /// Copies into the tile; out-of-bounds elements become `value`.
     #[track_caller]
     pub(super) fn begin_fill_or<A: Readable>(&self, from: &GlTile<'k, T, A>, value: T) {
         let shape = Shape::of::<T, S>(Self::ROWS, Self::COLS);
@@ -67,7 +68,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 }
 
 impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
-    /// Fills the vector from global memory, as [`St::fill`] fills a tile; elements past the end become 0.
+    /// Fills the vector from global memory; elements past the end become 0. See [`St::fill`].
     #[doc(alias = "load_async")]
     #[track_caller]
     pub fn fill<A: Readable>(self, from: GlTile<'k, T, A, 1>) -> Pending<'k, Self> {
@@ -79,7 +80,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         tensor::Pending::by(self.owner.0, Filled { tile: self }, asynchronous)
     }
 
-    /// Fills the vector as [`fill`](Self::fill) does, but elements past the end become `value`. The data pass through registers.
+    /// Fills the vector as [`fill`](Self::fill) does, but elements past the end become `value`. The data passes through registers.
     #[track_caller]
     pub fn fill_or<A: Readable>(self, from: GlTile<'k, T, A, 1>, value: T) -> Pending<'k, Self> {
         self.owner.sync_in_loop();
@@ -105,11 +106,12 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
-    /// Stores a shared tile to this tile of the matrix, using all threads of the block or of the smaller scope that owns the shared tile.
-    /// Elements past the matrix's edges are not written.
+    /// Stores a shared tile to this tile of the matrix; elements past the edges of the matrix are not written.
     ///
-    /// Adjacent threads store adjacent parts of a row, with the widest accesses that the known alignment allows. If a register tile is
-    /// stored via shared memory ([`St::store_with`]), accesses to global memory are therefore up to 16 bytes wide.
+    /// All threads of the scope that owns the shared tile (by default, the block) must take part.
+    ///
+    /// Adjacent threads store adjacent elements of a row, with the widest accesses that the known alignment allows, up to 16 bytes. To
+    /// store a register tile with such accesses, first store it to a shared tile with [`St::store_with`].
     ///
     /// The builder rejects the call if the coordinates of the tile may differ between the threads that store it.
     #[doc(alias = "store")]
@@ -126,8 +128,10 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
-    /// Stores a shared vector to this part of the vector in global memory, using all threads of the block or of the smaller scope that owns
-    /// the shared vector. Elements past the end of the vector in global memory are not written.
+    /// Stores a shared vector to this tile of the vector in global memory; elements past the end of the vector in global memory are not
+    /// written.
+    ///
+    /// All threads of the scope that owns the shared vector (by default, the block) must take part.
     #[track_caller]
     pub fn store_shared<const N: usize>(self, vector: &Filled<Sv<'k, T, N>>) {
         let vector = &vector.tile;
@@ -137,7 +141,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
     }
 }
 
-/// A tile or vector in global memory with a given value for elements past the edges; see [`GlTile::or`].
+/// A tile in global memory whose out-of-bounds elements are read as a given value; see [`GlTile::or`].
 #[derive(Clone, Debug)]
 pub struct GlTileOr<'k, T: TensorElement, A, const R: usize> {
     tile: GlTile<'k, T, A, R>,
@@ -147,10 +151,10 @@ pub struct GlTileOr<'k, T: TensorElement, A, const R: usize> {
 impl<T: TensorElement, A, const R: usize> Sealed for GlTileOr<'_, T, A, R> {}
 
 impl<'k, T: TensorElement, A, const R: usize> GlTile<'k, T, A, R> {
-    /// Returns a source for a stage of a pipeline: this tile, with elements past the edges read as `value`. For example:
+    /// Returns this tile as the source for a pipeline stage, with out-of-bounds elements read as `value`:
     /// `stage.fill((x.tile(0, i).or(f32::NEG_INFINITY),))`.
     ///
-    /// `cp.async` can write only zeros past an edge, so the data pass through registers, and the threads wait for the loads.
+    /// `cp.async` can fill out-of-bounds elements only with zeros, so the data passes through registers and the threads wait for the loads.
     #[must_use]
     pub fn or(self, value: T) -> GlTileOr<'k, T, A, R> {
         GlTileOr { tile: self, value }
@@ -276,8 +280,8 @@ impl Split {
         Self { cols, rows: largest(shape.rows, threads / cols), per_row, bytes }
     }
 
-    /// Emits code in which each thread copies its part of a tile with `size`-byte elements. `part` receives the tile's (thread, value)
-    /// layout and the index of the thread; threads without a part skip the copy.
+    /// Emits code in which each thread copies its elements of a tile with `size`-byte elements. `part` receives the tile's (thread, value)
+    /// layout and the index of the thread. Threads that own no elements skip the copy.
     #[track_caller]
     fn for_each_thread<'k>(
         &self,

@@ -8,9 +8,9 @@ use crate::tensor::TensorElement;
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Returns the tile whose column `j` is column `from(j)` of this tile. A column may be used more than once.
     ///
-    /// All lanes of the warp must take part. The shuffles are derived from the layout, and none is emitted if each lane already owns the
-    /// elements that it needs. In tiles of 16-bit elements, for example, `j ^ 2` requires one shuffle per register; `j ^ 8`, and `j ^ 1` in
-    /// a [`Row`](super::Row) tile, require none.
+    /// All lanes of the warp must take part. The shuffles are derived from the layout; none is emitted if each lane already owns the
+    /// elements that it requires. For example, in a [`Row`](super::Row) tile of 16-bit elements, `|j| j ^ 2` requires one shuffle per
+    /// register, but `|j| j ^ 1` and `|j| j ^ 8` require none.
     ///
     /// The builder rejects the call if `from` returns a column that the tile does not have.
     #[must_use]

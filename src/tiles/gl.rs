@@ -9,8 +9,10 @@ use crate::{
     tensor::{Indices, Tensor, TensorElement, coordinate},
 };
 
-/// A tensor of rank `R` in global memory: by default, a matrix with the axes `(row, col)`. A vector has rank 1; in a tensor of rank 3 to 5,
-/// [`batch`](Self::batch) selects a matrix spanned by the last two axes.
+/// A tensor of rank `R` in global memory; by default, a matrix with the axes `(row, col)`.
+///
+/// A vector has rank 1. In a tensor of rank 3 to 5, the last two axes are the rows and columns of matrices, and [`batch`](Self::batch)
+/// selects one of them.
 ///
 /// Offsets and strides are 64 bits wide where necessary, so a matrix may have more than 2³² elements.
 #[doc(alias = "gl1")]
@@ -21,8 +23,10 @@ pub struct Gl<'k, T: TensorElement, A, const R: usize = 2> {
     tensor: Tensor<'k, Global, T, A>,
 }
 
-/// A tile of a matrix or vector in global memory. It has the size of the register or shared tile that is loaded from it, stored to it or
-/// filled from it. Elements past the edges are read as zero, or as another value if one is given, and are never written.
+/// A tile of a matrix or vector in global memory.
+///
+/// Its size is determined by the tile or vector to or from which it is copied. Out-of-bounds elements are read as zero, or as another value
+/// if one is given, and are never written.
 pub struct GlTile<'k, T: TensorElement, A, const R: usize = 2> {
     tensor: Tensor<'k, Global, T, A>,
     /// The coordinates, in units of tiles.
@@ -56,9 +60,11 @@ impl<T: TensorElement, A, const R: usize> fmt::Debug for GlTile<'_, T, A, R> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns a view of a buffer parameter as a tensor: `k.global(a, row_major(m, n))` is a matrix, `k.global(bias, vector(n))` is a
-    /// vector, and `k.global(q, contiguous([batches, heads, m, n]))` is a batch of matrices. Each launch checks that the buffer is large
-    /// enough for the tensor.
+    /// Returns a view of a buffer parameter as a tensor.
+    ///
+    /// `k.global(a, row_major(m, n))` is a matrix, `k.global(bias, vector(n))` is a vector, and
+    /// `k.global(q, contiguous([batches, heads, m, n]))` is a batch of matrices. Each launch checks that the buffer is large enough for the
+    /// tensor.
     ///
     /// The builder rejects the call in the same cases as [`tensor`](Self::tensor).
     #[track_caller]
@@ -74,14 +80,14 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
-    /// Returns this view as a [`Tensor`] of rank `R`. Accesses past its edges are predicated.
+    /// Returns this view as a [`Tensor`] of rank `R`. Predicates disable accesses past its edges.
     #[must_use]
     pub fn tensor(&self) -> Tensor<'k, Global, T, A> {
         self.tensor.clone()
     }
 
     /// Returns a view of the same elements with the axes in another order: axis `order[i]` becomes axis `i`. No instructions are emitted.
-    /// The order `[0, 2, 1, 3]` turns a tensor of `[batches, rows, heads, cols]` into one matrix per batch and head.
+    /// For example, the order `[0, 2, 1, 3]` changes the axes `[batches, rows, heads, cols]` to `[batches, heads, rows, cols]`.
     ///
     /// The builder rejects the call if `order` is not a permutation.
     #[doc(alias = "axis")]
@@ -97,7 +103,7 @@ impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
     }
 
     /// Returns the matrix at the given coordinates along all axes except the last two: `q.batch((b, h))`. If a coordinate is out of bounds,
-    /// no element of the matrix is accessed.
+    /// so are all elements of the matrix.
     #[must_use]
     #[track_caller]
     pub fn batch<B: Batch<'k, R>>(&self, at: B) -> Gl<'k, T, A> {
@@ -109,7 +115,7 @@ impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
     }
 }
 
-/// The coordinates of a matrix in a tensor of rank `R`: a single one for rank 3, a tuple of two for rank 4, or a tuple of three for rank 5.
+/// The coordinates of a matrix in a tensor of rank `R`: one integer for rank 3, a tuple of two for rank 4, or a tuple of three for rank 5.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not select a matrix of a tensor of rank {R}",
     note = "a tensor of rank 3 takes one number, of rank 4 a tuple of two, of rank 5 a tuple of three"
@@ -151,10 +157,11 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
         GlTile { tensor: self.tensor.starting_at(&[row.into(), col.into()]), at: [0.into(); 2] }
     }
 
-    /// Returns this warp's part of the scope's tile (`row`, `col`), whose rows are divided among the warps of the scope: warp `w` owns part
-    /// `w`. The height of the scope's tile is the height of the register tile times the number of warps.
+    /// Returns this warp's tile within the larger tile (`row`, `col`), whose rows are divided among the warps of `scope`.
     ///
-    /// `d.tile_of(block, i, j).store(&acc)` stores disjoint tiles, one for each warp of the block.
+    /// The larger tile consists of one register tile per warp, stacked from top to bottom in warp order.
+    ///
+    /// For example, `d.tile_of(block, i, j).store(&acc)` stores a separate tile for each warp of the block.
     #[track_caller]
     pub fn tile_of(
         &self,
@@ -166,7 +173,7 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
         self.tile(row.into() * count + warp, col)
     }
 
-    /// Returns a pointer to element (`row`, `col`). The element is accessed only if it is within the matrix.
+    /// Returns a pointer to element (`row`, `col`). Accesses through the pointer are disabled if the element is out of bounds.
     #[track_caller]
     pub fn at(
         &self,
@@ -176,14 +183,14 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
         self.tensor.at_coord(&[row.into(), col.into()])
     }
 
-    /// Returns a row as a vector. If `row` is past the last row, no element is accessed.
+    /// Returns a row as a vector. If `row` is out of bounds, so are all elements of the vector.
     #[must_use]
     #[track_caller]
     pub fn row(&self, row: impl Into<Val<'k, u32>>) -> Gl<'k, T, A, 1> {
         Gl { tensor: self.tensor.first_mode_at(row.into()) }
     }
 
-    /// Returns a column as a vector. If `col` is past the last column, no element is accessed.
+    /// Returns a column as a vector. If `col` is out of bounds, so are all elements of the vector.
     #[must_use]
     #[track_caller]
     pub fn col(&self, col: impl Into<Val<'k, u32>>) -> Gl<'k, T, A, 1> {
@@ -203,7 +210,8 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
         Gl { tensor: self.tensor.starting_at(&[rows.into(), cols.into()]) }
     }
 
-    /// Returns the `rows`×`cols` submatrix that starts at element `(row, col)`; elements outside it are treated as out of bounds.
+    /// Returns the `rows`×`cols` submatrix that starts at element `(row, col)`; elements outside the submatrix are treated as out of
+    /// bounds.
     #[doc(alias = "subview")]
     #[must_use]
     #[track_caller]
@@ -223,7 +231,7 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A, 1> {
         GlTile { tensor: self.tensor.clone(), at: [index.into()] }
     }
 
-    /// Returns this warp's part of the scope's tile `index`, which is divided among the warps of the scope: warp `w` owns part `w`.
+    /// Returns this warp's tile within the larger tile `index`, which consists of one register vector per warp of `scope`, in warp order.
     #[track_caller]
     pub fn tile_of(&self, scope: impl Scope<'k>, index: impl Into<Val<'k, u32>>) -> GlTile<'k, T, A, 1> {
         let (warp, count) = self.tensor.kernel().warp_of(scope);
@@ -236,7 +244,7 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A, 1> {
         GlTile { tensor: self.tensor.starting_at(&[start.into()]), at: [0.into()] }
     }
 
-    /// Returns a pointer to element `index`. The element is accessed only if it is within the vector.
+    /// Returns a pointer to element `index`. Accesses through the pointer are disabled if the element is out of bounds.
     #[track_caller]
     pub fn at(&self, index: impl Into<Val<'k, u32>>) -> CheckedPtr<'k, T, Global, A> {
         self.tensor.at_coord(&[index.into()])

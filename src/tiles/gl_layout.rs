@@ -4,8 +4,7 @@ use crate::{ptx::Val, tensor::Stride};
 
 /// The extents and strides of a tensor of rank `R` (1 to 5), in elements; each is a constant or a register.
 ///
-/// [`row_major`] and [`col_major`] return the layout of a matrix, [`vector`] the layout of a vector, and [`contiguous`] the layout of a
-/// contiguous tensor with batch axes.
+/// Use [`row_major`] or [`col_major`] for a matrix, [`vector`] for a vector, and [`contiguous`] for a tensor with batch axes.
 #[doc(alias = "gl")]
 #[derive(Clone, Copy, Debug)]
 pub struct GlLayout<'k, const R: usize = 2> {
@@ -25,13 +24,13 @@ pub fn col_major<'k>(rows: impl Into<Val<'k, u32>>, cols: impl Into<Val<'k, u32>
     GlLayout { extents: [rows, cols], strides: Some([1.into(), rows.into()]) }
 }
 
-/// Returns the layout of a vector of adjacent elements.
+/// Returns the layout of a contiguous vector of `length` elements.
 pub fn vector<'k>(length: impl Into<Val<'k, u32>>) -> GlLayout<'k, 1> {
     GlLayout { extents: [length.into()], strides: None }
 }
 
-/// Returns the layout of a contiguous tensor: `contiguous([batches, heads, rows, cols])`. The last two axes are the rows and columns of its
-/// matrices.
+/// Returns the layout of a contiguous tensor whose last axis varies fastest: `contiguous([batches, heads, rows, cols])`. The last two axes
+/// are the rows and columns of its matrices.
 ///
 /// Extents are 32 bits wide. Strides that are products of several extents are 64 bits wide, unless they are constants below 2³².
 pub fn contiguous<'k, const R: usize>(extents: [impl Into<Val<'k, u32>>; R]) -> GlLayout<'k, R> {
@@ -39,7 +38,7 @@ pub fn contiguous<'k, const R: usize>(extents: [impl Into<Val<'k, u32>>; R]) -> 
 }
 
 impl<'k, const R: usize> GlLayout<'k, R> {
-    /// Sets the stride of every axis, in elements. Each stride is a `u32`, or a value of type `Val<u32>` or `Val<u64>`.
+    /// Sets the stride of every axis, in elements. Each stride is a `u32`, a `Val<u32>` or a `Val<u64>`.
     #[must_use]
     pub fn with_strides(self, strides: [impl Into<Stride<'k>>; R]) -> Self {
         Self { strides: Some(strides.map(Into::into)), ..self }
@@ -60,7 +59,8 @@ impl<'k, const R: usize> GlLayout<'k, R> {
 }
 
 impl<'k> GlLayout<'k> {
-    /// Sets the distance in elements between rows, for a matrix with padded rows, or one that is part of a larger matrix.
+    /// Sets the distance between consecutive rows, in elements. In a row-major matrix, the distance exceeds the number of columns if the
+    /// rows are padded or the matrix is part of a larger one.
     #[must_use]
     #[track_caller]
     pub fn with_row_stride(self, stride: impl Into<Stride<'k>>) -> Self {
@@ -68,7 +68,7 @@ impl<'k> GlLayout<'k> {
         self.with_strides([stride.into(), col])
     }
 
-    /// Sets the distance in elements between columns.
+    /// Sets the distance between consecutive columns, in elements.
     #[must_use]
     #[track_caller]
     pub fn with_col_stride(self, stride: impl Into<Stride<'k>>) -> Self {

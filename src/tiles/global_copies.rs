@@ -35,7 +35,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
 }
 
 impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A> {
-    /// Loads a register tile and converts its elements; elements past the matrix's edges are 0 and are not read.
+    /// Loads a register tile and converts its elements; out-of-bounds elements are 0 and are not read from memory.
     ///
     /// Each lane loads its own elements, with the widest accesses that are known to be aligned.
     #[track_caller]
@@ -48,7 +48,7 @@ impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A> {
         self.load_filled(T::from_mem_bits(0))
     }
 
-    /// Loads a register tile as [`load`](Self::load) does, but elements past the matrix's edges are `fill`: for example, −∞ for a maximum.
+    /// Loads a register tile as [`load`](Self::load) does, but out-of-bounds elements are `fill`, for example −∞ for a maximum.
     ///
     /// The builder rejects the call if the matrix's element type cannot represent `fill` exactly.
     #[track_caller]
@@ -75,10 +75,10 @@ impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A, 1> {
-    /// Loads a register vector and converts its elements; elements past the end are 0 and are not read.
+    /// Loads a register vector and converts its elements; elements past the end are 0 and are not read from memory.
     ///
-    /// Each lane loads its own elements, with the widest accesses that are known to be aligned: up to 16 bytes for long
-    /// [`Naive`](super::Naive) vectors (8 for 8-bit elements).
+    /// Each lane loads its own elements, with the widest accesses that are known to be aligned. For long [`Naive`](super::Naive) vectors,
+    /// these are up to 16 bytes wide, or 8 bytes for 8-bit elements.
     #[track_caller]
     pub fn load<U, const N: usize, V>(self) -> Rv<'k, U, N, V>
     where
@@ -116,9 +116,10 @@ impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A, 1> {
 }
 
 impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
-    /// Loads tile `col` as a vector with one element per column of a row-layout tile, to be combined with each row of that tile:
-    /// `x += &bias.row_vector(col)`. Elements past the end are 0. For column-layout tiles and tiles of 8-bit elements, load `tile(col)`
-    /// instead.
+    /// Loads tile `col` of this vector as a register vector with one element per column of a row-layout tile.
+    ///
+    /// The register vector can be combined with each row of such a tile: `x += &bias.row_vector(col)`. Elements past the end are 0. For
+    /// column-layout tiles and tiles of 8-bit elements, use `self.tile(col).load()` instead.
     #[track_caller]
     pub fn row_vector<U: TensorElement, const W: usize>(
         &self,
@@ -143,8 +144,10 @@ impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
         self.tile(col).load_or(fill)
     }
 
-    /// Loads tile `row` as a vector with one element per row of a row-layout tile, to be combined with each column of that tile:
-    /// `x *= &scale.col_vector(row)`. Elements past the end are 0. For column-layout tiles, load `tile(row)` instead.
+    /// Loads tile `row` of this vector as a register vector with one element per row of a row-layout tile.
+    ///
+    /// The register vector can be combined with each column of such a tile: `x *= &scale.col_vector(row)`. Elements past the end are 0. For
+    /// column-layout tiles, use `self.tile(row).load()` instead.
     #[track_caller]
     pub fn col_vector<U: TensorElement, const H: usize>(
         &self,
@@ -171,7 +174,7 @@ impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
-    /// Converts the elements of a register tile and stores them; elements past the matrix's edges are not written.
+    /// Converts the elements of a register tile and stores them; elements past the edges of the matrix are not written.
     ///
     /// The builder rejects the call if the coordinates of the tile may differ between lanes of a warp, or if all warps of the block would
     /// store to the same tile.
@@ -189,8 +192,8 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
-    /// Converts the elements of a register vector and stores them; elements past the end are not written. If an element has several owners,
-    /// the lane with the lowest index stores it.
+    /// Converts the elements of a register vector and stores them; elements past the end are not written. If several lanes own an element,
+    /// the one with the lowest index stores it.
     ///
     /// The builder rejects the call if the coordinates of the tile may differ between lanes of a warp, or if all warps of the block would
     /// store to the same tile.

@@ -49,7 +49,7 @@ macro_rules! predicates {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
             #[doc = concat!("Returns, for each row, 1 if `f` is true for ", $which, " of its elements, and 0 otherwise.")]
             ///
-            /// All lanes of the warp must take part. The call requires as many shuffles as [`row_max`](Self::row_max) does for 32-bit sums.
+            /// All lanes of the warp must take part. Emits as many shuffles as [`row_max`](Self::row_max) does for an f32 tile.
             #[must_use]
             #[track_caller]
             pub fn $row(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> ColVec<'k, u32, H, L, T::Length> {
@@ -58,7 +58,8 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns, for each row, 1 if `f` is true for ", $which, " of its elements in this tile and in the tiles whose results `with` contains, and 0 otherwise.")]
             ///
-            /// The result reuses the registers of `with`, so that a loop over the tiles of a row can carry it.
+            /// The result reuses the registers of `with`, so a loop over the tiles of a row can carry it. All lanes of the warp must take
+            /// part.
             #[must_use]
             #[track_caller]
             pub fn $row_with(
@@ -71,7 +72,7 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns, for each row, 1 if `f` is true for ", $which, " of its elements in the tiles of all warps of `scope`, and 0 otherwise; the tiles contain different columns.")]
             ///
-            /// All threads of the scope must take part. The call uses as much shared memory and as many barriers as [`Rv::all_reduce_max`].
+            /// All threads of the scope must take part. For the shared memory and barriers that the call uses, see [`Rv::all_reduce_max`].
             #[must_use]
             #[track_caller]
             pub fn $row_over(
@@ -84,7 +85,7 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns, for each column, 1 if `f` is true for ", $which, " of its elements, and 0 otherwise.")]
             ///
-            /// All lanes of the warp must take part. The call requires as many shuffles as [`col_max`](Self::col_max) does for 32-bit sums.
+            /// All lanes of the warp must take part. Emits as many shuffles as [`col_max`](Self::col_max) does for an f32 tile.
             #[must_use]
             #[track_caller]
             pub fn $col(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> RowVec<'k, u32, W, L, T::Length> {
@@ -104,7 +105,7 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns, for each column, 1 if `f` is true for ", $which, " of its elements in the tiles of all warps of `scope`, and 0 otherwise; the tiles contain different rows.")]
             ///
-            /// All threads of the scope must take part. The call uses as much shared memory and as many barriers as [`Rv::all_reduce_max`].
+            /// All threads of the scope must take part. For the shared memory and barriers that the call uses, see [`Rv::all_reduce_max`].
             #[must_use]
             #[track_caller]
             pub fn $col_over(

@@ -57,7 +57,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.tril(0, value)
     }
 
-    /// Replaces the elements below the main diagonal with `value`: the causal mask of a transposed tile.
+    /// Replaces the elements below the main diagonal with `value`. This is the causal mask of a transposed tile.
     #[doc(alias = "make_causal_t")]
     #[must_use]
     #[track_caller]
@@ -67,9 +67,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.triu(0, value)
     }
 
-    /// Keeps the lower triangle, the elements with `col ≤ row + diagonal`, and replaces the others with `value`. To mask along the main
-    /// diagonal of a matrix, pass `row0 − col0` as `diagonal` for a tile that starts at element (`row0`, `col0`) of the matrix. `diagonal`
-    /// may be a register.
+    /// Keeps the lower triangle, that is, the elements with `col ≤ row + diagonal`, and replaces the others with `value`. For a tile that
+    /// starts at element (`row0`, `col0`) of a matrix, pass `row0 − col0` to mask along the main diagonal of the matrix.
     #[must_use]
     #[track_caller]
     pub fn tril(self, diagonal: impl Into<Val<'k, i32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
@@ -79,7 +78,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.fill_above(value, |row, col| col - row - diagonal, |row, col| row - col)
     }
 
-    /// Keeps the upper triangle, the elements with `col ≥ row + diagonal`, and replaces the others with `value`; see
+    /// Keeps the upper triangle, that is, the elements with `col ≥ row + diagonal`, and replaces the others with `value`; see
     /// [`tril`](Self::tril).
     #[must_use]
     #[track_caller]

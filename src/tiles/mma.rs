@@ -12,7 +12,7 @@ use crate::{
     tensor::TensorElement,
 };
 
-/// An element type of operand A: a warp's `mma` multiplies such elements by elements of type `B` and accumulates the products in type `C`.
+/// An element type of operand A that `mma` can multiply by elements of type `B`, accumulating the products in type `C`.
 ///
 /// | A            | B            | C           | instruction                               | requires |
 /// | ---          | ---          | ---         | ---                                       | ---      |

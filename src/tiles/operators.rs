@@ -163,7 +163,7 @@ operators! {
 macro_rules! methods {
     ($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident) => {
         impl<'k, T: Computed, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
-            /// Returns `self + left · right`, computed in place and rounded once in the type in which the elements are
+            /// Returns `self + left · right`, computed in place. The sum is rounded once, to the type in which the elements are
             /// [computed](Computed).
             #[doc(alias = "fma_AxCtB")]
             #[doc(alias = "fma")]
@@ -181,7 +181,7 @@ macro_rules! methods {
                 self
             }
 
-            /// Returns `self · factor + addend`, computed in place and rounded once in the type in which the elements are
+            /// Returns `self · factor + addend`, computed in place. The sum is rounded once, to the type in which the elements are
             /// [computed](Computed).
             #[doc(alias = "fma_AxBtC")]
             #[doc(alias = "fma")]

@@ -4,9 +4,9 @@ use super::{element::RegisterLayout, registers::Registers, rt::Rt};
 use crate::{ptx::Builder, tensor::TensorElement};
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Returns a copy of the `H2`×`W2` subtiles that start at subtile (`row`, `col`).
+    /// Returns a copy of the rectangle of `H2`×`W2` subtiles that starts at subtile (`row`, `col`).
     ///
-    /// The builder rejects the call if the part extends past the tile's edge.
+    /// The builder rejects the call if the rectangle extends past the tile's edge.
     #[doc(alias = "subtile_inplace")]
     #[must_use]
     #[track_caller]
@@ -24,10 +24,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         part
     }
 
-    /// Replaces the `H2`×`W2` subtiles that start at subtile (`row`, `col`) with the result of `f`, in place: the argument of `f` owns the
-    /// registers of these subtiles.
+    /// Replaces the rectangle of `H2`×`W2` subtiles that starts at subtile (`row`, `col`) with the result of `f`, in place. The argument of
+    /// `f` owns the registers of the rectangle.
     ///
-    /// The builder rejects the call if the part extends past the tile's edge.
+    /// The builder rejects the call if the rectangle extends past the tile's edge.
     #[doc(alias = "subtile_inplace")]
     #[must_use]
     #[track_caller]
@@ -86,7 +86,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         contains
     }
 
-    /// Splits the tile into `N` tiles of `P` rows of subtiles each, top to bottom. The parts own the registers of this tile, so no
+    /// Splits the tile into `N` tiles of `P` rows of subtiles each, top to bottom. The results own the registers of this tile, so no
     /// instructions are emitted. The call does not compile unless `N`·`P` = `H`.
     #[must_use]
     #[track_caller]
@@ -99,7 +99,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         })
     }
 
-    /// Splits the tile into `N` tiles of `P` columns of subtiles each, left to right. The parts own the registers of this tile, so no
+    /// Splits the tile into `N` tiles of `P` columns of subtiles each, left to right. The results own the registers of this tile, so no
     /// instructions are emitted. The call does not compile unless `N`·`P` = `W`.
     #[must_use]
     #[track_caller]
@@ -113,8 +113,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         })
     }
 
-    /// Returns the tile that consists of `N` tiles stacked from top to bottom, in the same registers. The call does not compile unless
-    /// `N`·`P` = `H`.
+    /// Concatenates `N` tiles from top to bottom. The result uses the same registers, so no instructions are emitted. The call does not
+    /// compile unless `N`·`P` = `H`.
     #[must_use]
     #[track_caller]
     pub fn vconcat<const P: usize, const N: usize>(parts: [Rt<'k, T, P, W, L>; N]) -> Self {
@@ -123,8 +123,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::of_registers(parts[0].kernel(), registers.copied().collect())
     }
 
-    /// Returns the tile that consists of `N` tiles side by side, from left to right, in the same registers. The call does not compile
-    /// unless `N`·`P` = `W`.
+    /// Concatenates `N` tiles from left to right. The result uses the same registers, so no instructions are emitted. The call does not
+    /// compile unless `N`·`P` = `W`.
     #[must_use]
     #[track_caller]
     pub fn hconcat<const P: usize, const N: usize>(parts: [Rt<'k, T, H, P, L>; N]) -> Self {

@@ -36,7 +36,7 @@ pub struct Stage<'k, Tiles: StageTiles<'k>> {
     k: PhantomData<Builder<'k>>,
 }
 
-/// A stage with tiles in flight. Only the pipeline waits for it.
+/// A stage with tiles in flight. Only the pipeline waits for them.
 #[must_use = "give the filled stage back to the pipeline"]
 pub struct Filling<'k, Tiles> {
     tiles: PhantomData<(Tiles, Builder<'k>)>,
@@ -73,7 +73,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, Tiles: StageTiles<'k>> Stage<'k, Tiles> {
-    /// Starts filling the stage using all threads of the block.
+    /// Starts filling the stage from `from`, a tuple with one source for each tile. All threads of the block must take part.
     #[track_caller]
     pub fn fill(self, from: impl Sources<'k, Tiles>) -> Filling<'k, Tiles> {
         from.fill(self.tiles, Location::caller());
@@ -84,10 +84,13 @@ impl<'k, Tiles: StageTiles<'k>> Stage<'k, Tiles> {
 impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     /// Processes `count` stages in order, with up to `N − 1` later stages in flight, and returns the state after the last one.
     ///
-    /// `fill` is called for each of the first `N − 1` stages and once for all later stages, except for stages that are known not to exist.
-    /// `work` is called once, or not at all if `count` is known to be 0; it receives the state and a reference to the tiles of a stage, and
-    /// returns the new state. All threads of the block must execute the emitted code. One barrier per iteration makes the copies visible to
-    /// all threads and ensures that reads of a stage precede the copies that refill it.
+    /// `fill` receives the index of the iteration that reads the stage, and emits the copies to the stage. It is called once for each of
+    /// the first `N − 1` stages and once for all later stages, but not for stages that are known not to exist. `work` emits the body of the
+    /// loop over the stages. It is called once, or not at all if `count` is known to be 0; it receives the state and the tiles of a stage,
+    /// and returns the new state.
+    ///
+    /// All threads of the block must execute the emitted code. One barrier per iteration makes the copies visible to all threads and
+    /// ensures that reads of a stage precede the copies that refill it.
     #[track_caller]
     pub fn run<S: State<'k>>(
         self,
@@ -102,8 +105,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         self.emit(count, state, fill, work)
     }
 
-    /// Processes stages as [`run`](Self::run) does, but also passes the index of the iteration to `work`, for masks and positions that depend on
-    /// the index.
+    /// Processes stages as [`run`](Self::run) does, but also passes the index of the iteration to `work`, for example for masks that depend
+    /// on it.
     #[track_caller]
     pub fn run_indexed<S: State<'k>>(
         self,
@@ -148,11 +151,14 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         state
     }
 
-    /// Processes `count` stages in order, each in `slices` parts along k. Fragments are loaded one part ahead: `load` receives the tiles of a
-    /// stage and the index of a part, and loads the fragments of this part; `work` multiplies them. While one part is multiplied, the fragments
-    /// of the next part (possibly the first part of the next stage) are in flight.
+    /// Processes `count` stages in order, each in `slices` slices along k, and returns the state after the last one. Fragments are loaded
+    /// one slice ahead.
     ///
-    /// The code that `fill` emits is also executed for `N − 1` stages past the last one; the data of these stages are not used, and tiles
+    /// `load` receives the tiles of a stage and the index of a slice, and loads the fragments of the slice. `work` receives the state and
+    /// these fragments, and returns the new state. While `work` processes a slice, the fragments of the next one (possibly the first slice
+    /// of the next stage) are being loaded.
+    ///
+    /// The code that `fill` emits is also executed for `N − 1` stages past the last one; the data of these stages is not used, and tiles
     /// past the edge of a matrix are not read. All threads of the block must execute the emitted code, which contains one barrier before
     /// the loop and one per stage. The builder rejects the call if `slices` is 0.
     #[doc(alias = "register double buffering")]

@@ -64,7 +64,7 @@ impl<'k> Builder<'k> {
 }
 
 /// A random word for each element of a matrix. The word depends only on the seed, the offset and the element's coordinates, not on the
-/// shape and layout of tiles, the warp or the kernel. A backward kernel therefore reproduces the numbers of the forward kernel.
+/// shape and layout of tiles, the warp or the kernel. A backward kernel can therefore reproduce the numbers of the forward kernel.
 ///
 /// The word of element (`row`, `col`) is word 2·(⌊`row` / 8⌋ mod 2) + ⌊`col` / 8⌋ mod 2 of the four words that
 /// [`philox4x32`](Builder::philox4x32) returns for these operands:
@@ -97,7 +97,7 @@ pub struct Random<'k> {
     is_transposed: bool,
 }
 
-/// The random numbers of a tile's elements. The tile has the size of the register tile that uses the numbers.
+/// The random numbers of the elements of a tile. The size of the tile is that of the register tile that uses the numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomTile<'k> {
     random: Random<'k>,
@@ -244,11 +244,11 @@ impl<'k> RandomTile<'k> {
     }
 }
 
-/// The dropout rule: a threshold for the upper 24 bits of an element's random word, which determines whether the element is kept, and the
-/// factor that scales the kept elements.
+/// The dropout rule: an element is kept if the upper 24 bits of its random word reach a threshold, and kept elements are scaled by a
+/// factor.
 #[derive(Clone, Copy)]
 pub(crate) struct DropoutRule<'k> {
-    /// The smallest value of these bits in elements that are kept.
+    /// The threshold.
     least: Val<'k, u32>,
     scale: Val<'k, f32>,
 }
@@ -305,8 +305,8 @@ where
     /// Sets each element to 0 with probability `p` and multiplies the remaining elements by 1 / (1 − `p`), in place. `p`, a constant or a
     /// register, must be between 0 and 1. Elements of types other than f32 are multiplied in f32 and rounded once.
     ///
-    /// An element is kept if its number in [`uniform`](RandomTile::uniform) is at least `p`. Therefore, to compute the gradient, apply
-    /// `dropout` to the gradient of the result, with the same `p` and `random`.
+    /// An element is kept if its number in [`uniform`](RandomTile::uniform) is at least `p`. To compute the gradient, apply `dropout` to
+    /// the gradient of the result, with the same `p` and `random`.
     #[must_use]
     #[track_caller]
     pub fn dropout(self, p: impl Into<Val<'k, f32>>, random: &RandomTile<'k>) -> Self {

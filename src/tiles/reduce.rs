@@ -34,10 +34,10 @@ use crate::{
     note = "reductions take tiles of types with arithmetic (`Computed`), except packed pairs"
 )]
 pub trait Accumulate: Computed {
-    /// The type of the result.
+    /// The type in which elements are combined, which is also the type of the result.
     type Sum: Arithmetic<Word = Self::Sum> + Numeric + Reducible<In = Self::Sum>;
 
-    /// Returns the elements of a word, converted exactly to the type of the result.
+    /// Returns the elements of a word, converted exactly to [`Sum`](Self::Sum).
     #[doc(hidden)]
     fn elements(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, Self::Sum>, 4>;
     /// Returns the word that contains `elements`, each rounded once; 8-bit integers saturate.
@@ -155,7 +155,7 @@ pub(super) fn for_each_element<'k, T: Accumulate>(
     elements.take(fragment.size() as usize).enumerate().for_each(|(at, element)| each(at, element));
 }
 
-/// Reduces the elements of each lane to one per index along axis `keep`; `slots` are the [`vector_values`] along this axis.
+/// Reduces the elements of each lane to one per index along the axis that is kept; `slots` are the [`vector_values`] along this axis.
 #[track_caller]
 fn in_lanes<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,
@@ -225,8 +225,8 @@ macro_rules! reductions {
 
                 #[doc = concat!("Returns, for each row, the ", $what, " of its elements and the corresponding element of `with`.")]
                 ///
-                /// The result reuses the registers of `with`, so that a loop over the tiles of a row can carry it. All lanes of the warp
-                /// must take part.
+                /// The result reuses the registers of `with`, so a loop over the tiles of a row can carry it. All lanes of the warp must
+                /// take part.
                 #[must_use]
                 #[track_caller]
                 pub fn $row_with(&self, with: ColVec<'k, T::Sum, H, L, T::Length>) -> ColVec<'k, T::Sum, H, L, T::Length> {
@@ -248,8 +248,8 @@ macro_rules! reductions {
 
                 #[doc = concat!("Returns, for each column, the ", $what, " of its elements and the corresponding element of `with`.")]
                 ///
-                /// The result reuses the registers of `with`, so that a loop over the tiles of a column can carry it. All lanes of the warp
-                /// must take part.
+                /// The result reuses the registers of `with`, so a loop over the tiles of a column can carry it. All lanes of the warp must
+                /// take part.
                 #[must_use]
                 #[track_caller]
                 pub fn $col_with(&self, with: RowVec<'k, T::Sum, W, L, T::Length>) -> RowVec<'k, T::Sum, W, L, T::Length> {

@@ -38,12 +38,12 @@ impl<T: TensorElement> fmt::Debug for RemoteStMut<'_, '_, T> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Returns the tile at the same address in the block with rank `rank` of the cluster, as a destination for stores. All blocks must have
-    /// allocated the same tiles before this tile.
+    /// Returns the tile at the same address in the shared memory of block `rank` of the cluster, as a destination for stores. All blocks
+    /// must have allocated the same tiles before this one.
     ///
     /// The kernel must order the accesses with barriers of the cluster: one before the first access, which ensures that the other block is
     /// running and has finished reading, and one after the last access. The block that owns the tile then calls
-    /// [`stored_by_cluster`](Self::stored_by_cluster) in order to read it. Requires sm_90 or later.
+    /// [`stored_by_cluster`](Self::stored_by_cluster) to read it. Requires sm_90 or later.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -70,8 +70,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         RemoteStMut(RemoteSt { tile: &self.tensor, rank: rank.into() })
     }
 
-    /// Returns the tile as a readable [`Filled`] tile. Call this method after blocks of the cluster have stored to the whole tile
-    /// ([`in_block`](Self::in_block)) and all threads of the cluster have passed a barrier.
+    /// Returns the tile as a readable [`Filled`] tile. Call this method after blocks of the cluster have stored the whole tile through
+    /// [`in_block`](Self::in_block) and all threads of the cluster have passed a barrier.
     #[must_use]
     pub fn stored_by_cluster(self) -> Filled<Self> {
         Filled { tile: self }
@@ -79,9 +79,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Returns the tile at the same address in the block with rank `rank` of the cluster. That tile must also be filled: a cluster barrier
-    /// must follow the stores to it, and another cluster barrier must precede the next stores to it and the end of its block. All blocks
-    /// must have allocated the same tiles before this tile. Requires sm_90 or later.
+    /// Returns the tile at the same address in the shared memory of block `rank` of the cluster, as a source for loads.
+    ///
+    /// The remote tile must also be filled: a cluster barrier must follow the stores to it, and another cluster barrier must precede the
+    /// next stores to it and the end of its block. All blocks must have allocated the same tiles before this one. Requires sm_90 or later.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -120,7 +121,7 @@ impl<'k, T: TensorElement> RemoteSt<'_, 'k, T> {
         self.load_subtile(0, 0)
     }
 
-    /// Loads the rectangle that starts at subtile (`row`, `col`) and converts its elements.
+    /// Loads the rectangle that starts at subtile (`row`, `col`) of the remote tile and converts its elements.
     #[track_caller]
     pub fn load_subtile<U, const H: usize, const W: usize, L>(
         &self,
@@ -135,7 +136,8 @@ impl<'k, T: TensorElement> RemoteSt<'_, 'k, T> {
         self.loaded(&Rectangle::new(self.tile, row.into(), col.into()))
     }
 
-    /// Loads this warp's part of the rows, which are divided among the warps of `scope`, and converts its elements.
+    /// Loads this warp's share of the remote tile's rows, which are divided among the warps of `scope` in warp order, and converts the
+    /// elements.
     #[track_caller]
     pub fn load_tile_of<U, const H: usize, const W: usize, L>(
         &self,
@@ -171,7 +173,8 @@ impl<'k, T: TensorElement> RemoteSt<'_, 'k, T> {
 }
 
 impl<'k, T: TensorElement> RemoteStMut<'_, 'k, T> {
-    /// Converts the elements of a register tile and stores them to a rectangle of the same size in the upper-left corner of the remote tile.
+    /// Converts the elements of a register tile and stores them to a rectangle of the same size in the upper-left corner of the remote
+    /// tile.
     #[track_caller]
     pub fn store<U, const H: usize, const W: usize, L>(&self, tile: &Rt<'k, U, H, W, L>)
     where
@@ -181,7 +184,7 @@ impl<'k, T: TensorElement> RemoteStMut<'_, 'k, T> {
         self.store_subtile(0, 0, tile);
     }
 
-    /// Converts the elements of a register tile and stores them to the rectangle that starts at subtile (`row`, `col`).
+    /// Converts the elements of a register tile and stores them to the rectangle that starts at subtile (`row`, `col`) of the remote tile.
     #[track_caller]
     pub fn store_subtile<U, const H: usize, const W: usize, L>(
         &self,
@@ -195,8 +198,8 @@ impl<'k, T: TensorElement> RemoteStMut<'_, 'k, T> {
         self.stored(&Rectangle::new(self.0.tile, row.into(), col.into()), tile);
     }
 
-    /// Converts the elements of a register tile and stores them to this warp's part of the rows, which are divided among the warps of
-    /// `scope`.
+    /// Converts the elements of a register tile and stores them to this warp's share of the remote tile's rows, which are divided among the
+    /// warps of `scope` in warp order.
     #[track_caller]
     pub fn store_tile_of<U, const H: usize, const W: usize, L>(
         &self,

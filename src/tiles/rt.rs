@@ -13,15 +13,17 @@ use crate::{
     tensor::{Fragment, SUBTILE_SIDE, TensorElement, in_order, splat},
 };
 
-/// A tile of elements `T` in the registers of a warp, with `H`×`W` subtiles of 16×16 elements (for 8-bit elements, 16×32, or 32×16 in the
-/// column layout): a [`Fragment`] with a (lane, value) layout that the type determines.
+/// A tile of `H`×`W` subtiles of elements `T`, distributed over the registers of a warp.
+///
+/// A subtile has 16×16 elements. If the elements are 8 bits wide, it has 16×32, or 32×16 in the column layout. The type of the tile
+/// determines its (lane, value) layout.
 ///
 /// With lane = 4g + t, element `e` of pair `k` of a 16×16 subtile is at row `g + 8(k mod 2)` and column `2t + e + 8⌊k/2⌋` in layout
 /// [`Row`]; layout [`Col`](super::Col) exchanges rows and columns. For subtiles of 8-bit elements, see [`rt_base`](crate::atoms::rt_base).
 /// Without conversion, tiles of 16-bit elements can therefore be operands A (`Row`) and B (`Col`) of `mma.m16n8k16`, and an f32 `Row` tile
 /// can be the accumulator. A lane owns `H·W·4` registers of packed 8- or 16-bit elements, or `H·W·8` registers of wider elements.
 ///
-/// Tiles are not `Copy`: each owns its registers, and `mma` accumulates into them in place.
+/// Tiles are not `Copy`, because each tile owns its registers, which MMAs overwrite in place.
 #[doc(alias = "rt")]
 #[doc(alias = "rt_base")]
 pub struct Rt<'k, T: TensorElement, const H: usize, const W: usize, L = Row> {
@@ -68,8 +70,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     /// The number of registers per lane and subtile.
     pub(super) const SUBTILE_REGISTERS: usize =
         (Self::SUBTILE[0] * Self::SUBTILE[1] / 32) as usize / T::PER_WORD;
-    /// The size of a subtile in rows and columns. Subtiles of 8-bit elements are twice as long in the direction of a word's adjacent
-    /// elements.
+    /// The size of a subtile in rows and columns. Subtiles of 8-bit elements are twice as long in the direction in which the elements of a
+    /// word are adjacent.
     pub(super) const SUBTILE: [u32; 2] = match L::LAYOUT {
         TileLayout::Row => [SUBTILE_SIDE, T::SUBTILE_LENGTH],
         TileLayout::Col => [T::SUBTILE_LENGTH, SUBTILE_SIDE],
@@ -144,8 +146,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         &self.fragment.all_registers()[at..at + Self::SUBTILE_REGISTERS]
     }
 
-    /// Converts the tile to a [`Fragment`] with the modes `((e, k mod 2, ⌊k/2⌋), subtile column, subtile row)`, where `e` and `k` number
-    /// the elements of a pair and the pairs of a subtile, as in [`Rt`] (groups of 4 instead of pairs for 8-bit elements).
+    /// Converts the tile to a [`Fragment`] with the modes `((e, k mod 2, ⌊k/2⌋), subtile column, subtile row)`, where `e` is the index of
+    /// an element in a pair and `k` is the index of a pair in a subtile, as in [`Rt`]. For 8-bit elements, groups of four replace the
+    /// pairs.
     #[must_use]
     pub fn into_fragment(self) -> Fragment<'k, T> {
         let element = i64::from(T::SUBTILE_LENGTH / 8);
@@ -156,8 +159,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
 
     /// Copies a fragment's registers to a tile, in the order of [`into_fragment`](Self::into_fragment).
     ///
-    /// The builder rejects a fragment that does not consist of whole registers in order, or that does not have as many registers as the
-    /// tile.
+    /// The builder rejects a fragment that does not consist of whole registers in order, or whose number of registers is not
+    /// [`REGISTERS`](Self::REGISTERS).
     #[track_caller]
     pub fn from_fragment(k: Builder<'k>, fragment: &Fragment<'k, T>) -> Self {
         k.check_whole_warps();

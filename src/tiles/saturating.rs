@@ -46,7 +46,7 @@ fn words<'k, T: ConvertibleElement, U: SaturatingElement>(
 }
 
 impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Converts the elements to a 16-bit type `U` as [`convert`](Self::convert) does, but numbers that would overflow, and infinities, become
+    /// Converts the elements to a 16-bit type `U` as [`convert`](Self::convert) does, but infinities and numbers that would overflow become
     /// the largest finite number of the same sign. Requires sm_80 or later.
     #[doc(alias = "cvt.rn.satfinite")]
     #[must_use]

@@ -32,7 +32,7 @@ struct Group<'k, S: Scalar> {
     total: Val<'k, S>,
 }
 
-/// A scan: what it combines, and the results so far, by value index.
+/// A scan: how it combines elements, and the results so far, by value index.
 struct Scan<'k, S: Scalar> {
     k: Builder<'k>,
     how: Combine,
@@ -147,11 +147,12 @@ macro_rules! scans {
     ($($what:literal $combined:literal $how:ident $row:ident $row_with:ident $col:ident $col_with:ident $vector:ident $vector_with:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
             #[doc = concat!("Returns the prefix ", $what, " along each row: element (i, j) of the result is the ", $combined, " of elements (i, 0) to (i, j), computed in")]
-            /// [`Accumulate::Sum`]. Tiles of 8-bit elements, whose results have subtiles of another shape, must first be [widened](Self::widen).
+            /// [`Accumulate::Sum`]. Tiles of 8-bit elements, whose results have subtiles of another shape, must first be
+            /// [widened](Self::widen).
             ///
-            /// All lanes of the warp must take part. Per 8×8 elements, a scan along rows requires two shuffles for a [`Row`](super::Row) tile
-            /// and six for a [`Col`](super::Col) tile; a scan along columns requires six for a `Row` tile and two for a `Col` tile. 64-bit sums
-            /// require twice as many.
+            /// All lanes of the warp must take part. Per 8×8 elements, a scan along rows requires two shuffles for a [`Row`](super::Row)
+            /// tile and six for a [`Col`](super::Col) tile; a scan along columns requires six for a `Row` tile and two for a `Col` tile.
+            /// 64-bit sums require twice as many.
             #[doc(alias = "cumsum")]
             #[doc(alias = "prefix sum")]
             #[must_use]
@@ -162,8 +163,8 @@ macro_rules! scans {
             }
 
             #[doc = concat!("Returns the prefix ", $what, " along each row, continued from the tiles to the left: `before` contains the result of each row over")]
-            /// those tiles. Also returns the result of each row over those tiles and this one, in the registers of `before`, so that a loop
-            /// over the tiles of a row can carry it.
+            /// those tiles. Also returns the result of each row over those tiles and this one, in the registers of `before`, so a loop over
+            /// the tiles of a row can carry it.
             #[must_use]
             #[track_caller]
             pub fn $row_with(

@@ -46,7 +46,7 @@ pub(super) fn in_lane<'k, T: Accumulate>(
     counted(|| is_first_owner(fragment.kernel(), layout), combined(fragment, how), how)
 }
 
-/// Combines the elements of the parts that the warps of a scope own: first within each lane, then across all threads of the scope.
+/// Combines the elements that the warps of a scope own: first within each lane, then across all threads of the scope.
 #[track_caller]
 fn over<'k, D, S>(part: &D, scope: impl Scope<'k>, how: Combine) -> Val<'k, S>
 where

@@ -19,9 +19,10 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Converts the elements of a register tile of the same size and stores them. Only one warp of the block may execute the emitted code;
-    /// in a block of several warps, use [`store_with`](Self::store_with). On sm_90 and later, uses `stmatrix` wherever
-    /// [`load`](Filled::load) uses `ldmatrix`.
+    /// Converts the elements of a register tile of the same size and stores them.
+    ///
+    /// Only one warp of the scope that owns the tile (by default, the block) may execute the emitted code; if the scope has several warps,
+    /// use [`store_with`](Self::store_with). On sm_90 and later, emits `stmatrix` wherever [`load`](Filled::load) emits `ldmatrix`.
     #[track_caller]
     pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Rt<'k, U, H, W, L>) -> Pending<'k, Self> {
         const { assert_whole::<T, U, L>() };
@@ -69,7 +70,7 @@ pub(super) const fn assert_whole<T: TensorElement, U: TensorElement, L: Register
     );
 }
 
-/// A shared tile to which warps store in the closure of [`St::store_with`].
+/// The destination of stores in the closure of [`St::store_with`].
 pub struct Storing<'k, T: TensorElement> {
     pub(super) tile: Tensor<'k, Shared, T, ReadWrite>,
     pub(super) owner: Owner<'k>,
@@ -91,7 +92,7 @@ impl<'k, T: TensorElement> Storing<'k, T> {
         SubtileMut(Rectangle::new(&self.tile, row.into(), col.into()), self.owner)
     }
 
-    /// Returns this warp's part of the tile's rows, which are divided among the warps of `scope`: warp `w` owns part `w`.
+    /// Returns this warp's share of the tile's rows, which are divided evenly among the warps of `scope`, in warp order.
     #[track_caller]
     pub fn tile_of(&self, scope: impl Scope<'k>) -> SubtileMut<'_, 'k, T> {
         SubtileMut(Rectangle::of_warp(&self.tile, scope), self.owner)
@@ -118,8 +119,8 @@ impl<T: TensorElement> fmt::Debug for SubtileMut<'_, '_, T> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Loads the whole tile into registers: with `ldmatrix` for a [`Row`](super::Row) tile of 8-bit or 16-bit elements, with `ldmatrix.trans`
-    /// for a [`Col`](super::Col) tile of 16-bit elements, and with ordinary loads otherwise.
+    /// Loads the whole tile into registers: with `ldmatrix` for a [`Row`](super::Row) tile of 8-bit or 16-bit elements, with
+    /// `ldmatrix.trans` for a [`Col`](super::Col) tile of 16-bit elements, and with ordinary loads otherwise.
     #[track_caller]
     pub fn load<L: RegisterLayout>(&self) -> Rt<'k, T, H, W, L> {
         const { assert_whole::<T, T, L>() };
@@ -136,14 +137,16 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         self.subtile(0, 0).load_as()
     }
 
-    /// Returns the rectangle that starts at subtile (`row`, `col`), for example the part of the tile that one warp uses. `row` and `col`
-    /// are in units of the register tile's subtiles: 16×16 elements; for 8-bit elements, 16×32, or 32×16 in the column layout.
+    /// Returns the rectangle that starts at subtile (`row`, `col`), for example the part of the tile that one warp uses.
+    ///
+    /// The rectangle has the size of the register tile that is loaded from it. `row` and `col` are in units of the register tile's
+    /// subtiles: 16×16 elements; for 8-bit elements, 16×32, or 32×16 in the column layout.
     #[doc(alias = "st_subtile")]
     pub fn subtile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> Subtile<'_, 'k, T> {
         Subtile(Rectangle::new(&self.tile.tensor, row.into(), col.into()))
     }
 
-    /// Returns this warp's part of the tile's rows, which are divided among the warps of `scope`: warp `w` owns part `w`.
+    /// Returns this warp's share of the tile's rows, which are divided evenly among the warps of `scope`, in warp order.
     #[track_caller]
     pub fn tile_of(&self, scope: impl Scope<'k>) -> Subtile<'_, 'k, T> {
         Subtile(Rectangle::of_warp(&self.tile.tensor, scope))
@@ -151,15 +154,16 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 }
 
 impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
-    /// Loads a rectangle of `H`×`W` subtiles into registers, with the instructions of [`Filled::load`].
+    /// Loads a rectangle of `H`×`W` subtiles into registers, with the same instructions as [`Filled::load`].
     #[track_caller]
     pub fn load<const H: usize, const W: usize, L: RegisterLayout>(&self) -> Rt<'k, T, H, W, L> {
         self.load_as()
     }
 
-    /// Loads a rectangle as [`load`](Self::load) does, but as the given operand of an MMA: `ldmatrix` then writes the registers in the
-    /// order that `mma.sync` expects. `load` assumes that a `Row` tile is operand A and a `Col` tile is operand B; in other cases, such as
-    /// a `Row` tile that is operand B of [`mma_abt`](Rt::mma_abt), ptxas would have to move registers before the MMA.
+    /// Loads a rectangle as [`load`](Self::load) does, but with registers in the order in which `mma.sync` expects the given operand.
+    ///
+    /// `load` assumes that a `Row` tile is operand A and a `Col` tile is operand B. In other cases, such as a `Row` tile that is operand B
+    /// of [`mma_abt`](Rt::mma_abt), ptxas would have to move registers before the MMA.
     #[track_caller]
     pub fn load_operand<const H: usize, const W: usize, L: RegisterLayout>(
         &self,
@@ -168,7 +172,7 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
         self.loaded(Some(operand))
     }
 
-    /// Loads a rectangle of the size of the register tile as [`load`](Self::load) does, and converts its elements.
+    /// Loads a rectangle as [`load`](Self::load) does, and converts its elements.
     #[track_caller]
     pub fn load_as<U, const H: usize, const W: usize, L>(&self) -> Rt<'k, U, H, W, L>
     where
@@ -197,7 +201,10 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
 }
 
 impl<'k, T: TensorElement> SubtileMut<'_, 'k, T> {
-    /// Converts the elements of a register tile and stores them.
+    /// Converts the elements of a register tile and stores them to the rectangle.
+    ///
+    /// The builder rejects the call if the position of the rectangle may differ between lanes of a warp, or if all warps of the scope that
+    /// owns the tile would store to the same rectangle.
     #[track_caller]
     pub fn store<U, const H: usize, const W: usize, L>(&self, tile: &Rt<'k, U, H, W, L>)
     where
@@ -218,11 +225,11 @@ pub(super) struct Rectangle<'a, 'k, T: TensorElement> {
     tile: &'a Tensor<'k, Shared, T, ReadWrite>,
     pub(super) row: Val<'k, u32>,
     pub(super) col: Val<'k, u32>,
-    /// The part of a tile whose rows are divided among warps; `row` is relative to it.
+    /// This warp's share of the rows, if they are divided among warps; `row` is relative to it.
     band: Option<Band<'k>>,
 }
 
-/// One warp's part of rows that are divided among several warps.
+/// One warp's share of rows that are divided among several warps.
 #[derive(Clone, Copy)]
 struct Band<'k> {
     index: Val<'k, u32>,

@@ -1,4 +1,5 @@
-//! Operations of the whole block on shared tiles and vectors, through the registers of its warps.
+//! Operations on shared tiles and vectors by all warps of the scope that owns the memory (by default, the block), which use registers for
+//! intermediate results.
 
 use std::panic::Location;
 
@@ -46,15 +47,17 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Updates the tile in place, 16 rows at a time, using all warps of the block: `f` receives the index of a row of subtiles and the
-    /// elements of its 16 rows, and returns the new elements.
+    /// Updates the tile in place, one row of subtiles at a time.
     ///
-    /// All operations on register tiles are available: `tile.update(|row, x| x * &scale.tile(row).load())` multiplies each row by an element of
-    /// a shared vector. The emitted code first waits at the barrier of the scope that owns the memory (by default, the block), because other
-    /// threads may still be reading.
+    /// `f` receives the index of a row of subtiles and its elements, and returns the new elements. The rows are divided among the warps of
+    /// the scope that owns the tile (by default, the block); all threads of this scope must take part.
+    ///
+    /// All operations on register tiles are available. For example, `tile.update(|row, x| x * &scale.tile(row).load())` multiplies each row
+    /// by an element of a shared vector. The emitted code first waits at a barrier of the scope, because its threads may still be reading.
     ///
     /// Each warp loads 16 rows into registers, which requires 8 · `W` registers per lane for 32-bit elements. If the tile is wider than
-    /// about 16 subtiles, update parts of it with [`update_with`](Self::update_with), or use [`map`](Self::map), which supports any width.
+    /// about 16 subtiles, update narrower rectangles with [`update_with`](Self::update_with), or use [`map`](Self::map), which supports any
+    /// width.
     #[doc(alias = "bin_map")]
     #[doc(alias = "row_map")]
     #[doc(alias = "col_map")]
@@ -70,12 +73,12 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         })
     }
 
-    /// Updates rectangles of the tile in place; any warp may update any rectangle:
-    /// `tile.update_with(|tile| tile.subtile(0, 1).update(|t: Rt<f32, 1, 1>| t.relu()))`. Other elements are unchanged. Two warps must
-    /// not update the same element.
+    /// Calls a closure in which any warp can update rectangles of this tile in place:
+    /// `tile.update_with(|tile| tile.subtile(0, 1).update(|t: Rt<f32, 1, 1>| t.relu()))`. Other elements are unchanged. Two warps must not
+    /// update the same element.
     ///
-    /// The emitted code first waits at the barrier of the scope that owns the memory (by default, the block), because other threads may still be
-    /// reading.
+    /// The emitted code first waits at a barrier of the scope that owns the memory (by default, the block), because its threads may still
+    /// be reading.
     #[track_caller]
     pub fn update_with(self, update: impl FnOnce(&Updating<'k, T>)) -> Pending<'k, St<'k, T, H, W, S>> {
         let tile = self.release();
@@ -83,10 +86,11 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         tile.owner.pending(tile)
     }
 
-    /// Applies `f` to the tile in place, one register at a time as [`Rt::map`] does, using all warps of the block.
+    /// Replaces every register of the tile with the result of `f`, as [`Rt::map`] does. All threads of the scope that owns the tile must
+    /// take part.
     ///
-    /// The emitted code first waits at the barrier of the scope that owns the memory (by default, the block), because other threads may still be
-    /// reading.
+    /// The emitted code first waits at a barrier of the scope that owns the memory (by default, the block), because its threads may still
+    /// be reading.
     #[track_caller]
     pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, St<'k, T, H, W, S>>
     where
@@ -95,10 +99,11 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         self.map_words(f)
     }
 
-    /// Replaces every register of the tile with the result of `f`, as [`Rt::map_words`] does. All warps of the block must take part.
+    /// Replaces every register of the tile with the result of `f`, as [`Rt::map_words`] does. All threads of the scope that owns the tile
+    /// must take part.
     ///
-    /// The emitted code first waits at the barrier of the scope that owns the memory (by default, the block), because other threads may still be
-    /// reading.
+    /// The emitted code first waits at a barrier of the scope that owns the memory (by default, the block), because its threads may still
+    /// be reading.
     #[track_caller]
     pub fn map_words(
         self,
@@ -152,13 +157,13 @@ pub(super) fn replace_part<'k, Part>(
     store(&new);
 }
 
-/// A shared tile with rectangles that warps update in the closure of [`Filled::update_with`].
+/// The shared tile that is updated in the closure of [`Filled::update_with`].
 #[derive(Debug)]
 pub struct Updating<'k, T: TensorElement> {
     to: Storing<'k, T>,
 }
 
-/// A rectangle of a shared tile that a warp updates, with the size of the register tile that is loaded from it.
+/// A rectangle of a shared tile that a warp can update. It has the size of the register tile that is loaded from it.
 #[derive(Debug)]
 pub struct SubtileUpdate<'a, 'k, T: TensorElement> {
     pub(super) from: Subtile<'a, 'k, T>,
@@ -177,7 +182,7 @@ impl<'k, T: TensorElement> Updating<'k, T> {
         SubtileUpdate { from, to: self.to.subtile(row, col) }
     }
 
-    /// Returns this warp's part of the tile's rows, which are divided among the warps of `scope`: warp `w` owns part `w`.
+    /// Returns this warp's share of the tile's rows, which are divided evenly among the warps of `scope`, in warp order.
     #[track_caller]
     pub fn tile_of<S: Scope<'k>>(&self, scope: S) -> SubtileUpdate<'_, 'k, T> {
         let from = Subtile(Rectangle::of_warp(&self.to.tile, scope));
@@ -186,7 +191,7 @@ impl<'k, T: TensorElement> Updating<'k, T> {
 }
 
 impl<'k, T: TensorElement> SubtileUpdate<'_, 'k, T> {
-    /// Replaces the rectangle with the result of `f` for its elements.
+    /// Loads the elements of the rectangle, applies `f` to them and stores the result. All lanes of the warp must take part.
     #[track_caller]
     pub fn update<const H: usize, const W: usize, L: RegisterLayout>(
         self,
@@ -213,7 +218,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         Updating { to: self.storing() }
     }
 
-    /// Stores `value` in every element, using all warps of the block.
+    /// Sets every element to `value`. All threads of the scope that owns the tile (by default, the block) must take part.
     #[doc(alias = "zero")]
     #[doc(alias = "one")]
     #[track_caller]
@@ -224,11 +229,11 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.store_with(|tile| owner.over_warps(H as u32, |row| tile.subtile(row, 0).store(&band)))
     }
 
-    /// Copies another shared tile to this tile and converts its elements, using all warps of the block or of the smaller scope that owns
-    /// this tile. The swizzles may differ. The call does not compile if only one of the element types is 8 bits wide.
+    /// Copies another shared tile to this tile and converts its elements. All threads of the scope that owns this tile (by default, the
+    /// block) must take part. The swizzles may differ. The call does not compile if only one of the element types is 8 bits wide.
     ///
-    /// The builder rejects the call if the scope that owns the other tile is smaller than this tile's: for example, a warp's tile cannot be
-    /// copied to a tile of the block.
+    /// The builder rejects the call if the scope that owns the other tile is smaller than the one that owns this tile. For example, a
+    /// warp's tile cannot be copied to a tile of the block.
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>, Z: SharedSwizzle>(
@@ -262,7 +267,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 }
 
 impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
-    /// Stores `value` in every element, using the first warp of the block.
+    /// Sets every element to `value`, using the first warp of the scope that owns the vector (by default, the block). All threads of the
+    /// scope must execute the emitted code.
     #[doc(alias = "zero")]
     #[doc(alias = "one")]
     #[track_caller]
@@ -275,10 +281,11 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         })
     }
 
-    /// Copies another shared vector and converts its elements, using the first warp of the block.
+    /// Copies another shared vector to this vector and converts its elements, using the first warp of the scope that owns this vector (by
+    /// default, the block). All threads of the scope must execute the emitted code.
     ///
-    /// The builder rejects the call if the scope that owns the other vector is smaller than this vector's: for example, a warp's vector
-    /// cannot be copied to a vector of the block.
+    /// The builder rejects the call if the scope that owns the other vector is smaller than the one that owns this vector. For example, a
+    /// warp's vector cannot be copied to a vector of the block.
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>>(self, from: &Filled<Sv<'k, U, N>>) -> Pending<'k, Self> {
@@ -297,10 +304,11 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
 }
 
 impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
-    /// Applies `f` to the vector in place, one word at a time as [`Rv::map`] does, using all threads of the block.
+    /// Replaces every word of the vector with the result of `f`, as [`Rv::map`] does. All threads of the scope that owns the vector must
+    /// take part.
     ///
-    /// The emitted code first waits at the barrier of the scope that owns the memory (by default, the block), because other threads may still be
-    /// reading.
+    /// The emitted code first waits at a barrier of the scope that owns the memory (by default, the block), because its threads may still
+    /// be reading.
     #[track_caller]
     pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, Sv<'k, T, N>>
     where
@@ -309,10 +317,11 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         self.map_words(f)
     }
 
-    /// Replaces every word of the vector with the result of `f`, as [`Rv::map_words`] does. All threads of the block must take part.
+    /// Replaces every word of the vector with the result of `f`, as [`Rv::map_words`] does. All threads of the scope that owns the vector
+    /// must take part.
     ///
-    /// The emitted code first waits at the barrier of the scope that owns the memory (by default, the block), because other threads may still be
-    /// reading.
+    /// The emitted code first waits at a barrier of the scope that owns the memory (by default, the block), because its threads may still
+    /// be reading.
     #[track_caller]
     pub fn map_words(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, Sv<'k, T, N>> {
         let at = Location::caller();
@@ -325,11 +334,13 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         vector.owner.pending(vector)
     }
 
-    /// Updates the vector in place. Only the first warp of the block does so, because `f` may combine all elements; for elementwise
-    /// functions, use [`map`](Self::map), which uses all threads.
+    /// Replaces the elements of the vector with the result of `f`, in place.
     ///
-    /// The emitted code first waits at the barrier of the scope that owns the memory (by default, the block), because other threads may still be
-    /// reading.
+    /// Only the first warp of the scope that owns the vector loads and updates it, because `f` may combine all elements, but all threads of
+    /// the scope must execute the emitted code. For elementwise functions, use [`map`](Self::map), which uses all threads.
+    ///
+    /// The emitted code first waits at a barrier of the scope that owns the memory (by default, the block), because its threads may still
+    /// be reading.
     #[track_caller]
     pub fn update(
         self,

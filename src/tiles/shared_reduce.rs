@@ -40,7 +40,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
         self.any_band(&|band| band.has_nan())
     }
 
-    /// Returns whether a condition is true for any group of 16 rows; the groups are divided among the warps of the block.
+    /// Returns whether a condition is true for any row of subtiles; the rows are divided among the warps of the scope that owns the tile.
     #[track_caller]
     fn any_band(&self, f: &dyn Fn(Rt<'k, T, 1, W>) -> Val<'k, bool>) -> Val<'k, bool> {
         let k = self.tile.tensor.kernel();
@@ -56,21 +56,22 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
 
 /// Predicates over the elements of a vector. Each calling warp loads the whole vector, so warps do not wait for each other.
 impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {
-    /// Returns whether `f` is true for any element of the vector. All threads of each calling warp must take part. All of them receive the same
-    /// result.
+    /// Returns whether `f` is true for any element of the vector. All threads of each calling warp must take part; all of them receive the
+    /// same result.
     #[track_caller]
     pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
         self.in_registers().any(f)
     }
 
-    /// Returns whether `f` is true for all elements of the vector. All threads of each calling warp must take part. All of them receive the same
-    /// result.
+    /// Returns whether `f` is true for all elements of the vector. All threads of each calling warp must take part; all of them receive the
+    /// same result.
     #[track_caller]
     pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
         self.in_registers().all(f)
     }
 
-    /// Returns whether any element of the vector is NaN. All threads of each calling warp must take part. All of them receive the same result.
+    /// Returns whether any element of the vector is NaN. All threads of each calling warp must take part; all of them receive the same
+    /// result.
     #[doc(alias = "hasnan")]
     #[track_caller]
     pub fn has_nan(&self) -> Val<'k, bool> {
@@ -97,9 +98,9 @@ macro_rules! reductions {
 
             #[doc = concat!("Stores the ", $what, " of each column to the shared vector `to`.\n\nAll threads of the block must take part.")]
             ///
-            /// The call uses shared memory for one vector per 16 rows, and one barrier (two in emitted loops) in addition to the one that
-            /// waits for the result. `to` has one element per column: `W` · 16, or `W` · 32 for 8-bit elements. The builder rejects the
-            /// call if the vector and the tile belong to different scopes.
+            /// `to` has one element per column: `W` · 16, or `W` · 32 for 8-bit elements. The reduction allocates shared memory for one
+            /// vector per 16 rows and emits one barrier (two inside an emitted loop) in addition to the one that waits for the result. The
+            /// builder rejects the call if the vector and the tile belong to different scopes.
             #[track_caller]
             pub fn $col<const N: usize>(&self, to: Sv<'k, T::Sum, N>) -> Pending<'k, Sv<'k, T::Sum, N>> {
                 const { assert!(Sv::<T::Sum, N>::LENGTH == St::<T, H, W, S>::COLS, "the vector must have one element per column") };
@@ -193,9 +194,9 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
         reduce(self.tile.owner.0, all.expect("shared tiles have rows"), how)
     }
 
-    /// Loads the tile 16 rows at a time, dividing these groups of rows among the warps of the block. Calls `each` with the rows, their
-    /// index in units of subtiles, and whether this warp is the first to load them: if the rows cannot be divided evenly, several warps
-    /// load the last rows.
+    /// Loads the tile one row of subtiles at a time, dividing the rows among the warps of the scope that owns the tile. Calls `each` with a
+    /// row, its index, and whether this warp is the first to load it: if the rows cannot be divided evenly, several warps load the last
+    /// row.
     #[track_caller]
     fn for_each_band(&self, mut each: impl FnMut(Rt<'k, T, 1, W>, Val<'k, u32>, Val<'k, bool>)) {
         let ((warp, warps), bands) = (self.tile.owner.0.warp(), H as u32);

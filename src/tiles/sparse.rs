@@ -84,12 +84,13 @@ impl Steps {
     }
 }
 
-/// A compressed tile of a sparse matrix in the registers of a warp, for use as operand A of [`mma_ab_sparse`](super::Rt::mma_ab_sparse). It
-/// consists of `H`×`W` subtiles of 16×16 stored elements `T` (16×32 for 8-bit elements) and the positions of these elements, and represents
-/// `H`×2`W` subtiles.
+/// A compressed tile of a sparse matrix in the registers of a warp, for use as operand A of [`mma_ab_sparse`](super::Rt::mma_ab_sparse).
 ///
-/// A lane owns the registers of an [`Rt`](super::Rt) of `H`×`W` subtiles, and one register of metadata per 16×64 elements of the matrix
-/// (16×32 for tf32, and for 16-bit elements if `W` is odd).
+/// The tile contains `H`×`W` subtiles of stored elements and the positions of these elements, and represents `H`×2`W` subtiles of the
+/// matrix. A subtile has 16×16 elements, or 16×32 if they are 8 bits wide.
+///
+/// A lane owns as many registers of stored elements as it would in an [`Rt`](super::Rt) of `H`×`W` subtiles, and one register of metadata
+/// per 16×64 elements of the matrix (per 16×32 for tf32, and for 16-bit elements if `W` is odd).
 pub struct SparseRt<'k, T: TensorElement, const H: usize, const W: usize> {
     pub(super) values: Fragment<'k, T>,
     pub(super) metadata: Fragment<'k, u16>,
@@ -168,7 +169,7 @@ pub struct SparseGl<'k, T: TensorElement, A> {
 }
 
 /// A tile of a sparse matrix in global memory. It has the size of the register tile that is loaded from it. Elements past the edges are
-/// zero.
+/// read as zero.
 #[derive(Clone, Debug)]
 pub struct SparseGlTile<'k, T: TensorElement, A> {
     values: GlTile<'k, T, A>,
@@ -225,8 +226,9 @@ impl<'k, T: SparseElement, A: Readable> SparseGlTile<'k, T, A> {
         }
     }
 
-    /// Loads only the positions of the stored elements. The elements themselves are in `values`, a register tile that was loaded from a
-    /// shared copy of the same tile of [`SparseGl::values`], for example from a stage of a pipeline.
+    /// Loads the positions of the stored elements and combines them with `values`, which contains the elements.
+    ///
+    /// Load `values` from a shared copy of the same tile of [`SparseGl::values`], for example from a stage of a pipeline.
     ///
     /// tf32 elements are first exchanged between the lanes of each quad, so all lanes of the warp must take part.
     ///

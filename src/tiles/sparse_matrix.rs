@@ -5,8 +5,10 @@ use thiserror::Error;
 use super::sparse::{SparseElement, sparsity};
 use crate::{atoms::Sparsity, tensor::TensorElement};
 
-/// A compressed matrix. Each row is divided into chunks of 4 elements (2 for tf32). At least half of the elements of each chunk must be zero.
-/// Half of the elements of each chunk are stored, including all nonzero elements ("2:4 sparsity").
+/// A compressed sparse matrix.
+///
+/// Each row is divided into chunks of 4 elements (2 for tf32). At least half of the elements of each chunk must be zero. Half of the
+/// elements of each chunk, including all nonzero elements, are stored. This is known as 2:4 sparsity (1:2 for tf32).
 ///
 /// ```
 /// use warpwright::{prelude::*, tiles::SparseMatrix};
@@ -25,8 +27,8 @@ use crate::{atoms::Sparsity, tensor::TensorElement};
 pub struct SparseMatrix<T> {
     /// The stored elements, row by row; each row has half as many stored elements as the matrix has columns.
     pub values: Vec<T>,
-    /// The positions of the stored elements, row by row, in whole words: the [`Sparsity::code`] of each element, with the first element in
-    /// the lowest bits. A word covers 16 columns of the matrix (8 for tf32).
+    /// The positions of the stored elements, row by row. Each row consists of whole words, which contain the [`Sparsity::code`] of each
+    /// stored element, with the first element in the lowest bits. A word covers 16 columns of the matrix (8 for tf32).
     pub metadata: Vec<u16>,
     /// The number of rows.
     pub rows: usize,

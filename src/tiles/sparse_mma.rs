@@ -17,8 +17,7 @@ use crate::{
     tensor::TensorElement,
 };
 
-/// An element type of a sparse operand A: a warp's `mma.sp` multiplies such elements by dense elements of type `B` and accumulates the
-/// products in type `C`.
+/// An element type of a sparse operand A that `mma.sp` can multiply by dense elements of type `B`, accumulating the products in type `C`.
 ///
 /// | A            | B            | C          | instruction | requires |
 /// | ---          | ---          | ---        | ---         | ---      |
@@ -65,11 +64,13 @@ fn exchange_of_b<A: SparseElement>(subtiles: usize) -> Exchange {
 }
 
 impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> {
-    /// Returns this tile plus A·B, where A is sparse, with `M`×2`W` subtiles (half of their elements are stored), and B has `K`×`N`
-    /// subtiles with `K` = 2`W`. [`SparseProduct`] lists the types and instructions.
+    /// Returns this tile plus A·B, where A is sparse.
     ///
-    /// The result is accumulated in place, as in [`mma_ab`](Self::mma_ab), but with half as many instructions as for a dense A. All lanes of the
-    /// warp must take part. For tf32, the elements of B are first exchanged between the lanes of each quad.
+    /// A has `M`×2`W` subtiles, half of whose elements are stored, and B has `K`×`N` subtiles. The call does not compile unless `K` = 2`W`.
+    /// [`SparseProduct`] lists the types and instructions.
+    ///
+    /// The result is accumulated in place, as by [`mma_ab`](Self::mma_ab), but with half as many instructions as for a dense A. All lanes
+    /// of the warp must take part. For tf32, the elements of B are first exchanged between the lanes of each quad.
     ///
     /// The builder rejects the call if the target has no instruction for these types, or if this tile was created before the innermost
     /// emitted loop and the loop does not carry it.
@@ -103,7 +104,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
         self.accumulate_sparse(a, &|k, j| b.subtile_registers(k, j))
     }
 
-    /// Returns this tile plus A·Bᵀ, where B has `N`×`K` subtiles; see [`mma_ab_sparse`](Self::mma_ab_sparse).
+    /// Returns this tile plus A·Bᵀ, where A is sparse and B has `N`×`K` subtiles; see [`mma_ab_sparse`](Self::mma_ab_sparse).
     #[doc(alias = "mma.sp")]
     #[must_use]
     #[track_caller]

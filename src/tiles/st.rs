@@ -20,14 +20,16 @@ use crate::{
     tensor::{self, SUBTILE_SIDE, SharedLayout, Tensor, TensorElement},
 };
 
-/// A tile of elements `T` in shared memory, with `H`×`W` subtiles of 16×16 elements (16×32 for 8-bit elements) and with unspecified
-/// contents.
+/// A tile of `H`×`W` subtiles of elements `T` in shared memory, with unspecified contents.
 ///
-/// Its layout is [`St::shared_layout`]. With swizzle [`Auto`], fragment accesses are free of bank conflicts, except for 8-bit
-/// [`Col`](super::Col) tiles.
+/// A subtile has 16×16 elements, or 16×32 if they are 8 bits wide.
 ///
-/// The block owns the tile, unless [`shared_tile_of`](Builder::shared_tile_of) allocates one for each warp or group of warps. In that case,
-/// statements about the block, its threads or its barrier in the documentation of the tile's methods apply to that warp or group of warps.
+/// The layout of the tile is [`St::shared_layout`]. With swizzle [`Auto`], loads and stores of register tiles are free of bank conflicts,
+/// except for 8-bit [`Col`](super::Col) tiles.
+///
+/// The block owns the tile, unless it was allocated with [`shared_tile_of`](Builder::shared_tile_of), which allocates a tile for each warp
+/// or other scope. In that case, statements about the block in the documentation of the tile's methods apply to the scope that owns the
+/// tile.
 #[doc(alias = "st")]
 pub struct St<'k, T: TensorElement, const H: usize, const W: usize, S = Auto> {
     pub(super) tensor: Tensor<'k, Shared, T, ReadWrite>,
@@ -67,7 +69,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         bytes as u32
     };
 
-    /// Returns the swizzled layout that the type denotes: `(row, (col in block, block))`.
+    /// Returns the swizzled layout of the tile, with the modes `(row, (col in block, block))`.
     ///
     /// # Errors
     /// Returns an error if the swizzle's row is longer than the tile's row.
@@ -90,8 +92,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         })
     }
 
-    /// Returns a tile of another type in the same memory: `tile.reuse::<St<f32, 4, 4>>()`. The call does not compile if the other tile is
-    /// larger than this tile.
+    /// Returns a tile or vector of another type that reuses the memory of this tile: `tile.reuse::<St<f32, 4, 4>>()`. The call does not
+    /// compile if the other tile is larger than this tile.
     ///
     /// The builder rejects the call if the address is not known to be aligned as the other tile's swizzle requires.
     #[track_caller]
@@ -99,9 +101,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         reuse(self)
     }
 
-    /// Returns two tiles or vectors in the same memory, one after the other: `tile.reuse_for_two::<St<f32, 2, 4>, Sv<f32, 4>>()`. The
-    /// second one starts at the next address that its swizzle permits. The call does not compile if the two are together larger than this
-    /// tile, and the builder rejects it if they do not fit because of this alignment.
+    /// Returns two tiles or vectors that reuse the memory of this tile, one after the other:
+    /// `tile.reuse_for_two::<St<f32, 2, 4>, Sv<f32, 4>>()`. The second one starts at the next address that its swizzle permits. The call
+    /// does not compile if both together are larger than this tile. The builder rejects the call if they do not fit because of the
+    /// alignment of the second one.
     #[track_caller]
     pub fn reuse_for_two<First: Allocate<'k>, Second: Allocate<'k>>(self) -> (First, Second) {
         reuse_for_two(self)
@@ -116,9 +119,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         }
     }
 
-    /// Returns the tile as a writable tensor `(row, (col in block, block))`; call [`written`](Self::written) afterward. In an emitted loop, this
-    /// method first emits a barrier, at which the threads of the scope that owns the tile wait until all of them have finished reading its
-    /// previous contents.
+    /// Returns the tile as a writable tensor with the modes `(row, (col in block, block))`; call [`written`](Self::written) afterward.
+    /// Inside an emitted loop, this method first emits a barrier of the scope that owns the tile, because its threads may still be reading
+    /// the previous contents.
     #[must_use]
     #[track_caller]
     pub fn tensor(&self) -> Tensor<'k, Shared, T, Write> {
@@ -126,7 +129,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.tensor.with_access()
     }
 
-    /// Returns the tile as pending. `by` represents the copies to its [`tensor`](Self::tensor); waiting for the tile waits for these copies.
+    /// Returns the tile as pending. `by` represents the copies to its [`tensor`](Self::tensor); waiting for the tile waits for these
+    /// copies.
     pub fn written<V>(self, by: tensor::Pending<'k, V>) -> Pending<'k, Self> {
         by.map(|_| Filled { tile: self })
     }
@@ -170,7 +174,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> All
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Returns the tile as a readable tensor `(row, (col in block, block))`.
+    /// Returns the tile as a readable tensor with the modes `(row, (col in block, block))`.
     #[must_use]
     pub fn tensor(&self) -> Tensor<'k, Shared, T, Read> {
         self.tile.tensor.read_only()

@@ -14,7 +14,7 @@ use crate::{
     note = "a stage is a tuple of one to four shared tiles or vectors, such as `(St<bf16, 4, 2>, Sv<f32, 4>)`"
 )]
 pub trait StageTiles<'k>: Sized + Sealed {
-    /// The tiles after their data have arrived.
+    /// The tiles once their data has arrived.
     type Filled;
     /// The size of a stage in bytes, including gaps that align its tiles.
     const STAGE_BYTES: u32;
@@ -33,7 +33,7 @@ pub trait StageTiles<'k>: Sized + Sealed {
     fn filled(self) -> Self::Filled;
 }
 
-/// A tuple of tiles in global memory that fill a stage of `Tiles`, one for each tile of the stage.
+/// A tuple of sources in global memory that fills a stage of `Tiles`, with one source for each tile of the stage.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not fill a stage of `{Tiles}`",
     note = "pass one global-memory tile per shared tile, of the same element type"

@@ -55,8 +55,9 @@ macro_rules! stochastic {
 stochastic! { f16 bf16; e4m3 e5m2 e3m2 e2m3 }
 
 impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Converts the elements to type `U`, each rounded up or down at random, so that the expected value of each result is the unrounded
-    /// number. `U` must be 8 bits wide if `T` is, and 16 bits wide otherwise; other types do not compile. Requires sm_100a.
+    /// Converts the elements to type `U` with stochastic rounding: each element is rounded up or down at random, so that the expected value
+    /// of the result is the unrounded number. `U` must be 8 bits wide if `T` is, and 16 bits wide otherwise; other types do not compile.
+    /// Requires sm_100a.
     ///
     /// The elements of a register share a word of `random`. For 16-bit types, the hardware uses different bits of the word for each
     /// element.
@@ -70,8 +71,8 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
         Rt::of_registers(k, k.all_owned(|| self.rounded_at_random::<U>(random)))
     }
 
-    /// Converts elements of 16 bits or more to an 8-bit type `U` as [`narrow`](Self::narrow) does, but rounds each up or down at random, as
-    /// [`convert_stochastic`](Self::convert_stochastic) does. Requires sm_100a.
+    /// Converts elements of 16 bits or more to an 8-bit type `U`, as [`narrow`](Self::narrow) does, but with stochastic rounding; see
+    /// [`convert_stochastic`](Self::convert_stochastic). Requires sm_100a.
     #[doc(alias = "cvt.rs")]
     #[must_use]
     #[track_caller]
@@ -109,11 +110,11 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
 }
 
 impl<'k, T: ConvertibleElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Converts elements of 16 bits or more to a 16-bit type `U`, each rounded up or down at random, as [`Rt::convert_stochastic`] does.
-    /// Requires sm_100a.
+    /// Converts elements of 16 bits or more to a 16-bit type `U` with stochastic rounding; see [`Rt::convert_stochastic`]. Requires
+    /// sm_100a.
     ///
-    /// Pass `random.tile(row, i)` for vector `i` in row `row` of a matrix that is divided into vectors of this length. Each register requires
-    /// one call to [`philox4x32`](Builder::philox4x32).
+    /// Pass `random.tile(row, i)` for vector `i` in row `row` of a matrix that is divided into vectors of this length. Each register of the
+    /// result requires one call to [`philox4x32`](Builder::philox4x32).
     #[doc(alias = "cvt.rs")]
     #[must_use]
     #[track_caller]

@@ -14,10 +14,12 @@ use crate::{
 /// The maximum number of elements in a tile of a vector with a length known only at launch.
 const MOST_IN_TILE: u32 = 1 << 16;
 
-/// The arrangement of a vector over several threads, returned by [`Builder::stripes`]. The vector consists of stripes. In each stripe, each
-/// thread owns the same number of adjacent elements, in the order of the threads.
+/// A striped arrangement of a vector over several threads, returned by [`Builder::stripes`].
 ///
-/// Unlike in [`Rv`](super::Rv), sizes are values instead of type parameters, and the threads may be part of a warp, a block or a cluster.
+/// The vector consists of stripes. In each stripe, each thread owns the same number of adjacent elements, in the order of the threads.
+///
+/// Unlike for an [`Rv`](super::Rv), sizes are values instead of type parameters, and a vector may be distributed over any number of
+/// threads, for example over part of a warp or over all threads of a cluster.
 #[doc(alias = "striped arrangement")]
 #[derive(Clone, Copy, Debug)]
 pub struct Stripes<'k> {
@@ -30,7 +32,7 @@ pub struct Stripes<'k> {
     ahead: Option<Val<'k, u32>>,
 }
 
-/// A thread's elements of a vector in [`Stripes`].
+/// One thread's elements of a vector in a striped arrangement; see [`Stripes`].
 #[derive(Clone, Debug)]
 pub struct Striped<'k, T: TensorElement> {
     stripes: Stripes<'k>,
@@ -89,15 +91,16 @@ impl<'k> Stripes<'k> {
         self.ahead.unwrap_or(0.into())
     }
 
-    /// Returns the index of this thread's first element in a vector; the index wraps around if it would be negative.
+    /// Returns the index of this thread's first element in the vector.
     #[must_use]
     #[track_caller]
     pub fn first(self) -> Val<'k, u32> {
         let first = self.thread * self.adjacent;
+        // The index wraps around if it would be negative.
         self.ahead.map_or(first, |ahead| first - ahead)
     }
 
-    /// Returns the distance of each of the thread's elements from the [first](Self::first) one.
+    /// Returns the distance of each of this thread's elements from its [first](Self::first) element.
     pub fn offsets(self) -> impl Iterator<Item = u32> {
         (0..self.count).flat_map(move |stripe| {
             (0..self.adjacent).map(move |i| stripe * self.threads * self.adjacent + i)
@@ -115,9 +118,10 @@ impl<'k> Stripes<'k> {
         Striped { stripes: self, words: elements.to_vec() }
     }
 
-    /// Loads the vector that starts at element `index` · [`length`](Self::length) of a row. Elements past the end are 0 and are not read.
+    /// Loads this thread's elements of the vector that starts at element `index` · [`length`](Self::length) of `from`. Elements past the
+    /// end of `from` are 0 and are not read from memory.
     ///
-    /// Accesses are up to 16 bytes wide, depending on the known alignment of the row and known divisors of its length.
+    /// Accesses are up to 16 bytes wide, depending on the known alignment of `from` and known divisors of its length.
     #[track_caller]
     pub fn load<T: TensorElement, A: Readable>(
         self,
@@ -127,7 +131,7 @@ impl<'k> Stripes<'k> {
         self.load_or(from, index, T::from_mem_bits(0))
     }
 
-    /// Loads vector `index` of a row as [`load`](Self::load) does, but elements past the end are `fill`.
+    /// Loads a vector as [`load`](Self::load) does, but elements past the end of `from` are `fill`.
     #[track_caller]
     pub fn load_or<T: TensorElement, A: Readable>(
         self,
@@ -159,8 +163,8 @@ impl<'k> Stripes<'k> {
         }
     }
 
-    /// Converts the elements of a vector with this arrangement, and stores them as vector `index` of a row. Elements past the end are not
-    /// written. The builder rejects a vector with another arrangement.
+    /// Converts this thread's elements of `vector` and stores them to the vector that starts at element `index` · [`length`](Self::length)
+    /// of `to`. Elements past the end of `to` are not written. The builder rejects a vector with another arrangement.
     #[track_caller]
     pub fn store<T: TensorElement, U: Convert<T>, A: Writable>(
         self,
@@ -270,7 +274,7 @@ impl<'k, T: TensorElement> Striped<'k, T> {
         &self.words
     }
 
-    /// Converts the elements to type `U`, rounding to nearest even (tf32: ties away from zero) if necessary.
+    /// Converts the elements to type `U`; for rounding and saturation, see [`Convert`].
     #[must_use]
     #[track_caller]
     pub fn convert<U: TensorElement>(&self) -> Striped<'k, U>
@@ -311,7 +315,8 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
         Self { stripes: self.stripes, words: self.words.iter().map(|&x| f(x)).collect() }
     }
 
-    /// Applies `f` to each element and the corresponding element of `other`, and returns the results.
+    /// Applies `f` to each element and the corresponding element of `other`, and returns the results. The builder rejects a vector with
+    /// another arrangement.
     #[must_use]
     #[track_caller]
     pub fn zip(&self, other: &Self, f: impl Fn(Val<'k, T>, Val<'k, T>) -> Val<'k, T>) -> Self {
@@ -320,7 +325,7 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
         Self { stripes: self.stripes, words }
     }
 
-    /// Applies `f` to the index of each element in the vector and to the element itself, and returns the results.
+    /// Applies `f` to the index and the value of each element, and returns the results.
     #[must_use]
     #[track_caller]
     pub fn map_indexed(&self, f: impl Fn(Val<'k, u32>, Val<'k, T>) -> Val<'k, T>) -> Self {
@@ -360,8 +365,8 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
 }
 
 impl<'k> Striped<'k, f32> {
-    /// Returns the sum of the products of this thread's elements and the corresponding elements of `other`, computed in four chains of
-    /// `fma`.
+    /// Returns the sum of the products of this thread's elements and the corresponding elements of `other`. The products are accumulated in
+    /// four independent chains of `fma`.
     #[must_use]
     #[track_caller]
     pub fn dot(&self, other: &Self) -> Val<'k, f32> {

@@ -20,9 +20,11 @@ use crate::{
     tensor::{self, SharedLayout, Tensor, TensorElement, copy},
 };
 
-/// A vector of `N` · 16 elements `T` in shared memory, with unspecified contents. It has the same states as a shared tile ([`St`]): [`Pending`]
-/// while a copy or store fills it, and [`Filled`] once its data can be read. As for tiles, if a warp or group of warps owns the vector,
-/// statements about the block in the documentation of the vector's methods apply to that warp or group of warps.
+/// A vector of `N` · 16 elements `T` in shared memory, with unspecified contents.
+///
+/// Like a shared tile ([`St`]), it is [`Pending`] while a copy or store fills it, and [`Filled`] once its data can be read. The block owns
+/// the vector, unless it was allocated with [`shared_tile_of`](Builder::shared_tile_of), which allocates a vector for each warp or other
+/// scope. In that case, statements about the block in the documentation of the vector's methods apply to the scope that owns the vector.
 #[doc(alias = "sv")]
 pub struct Sv<'k, T: TensorElement, const N: usize> {
     pub(super) tensor: Tensor<'k, Shared, T, ReadWrite>,
@@ -76,8 +78,8 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
     /// The number of elements.
     pub const LENGTH: u32 = 16 * N as u32;
 
-    /// Returns the vector as a writable tensor; call [`written`](Self::written) afterward. In an emitted loop, this method first emits a
-    /// barrier, at which the threads of the scope that owns the vector wait until all of them have finished reading its previous contents.
+    /// Returns the vector as a writable tensor; call [`written`](Self::written) afterward. Inside an emitted loop, this method first emits
+    /// a barrier of the scope that owns the vector, because its threads may still be reading the previous contents.
     #[must_use]
     #[track_caller]
     pub fn tensor(&self) -> Tensor<'k, Shared, T, Write> {
@@ -85,20 +87,23 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         self.tensor.with_access()
     }
 
-    /// Returns the vector as pending. `by` represents the copies to its [`tensor`](Self::tensor); waiting for the vector waits for these copies.
+    /// Returns the vector as pending. `by` represents the copies to its [`tensor`](Self::tensor); waiting for the vector waits for these
+    /// copies.
     pub fn written<V>(self, by: tensor::Pending<'k, V>) -> Pending<'k, Self> {
         by.map(|_| Filled { tile: self })
     }
 
-    /// Converts the elements of a register vector of the same length and stores them. Only one warp of the block, or of the smaller scope
-    /// that owns the vector, may execute the emitted code; if there are several warps, use [`store_with`](Self::store_with).
+    /// Converts the elements of a register vector of the same length and stores them.
+    ///
+    /// Only one warp of the scope that owns the vector (by default, the block) may execute the emitted code; if the scope has several
+    /// warps, use [`store_with`](Self::store_with).
     #[track_caller]
     pub fn store<U: Convert<T>, V: VectorLayout>(self, vector: &Rv<'k, U, N, V>) -> Pending<'k, Self> {
         let _located = vector.kernel().locate(Location::caller());
         self.store_with(|whole| whole.tile(0).store(vector))
     }
 
-    /// Stores register vectors of several warps to parts of the vector, as [`St::store_with`] does for tiles.
+    /// Calls `store`, which stores register vectors of several warps to subvectors of this vector, as [`St::store_with`] does for tiles.
     #[track_caller]
     pub fn store_with(self, store: impl FnOnce(&StoringVector<'k, T>)) -> Pending<'k, Self> {
         self.owner.sync_in_loop();
@@ -111,13 +116,13 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         StoringVector { vector: self.tensor.clone(), owner: self.owner }
     }
 
-    /// Returns a tile or vector of another type in the same memory, as [`St::reuse`] does.
+    /// Returns a tile or vector of another type that reuses the memory of this vector, as [`St::reuse`] does.
     #[track_caller]
     pub fn reuse<Tile: Allocate<'k>>(self) -> Tile {
         reuse(self)
     }
 
-    /// Returns two tiles or vectors in the same memory, as [`St::reuse_for_two`] does.
+    /// Returns two tiles or vectors that reuse the memory of this vector, as [`St::reuse_for_two`] does.
     #[track_caller]
     pub fn reuse_for_two<First: Allocate<'k>, Second: Allocate<'k>>(self) -> (First, Second) {
         reuse_for_two(self)
@@ -138,8 +143,8 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         self.tile.tensor.read_only()
     }
 
-    /// Loads the whole vector into registers. The register vector must have the same length, so `V` cannot have a unit of 32 elements; for
-    /// such layouts, load [`tile(0)`](Self::tile).
+    /// Loads the whole vector into registers. `V` must have a [unit](VectorLayout::UNIT) of 16 elements; for a layout with a unit of 32
+    /// elements, use `tile(0).load()`.
     #[track_caller]
     pub fn load<V: VectorLayout>(&self) -> Rv<'k, T, N, V> {
         self.tile(0).load()
@@ -154,7 +159,7 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         self.tile(0).load_as()
     }
 
-    /// Returns part `index` of the vector. Each part is as long as the register vector that is loaded from it.
+    /// Returns subvector `index` of the vector. Subvectors have the length of the register vector that is loaded.
     #[doc(alias = "subvec")]
     pub fn tile(&self, index: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
         Subvector { line: Line::new(self.tile.tensor.clone(), index.into()), of: PhantomData }
@@ -198,7 +203,7 @@ fn line<'k, T: TensorElement>(tile: &Tensor<'k, Shared, T, ReadWrite>, at: Val<'
     Line { line: at, ..Line::new(tile.first_mode_at(at), 0.into()) }
 }
 
-/// A shared vector to which warps store in the closure of [`Sv::store_with`].
+/// The destination of stores in the closure of [`Sv::store_with`].
 pub struct StoringVector<'k, T: TensorElement> {
     pub(super) vector: Tensor<'k, Shared, T, ReadWrite>,
     pub(super) owner: Owner<'k>,
@@ -211,7 +216,7 @@ impl<T: TensorElement> fmt::Debug for StoringVector<'_, T> {
 }
 
 impl<'k, T: TensorElement> StoringVector<'k, T> {
-    /// Returns part `index` of the vector. Each part is as long as the register vector that is stored to it.
+    /// Returns subvector `index` of the vector. Subvectors have the length of the register vector that is stored.
     pub fn tile(&self, index: impl Into<Val<'k, u32>>) -> SubvectorMut<'_, 'k, T> {
         let line = Line::new(self.vector.clone(), index.into());
         SubvectorMut { line, owner: self.owner, of: PhantomData }
@@ -245,18 +250,18 @@ impl<T: TensorElement> fmt::Debug for SubvectorMut<'_, '_, T> {
 }
 
 impl<'a, 'k, T: TensorElement> Subvector<'a, 'k, T> {
-    /// Returns a vector as a whole.
+    /// Returns a whole vector.
     pub(super) fn of<const N: usize>(vector: &'a Sv<'k, T, N>) -> Self {
         Self { line: Line::new(vector.tensor.clone(), 0.into()), of: PhantomData }
     }
 
-    /// Loads a register vector.
+    /// Loads the elements into a register vector.
     #[track_caller]
     pub fn load<const N: usize, V: VectorLayout>(&self) -> Rv<'k, T, N, V> {
         self.load_as()
     }
 
-    /// Loads a register vector and converts its elements.
+    /// Loads the elements into a register vector and converts them.
     #[track_caller]
     pub fn load_as<U, const N: usize, V>(&self) -> Rv<'k, U, N, V>
     where
@@ -274,14 +279,17 @@ impl<'a, 'k, T: TensorElement> Subvector<'a, 'k, T> {
 }
 
 impl<'a, 'k, T: TensorElement> SubvectorMut<'a, 'k, T> {
-    /// Returns a vector as a whole.
+    /// Returns a whole vector.
     pub(super) fn of<const N: usize>(vector: &'a Sv<'k, T, N>) -> Self {
         let line = Line::new(vector.tensor.clone(), 0.into());
         Self { line, owner: vector.owner, of: PhantomData }
     }
 
-    /// Converts the elements of a register vector and stores them. If an element has several owners, the lane with the lowest index stores
+    /// Converts the elements of a register vector and stores them. If several lanes own an element, the one with the lowest index stores
     /// it.
+    ///
+    /// The builder rejects the call if the position of the subvector may differ between lanes of a warp, or if all warps of the scope that
+    /// owns the memory would store to the same subvector.
     #[track_caller]
     pub fn store<U: Convert<T>, const N: usize, V: VectorLayout>(&self, vector: &Rv<'k, U, N, V>) {
         let k = vector.kernel();
@@ -292,7 +300,7 @@ impl<'a, 'k, T: TensorElement> SubvectorMut<'a, 'k, T> {
     }
 }
 
-/// Elements in shared memory along one mode, divided into parts of equal length.
+/// Elements in shared memory along one mode, divided into subvectors of equal length.
 pub(super) struct Line<'k, T: TensorElement> {
     pub(super) whole: Tensor<'k, Shared, T, ReadWrite>,
     pub(super) at: Val<'k, u32>,
@@ -305,7 +313,7 @@ impl<'k, T: TensorElement> Line<'k, T> {
         Self { whole, at, line: 0.into() }
     }
 
-    /// Returns the part of `length` elements.
+    /// Returns the subvector of `length` elements.
     #[track_caller]
     pub(super) fn part(&self, length: u32) -> Tensor<'k, Shared, T, ReadWrite> {
         let found = self.whole.size().unsigned_abs();

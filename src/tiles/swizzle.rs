@@ -15,7 +15,7 @@ use crate::{
 pub trait SharedSwizzle: Sealed + 'static {
     /// Whether rows end with unused bytes.
     const PADDED: bool;
-    /// Returns the swizzle for `bytes`-byte rows, and the length of a swizzled row in bytes.
+    /// Returns the swizzle for rows of `bytes` bytes, and the length of a swizzled row in bytes.
     fn of_row(bytes: u32) -> (Swizzle, u32);
 }
 
@@ -45,21 +45,21 @@ swizzles! {
         row if row % 64 == 0 => (Swizzle::BYTES_64, 64),
         _ => (Swizzle::BYTES_32, 32),
     };
-    /// 128-byte rows, with bits 7–9 of the address XORed into bits 4–6: `Swizzle<3,4,3>`.
+    /// The swizzle for 128-byte rows, which XORs bits 7–9 of the address into bits 4–6: `Swizzle<3,4,3>`.
     Swizzle128, false, |_| (Swizzle::BYTES_128, 128);
-    /// 64-byte rows, with bits 7–8 of the address XORed into bits 4–5: `Swizzle<2,4,3>`.
+    /// The swizzle for 64-byte rows, which XORs bits 7–8 of the address into bits 4–5: `Swizzle<2,4,3>`.
     Swizzle64, false, |_| (Swizzle::BYTES_64, 64);
-    /// 32-byte rows, with bit 7 of the address XORed into bit 4: `Swizzle<1,4,3>`.
+    /// The swizzle for 32-byte rows, which XORs bit 7 of the address into bit 4: `Swizzle<1,4,3>`.
     Swizzle32, false, |_| (Swizzle::BYTES_32, 32);
-    /// No swizzle, but unused bytes after each row (16 bytes, 32 for 32-bit elements, or 64 for 64-bit elements), so that the rows of a
-    /// fragment that are accessed together use different banks. TMA and `wgmma` do not support this layout.
+    /// No swizzle, but 16 unused bytes after each row (32 for 32-bit elements, 64 for 64-bit elements), so that rows that are accessed
+    /// together use different banks. TMA and `wgmma` do not support this layout.
     Padded, true, |row| (Swizzle::NONE, row);
     /// No swizzle: plain row-major order.
     Plain, false, |row| (Swizzle::NONE, row);
 }
 
-/// Returns the number of unused bytes after each row of elements `T`. The distance between rows is then an odd multiple of 16 bytes, the
-/// size of an `ldmatrix` row, or, for wider elements, of the 8 elements of a row that four lanes access together.
+/// Returns the number of unused bytes after each row of elements `T`. The distance between rows is then an odd multiple of the size of an
+/// `ldmatrix` row, 16 bytes, or, for wider elements, of the 8 elements of a row that four lanes access together.
 pub(super) const fn padding<T: TensorElement, S: SharedSwizzle>() -> u32 {
     match T::SIZE {
         _ if !S::PADDED => 0,
@@ -68,13 +68,13 @@ pub(super) const fn padding<T: TensorElement, S: SharedSwizzle>() -> u32 {
     }
 }
 
-/// Returns the swizzled layout of a shared tile of `rows`×`cols` elements `T`: `(row, (col in block, block))`.
+/// Returns the swizzled layout of a shared tile of `rows`×`cols` elements `T`, with the modes `(row, (col in block, block))`.
 ///
 /// A swizzled tile consists of consecutive column blocks, each as wide as one swizzled row. Within a block, rows are contiguous, and the
 /// 16-byte chunks of a row are permuted by the row index. The layouts are those of the 128-, 64- and 32-byte swizzle modes of TMA and
 /// `wgmma` (PTX ISA, "Shared Memory Matrix Layout").
 ///
-/// This is the layout of [`St`](super::St) for any size.
+/// Every [`St`](super::St) has this layout.
 ///
 /// # Errors
 /// Returns an error if `rows` or `cols` is 0, or if the swizzled row is longer than the tile's row. Allocation rejects tiles with a row

@@ -32,7 +32,7 @@ macro_rules! square {
 element_types! { words, square }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Returns the transpose in the other layout. It uses the same registers, and no instructions are emitted.
+    /// Returns the transpose in the other layout. The result uses the same registers, so no instructions are emitted.
     #[must_use]
     #[track_caller]
     pub fn into_transposed(self) -> Rt<'k, T, W, H, L::Transposed> {
@@ -53,8 +53,8 @@ fn columns_first(registers: &[RegId], each: usize, [height, width]: [usize; 2]) 
 impl<'k, T: SquareSubtiles, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Returns the same matrix in the other layout: a `Row` tile becomes a [`Col`] tile, and vice versa.
     ///
-    /// All lanes of the warp must take part. A subtile requires 4 `movmatrix` for 16-bit elements, 8 `shfl` for 32-bit elements, and 16 for
-    /// 64-bit elements; each instruction moves 32 bits per lane.
+    /// All lanes of the warp must take part. A subtile requires 4 `movmatrix` for 16-bit elements, 8 `shfl` for 32-bit elements, and 16
+    /// `shfl` for 64-bit elements.
     #[doc(alias = "swap_layout_inplace")]
     #[doc(alias = "movmatrix")]
     #[must_use]
@@ -68,7 +68,7 @@ impl<'k, T: SquareSubtiles, const H: usize, const W: usize, L: RegisterLayout> R
         )
     }
 
-    /// Returns the transposed matrix in the same layout, using the instructions of [`swap_layout`](Self::swap_layout).
+    /// Returns the transposed matrix in the same layout, with the same instructions as [`swap_layout`](Self::swap_layout).
     #[doc(alias = "transpose_inplace")]
     #[doc(alias = "transpose_sep")]
     #[must_use]
@@ -126,8 +126,10 @@ macro_rules! bytes {
     ($t:ident Length16) => {};
     ($t:ident Length32) => {
         impl<'k, const H: usize, const W: usize> Rt<'k, $t, H, W, Row> {
-            /// Returns the same matrix as a column tile. A block of 32×32 elements consists of two subtiles, one above the other in the row
-            /// layout and side by side in the column layout. `H2` must be `H`/2 and `W2` must be 2`W`; other sizes do not compile.
+            /// Returns the same matrix as a [`Col`] tile. `H2` must be `H`/2 and `W2` must be 2`W`; other sizes do not compile.
+            ///
+            /// A block of 32×32 elements consists of two subtiles, one above the other in the row layout and side by side in the column
+            /// layout.
             ///
             /// All lanes of the warp must take part. A subtile requires 8 `shfl`.
             #[must_use]
@@ -137,8 +139,8 @@ macro_rules! bytes {
                 bytes_swapped(self)
             }
 
-            /// Returns the transposed matrix in the same layout, using the instructions of [`swap_layout`](Self::swap_layout). `H2` must be
-            /// 2`W` and `W2` must be `H`/2; other sizes do not compile.
+            /// Returns the transposed matrix in the same layout, with the same instructions as [`swap_layout`](Self::swap_layout). `H2`
+            /// must be 2`W` and `W2` must be `H`/2; other sizes do not compile.
             #[must_use]
             #[track_caller]
             pub fn transpose<const H2: usize, const W2: usize>(&self) -> Rt<'k, $t, H2, W2, Row> {
@@ -148,8 +150,8 @@ macro_rules! bytes {
         }
 
         impl<'k, const H: usize, const W: usize> Rt<'k, $t, H, W, Col> {
-            /// Returns the same matrix as a row tile; the inverse of `swap_layout` for row tiles. `H2` must be 2`H` and `W2` must be `W`/2;
-            /// other sizes do not compile.
+            /// Returns the same matrix as a [`Row`] tile. `H2` must be 2`H` and `W2` must be `W`/2; other sizes do not compile. All lanes
+            /// of the warp must take part.
             #[must_use]
             #[track_caller]
             pub fn swap_layout<const H2: usize, const W2: usize>(&self) -> Rt<'k, $t, H2, W2, Row> {
@@ -157,7 +159,8 @@ macro_rules! bytes {
                 bytes_swapped(self)
             }
 
-            /// Returns the transposed matrix in the same layout. `H2` must be `W`/2 and `W2` must be 2`H`; other sizes do not compile.
+            /// Returns the transposed matrix in the same layout. `H2` must be `W`/2 and `W2` must be 2`H`; other sizes do not compile. All
+            /// lanes of the warp must take part.
             #[must_use]
             #[track_caller]
             pub fn transpose<const H2: usize, const W2: usize>(&self) -> Rt<'k, $t, H2, W2, Col> {

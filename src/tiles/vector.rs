@@ -16,9 +16,9 @@ use crate::{
 /// A vector of `N` · [`VectorLayout::UNIT`] elements `T` (usually `N` · 16) in the registers of a warp. The type determines its (lane,
 /// value) layout.
 ///
-/// The vectors that belong to tiles, which reductions return and elementwise operations broadcast, are [`ColVec`] (one element per row) and
-/// [`RowVec`] (one per column). A vector that does not belong to a tile is usually [`Naive`](super::Naive), the layout with the widest
-/// accesses. [`to_layout`](Self::to_layout) converts between layouts.
+/// A [`ColVec`] has one element per row of a tile, and a [`RowVec`] has one element per column. Reductions of tiles return such vectors,
+/// and elementwise operations on tiles broadcast them. A vector that does not belong to a tile usually has the layout
+/// [`Naive`](super::Naive), which permits the widest accesses. [`to_layout`](Self::to_layout) converts between layouts.
 ///
 /// A register contains four 8-bit elements; the last register of an [`Orthogonal`](super::Orthogonal) vector of 8-bit elements is only half
 /// used if `N` is odd.
@@ -87,7 +87,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     /// The number of registers per lane.
     pub const REGISTERS: usize = Self::ELEMENTS_PER_LANE.div_ceil(T::PER_WORD);
 
-    /// Returns the (lane, value) layout, which every operation uses. Every element of a [`ColVec`] or [`RowVec`] has several owners.
+    /// Returns the (lane, value) layout, which every operation uses. Each element of a [`ColVec`] or [`RowVec`] is owned by several lanes.
     ///
     /// ```
     /// use warpwright::{prelude::*, tiles::ColVec};
@@ -134,7 +134,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
 }
 
 impl<'k, T: TensorElement<Word = T> + Scalar, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Returns element `index` in all lanes of the warp. All lanes must take part. Emits one `shfl` (two for 64-bit elements).
+    /// Returns element `index`, the same in all lanes of the warp. All lanes must take part. Emits one `shfl` (two for 64-bit elements).
     ///
     /// The builder rejects the call if the vector has no such element.
     #[track_caller]

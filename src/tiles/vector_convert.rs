@@ -6,13 +6,12 @@ use super::{exchange::Exchange, registers::Registers, vector::Rv, vector_layout:
 use crate::tensor::TensorElement;
 
 impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Returns the same elements in another vector layout: for example, a vector with one element per row of a tile becomes one with one
-    /// element per column, or a vector in the [`Naive`](super::Naive) layout becomes one in the layout of a tile.
+    /// Converts the vector to another layout, for example from one element per row of a tile to one element per column.
     ///
-    /// All lanes of the warp must take part. A lane receives each register of the result at most once. Per 16 elements of 32 bits,
-    /// conversion to [`Aligned`](super::Aligned) therefore requires at most 4 `shfl`, conversion to [`Orthogonal`](super::Orthogonal) at
-    /// most 2, and conversion to `Naive`, for lengths that are multiples of 128, at most ½. Two 16-bit elements of a register that have the
-    /// same owner share a `shfl`. No instruction is emitted if the layouts are the same.
+    /// All lanes of the warp must take part. For every 16 elements of 32 bits, a conversion to [`Aligned`](super::Aligned) requires at most
+    /// 4 `shfl`, and a conversion to [`Orthogonal`](super::Orthogonal) at most 2. If the length is a multiple of 128, a conversion to
+    /// [`Naive`](super::Naive) requires at most one `shfl` for every 32 elements. Two 16-bit elements of a register that have the same
+    /// owner share a `shfl`. No instruction is emitted if the layouts are the same.
     #[doc(alias = "copy")]
     #[must_use]
     #[track_caller]
@@ -20,8 +19,9 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
         self.to_vector()
     }
 
-    /// Returns the same elements in another vector layout, as [`to_layout`](Self::to_layout) does, but the unit of length may differ.
-    /// For example, the column sums of an `Rt<e4m3, 1, 2>` can be converted to the layout of a tile with wider elements:
+    /// Converts the vector to another layout, as [`to_layout`](Self::to_layout) does, but the layouts may have different units of length.
+    ///
+    /// For example, the column sums of a tile `q` of type `Rt<e4m3, 1, 2>` can be converted to the layout of a tile with wider elements:
     /// `let sums: RowVec<f32, 4> = q.col_sum().to_vector();`. The call does not compile if the lengths differ.
     #[must_use]
     #[track_caller]

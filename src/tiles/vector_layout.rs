@@ -24,8 +24,8 @@ pub enum Orthogonal {}
 #[derive(Clone, Copy, Debug)]
 pub struct Aligned<S = Length16>(PhantomData<S>);
 /// The layout of a vector that does not belong to a tile: each lane owns runs of four or eight adjacent elements, in lane order. If the
-/// length is a multiple of 128, each element has exactly one owner; otherwise, several lanes own the same elements. A `Naive<Length32>`
-/// vector has `N` · 32 elements.
+/// length is a multiple of 128, each element is owned by exactly one lane; otherwise, several lanes own the same elements. A
+/// `Naive<Length32>` vector has `N` · 32 elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Naive<S = Length16>(PhantomData<S>);
 
@@ -135,8 +135,8 @@ impl<S: SubtileLength> VectorLayout for Naive<S> {
     }
 }
 
-/// A layout of vectors, `N` subtiles long, that can be broadcast to a tile of `H`×`W` subtiles in layout `L`. `S` is the length of the
-/// tile's subtiles: [`Length32`] for tiles of 8-bit elements, otherwise [`Length16`].
+/// A layout in which a vector of `N` subtiles can be broadcast to a tile of `H`×`W` subtiles in layout `L`. `S` is the length of the tile's
+/// subtiles: [`Length32`] for tiles of 8-bit elements, otherwise [`Length16`].
 #[diagnostic::on_unimplemented(
     message = "a vector of {N} subtiles in layout `{Self}` belongs neither to the rows nor to the columns of a `{L}` tile of {H}×{W} subtiles",
     note = "a `Row` tile takes `Orthogonal` vectors of its height and `Aligned` vectors of its width, a `Col` tile the reverse; \

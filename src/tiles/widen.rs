@@ -51,10 +51,12 @@ impl Shapes {
 }
 
 impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Converts 8-bit elements to a type `U` of 16 bits or more. Measured in subtiles, the tile of `U` is twice as wide, or twice as high
-    /// in the column layout: `let x: Rt<bf16, 1, 4> = q.widen();` for an `Rt<e4m3, 1, 2>`. Other shapes do not compile.
+    /// Converts 8-bit elements to a type `U` of 16 bits or more.
     ///
-    /// All lanes of the warp must take part. Each subtile of 8-bit elements requires 4 `shfl` within the quads, before the conversion.
+    /// In subtiles, the result is twice as wide as this tile, or twice as high in the column layout; other shapes do not compile. For
+    /// example, a tile `q` of type `Rt<e4m3, 1, 2>` is converted with `let x: Rt<bf16, 1, 4> = q.widen();`.
+    ///
+    /// All lanes of the warp must take part. Each subtile of 8-bit elements requires 4 `shfl`, which precede the conversion.
     #[doc(alias = "copy")]
     #[must_use]
     #[track_caller]
@@ -70,8 +72,10 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
         Rt::of_registers(k, k.all_owned(|| through_f32::<T, U>(&moved)))
     }
 
-    /// Converts elements of 16 bits or more to an 8-bit type `U`, rounding to nearest even and saturating; the inverse of
-    /// [`widen`](Self::widen). All lanes of the warp must take part. A subtile of `U` requires 4 `shfl`, after the conversion.
+    /// Converts elements of 16 bits or more to an 8-bit type `U`, rounding to nearest even and saturating.
+    ///
+    /// In subtiles, the result is half as wide as this tile, or half as high in the column layout; other shapes do not compile. All lanes
+    /// of the warp must take part. Each subtile of the result requires 4 `shfl`, which follow the conversion.
     #[doc(alias = "copy")]
     #[must_use]
     #[track_caller]

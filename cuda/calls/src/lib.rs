@@ -1,7 +1,7 @@
-//! Calls of the CUDA driver, `libcuda.so.1`, for the libraries above it: `warpwright-cudart` and `warpwright-cuda-math`.
+//! Calls to the CUDA driver, `libcuda.so.1`, from the libraries that are built on it: `warpwright-cudart` and `warpwright-cuda-math`.
 //!
-//! [`functions!`] declares the functions that a library calls, and [`report_unsupported`] informs the driver about functions that the library
-//! does not support. Addresses are numbers: most come from the program and are passed on to the driver.
+//! [`functions!`] declares the driver functions that a library calls. [`report_unsupported`] informs the driver that the program has called
+//! a function that the library does not support. Addresses are integers, because most are only passed from the program to the driver.
 #![allow(unsafe_code, reason = "calls of C functions")]
 
 mod library;
@@ -11,26 +11,26 @@ pub use library::{NO_DRIVER, function, report_unsupported};
 /// An address in the program or on the device, or an opaque handle.
 pub type Address = usize;
 
-/// Returns the address of a variable in which the driver stores an address or a handle.
+/// Returns the address of `variable`, in which the driver stores an address or a handle.
 pub fn out(variable: &mut Address) -> Address {
     address_of(variable)
 }
 
-/// Returns the address of a variable of any type, which the driver reads or writes. The type of a number must be stated, because a number
-/// without one has 32 bits.
+/// Returns the address of `variable`, which the driver reads or writes. The variable must have the size that the driver expects; an integer
+/// variable is 32 bits wide unless its type is specified.
 pub fn address_of<T>(variable: &mut T) -> Address {
     (&raw mut *variable).expose_provenance()
 }
 
-/// Returns the address of values that the driver reads.
+/// Returns the address of the first of `values`, which the driver reads.
 pub fn of<T>(values: &[T]) -> Address {
     values.as_ptr().expose_provenance()
 }
 
-/// Declares functions of the driver: a type `Driver` with a method for each, and `driver()`, which returns it.
+/// Declares driver functions: defines a type `Driver` with one method per function, and a function `driver()` that returns it.
 ///
-/// The first call of `driver()` loads and starts the driver. Every error is of the given type, which is created from the driver's code or
-/// from [`NO_DRIVER`].
+/// The first call of `driver()` loads and initializes the driver. All errors have the type before the colon, which is converted from the
+/// driver's error code or from [`NO_DRIVER`].
 ///
 /// ```
 /// use warpwright_cuda_calls::{Address, functions, address_of};
@@ -78,8 +78,8 @@ macro_rules! functions {
             $(
                 #[allow(clippy::too_many_arguments, reason = "the driver's own arguments")]
                 pub(crate) fn $name(&self, $($arg: $ty),*) -> Result<(), $error> {
-                    // SAFETY: the program guarantees for its addresses what the driver requires; those of the library are
-                    // addresses of its variables.
+                    // SAFETY: the program guarantees that its addresses meet the driver's requirements; the library's addresses are those
+                    // of its variables.
                     match unsafe { (self.$name)($($arg),*) } {
                         0 => Ok(()),
                         code => Err(code.into()),
@@ -88,7 +88,7 @@ macro_rules! functions {
             )*
         }
 
-        /// Returns the driver, loaded and started by the first call.
+        /// Returns the driver, which the first call loads and initializes.
         pub(crate) fn driver() -> Result<&'static Driver, $error> {
             static DRIVER: std::sync::OnceLock<Result<Driver, u32>> = std::sync::OnceLock::new();
             DRIVER.get_or_init(Driver::new).as_ref().map_err(|code| (*code).into())

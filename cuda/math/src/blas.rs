@@ -1,4 +1,4 @@
-//! cuBLAS: matrix products, products of a matrix and a vector, and triangular systems of equations.
+//! cuBLAS: matrix products, matrix-vector products, and triangular systems of equations.
 
 mod absent;
 mod gemm;
@@ -35,7 +35,7 @@ impl Status {
     }
 }
 
-/// The result of a function: [`Status`] is never [`Status::SUCCESS`].
+/// The result of a function. An error is never [`Status::SUCCESS`].
 type Fallible<T = ()> = Result<T, Status>;
 
 impl From<crate::driver::Error> for Status {

@@ -1,16 +1,16 @@
-//! The functions of the driver that the library calls.
+//! The driver functions that the library calls.
 
 use warpwright_cuda_calls::{functions, out};
 
 use crate::Address;
 
-/// The number of an error of the driver.
+/// The code of a driver error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct Error(u32);
 
 impl Error {
-    /// The text requires features that the device lacks.
+    /// The PTX text requires features that the device lacks.
     pub(crate) const INVALID_PTX: Self = Self(218);
     pub(crate) const OUT_OF_MEMORY: Self = Self(2);
 }
@@ -21,7 +21,7 @@ impl From<u32> for Error {
     }
 }
 
-/// The result of a call of the driver.
+/// The result of a driver call.
 pub(crate) type Fallible<T = ()> = Result<T, Error>;
 
 functions! { Error:
@@ -42,7 +42,7 @@ functions! { Error:
     fn cuMemcpyHtoDAsync_v2(to: Address, from: Address, bytes: usize, stream: Address);
 }
 
-/// Returns the current context of this thread. If there is none, the primary context of device 0 becomes current.
+/// Returns this thread's current context. If the thread has none, makes the primary context of device 0 current.
 pub(crate) fn context() -> Fallible<Address> {
     let driver = driver()?;
     let mut context = 0;

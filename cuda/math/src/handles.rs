@@ -1,11 +1,11 @@
-//! Handles: numbers that programs pass in place of addresses of objects.
+//! Handles: integers with which programs refer to objects.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::Address;
 
-/// The objects of a kind, by handle. Handles are counted from 1, and not used again.
+/// The objects of one kind, by handle. Handles start at 1 and are not reused.
 pub(crate) struct Handles<T>(Mutex<Table<T>>);
 
 struct Table<T> {
@@ -22,7 +22,7 @@ impl<T> Handles<T> {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns the handle of a new object.
+    /// Adds an object and returns its handle.
     pub(crate) fn insert(&self, object: T) -> Address {
         self.table(|table| {
             table.last += 1;
@@ -31,14 +31,14 @@ impl<T> Handles<T> {
         })
     }
 
-    /// Calls `f` with the object of a handle, if the handle is valid.
+    /// Calls `f` with the object that a handle identifies, if the handle is valid.
     pub(crate) fn with<R>(&self, handle: Address, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         let object = self.table(|table| table.objects.get(&handle).cloned())?;
         let mut object = object.lock().unwrap_or_else(PoisonError::into_inner);
         Some(f(&mut object))
     }
 
-    /// Removes a handle, and returns its object.
+    /// Removes a handle and returns its object.
     pub(crate) fn remove(&self, handle: Address) -> Option<Arc<Mutex<T>>> {
         self.table(|table| table.objects.remove(&handle))
     }

@@ -1,12 +1,12 @@
 //! Parts of cuBLAS and cuRAND for programs that run without a GPU: the C interfaces of `libcublas.so` and `libcurand.so`.
 //!
 //! NVIDIA's libraries contain only machine code, which `warpwright-cuda` does not execute. This library calls the functions of the driver,
-//! `libcuda.so.1`: matrix products and triangular systems are kernels of PTX, so their accesses are checked like those of the program's
-//! kernels, and random numbers are computed on the host and copied. `docs/cuda.md` in the repository lists the supported functions; all
-//! others return the status of their library for unsupported functions, and are reported.
+//! `libcuda.so.1`. Matrix products and triangular systems are computed by PTX kernels, whose accesses are checked like those of the
+//! program's kernels. Random numbers are computed on the host and copied to the device. `docs/cuda.md` in the repository lists the
+//! supported functions. All other functions are reported and return the library's status for unsupported functions.
 //!
-//! The whole crate is a C interface: addresses come from the program and are passed on to the driver. In this crate, they are numbers; only
-//! `memory` reads and writes memory at addresses.
+//! The whole crate is a C interface. Addresses come from the program, are represented as integers, and are passed to the driver; only
+//! `memory` accesses memory at addresses.
 #![allow(
     unsafe_code,
     non_snake_case,
@@ -23,7 +23,7 @@ use warpwright_cuda_calls::Address;
 
 /// Defines C functions that return the status of a library.
 ///
-/// These functions do not end with a jump, so that their names are on the stack when the driver searches for the call.
+/// These functions do not end in a tail call, so that the driver finds their names on the stack when it searches for the program's call.
 macro_rules! entries {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $status:ty $body:block)*) => {
         $(
@@ -42,11 +42,11 @@ macro_rules! entries {
 }
 use entries;
 
-/// Defines C functions that are not supported: they return a status, and the driver reports them.
+/// Defines unsupported C functions, which return a status and are reported by the driver.
 macro_rules! absent {
     ($status:ty: $($name:ident)*) => {
         $(
-            /// The real function has arguments, which this one does not read.
+            /// The real function has parameters, which this one ignores.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name() -> $status {
                 <$status>::unsupported(stringify!($name))

@@ -1,10 +1,10 @@
-//! Values at addresses of the program.
+//! Accesses to values at addresses that the program passes.
 
 use std::ptr;
 
 use crate::Address;
 
-/// Stores a value at the address that the program passed, unless it is null.
+/// Stores a value at an address that the program passed, unless the address is null.
 pub(crate) fn set<T>(address: Address, value: T) -> Option<()> {
     if address == 0 {
         return None;
@@ -14,7 +14,7 @@ pub(crate) fn set<T>(address: Address, value: T) -> Option<()> {
     Some(())
 }
 
-/// Reads a number, unless the address is null.
+/// Reads a value, unless the address is null.
 pub(crate) fn get<T: Copy>(address: Address) -> Option<T> {
     // SAFETY: the program passes an address that is valid for reads; alignment is not assumed.
     (address != 0).then(|| unsafe { ptr::with_exposed_provenance::<T>(address).read_unaligned() })

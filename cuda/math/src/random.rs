@@ -1,7 +1,7 @@
 //! cuRAND: pseudorandom numbers.
 //!
-//! Each generator is Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"), whatever its type: the numbers have the
-//! distributions of cuRAND, but other values. They are computed on the host and copied in the order of the generator's stream.
+//! All generators use Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"), regardless of their type. The numbers
+//! have the same distributions as cuRAND's, but different values. They are computed on the host and copied in stream order.
 
 use warpwright_cuda_calls::{of, out, report_unsupported};
 
@@ -25,7 +25,7 @@ impl Status {
     const INITIALIZATION_FAILED: Self = Self(203);
     pub(crate) const INTERNAL_ERROR: Self = Self(999);
 
-    /// Reports a function that the library does not support, and returns its status: cuRAND has none for such functions.
+    /// Reports a function that the library does not support, and returns its status. cuRAND has no status for unsupported functions.
     pub(crate) fn unsupported(function: &str) -> Self {
         report_unsupported(function, "CURAND_STATUS_TYPE_ERROR");
         Self::TYPE_ERROR
@@ -39,13 +39,13 @@ struct Generator {
     context: Address,
     stream: Address,
     seed: u64,
-    /// The index of the next word of 32 bits.
+    /// The index of the next 32-bit word.
     next: u64,
 }
 
 static GENERATORS: Handles<Generator> = Handles::new();
 
-/// Calls `f` with the object of a handle.
+/// Calls `f` with the generator that a handle identifies.
 fn with(generator: Address, f: impl FnOnce(&mut Generator) -> Fallible) -> Fallible {
     GENERATORS.with(generator, f).unwrap_or(Err(Status::NOT_INITIALIZED))
 }
@@ -76,31 +76,31 @@ impl Generator {
         u64::from(self.word()) | u64::from(self.word()) << 32
     }
 
-    /// Returns a number of (0, 1].
+    /// Returns a uniformly distributed number in (0, 1].
     fn uniform(&mut self) -> f32 {
         const STEP: f32 = 1.0 / (1u64 << 32) as f32;
         self.word() as f32 * STEP + STEP / 2.0
     }
 
-    /// Returns a number of (0, 1].
+    /// Returns a uniformly distributed number in (0, 1].
     fn uniform_double(&mut self) -> f64 {
         ((self.long() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
-    /// Returns two numbers of the standard normal distribution, from two numbers of (0, 1] (Box and Muller).
+    /// Returns two numbers with the standard normal distribution, computed from two uniform numbers in (0, 1] (Box–Muller transform).
     fn normal(&mut self, uniform: impl Fn(&mut Self) -> f64) -> [f64; 2] {
         let radius = (-2.0 * uniform(self).ln()).sqrt();
         let (sine, cosine) = (std::f64::consts::TAU * uniform(self)).sin_cos();
         [radius * sine, radius * cosine]
     }
 
-    /// Copies numbers to the device on the generator's stream.
+    /// Copies numbers to the device in the generator's stream.
     fn copy<T>(&self, to: Address, numbers: &[T]) -> Fallible {
         if numbers.is_empty() {
             return Ok(());
         }
         let copied = driver::within(self.context, |driver| {
-            // The status has 32 bits.
+            // The status is 32 bits wide.
             let mut capture = 0;
             driver.cuStreamIsCapturing(self.stream, out(&mut capture))?;
             if capture != 0 {
@@ -119,7 +119,7 @@ impl Generator {
     }
 }
 
-/// Stores `count` numbers at an address on the device.
+/// Stores `count` numbers at a device address.
 fn generate<T>(
     generator: Address,
     to: Address,
@@ -132,7 +132,7 @@ fn generate<T>(
     })
 }
 
-/// Stores `count` numbers of a normal distribution, each mapped by `map`, at an address on the device.
+/// Stores `count` normally distributed numbers, each transformed by `map`, at a device address.
 fn generate_normal<T>(
     generator: Address,
     to: Address,
@@ -154,16 +154,16 @@ fn single(generator: &mut Generator) -> f64 {
     generator.uniform().into()
 }
 
-/// The version of cuRAND whose functions these are: major, minor, patch.
+/// The version of cuRAND whose interface is implemented: major, minor, patch.
 const VERSION: [i32; 3] = [10, 4, 0];
 
-/// Stores a result at an address, unless it is null.
+/// Stores a result at an address, unless the address is null.
 fn give<T>(to: Address, value: T) -> Fallible {
     set(to, value).ok_or(Status::OUT_OF_RANGE)
 }
 
 entries! {
-    /// Quasirandom generators, whose types are numbers from 200, are not supported.
+    /// Quasirandom generators, which have types from 200 on, are not supported.
     fn curandCreateGenerator(out: Address, ty: u32) -> Status {
         if !(100..200).contains(&ty) {
             return Err(Status::unsupported(&format!("curandCreateGenerator with the curandRngType_t {ty}")));
@@ -183,7 +183,7 @@ entries! {
         give(version, VERSION[0] * 1000 + VERSION[1] * 100 + VERSION[2])
     }
 
-    /// The property is the index of a part of the version.
+    /// The property is the index of a component of the version.
     fn curandGetProperty(property: u32, value: Address) -> Status {
         give(value, *VERSION.get(property as usize).ok_or(Status::OUT_OF_RANGE)?)
     }
@@ -200,7 +200,7 @@ entries! {
         with(generator, |generator| { generator.next = offset; Ok(()) })
     }
 
-    /// The numbers are the same in each order.
+    /// The numbers are the same in every ordering.
     fn curandSetGeneratorOrdering(generator: Address, _order: u32) -> Status {
         with(generator, |_| Ok(()))
     }
@@ -214,7 +214,7 @@ entries! {
         generate(generator, to, count, Generator::word)
     }
 
-    /// Only generators of quasirandom numbers, which are not supported, have 64 bits.
+    /// Only quasirandom generators, which are not supported, generate 64-bit numbers.
     fn curandGenerateLongLong(generator: Address, _to: Address, _count: usize) -> Status {
         with(generator, |_| Err(Status::TYPE_ERROR))
     }
@@ -256,7 +256,7 @@ absent! { Status:
 mod tests {
     use super::philox;
 
-    /// The known answers of the authors' library, Random123.
+    /// The known answers from the authors' library, Random123.
     #[test]
     fn blocks_of_philox() {
         assert_eq!(philox(0, 0), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);

@@ -1,4 +1,4 @@
-//! Functions of the interface that the library does not implement: they return `cudaErrorNotSupported`.
+//! Functions of the interface that the library does not implement. They return `cudaErrorNotSupported`.
 
 use warpwright_cuda_calls::report_unsupported;
 
@@ -7,7 +7,7 @@ use crate::error::{Error, call};
 macro_rules! absent {
     ($($name:ident)*) => {
         $(
-            /// The real function has arguments, which this one does not read.
+            /// The real function has parameters, which this one ignores.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name() -> Error {
                 call(|| {

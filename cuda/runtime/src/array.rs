@@ -20,7 +20,7 @@ struct Descriptor {
     flags: u32,
 }
 
-/// `CUarray_format` by `cudaChannelFormatKind` (signed, unsigned, floating-point) and the number of bits of a channel.
+/// Each `cudaChannelFormatKind` (signed, unsigned, floating-point) and number of bits per channel, with its `CUarray_format`.
 const FORMATS: [(u32, i32, u32); 8] = [
     (0, 8, 0x08),
     (0, 16, 0x09),
@@ -80,7 +80,7 @@ struct Resource {
     flags: u32,
 }
 
-/// Texels at an address, in `cudaResourceDesc`: their size in bytes, or the width, the height and the pitch.
+/// Texels at an address, in `cudaResourceDesc`: their size in bytes, or their width, height and pitch.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Texels {
@@ -162,7 +162,7 @@ fn returns_integers(resource: &Resource, texture: &DriverTexture) -> Fallible<bo
         .is_some_and(|&(kind, width, _)| kind != FLOAT && (width == 32 || texture.flags & AS_INTEGERS != 0)))
 }
 
-/// Copies a rectangle of rows and bytes.
+/// Copies a rectangle, whose extents are in bytes and rows.
 fn rectangle(
     to: Side,
     from: Side,
@@ -308,8 +308,8 @@ fn from_array(
     })
 }
 
-/// Calls `copy` for each part of an array that the bytes from a position on occupy: the rest of a row, whole rows, and the start of a row.
-/// Its other arguments are the width and the height of the part, and the number of bytes before it.
+/// Splits bytes of an array, from a position on, into rectangles (the rest of a row, whole rows, and the start of a row), and calls `copy`
+/// for each. The other arguments of `copy` are the width and height of the rectangle, and the number of bytes before it.
 fn along_rows(
     array: Address,
     [mut x, mut y]: [usize; 2],

@@ -13,7 +13,7 @@ use crate::{Address, entries, stream_of};
 /// The largest `cudaMemcpyKind`. The driver determines the direction from the addresses, so only the range is checked.
 const MOST_KIND: u32 = 4;
 
-/// Copies and waits, or queues the copy on `stream`.
+/// Queues a copy in `stream`; without a stream, copies and waits.
 fn copy(to: Address, from: Address, bytes: usize, kind: u32, stream: Option<Address>, own: bool) -> Fallible {
     if kind > MOST_KIND {
         return Err(Error::INVALID_MEMCPY_DIRECTION);
@@ -26,7 +26,7 @@ fn copy(to: Address, from: Address, bytes: usize, kind: u32, stream: Option<Addr
     in_order(driver, stream, own, queue, || driver.cuMemcpy(to, from, bytes))
 }
 
-/// Queues a copy on `stream`; without a stream, copies in the default stream and waits.
+/// Queues a copy in `stream`; without a stream, copies in the default stream and waits.
 fn in_order(
     driver: &Driver,
     stream: Option<Address>,
@@ -81,20 +81,20 @@ impl Side {
         Self { memory: UNIFIED, device, pitch, height, ..Self::default() }
     }
 
-    /// Returns the side of an array from a position on, in bytes, rows and slices.
+    /// Returns a side of a copy that starts at a position of an array, in bytes, rows and slices.
     pub(crate) fn array(array: Address, [x, y, z]: [usize; 3]) -> Self {
         Self { memory: ARRAY, array, x, y, z, ..Self::default() }
     }
 }
 
 impl Copy3D {
-    /// Returns the copy of a box of bytes, rows and slices.
+    /// Returns the copy of a box, whose extents are in bytes, rows and slices.
     pub(crate) fn new(to: Side, from: Side, [width, height, depth]: [usize; 3]) -> Self {
         Self { from, to, width, height, depth }
     }
 }
 
-/// Copies and waits, or queues the copy on `stream`.
+/// Queues a copy in `stream`; without a stream, copies and waits.
 pub(crate) fn copy_box(mut copy: Copy3D, stream: Option<Address>, own: bool) -> Fallible {
     let driver = ready()?;
     if [copy.width, copy.height, copy.depth].contains(&0) {
@@ -125,7 +125,7 @@ fn rows(
     Ok(Copy3D::new(to, from, [width, height, 1]))
 }
 
-/// Returns a copy of bytes without rows.
+/// Returns a copy of contiguous bytes.
 pub(crate) fn linear(to: Address, from: Address, bytes: usize, kind: u32) -> Fallible<Copy3D> {
     if kind > MOST_KIND {
         return Err(Error::INVALID_MEMCPY_DIRECTION);
@@ -153,7 +153,7 @@ pub(crate) fn params(address: Address) -> Fallible<Copy3D> {
 }
 
 fn copy_of(params: &Params) -> Fallible<Copy3D> {
-    // If an array takes part, the width and positions in it are in elements.
+    // If either side is an array, the width and the positions in the array are in elements.
     let arrays = [params.from_array, params.to_array];
     let element = match arrays.into_iter().find(|&array| array != 0) {
         Some(array) => element_size(array)?,
@@ -213,7 +213,7 @@ struct PeerParams {
     extent: Extent,
 }
 
-/// Returns the copy that a `cudaMemcpy3DPeerParms` describes. The devices follow from the addresses.
+/// Returns the copy that a `cudaMemcpy3DPeerParms` describes. The addresses determine the devices.
 fn peer_params(address: Address) -> Fallible<Copy3D> {
     let PeerParams { from_array, from_position, from, to_array, to_position, to, extent, .. } = get(address)?;
     let kind = MOST_KIND;

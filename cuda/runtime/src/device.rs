@@ -41,7 +41,7 @@ entries! {
         set(result, properties::read(device)?)
     }
 
-    /// The form of CUDA 12.
+    /// The variant in CUDA 12.
     fn cudaGetDeviceProperties_v2(result: Address, device: i32) {
         check(device)?;
         set(result, properties::read_12(device)?)

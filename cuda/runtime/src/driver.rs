@@ -1,4 +1,4 @@
-//! The functions of the driver that the runtime calls.
+//! The driver functions that the runtime calls.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -246,7 +246,7 @@ functions! { Error:
 static CONTEXTS: Mutex<BTreeMap<i32, Address>> = Mutex::new(BTreeMap::new());
 
 thread_local! {
-    /// The device that the thread has chosen.
+    /// The device that the thread has selected.
     static DEVICE: Cell<i32> = const { Cell::new(0) };
 }
 
@@ -262,13 +262,14 @@ pub(crate) fn primary(device: i32) -> Fallible<Address> {
     Ok(context)
 }
 
-/// Returns the device of the context that is current on this thread; `None` if there is no context, or another thread has reset its device.
+/// Returns the device of this thread's current context; `None` if the thread has no context, or if another thread has reset the device.
 fn current_device(driver: &Driver) -> Option<i32> {
     let mut device = 0i32;
     driver.cuCtxGetDevice(address_of(&mut device)).ok().map(|()| device)
 }
 
-/// Returns the driver, with a context current on this thread: the primary context of its device, unless the program has set another.
+/// Returns the driver, after making a context current on this thread: the primary context of the thread's device, unless the program has
+/// set another.
 pub(crate) fn ready() -> Fallible<&'static Driver> {
     let driver = driver()?;
     if current_device(driver).is_none() {

@@ -17,7 +17,7 @@ use crate::memory_at::text;
 #[repr(transparent)]
 pub(crate) struct Error(pub(crate) u32);
 
-/// The result of a call: [`Error`] is never [`Error::SUCCESS`].
+/// The result of a call. An error is never [`Error::SUCCESS`].
 pub(crate) type Fallible<T = ()> = Result<T, Error>;
 
 impl Error {
@@ -81,10 +81,10 @@ unsafe extern "C" fn cudaGetErrorString(error: Error) -> *const c_char {
     stored(Error(error.0 | DESCRIPTION), |error| names(Error(error.0 & !DESCRIPTION)).1)
 }
 
-/// Distinguishes descriptions from names in the table of texts.
+/// Distinguishes descriptions from names in the table of strings.
 const DESCRIPTION: u32 = 1 << 31;
 
-/// Returns a text that lives as long as the process.
+/// Returns a string that lives as long as the process.
 fn stored(key: Error, make: impl FnOnce(Error) -> String) -> *const c_char {
     static TEXTS: Mutex<Option<HashMap<Error, &'static CString>>> = Mutex::new(None);
     let made = catch_unwind(AssertUnwindSafe(|| {
@@ -137,7 +137,7 @@ fn names(error: Error) -> (String, String) {
     }
 }
 
-/// Returns the runtime's name of a driver's code: `cudaErrorIllegalAddress` for `CUDA_ERROR_ILLEGAL_ADDRESS`.
+/// Returns the runtime's name for a driver error code: `cudaErrorIllegalAddress` for `CUDA_ERROR_ILLEGAL_ADDRESS`.
 fn camel(name: &str) -> String {
     let word = |word: &str| word[..1].to_string() + &word[1..].to_lowercase();
     let words = name.trim_start_matches("CUDA_ERROR_").split('_').filter(|word| !word.is_empty());

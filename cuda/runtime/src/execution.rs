@@ -8,7 +8,7 @@ use crate::memory_at::{get, set};
 use crate::registry::{Dim3, function};
 use crate::{Address, entries, stream_of};
 
-/// Replaces the error of a launch with invalid dimensions, which has its own code in the runtime.
+/// Replaces the driver's error for invalid launch dimensions with the runtime's own code.
 fn configuration(result: Fallible, grid: Dim3, block: Dim3) -> Fallible {
     let threads = [block.x, block.y, block.z].iter().map(|&n| u64::from(n)).product::<u64>();
     let is_valid = [grid.x, grid.y, grid.z].iter().all(|&n| n > 0) && (1..=1024).contains(&threads);
@@ -57,7 +57,7 @@ pub(crate) struct DriverConfig {
     count: u32,
 }
 
-/// Returns the driver's form of a configuration. The attributes have the same layout in both.
+/// Converts a launch configuration to the driver's structure. Both use the same layout for attributes.
 pub(crate) fn driver_config(config: Address, own: bool) -> Fallible<DriverConfig> {
     let Config { grid, block, shared, stream, attributes, count } = get(config)?;
     let shared = u32::try_from(shared).map_err(|_| Error::INVALID_VALUE)?;
@@ -71,7 +71,7 @@ struct Attributes {
     shared: usize,
     constant: usize,
     local: usize,
-    /// The values of attributes that are `int`, in the order of [`INTS`].
+    /// The values of the attributes of type `int`, in the order of [`INTS`].
     ints: [i32; 13],
     reserved: [i32; 16],
 }

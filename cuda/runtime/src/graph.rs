@@ -35,7 +35,7 @@ pub(crate) struct DriverKernel {
     context: Address,
 }
 
-/// Returns the driver's form of the parameters of a kernel.
+/// Converts the parameters of a kernel node to the driver's structure.
 pub(crate) fn driver_kernel(params: Address) -> Fallible<DriverKernel> {
     let Kernel { function: symbol, grid, block, shared, arguments, extra } = get(params)?;
     Ok(DriverKernel {

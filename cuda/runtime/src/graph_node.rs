@@ -10,7 +10,7 @@ use crate::memory_at::{get, set};
 use crate::registry::{symbol_address, symbol_of};
 use crate::{Address, entries};
 
-/// `cudaGraphNodeParams` and `CUgraphNodeParams`: the type, and the parameters of the type.
+/// `cudaGraphNodeParams` and `CUgraphNodeParams`: the node type, and the parameters of this type.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Params {
@@ -20,11 +20,11 @@ struct Params {
     reserved_end: u64,
 }
 
-/// The types whose parameters differ from those of the driver: `cudaGraphNodeTypeKernel`, `_Memcpy`.
+/// The node types with parameters that differ from the driver's: `cudaGraphNodeTypeKernel`, `_Memcpy`.
 const KERNEL: u32 = 0;
 const COPY: u32 = 1;
 
-/// The offset of the parameters of the type, and that of the copy in `cudaMemcpyNodeParams` and `CUDA_MEMCPY_NODE_PARAMS`.
+/// The offset of the parameters of the type, and the offset of the copy in `cudaMemcpyNodeParams` and `CUDA_MEMCPY_NODE_PARAMS`.
 const UNION: Address = std::mem::offset_of!(Params, union);
 const COPY_AT: Address = UNION + 16;
 
@@ -32,7 +32,7 @@ const COPY_AT: Address = UNION + 16;
 const ALLOCATED: Address = UNION + 112;
 const ALLOC: u32 = 10;
 
-/// Returns the driver's form of parameters.
+/// Converts parameters to the driver's structure.
 fn driver_params(address: Address) -> Fallible<Params> {
     let mut result: Params = get(address)?;
     let base = address_of(&mut result);
@@ -63,7 +63,7 @@ fn add(
     }
 }
 
-/// `CUDA_KERNEL_NODE_PARAMS`, as the runtime's `cudaKernelNodeParams`.
+/// Converts `CUDA_KERNEL_NODE_PARAMS` to the runtime's `cudaKernelNodeParams`.
 fn kernel_params(node: Address) -> Fallible<Kernel> {
     let mut found = [0usize; 9];
     ready()?.cuGraphKernelNodeGetParams_v2(node, address_of(&mut found))?;
@@ -83,7 +83,7 @@ entries! {
         add(node, graph, after, data, count, params)
     }
 
-    /// The form of `cudaGraphAddNode` in CUDA 12.
+    /// The variant of `cudaGraphAddNode` in CUDA 12.
     fn cudaGraphAddNode_v2(node: Address, graph: Address, after: Address, data: Address, count: usize, params: Address) {
         add(node, graph, after, data, count, params)
     }

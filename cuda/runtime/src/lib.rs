@@ -1,10 +1,10 @@
-//! The interface of `libcudart.so`, CUDA's runtime library, for programs that nvcc compiles.
+//! The interface of `libcudart.so`, CUDA's runtime library, for programs compiled by nvcc.
 //!
-//! Each function calls functions of the driver, `libcuda.so.1`, so the library contains neither devices nor memory. With `warpwright-cuda`
-//! as the driver, programs run without a GPU; see `docs/cuda.md` in the repository. Types and structures are those of CUDA 13.
+//! Each function calls functions of the driver, `libcuda.so.1`; the library itself manages neither devices nor memory. With
+//! `warpwright-cuda` as the driver, programs run without a GPU; see `docs/cuda.md` in the repository. Types and structures follow CUDA 13.
 //!
-//! The whole crate is a C interface: addresses come from the program and are passed on to the driver. In this crate, they are numbers; only
-//! `memory_at` reads and writes memory at addresses.
+//! The whole crate is a C interface. Addresses come from the program, are represented as integers, and are passed to the driver; only
+//! `memory_at` accesses memory at addresses.
 #![allow(unsafe_code, non_snake_case, reason = "C functions under their names in `cuda_runtime_api.h`")]
 
 mod absent;
@@ -28,7 +28,7 @@ mod version;
 
 use warpwright_cuda_calls::Address;
 
-/// Identifies the library, so that `warpwright-cuda` does not take it, or a copy under another name, for NVIDIA's.
+/// Identifies the library, so that `warpwright-cuda` does not mistake it, or a copy under another name, for NVIDIA's.
 #[used]
 #[unsafe(export_name = "warpwright_cudart")]
 static OWN: u8 = 1;
@@ -38,7 +38,7 @@ const PER_THREAD: Address = 2;
 
 /// Defines C functions that return a `cudaError_t`.
 ///
-/// These functions do not end with a jump, so that their names are on the stack when the driver searches for the call.
+/// These functions do not end in a tail call, so that the driver finds their names on the stack when it searches for the program's call.
 ///
 /// `fn a | b own (..)` defines two functions: in `b`, which programs with `--default-stream per-thread` call, `own` is true.
 macro_rules! entries {
@@ -67,7 +67,7 @@ macro_rules! entries {
 }
 use entries;
 
-/// Returns the stream of an argument; null is the default stream or, with `own`, that of the thread.
+/// Returns the stream that an argument denotes. Null denotes the default stream or, with `own`, the thread's default stream.
 fn stream_of(stream: Address, own: bool) -> Address {
     if own && stream == 0 { PER_THREAD } else { stream }
 }

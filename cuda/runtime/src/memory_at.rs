@@ -1,4 +1,4 @@
-//! Values at addresses of the program.
+//! Accesses to values at addresses that the program passes.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -25,12 +25,12 @@ pub(crate) fn get<T: Copy>(address: Address) -> Fallible<T> {
     Ok(unsafe { ptr::with_exposed_provenance::<T>(address).read_unaligned() })
 }
 
-/// Reads a NUL-terminated text.
+/// Reads a NUL-terminated string.
 pub(crate) fn text(address: Address) -> Fallible<String> {
     if address == 0 {
         return Err(Error::INVALID_VALUE);
     }
-    // SAFETY: the program passes a text that ends in a NUL.
+    // SAFETY: the program passes a NUL-terminated string.
     let text = unsafe { CStr::from_ptr(ptr::with_exposed_provenance(address)) };
     Ok(text.to_string_lossy().into_owned())
 }

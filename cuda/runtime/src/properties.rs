@@ -9,7 +9,7 @@ use crate::error::Fallible;
 const SIZE: usize = 1008;
 const SIZE_12: usize = 1032;
 
-/// The members of type `int` with a device attribute: the offset of each, and the attribute.
+/// The members of type `int` that correspond to a device attribute: their offsets, and the attributes.
 #[rustfmt::skip]
 const INTS: &[(usize, i32)] = &[
     (304, 12), (308, 10), (320, 1), (324, 2), (328, 3), (332, 4), (336, 5), (340, 6), (344, 7), (360, 75), (364, 76),
@@ -20,7 +20,7 @@ const INTS: &[(usize, i32)] = &[
     (732, 118), (736, 119), (740, 121), (744, 125), (748, 120), (752, 129),
 ];
 
-/// The members of type `size_t`: the offset of each, and the attribute.
+/// The members of type `size_t` that correspond to a device attribute: their offsets, and the attributes.
 #[rustfmt::skip]
 const SIZES: &[(usize, i32)] = &[
     (296, 8), (312, 11), (352, 9), (368, 14), (376, 51), (552, 30), (624, 81), (672, 97), (696, 111),
@@ -46,7 +46,7 @@ const SIZES_12: &[(usize, i32)] = &[
 const UUID: usize = 256;
 const TOTAL_MEMORY: usize = 288;
 
-/// `cudaChannelFormatDesc`: the bits of each component, and their kind.
+/// `cudaChannelFormatDesc`: the number of bits of each component, and their kind.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct ChannelFormat {
@@ -64,7 +64,7 @@ pub(crate) fn read(device: i32) -> Fallible<[u8; SIZE]> {
     fill(device, INTS, SIZES)
 }
 
-/// Returns the properties of a device, for programs of CUDA 12.
+/// Returns the properties of a device, for programs compiled with CUDA 12.
 pub(crate) fn read_12(device: i32) -> Fallible<[u8; SIZE_12]> {
     fill(device, INTS_12, SIZES_12)
 }

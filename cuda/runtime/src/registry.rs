@@ -16,7 +16,7 @@ use crate::{Address, entries};
 #[derive(Debug, Default)]
 struct Registered {
     binaries: Vec<Binary>,
-    /// The kernels and variables, by the address of their stand-ins in the host code.
+    /// The kernels and variables, by the address of the functions and variables that represent them in the host code.
     kernels: HashMap<Address, Symbol>,
     variables: HashMap<Address, Symbol>,
 }
@@ -24,7 +24,7 @@ struct Registered {
 /// A fat binary.
 #[derive(Debug)]
 struct Binary {
-    /// The address of the wrapper of its container.
+    /// The address of the wrapper around its container.
     image: Address,
     /// The loaded library, if any.
     library: Option<Address>,
@@ -53,8 +53,8 @@ fn with<R>(f: impl FnOnce(&mut Registered) -> R) -> R {
     f(lock().get_or_insert_default())
 }
 
-/// Lets the pointers to managed variables be set again, after a reset of a device has freed the variables. Libraries remain loaded, for other
-/// devices too.
+/// Allows the pointers to managed variables to be set again, after a device reset has freed the variables. Libraries remain loaded, because
+/// other devices may use them.
 pub(crate) fn forget() {
     with(|registered| registered.binaries.iter_mut().for_each(|binary| binary.is_set = false));
 }
@@ -80,7 +80,7 @@ impl Binary {
     }
 }
 
-/// Returns the driver's kernel for a function of the host code.
+/// Returns the driver's kernel for a function in the host code.
 pub(crate) fn kernel(function: Address) -> Fallible<Address> {
     let driver = ready()?;
     with(|registered| {
@@ -94,7 +94,7 @@ pub(crate) fn kernel(function: Address) -> Fallible<Address> {
     })
 }
 
-/// Returns the function of the current context for a function of the host code, or for a kernel of the driver.
+/// Returns the function in the current context for a function in the host code, or for a kernel of the driver.
 pub(crate) fn function(function: Address) -> Fallible<Address> {
     let kernel = kernel(function).or_else(|error| {
         let is_registered = with(|registered| registered.kernels.contains_key(&function));
@@ -105,7 +105,8 @@ pub(crate) fn function(function: Address) -> Fallible<Address> {
     Ok(found)
 }
 
-/// Returns the function of the host code whose kernel is a function of the driver, or that function if the driver loaded it.
+/// Returns the function in the host code that corresponds to a function of the driver; if there is none, returns the function of the
+/// driver.
 pub(crate) fn symbol_of(function: Address) -> Fallible<Address> {
     let driver = ready()?;
     with(|registered| {
@@ -153,7 +154,7 @@ fn load_managed() -> Fallible {
     })
 }
 
-/// Returns the handle of a fat binary: the address of a word, which is not read.
+/// Returns the handle of a fat binary: the address of a word that is never read.
 fn handle_of(binary: usize) -> Address {
     (binary + 1) << 4
 }
@@ -180,7 +181,7 @@ unsafe extern "C" fn __cudaRegisterFatBinaryEnd(_handle: Address) {}
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaUnregisterFatBinary(_handle: Address) {
-    // Called when the process exits: the driver frees what is loaded.
+    // Called when the process exits. The driver frees the loaded code.
 }
 
 #[unsafe(no_mangle)]
@@ -219,7 +220,7 @@ unsafe extern "C" fn __cudaRegisterVar(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaRegisterHostVar(_handle: Address, _name: Address, _host: Address, _size: usize) {
-    // Host variables that kernels access by name require memory that the program does not share.
+    // Kernels cannot access host variables by name, because the memory of these variables is not shared with devices.
 }
 
 #[unsafe(no_mangle)]
@@ -257,7 +258,7 @@ pub(crate) struct Dim3 {
 }
 
 thread_local! {
-    /// The configurations of `<<<…>>>` whose kernels have not been called yet.
+    /// The `<<<…>>>` configurations of launches whose kernels have not been called yet.
     static PUSHED: RefCell<Vec<(Dim3, Dim3, usize, Address)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -282,7 +283,7 @@ entries! {
     }
 
     fn __cudaGetKernel(out: Address, function: Address) {
-        // Host code requests the kernel here before each call of it. The function's address also identifies the kernel.
+        // Host code requests the kernel here before each launch. The function's address also identifies the kernel.
         set(out, function)
     }
 

@@ -12,7 +12,7 @@ const VERSION: i32 = 13000;
 const LEGACY: u64 = 1;
 const PER_THREAD: u64 = 2;
 
-/// Returns the flags of a request, in which a program with `--default-stream per-thread` need not ask for its default streams.
+/// Returns the flags of a request. With `--default-stream per-thread`, a program need not request per-thread default streams.
 fn flags_of(flags: u64, own: bool) -> u64 {
     if own && flags & LEGACY == 0 { flags | PER_THREAD } else { flags }
 }

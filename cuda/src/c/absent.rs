@@ -1,4 +1,4 @@
-//! Functions of the interface that the library does not implement: they return `CUDA_ERROR_NOT_SUPPORTED`, and the report names them.
+//! Functions of the interface that the library does not implement. They return `CUDA_ERROR_NOT_SUPPORTED` and are listed in the report.
 
 use crate::c::pointers::Text;
 use crate::c::{Entry, call};
@@ -16,7 +16,7 @@ unsafe extern "C" fn warpwrightUnsupported(name: Text) {
 macro_rules! absent {
     ($($name:ident)*) => {
         $(
-            /// The real function has arguments, which this one does not read.
+            /// The real function has parameters, which this one ignores.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name() -> Code {
                 call(stringify!($name), || Err(Code::NOT_SUPPORTED))

@@ -10,7 +10,7 @@ use crate::driver::memory::{self, Kind};
 use crate::driver::registry::Handle;
 use crate::driver::stream::Stream;
 
-/// Returns a range of memory, if an allocation contains it.
+/// Returns a range of memory; an error if no allocation contains it.
 fn range(address: u64, bytes: usize) -> Fallible<Range<u64>> {
     let found = memory::find(address).ok_or(Code::INVALID_VALUE)?;
     let start = match found.kind {
@@ -24,7 +24,7 @@ fn range(address: u64, bytes: usize) -> Fallible<Range<u64>> {
     Ok(address..end)
 }
 
-/// Returns a location that is passed by value: its type and its number.
+/// Returns a location from its by-value representation, which contains the type and the ID.
 fn location(words: u64) -> Location {
     Location { ty: words as i32, id: (words >> 32) as i32 }
 }
@@ -108,7 +108,7 @@ entries! {
         }
         let ranges = addresses.list(count)?.into_iter().zip(sizes.list(count)?);
         ranges.enumerate().try_for_each(|(i, (address, bytes))| {
-            // A location applies from its start to the next.
+            // A location applies from its start to the start of the next one.
             let entry = starts.partition_point(|&start| start <= i) - 1;
             prefetch(address, bytes, location(locations[entry]))
         })

@@ -83,8 +83,8 @@ fn create(out: Out<Handle>, descriptor: Descriptor3D) -> Fallible {
 #[repr(C)]
 struct ResourceDesc {
     ty: u32,
-    /// The fields of the type. For arrays: the array. For memory: the address, the format and the channels, and the size, or the width, the
-    /// height and the pitch.
+    /// The fields, which depend on the type. For arrays: the array. For memory: the address, the format, the number of channels, and either
+    /// the size or the width, height and pitch.
     fields: [u64; 16],
     flags: u32,
 }
@@ -115,7 +115,7 @@ struct TextureDesc {
     filter: u32,
     flags: u32,
     anisotropy: u32,
-    /// The filtering of mipmap levels, of which images have only one.
+    /// The filtering of mipmap levels; images have only one level.
     mipmap: [u32; 4],
     border: [f32; 4],
     reserved: [u32; 12],
@@ -149,7 +149,7 @@ impl TextureDesc {
     }
 }
 
-/// The descriptors of the textures and surfaces of a process, by object. Surfaces have no descriptor of a texture.
+/// The descriptors of the process's textures and surfaces, by object. Surfaces have no texture descriptor.
 static OBJECTS: Mutex<BTreeMap<u64, (ResourceDesc, Option<TextureDesc>)>> = Mutex::new(BTreeMap::new());
 
 fn objects() -> MutexGuard<'static, BTreeMap<u64, (ResourceDesc, Option<TextureDesc>)>> {
@@ -172,7 +172,7 @@ fn destroy(object: u64) -> Fallible {
     array::destroy_object(object)
 }
 
-/// Returns the bytes of an array from an offset on, as a side of a copy.
+/// Returns a side of a copy: the bytes of an array from an offset on.
 fn part(array: Handle, offset: usize) -> Side {
     Side::Array { array, start: [offset, 0, 0] }
 }
@@ -237,7 +237,7 @@ entries! {
         out.set(of_texture(object)?.1)
     }
 
-    /// Textures here have no view, which is an error.
+    /// Textures have no resource view, so the request is an error.
     fn cuTexObjectGetResourceViewDesc(_out: Out<u8>, object: u64) {
         of_texture(object)?;
         Err(Code::INVALID_VALUE)

@@ -1,4 +1,4 @@
-//! Functions of the section "Memory Management": copies with attributes, and lists of copies, which are executed in order.
+//! Functions of the section "Memory Management": copies with attributes, and batches of copies, which are executed in order.
 
 use super::pointers::{In, Out};
 use super::pool::Location;
@@ -16,17 +16,17 @@ use crate::driver::stream::Stream;
 #[repr(C)]
 struct Attributes {
     order: u32,
-    /// Where managed memory is. Here, it is everywhere.
+    /// The locations of managed memory, which have no effect.
     hints: [Location; 2],
     flags: u32,
 }
 
-/// When the source is read (`CUmemcpySrcAccessOrder`): in the order of the stream, during the call, at any time.
+/// When the source is read (`CUmemcpySrcAccessOrder`): in stream order, during the call, or at any time.
 const STREAM: u32 = 1;
 const DURING_CALL: u32 = 2;
 const ANY: u32 = 3;
 
-/// A copy, and when its source is read.
+/// A copy, and the order in which its source is read.
 type Ordered = (Copy, u32);
 
 fn check((copy, order): &Ordered) -> Fallible {
@@ -36,17 +36,17 @@ fn check((copy, order): &Ordered) -> Fallible {
     copy.check()
 }
 
-/// Queues copies, after all of them have been checked.
+/// Checks all copies and then queues them.
 fn submit(copies: &[Ordered], stream: &Stream) -> Fallible {
     copies.iter().try_for_each(check)?;
     copies.iter().try_for_each(|(copy, order)| match *order {
-        // Operations before it in the stream may write the source, even in pageable memory.
+        // Earlier operations in the stream may write the source, even if it is pageable memory.
         STREAM => stream.submit(Operation::Copy(*copy)),
         _ => copy.submit(stream),
     })
 }
 
-/// Returns the copies of a list. Each entry of `attributes` applies from the copy with the index in `starts` on.
+/// Returns the copies of a batch. Each entry of `attributes` applies from the copy whose index is the corresponding entry of `starts`.
 fn list(
     [to, from]: [In<u64>; 2],
     sizes: In<usize>,
@@ -68,8 +68,8 @@ fn list(
     Ok((0..count).map(copy).collect())
 }
 
-/// `CUmemcpy3DOperand`. For memory: the address, the elements per row and the rows per slice. For arrays: the array and a position in
-/// elements.
+/// `CUmemcpy3DOperand`. For memory: the address, the number of elements per row and the number of rows per slice. For arrays: the array and
+/// a position in elements.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Operand {
@@ -83,7 +83,7 @@ struct Operand {
 struct Op {
     from: Operand,
     to: Operand,
-    /// The elements per row, the rows per slice, and the slices.
+    /// The number of elements per row, of rows per slice, and of slices.
     extent: [usize; 3],
     order: u32,
     flags: u32,
@@ -94,7 +94,7 @@ const POINTER: u32 = 1;
 const ARRAY: u32 = 2;
 
 impl Operand {
-    /// Returns the size of an element in bytes, if the operand determines it.
+    /// Returns the element size in bytes, if the operand determines it.
     fn element(&self) -> Fallible<Option<usize>> {
         match self.ty {
             POINTER => Ok(None),

@@ -15,8 +15,8 @@ const NONE: u32 = 0;
 const ACTIVE: u32 = 1;
 const INVALIDATED: u32 = 2;
 
-/// The functions that captures in the modes `GLOBAL` and `THREAD_LOCAL` forbid, as observed with a driver of version 580: calls that a capture
-/// does not record. The functions of streams and events that a capture forbids check their stream or event first.
+/// The functions that captures in the modes `GLOBAL` and `THREAD_LOCAL` forbid because they cannot be captured, as observed with driver
+/// version 580. Forbidden functions for streams and events are not listed; they check their stream or event first.
 #[rustfmt::skip]
 const UNSAFE: &[&str] = &[
     "cuArray3DCreate_v2", "cuArrayCreate_v2", "cuArrayDestroy", "cuCtxSetCacheConfig", "cuCtxSetLimit", "cuGraphExecDestroy",
@@ -27,7 +27,7 @@ const UNSAFE: &[&str] = &[
     "cuSurfObjectCreate", "cuSurfObjectDestroy", "cuTexObjectCreate", "cuTexObjectDestroy",
 ];
 
-/// Returns an error if a capture forbids the calling thread to call a function.
+/// Returns an error if a capture forbids the calling thread to call the function `name`.
 pub(super) fn check_call(name: &str) -> Fallible {
     if capture::is_any_open() && UNSAFE.contains(&name) { capture::check_unsafe_call() } else { Ok(()) }
 }
@@ -37,11 +37,11 @@ fn begin(stream: Handle, own: bool, mode: u32) -> Fallible {
 }
 
 thread_local! {
-    /// The nodes that the thread's last request returned.
+    /// The nodes that the thread's last query returned.
     static NODES: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Stores the nodes on which the next operation of a stream depends. The list is valid until the next request of the thread.
+/// Stores the nodes on which the next operation of a stream depends. The list is valid until the thread's next query.
 fn dependencies(stream: Handle, own: bool, nodes: Out<In<Handle>>, count: Out<usize>) -> Fallible {
     let Some(capturing) = Stream::of(stream, own)?.capturing() else { return Ok(()) };
     count.set_if(capturing.last.len());
@@ -52,7 +52,7 @@ fn dependencies(stream: Handle, own: bool, nodes: Out<In<Handle>>, count: Out<us
     Ok(())
 }
 
-/// The flags of an update of dependencies: whether the nodes are added to those of the stream, or replace them.
+/// The flags of an update of dependencies: whether nodes are added to the stream's dependencies or replace them.
 const ADD: u32 = 0;
 const SET: u32 = 1;
 
@@ -70,7 +70,7 @@ fn update_dependencies(stream: Handle, own: bool, nodes: In<Handle>, count: usiz
     Ok(())
 }
 
-/// Stores the state of a capture; the other results are stored only while it is active.
+/// Stores the state of a capture. The other results are stored only while the capture is active.
 fn info(stream: Handle, own: bool, status: Out<u32>, id: Out<u64>, graph: Out<Handle>) -> Fallible {
     let capturing = Stream::of(stream, own)?.capturing();
     status.set(match &capturing {

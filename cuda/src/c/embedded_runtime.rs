@@ -1,8 +1,9 @@
-//! Replaces NVIDIA's runtime library in programs and shared libraries into which nvcc links it by default.
+//! Replaces NVIDIA's runtime library in programs and shared libraries, into which nvcc links it statically by default.
 //!
-//! That library calls private functions of NVIDIA's driver. Each of its public functions, whose addresses are in the symbol table of the
-//! file, is therefore replaced by the function of `warpwright-cudart`: a jump is written at its start. In a program, this happens before it
-//! registers its kernels; libraries may have registered their kernels before, and do so again.
+//! The runtime library calls private functions of NVIDIA's driver. Each of its public functions is therefore replaced by the corresponding
+//! function of `warpwright-cudart`: a jump is written at its start, which the symbol table of the file specifies. In a program, functions
+//! are replaced before the program registers its kernels. A shared library may already have registered its kernels, and registers them
+//! again.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
@@ -22,10 +23,10 @@ use crate::report;
 /// A function of every version of the library.
 const REGISTER: &str = "__cudaRegisterFatBinary";
 
-/// A part of the names of the functions by which nvcc's host code registers its kernels.
+/// A substring of the names of the functions with which nvcc's host code registers its kernels.
 const REGISTER_ALL: &str = "__sti____cudaRegisterAll";
 
-/// A symbol of `warpwright-cudart`, also under another name.
+/// A symbol that identifies `warpwright-cudart` even if the file has another name.
 const OWN: &str = "warpwright_cudart";
 
 /// The runtime library's functions in a file, and the functions that register kernels with it: their names and addresses.
@@ -59,12 +60,12 @@ fn contents(path: &Path) -> Option<Contents> {
 /// The path of the program's file.
 const PROGRAM: &str = "/proc/self/exe";
 
-/// A loaded file, and the difference between its addresses in the process and in the file.
+/// A loaded file, and the difference between its addresses in the process and those in the file.
 type Loaded = (PathBuf, u64);
 
-/// Adds a loaded file to a list. The program, which comes first, has no name.
+/// Adds a loaded file to a list. The program is the first file and has no name.
 unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _size: usize, list: *mut c_void) -> c_int {
-    // SAFETY: the dynamic linker passes a valid structure with a name that ends in a NUL, and `list` is the variable of the caller.
+    // SAFETY: the dynamic linker passes a valid structure with a NUL-terminated name, and `list` is the caller's variable.
     let (base, name, list) =
         unsafe { ((*info).dlpi_addr, CStr::from_ptr((*info).dlpi_name), &mut *list.cast::<Vec<Loaded>>()) };
     let path = if list.is_empty() { PROGRAM.as_ref() } else { OsStr::from_bytes(name.to_bytes()) };
@@ -120,7 +121,7 @@ fn runtime() -> Option<*mut c_void> {
     let own = Library::of(start as *const () as usize)?;
     let path: PathBuf = own.path.canonicalize().ok()?.with_file_name("libwarpwright_cudart.so");
     let path = CString::new(path.into_os_string().into_encoded_bytes()).ok()?;
-    // SAFETY: the library has no other effects when it is loaded.
+    // SAFETY: loading the library has no other effects.
     let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
     (!library.is_null()).then_some(library)
 }
@@ -133,7 +134,7 @@ fn replace_in_new_files() {
     let new: Vec<Loaded> = {
         let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
         let loaded = loaded();
-        // An address may be used again.
+        // An address may be reused.
         seen.retain(|base| loaded.iter().any(|(_, other)| other == base));
         loaded.into_iter().filter(|(_, base)| seen.insert(*base)).collect()
     };
@@ -145,7 +146,7 @@ fn replace_in_new_files() {
     }
 }
 
-/// Replaces the library in a file; with `registers`, the file may have registered its kernels, and does so again.
+/// Replaces the library in a file. If `registers` is set, the file may already have registered its kernels, and registers them again.
 fn replace_in(contents: &Contents, base: u64, registers: bool) -> Result<(), &'static str> {
     let runtime = runtime().ok_or("libwarpwright_cudart.so was not found next to the driver")?;
     let pairs: Vec<(usize, usize)> = contents
@@ -153,7 +154,7 @@ fn replace_in(contents: &Contents, base: u64, registers: bool) -> Result<(), &'s
         .iter()
         .filter_map(|(name, address)| Some(((base + address) as usize, replacement(runtime, name)?)))
         .collect();
-    // The file may be that of `warpwright-cudart` itself.
+    // The file may be `warpwright-cudart` itself.
     if pairs.iter().any(|(function, to)| function == to) {
         return Ok(());
     }
@@ -173,7 +174,7 @@ fn replace_in(contents: &Contents, base: u64, registers: bool) -> Result<(), &'s
 /// Runs before the constructors of the program, which register its kernels.
 extern "C" fn start() {
     if cfg!(target_arch = "x86_64") {
-        // A program whose file cannot be read starts without it.
+        // If its file cannot be read, the program starts without the replacement.
         let _ = std::panic::catch_unwind(replace_in_new_files);
     }
 }
@@ -181,16 +182,16 @@ extern "C" fn start() {
 /// The dynamic linker's `dlopen`.
 static DLOPEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Looks up the dynamic linker's `dlopen`. Returns whether a call names a library by its path. Other libraries are searched for in the
-/// folders of the caller, so the return address of the call must not change.
+/// Looks up the dynamic linker's `dlopen`, and returns whether a call specifies a library by its path. Other libraries are searched for in
+/// the caller's folders, so the return address of the call must not change.
 #[cfg(target_arch = "x86_64")]
 extern "C" fn is_path(file: *const c_char) -> bool {
     if DLOPEN.load(Ordering::Relaxed) == 0 {
-        // SAFETY: the name ends in a NUL.
+        // SAFETY: the name is NUL-terminated.
         let found = unsafe { libc::dlsym(libc::RTLD_NEXT, c"dlopen".as_ptr()) };
         DLOPEN.store(found.expose_provenance(), Ordering::Relaxed);
     }
-    // SAFETY: the caller of `dlopen` passes a name that ends in a NUL, or null.
+    // SAFETY: the caller of `dlopen` passes a NUL-terminated name, or null.
     !file.is_null() && unsafe { CStr::from_ptr(file) }.to_bytes().contains(&b'/')
 }
 
@@ -201,7 +202,7 @@ extern "C" fn load(file: *const c_char, flags: c_int) -> *mut c_void {
     let open = ptr::with_exposed_provenance::<()>(DLOPEN.load(Ordering::Relaxed));
     // SAFETY: `is_path` has stored the function, which has this type.
     let library = unsafe { std::mem::transmute::<*const (), Open>(open) }(file, flags);
-    // The program continues with a library whose file cannot be read.
+    // If the file of a library cannot be read, the program continues without the replacement.
     let _ = std::panic::catch_unwind(replace_in_new_files);
     library
 }

@@ -4,7 +4,7 @@ use super::pointers::{Out, StaticText};
 use crate::c::{Entry, call};
 use crate::code::Code;
 
-/// Stores a text for a result code; for an unknown code, stores null and returns an error.
+/// Stores a string for a result code. For an unknown code, stores null and returns an error.
 fn text(
     name: &'static str,
     code: Code,

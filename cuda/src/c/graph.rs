@@ -35,7 +35,7 @@ pub(super) struct KernelParams {
 }
 
 impl KernelParams {
-    /// Returns the parameters of a kernel, with the addresses of its own arguments.
+    /// Returns the parameters of a kernel node, with the addresses of the kernel's arguments.
     pub(super) fn of(kernel: &Kernel) -> Self {
         let Shape { grid, block, dynamic_shared, .. } = kernel.shape;
         Self {
@@ -101,7 +101,7 @@ impl MemsetParams {
 #[repr(C)]
 pub(super) struct AllocParams {
     pool: PoolProps,
-    /// The access of other devices. Here, all devices have access.
+    /// The access of other devices; ignored, because all devices have access.
     access: In<u8>,
     access_count: usize,
     bytes: usize,
@@ -129,7 +129,7 @@ impl AllocParams {
     }
 }
 
-/// Memory attributes of graphs (`CUgraphMem_attribute`).
+/// The memory attributes of graphs (`CUgraphMem_attribute`).
 const USED: u32 = 0;
 const MOST_USED: u32 = 1;
 const RESERVED: u32 = 2;
@@ -171,7 +171,7 @@ fn list(out: Out<Handle>, count: Out<usize>, found: Vec<Handle>) -> Fallible {
         return count.set(found.len());
     }
     let room = count.get()?;
-    // What remains of the array is null.
+    // The remaining elements of the array are null.
     let filled = found.iter().copied().chain(std::iter::repeat(Handle::NULL)).take(room);
     out.set_all(filled)?;
     count.set(room.min(found.len()))
@@ -212,10 +212,10 @@ fn instantiate(out: Out<Handle>, graph: Handle, flags: u64) -> Fallible {
     out.set(Graph::of(graph)?.instantiate(flags)?.handle)
 }
 
-/// The flag with which a launch frees memory of the graph that is still allocated.
+/// The flag that makes a launch free the graph's memory that is still allocated.
 const FREE_ON_LAUNCH: u64 = 1;
 
-/// Checks the flags of an executable graph. A graph that kernels can launch cannot free its memory.
+/// Checks the flags of an executable graph. A graph that kernels can launch cannot free its memory on launch.
 fn check_flags(flags: u64) -> Fallible {
     const DEVICE_LAUNCH: u64 = 4;
     const BOTH: u64 = FREE_ON_LAUNCH | DEVICE_LAUNCH;
@@ -313,7 +313,7 @@ entries! {
     fn cuDeviceGetGraphMemAttribute(device: i32, attribute: u32, value: Out<u64>) {
         let device = Device::new(device)?;
         match attribute {
-            // Nothing is held back: what is reserved is in use.
+            // No memory is retained, so all reserved memory is in use.
             USED | RESERVED => value.set(graph_memory::used(device)),
             MOST_USED | MOST_RESERVED => value.set(graph_memory::most_used(device)),
             _ => Err(Code::INVALID_VALUE),
@@ -322,7 +322,7 @@ entries! {
 
     fn cuDeviceSetGraphMemAttribute(device: i32, attribute: u32, value: In<u64>) {
         let device = Device::new(device)?;
-        // The manual allows only to begin again.
+        // The manual allows only a reset to 0.
         if !matches!(attribute, MOST_USED | MOST_RESERVED) || value.get()? != 0 {
             return Err(Code::INVALID_VALUE);
         }

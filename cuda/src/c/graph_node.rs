@@ -14,7 +14,7 @@ use crate::driver::registry::Handle;
 use crate::host::HostPtr;
 use std::sync::Arc;
 
-/// `CUgraphNodeParams`: the type, and the parameters of the type.
+/// `CUgraphNodeParams`: the node type, and the parameters of this type.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Params {
@@ -25,7 +25,7 @@ struct Params {
     reserved_end: u64,
 }
 
-/// The offset of the parameters of the type, and that of the copy in `CUDA_MEMCPY_NODE_PARAMS`.
+/// The offset of the parameters of the type, and the offset of the copy in `CUDA_MEMCPY_NODE_PARAMS`.
 const UNION: usize = std::mem::offset_of!(Params, union);
 const COPY: usize = UNION + 16;
 
@@ -52,7 +52,7 @@ fn operation(params: Out<Params>) -> Fallible<Operation> {
     }
 }
 
-/// Returns the operation that replaces that of a node.
+/// Returns the operation that replaces a node's operation.
 fn new_operation(params: Out<Params>) -> Fallible<Operation> {
     match params.cast::<u32>().get()? {
         ALLOC | FREE => Err(Code::INVALID_VALUE),

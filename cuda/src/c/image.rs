@@ -1,4 +1,4 @@
-//! Code that a program passes only by its address, and the options of the compiler.
+//! Code that a program passes by its address alone, and the options of the compiler.
 
 use std::ffi::c_char;
 
@@ -13,7 +13,7 @@ pub(super) fn read(address: HostPtr) -> Fallible<Image> {
     if address.is_null() {
         return Err(Code::INVALID_VALUE);
     }
-    // A text has at least one byte before its NUL, so only its first word is read as a whole.
+    // PTX text may be as short as one byte and its NUL, so only its first byte is read before its kind is known.
     let first = address.read(1, |bytes| bytes[0]);
     let magic = |wanted: u32| {
         let wanted = wanted.to_le_bytes();
@@ -42,7 +42,7 @@ pub(super) fn read_file(path: &str) -> Fallible<Image> {
     })
 }
 
-/// The options of the compiler that have results (`CUjit_option`).
+/// The compiler options that request results (`CUjit_option`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Options {
     info_log: Option<Log>,
@@ -51,7 +51,7 @@ pub(super) struct Options {
     wall_time: Option<HostPtr>,
 }
 
-/// The addresses of a buffer for a log and of its size.
+/// The address of a log buffer, and the address of its size.
 #[derive(Clone, Copy, Debug)]
 struct Log {
     buffer: HostPtr,
@@ -60,7 +60,7 @@ struct Log {
 }
 
 impl Options {
-    /// Reads two parallel arrays. Options for the generated code are accepted and have no effect.
+    /// Reads the options from two parallel arrays. Options for the generated code are accepted but have no effect.
     pub(super) fn read(count: u32, keys: In<u32>, values: Out<usize>) -> Fallible<Self> {
         let mut options = Self::default();
         let keys = keys.list(count as usize)?;
@@ -70,7 +70,7 @@ impl Options {
         let log = |buffer: u32| -> Fallible<Option<Log>> {
             let (Some(address), Some(used)) = (find(buffer), find(buffer + 1)) else { return Ok(None) };
             let buffer = HostPtr(address.get()?);
-            // The size is an unsigned int in a slot of the size of a pointer.
+            // The size is an unsigned int, stored in a pointer-sized slot.
             Ok(Some(Log { buffer, size: used.get()? & 0xffff_ffff, used: used.address() }))
         };
         options.info_log = log(3)?;

@@ -23,7 +23,7 @@ pub(super) struct Config {
     count: u32,
 }
 
-/// `CUlaunchAttribute`: an id and a union of 64 bytes.
+/// `CUlaunchAttribute`: an ID and a 64-byte union.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(8))]
 pub(super) struct Attribute {
@@ -32,7 +32,7 @@ pub(super) struct Attribute {
     value: [u32; 16],
 }
 
-/// The attributes of a launch that change what is executed; the others concern its timing and caches.
+/// The launch attributes that change what is executed; the others affect only timing and caches.
 pub(super) const COOPERATIVE: u32 = 2;
 pub(super) const CLUSTER_DIMENSION: u32 = 4;
 const PROGRAMMATIC_EVENT: u32 = 7;
@@ -59,12 +59,12 @@ impl Config {
     }
 }
 
-/// The keys of `extra`.
+/// The keys in `extra`.
 const END: usize = 0;
 const BUFFER: usize = 1;
 const BUFFER_SIZE: usize = 2;
 
-/// Reads the arguments of a kernel: an array of their addresses, or `extra`, a list of keys and values that describes one buffer.
+/// Reads the arguments of a kernel from an array of their addresses, or from the buffer that `extra`, a list of keys and values, describes.
 pub(super) fn arguments(
     function: &Function,
     addresses: In<HostPtr>,

@@ -17,14 +17,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const PTX: u32 = 1;
 const FATBIN: u32 = 2;
 
-/// The options of each linker, whose logs the program reads until it destroys the linker.
+/// The options of each linker. The program may read their logs until it destroys the linker.
 static OPTIONS: Mutex<BTreeMap<Handle, Options>> = Mutex::new(BTreeMap::new());
 
 fn options() -> MutexGuard<'static, BTreeMap<Handle, Options>> {
     OPTIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Stores the logs of a linker; a failure is printed too.
+/// Stores the logs of a linker, and prints a failure.
 fn finish<T>(linker: Handle, result: Result<T, LoadError>) -> Fallible<T> {
     if let Err(error) = &result {
         report::say(&format!("modules could not be linked: {}", error.log));
@@ -57,7 +57,7 @@ entries! {
     fn cuLinkAddData_v2(
         linker: Handle, kind: u32, data: HostPtr, size: usize, _name: Text, _count: u32, _keys: In<u32>, _values: Out<usize>,
     ) {
-        // The text may end before its size, or without a NUL.
+        // The text may be shorter than its size, or may lack a NUL.
         let image = || match kind {
             PTX => {
                 let text = data.read(size, |bytes| String::from_utf8_lossy(bytes).trim_end_matches('\0').to_string());

@@ -13,7 +13,7 @@ use crate::host::HostPtr;
 
 /// Stores the address of new memory.
 fn store<T: Copy>(out: Out<T>, alloc: impl FnOnce() -> Fallible<T>) -> Fallible {
-    // Without an address at which to store the result, nothing is allocated.
+    // Nothing is allocated if the address for the result is null.
     if out.is_null() { Err(Code::INVALID_VALUE) } else { out.set(alloc()?) }
 }
 
@@ -27,8 +27,8 @@ fn pinned(bytes: usize, flags: u32) -> Fallible<HostPtr> {
     Ok(HostPtr(memory::alloc_shared(bytes, memory::Kind::Pinned(flags))? as usize))
 }
 
-/// Allocates memory of a pool, by default of the one in use, which is available when the call returns and is freed in the order of a stream.
-/// Unlike other allocations, one of 0 bytes is valid, and null: programs such as candle rely on it.
+/// Allocates memory from a pool (by default, the device's current pool). The memory is available when the call returns, and is freed in
+/// stream order. Unlike in other functions, an allocation of 0 bytes is valid and null; programs such as candle rely on it.
 fn alloc_async(out: Out<u64>, bytes: usize, pool: Option<Handle>, stream: &Stream) -> Fallible {
     stream.check_unrecorded()?;
     let context = stream.context()?;

@@ -20,7 +20,7 @@ fn fill(
         .submit(&*Stream::of(stream, own)?)
 }
 
-/// The stream of fills: fills of device memory are asynchronous in the driver too ("API synchronization behavior").
+/// The stream of fills. As in NVIDIA's driver, fills of device memory are asynchronous ("API synchronization behavior").
 const DEFAULT: Handle = Handle::NULL;
 
 entries! {

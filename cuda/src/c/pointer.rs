@@ -52,7 +52,7 @@ entries! {
         let found = memory::find(address);
         for (name, out) in names.list(count as usize)?.into_iter().zip(outs.list(count as usize)?) {
             match &found {
-                // An attribute that the memory does not have is null rather than an error.
+                // An attribute that does not apply to the memory is null, not an error.
                 Some(found) => attribute(out, name, address, found).or_else(|_| out.cast().set(0usize))?,
                 None if matches!(name, 1 | 3 | 4 | 11 | 12 | 17) => out.cast().set(0usize)?,
                 None if name == 9 => out.cast().set(-2i32)?,

@@ -31,13 +31,13 @@ impl<T> Out<T> {
         }
     }
 
-    /// Stores the first results of a list.
+    /// Stores consecutive results.
     pub(super) fn set_all(self, values: impl Iterator<Item = T>) -> Fallible {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
         }
         for (i, value) in values.enumerate() {
-            // SAFETY: the caller passes an array of at least as many elements as it asks for.
+            // SAFETY: the caller passes an array with at least the requested number of elements.
             unsafe { self.0.add(i).write_unaligned(value) };
         }
         Ok(())
@@ -51,12 +51,12 @@ impl<T> Out<T> {
         HostPtr(self.0.expose_provenance())
     }
 
-    /// Returns the address with another type.
+    /// Returns the same address with another type.
     pub(super) fn cast<U>(self) -> Out<U> {
         Out(self.0.cast())
     }
 
-    /// Returns the address of a member of a structure, from its offset in bytes.
+    /// Returns the address of a member of a structure, given its offset in bytes.
     pub(super) fn member<U>(self, offset: usize) -> Out<U> {
         Out(self.0.wrapping_byte_add(offset).cast())
     }
@@ -70,7 +70,7 @@ impl<T: Copy> Out<T> {
 }
 
 impl Out<c_char> {
-    /// Stores a NUL-terminated text in at most `length` bytes.
+    /// Stores a NUL-terminated string in at most `length` bytes.
     pub(super) fn set_text(self, text: &str, length: i32) -> Fallible {
         let most = usize::try_from(length).ok().filter(|&n| n > 0).ok_or(Code::INVALID_VALUE)? - 1;
         let bytes = text.bytes().take(most).chain([0]);
@@ -111,7 +111,7 @@ impl<T> In<T> {
     }
 }
 
-/// The address of a NUL-terminated text.
+/// The address of a NUL-terminated string.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct Text(*const c_char);
@@ -121,12 +121,12 @@ impl Text {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller of the C function passes a text that ends in a NUL.
+        // SAFETY: the caller of the C function passes a NUL-terminated string.
         Ok(unsafe { CStr::from_ptr(self.0) }.to_string_lossy().into_owned())
     }
 }
 
-/// The address of a static text.
+/// The address of a static string.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct StaticText(#[allow(dead_code, reason = "read by the program")] *const c_char);
@@ -141,7 +141,7 @@ impl From<&'static CStr> for StaticText {
     }
 }
 
-/// Returns the text at an address, up to its NUL.
+/// Returns the string at an address, up to its NUL.
 pub(super) fn text_at(address: HostPtr) -> Fallible<String> {
     Text(std::ptr::with_exposed_provenance(address.0)).get()
 }
@@ -177,14 +177,14 @@ impl Out<usize> {
 }
 
 impl<T> Out<T> {
-    /// Returns the pointer for an address that the program passes as a number.
+    /// Returns the pointer for an address that the program passes as an integer.
     pub(super) fn at_address(address: usize) -> Self {
         Self(std::ptr::with_exposed_provenance_mut(address))
     }
 }
 
 impl StaticText {
-    /// Returns the address of a text, which is valid as long as the object that it names, as the manual specifies.
+    /// Returns the address of a string, which, as the manual specifies, is valid as long as the object that it names.
     pub(super) fn of(text: &CStr) -> Self {
         Self(text.as_ptr())
     }
@@ -195,14 +195,14 @@ impl<T> In<T> {
 }
 
 impl<T> In<T> {
-    /// Returns the address of a list that lives as long as the object whose parameters the program requests.
+    /// Returns the address of a list, which lives as long as the object whose parameters the program requests.
     pub(super) fn at_list(list: &[T]) -> Self {
         Self(list.as_ptr())
     }
 }
 
 impl In<usize> {
-    /// Returns the pair of values with an index.
+    /// Returns the pair of values at an index.
     pub(super) fn pair(self, index: usize) -> Fallible<[usize; 2]> {
         In(self.0.wrapping_add(2 * index).cast::<[usize; 2]>()).get()
     }

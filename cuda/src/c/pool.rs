@@ -18,7 +18,7 @@ pub(super) struct Props {
 }
 
 impl Props {
-    /// Returns the properties of a pool of a device.
+    /// Returns the properties of a device's pool.
     pub(super) fn of(device: Device) -> Self {
         let location = Location { ty: DEVICE, id: device.ordinal() };
         Self { alloc_type: PINNED, handle_types: 0, location, rest: [0; 9] }
@@ -43,7 +43,7 @@ pub(super) struct Location {
 /// `CU_MEM_LOCATION_TYPE_DEVICE`.
 pub(super) const DEVICE: u32 = 1;
 
-/// `CU_MEM_ALLOCATION_TYPE_PINNED`: memory that does not move, the only type of pools here.
+/// `CU_MEM_ALLOCATION_TYPE_PINNED`: memory that does not move, the only supported type of pools.
 const PINNED: u32 = 1;
 
 /// Returns the device of a location.

@@ -16,8 +16,8 @@ const PER_THREAD_DEFAULT_STREAM: u64 = 2;
 const NOT_FOUND: u32 = 1;
 const TOO_OLD: u32 = 2;
 
-/// The CUDA version from which a name denotes a later form of a function, for functions whose forms differ in their arguments
-/// (`cudaTypedefs.h`). All other later forms are older than CUDA 11.
+/// For each later variant of a function with different parameters, the CUDA version from which the plain name denotes it
+/// (`cudaTypedefs.h`). All other later variants are older than CUDA 11.
 #[rustfmt::skip]
 const SINCE: &[(&str, i32)] = &[
     ("cuCtxCreate_v3", 11040), ("cuCtxCreate_v4", 12050), ("cuCtxGetDevice_v2", 13000), ("cuCtxSynchronize_v2", 13000),
@@ -41,12 +41,12 @@ fn table() -> &'static HashMap<&'static str, usize> {
     TABLE.get_or_init(|| all().map(|entry| (entry.name, entry.address.expose_provenance())).collect())
 }
 
-/// Returns whether a form exists and is implemented.
+/// Returns whether a variant of a function exists and is implemented.
 fn is_supported(name: &str) -> bool {
     !absent::ENTRIES.iter().any(|entry| entry.name == name)
 }
 
-/// Returns the address of the form of a function that a program for `version` expects under its name.
+/// Returns the address of the variant of a function that a program for CUDA `version` expects under its plain name.
 fn find(name: &str, version: i32, per_thread: bool) -> Option<usize> {
     // Since CUDA 12, the function with flags has the plain name.
     let name = match name {
@@ -84,7 +84,7 @@ fn get(symbol: Text, out: Out<usize>, version: i32, flags: u64, status: Out<u32>
         NOT_FOUND
     });
     out.set(found.unwrap_or(0))?;
-    // If the status can be stored, a missing function is not an error.
+    // A missing function is not an error if its status can be stored.
     if found.is_some() || !status.is_null() { Ok(()) } else { Err(Code::NOT_FOUND) }
 }
 
@@ -115,7 +115,8 @@ unsafe extern "C" fn cuGetProcAddress_v2_ptsz(
     call("cuGetProcAddress", || get(symbol, out, version, flags | PER_THREAD_DEFAULT_STREAM, status))
 }
 
-/// Returns an error: private interfaces of NVIDIA's driver, which its own runtime library requests by identifier, do not exist here.
+/// Returns an error. This library does not have the private interfaces of NVIDIA's driver, which NVIDIA's runtime library requests by
+/// identifier.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuGetExportTable(_table: Out<usize>, _id: In<[u8; 16]>) -> Code {
     static TOLD: Once = Once::new();

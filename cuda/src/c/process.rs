@@ -32,7 +32,7 @@ unsafe extern "C" fn cuDriverGetVersion(version: Out<i32>) -> Code {
     call("cuDriverGetVersion", || version.set(VERSION))
 }
 
-/// The profiler's functions: there is no profiler, so a range to be profiled has no effect.
+/// The profiler's functions. There is no profiler, so a profiled range has no effect.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuProfilerStart() -> Code {
     Code::SUCCESS
@@ -51,9 +51,9 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry { name: "cuProfilerStop", address: cuProfilerStop as *const () },
 ];
 
-/// Runs after `main` and the destructors of the program, which may still free memory.
+/// Runs after `main` and after the program's destructors, which may still free memory.
 extern "C" fn finish() {
-    // Nothing is left to be done about a panic here.
+    // A panic can no longer be handled.
     let _ = std::panic::catch_unwind(report::at_exit);
 }
 

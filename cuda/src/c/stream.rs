@@ -13,7 +13,7 @@ use std::sync::{Arc, PoisonError};
 /// `CUstreamCallback`.
 type StreamCallback = Option<unsafe extern "C" fn(Handle, Code, HostPtr)>;
 
-/// `CU_EVENT_RECORD_EXTERNAL` and `CU_EVENT_WAIT_EXTERNAL`: in a capture, a node of the graph.
+/// `CU_EVENT_RECORD_EXTERNAL` and `CU_EVENT_WAIT_EXTERNAL`: in a capture, the call becomes a node of the graph.
 pub(super) const EXTERNAL: u32 = 1;
 
 fn create(out: Out<Handle>, flags: u32, priority: i32) -> Fallible {
@@ -23,7 +23,7 @@ fn create(out: Out<Handle>, flags: u32, priority: i32) -> Fallible {
     out.set(Stream::create(flags, priority.clamp(-5, 0))?.handle)
 }
 
-/// `CU_STREAM_ATTRIBUTE_PRIORITY`, `_MEM_SYNC_DOMAIN_MAP`, and all attributes: besides, `_ACCESS_POLICY_WINDOW`,
+/// `CU_STREAM_ATTRIBUTE_PRIORITY`, `_MEM_SYNC_DOMAIN_MAP`, and all attributes, which also include `_ACCESS_POLICY_WINDOW`,
 /// `_SYNCHRONIZATION_POLICY` and `_MEM_SYNC_DOMAIN`. None of them changes what the operations of a stream do.
 const PRIORITY: u32 = 8;
 const DOMAIN_MAP: u32 = 9;
@@ -118,7 +118,7 @@ entries! {
     fn cuStreamGetCtx_v2 | cuStreamGetCtx_v2_ptsz own (stream: Handle, context: Out<Handle>, green: Out<Handle>) {
         let stream = Stream::of(stream, own)?;
         context.set_if(stream.context()?.handle);
-        // Streams here do not belong to green contexts.
+        // Streams do not belong to green contexts.
         green.set_if(Handle::NULL);
         Ok(())
     }

@@ -7,13 +7,13 @@ use crate::driver::registry::Handle;
 use crate::driver::stream::Stream;
 use crate::driver::stream_value::{Condition, ValueOperation, Values};
 
-/// `CU_STREAM_WAIT_VALUE_FLUSH`, which has no effect: writes of other devices are visible here.
+/// `CU_STREAM_WAIT_VALUE_FLUSH`, which has no effect, because writes by other devices are always visible.
 const FLUSH: u32 = 1 << 30;
 
-/// `CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER`, which has no effect: operations are executed one after the other.
+/// `CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER`, which has no effect, because operations are executed one after the other.
 const NO_BARRIER: u32 = 1;
 
-/// `CUstreamBatchMemOpParams`: its members `waitValue` and `writeValue` have the same layout.
+/// `CUstreamBatchMemOpParams`. Its members `waitValue` and `writeValue` have the same layout.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Params {
@@ -65,10 +65,10 @@ fn submit(operation: Fallible<ValueOperation>, stream: Handle, own: bool) -> Fal
     Values::submit(vec![operation?], &*Stream::of(stream, own)?)
 }
 
-/// The maximum number of operations in a list.
+/// The maximum number of operations in a batch.
 const MOST: u32 = 256;
 
-// The forms of before CUDA 11.7 have the same arguments.
+// The variants before CUDA 11.7 have the same parameters.
 entries! {
     fn cuStreamWaitValue32 | cuStreamWaitValue32_ptsz own
     fn cuStreamWaitValue32_v2 | cuStreamWaitValue32_v2_ptsz own (stream: Handle, address: u64, value: u32, flags: u32) {

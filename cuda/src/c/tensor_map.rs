@@ -5,7 +5,7 @@ use crate::c::entries;
 use crate::code::{Code, Fallible};
 use crate::driver::tensor_map::Tensor;
 
-/// Reads the parameters that both modes have in common.
+/// Reads the parameters that are common to both modes.
 fn tensor(
     ty: u32,
     rank: u32,

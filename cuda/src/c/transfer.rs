@@ -54,7 +54,7 @@ struct Side3D {
     host: HostPtr,
     device: u64,
     array: Handle,
-    /// Reserved or, in `CUDA_MEMCPY3D_PEER`, the context, which follows from the address.
+    /// Reserved or, in `CUDA_MEMCPY3D_PEER`, the context, which is ignored because the address determines it.
     context: Handle,
     pitch: usize,
     height: usize,
@@ -93,7 +93,7 @@ impl Copy2D {
 /// A side of a copy. Positions are in bytes, rows and slices.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Side {
-    /// Memory with a distance in bytes between rows, and a number of rows per slice.
+    /// Memory, with the pitch of rows in bytes and the number of rows per slice.
     Memory {
         place: Place,
         start: [usize; 3],
@@ -106,11 +106,12 @@ pub(super) enum Side {
 }
 
 impl Side {
-    /// Returns the first byte, and the distances between rows and between slices, for a copy of this number of bytes, rows and slices.
+    /// Returns the location of the first byte, and the pitches of rows and slices, for a copy of a box with this extent in bytes, rows and
+    /// slices.
     fn resolve(self, extent: [usize; 3]) -> Fallible<(Place, [u64; 2])> {
         let (base, start, [row, slice]) = match self {
             Self::Memory { place, start, pitch: [row, height] } => {
-                // The distances must cover what is copied, from the start on; 0 means no more than that.
+                // A pitch must cover the copied bytes or rows, including those before the start; 0 selects the minimum.
                 let distance = |given: usize, axis: usize| {
                     let least = start[axis].saturating_add(extent[axis]);
                     match given {
@@ -137,7 +138,7 @@ impl Side {
     }
 }
 
-/// Returns the copy of a box of bytes, rows and slices.
+/// Returns the copy of a box, whose extents are in bytes, rows and slices.
 pub(super) fn copy_box(to: Side, from: Side, extent: [usize; 3]) -> Fallible<Copy> {
     let ((to, to_pitch), (from, from_pitch)) = (to.resolve(extent)?, from.resolve(extent)?);
     Ok(Copy { to, from, extent: extent.map(|n| n as u64), to_pitch, from_pitch })
@@ -214,7 +215,7 @@ entries! {
     }
 
     fn cuMemcpyDtoD_v2 | cuMemcpyDtoD_v2_ptds own (to: u64, from: u64, bytes: usize) {
-        // Asynchronous in the driver too ("API synchronization behavior").
+        // Asynchronous, as in NVIDIA's driver ("API synchronization behavior").
         queue(Place::Device(to), Place::Device(from), bytes, Handle::NULL, own)
     }
 

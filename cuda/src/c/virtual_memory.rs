@@ -16,7 +16,7 @@ struct Props {
     handle_types: u32,
     location: Location,
     metadata: usize,
-    /// Compression, access by other devices, and usage; these have no effect here.
+    /// Compression, access by other devices, and usage, which have no effect.
     flags: [u8; 8],
 }
 
@@ -24,7 +24,7 @@ struct Props {
 const PINNED: u32 = 1;
 
 impl Props {
-    /// Returns the device on which memory is created.
+    /// Returns the device on which the memory is created.
     fn device(self) -> Fallible<Device> {
         if self.alloc_type != PINNED {
             return Err(Code::INVALID_VALUE);

@@ -1,4 +1,4 @@
-//! What a program has told the driver about ranges of memory: advice and prefetches, which have no other effect.
+//! Advice and prefetches for ranges of memory, which are recorded but have no other effect.
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// `CUmemLocation`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Location {
-    /// The type (`CUmemLocationType`): 0 for none, [`Location::DEVICE`], [`Location::HOST`], and later numbers for nodes of the host.
+    /// The type (`CUmemLocationType`): 0 for none, [`Location::DEVICE`], [`Location::HOST`], and greater values for NUMA nodes of the host.
     pub(crate) ty: i32,
     pub(crate) id: i32,
 }
@@ -15,12 +15,12 @@ impl Location {
     pub(crate) const DEVICE: i32 = 1;
     pub(crate) const HOST: i32 = 2;
 
-    /// Returns the location for a number of a device, or for `CU_DEVICE_CPU`.
+    /// Returns the location for a device ordinal or for `CU_DEVICE_CPU`.
     pub(crate) fn of_device(device: i32) -> Self {
         if device < 0 { Self { ty: Self::HOST, id: 0 } } else { Self { ty: Self::DEVICE, id: device } }
     }
 
-    /// Returns the number of the device, `CU_DEVICE_CPU`, or `CU_DEVICE_INVALID`.
+    /// Returns the device ordinal, `CU_DEVICE_CPU`, or `CU_DEVICE_INVALID`.
     pub(crate) fn device(self) -> i32 {
         match self.ty {
             Self::DEVICE => self.id,
@@ -34,7 +34,7 @@ impl Location {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Setting {
     ReadMostly(bool),
-    /// The location; none if the advice was withdrawn.
+    /// The preferred location; type 0 if the advice was withdrawn.
     Preferred(Location),
     AccessedBy(Location, bool),
     Prefetched(Location),
@@ -49,7 +49,7 @@ pub(crate) struct State {
     pub(crate) prefetched: Location,
 }
 
-/// The settings of ranges, in the order of the calls.
+/// The settings of ranges, in call order.
 static SETTINGS: Mutex<Vec<(Range<u64>, Setting)>> = Mutex::new(vec![]);
 
 fn lock() -> MutexGuard<'static, Vec<(Range<u64>, Setting)>> {
@@ -83,7 +83,7 @@ impl State {
         state
     }
 
-    /// Returns what is the same for all bytes of a range; the rest is as without advice.
+    /// Returns the state that all bytes of a range share. Settings that differ between bytes are returned as if there were no advice.
     pub(crate) fn of(range: &Range<u64>) -> Self {
         let settings = lock();
         // The state changes only at the ends of ranges.

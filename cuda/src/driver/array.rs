@@ -1,4 +1,4 @@
-//! Arrays, textures and surfaces. The texels of an array are rows in device memory, at an address that is not visible to programs.
+//! Arrays, textures and surfaces. The texels of an array are stored as rows in device memory, at an address that programs cannot see.
 
 use std::sync::Arc;
 
@@ -156,7 +156,7 @@ impl Resource {
 pub(crate) fn create_texture(resource: Resource, sampler: Sampler) -> Fallible<u64> {
     let image = resource.image()?;
     let sampler = match resource {
-        // Texels of linear memory are selected only by index; texels out of bounds are 0.
+        // Texels in linear memory are selected only by index; out-of-bounds texels are 0.
         Resource::Linear { .. } => Sampler {
             modes: [AddressMode::Border; 3],
             border: [0.0; 4],
@@ -183,7 +183,7 @@ pub(crate) fn create_surface(resource: Resource) -> Fallible<u64> {
 /// Destroys a texture or a surface after all work is complete.
 pub(crate) fn destroy_object(object: u64) -> Fallible {
     let context = context::current()?;
-    // An operation that fails does not keep the object.
+    // The object is destroyed even if an operation fails.
     context.drain();
     memory::lock().destroy_object(object);
     context.check()

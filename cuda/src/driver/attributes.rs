@@ -1,4 +1,4 @@
-//! Attributes of devices (`CUdevice_attribute`).
+//! The attributes of devices (`CUdevice_attribute`).
 
 use crate::code::{Code, Fallible};
 use crate::config::config;

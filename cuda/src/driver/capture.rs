@@ -1,4 +1,4 @@
-//! Stream capture: operations become nodes of a graph instead of being executed.
+//! Stream capture, in which operations become nodes of a graph instead of being executed.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,18 +11,18 @@ use crate::driver::operation::Operation;
 use crate::driver::registry::Handle;
 use crate::driver::stream::Stream;
 
-/// `CUstreamCaptureMode`: which threads must not call functions that a capture does not record and that may be unsafe, such as an allocation.
+/// `CUstreamCaptureMode`: which threads must not make potentially unsafe calls that a capture does not record, such as allocations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// No thread whose own mode is the same.
+    /// All threads with the mode `Global`.
     Global,
     /// The thread that began the capture.
     ThreadLocal,
-    /// Any thread may call them.
+    /// No threads.
     Relaxed,
 }
 
-/// A graph that is captured from one or several streams.
+/// A graph that is being captured from one or more streams.
 #[derive(Debug)]
 pub(crate) struct Capture {
     pub(crate) id: u64,
@@ -30,9 +30,9 @@ pub(crate) struct Capture {
     mode: Mode,
     /// The thread that began the capture.
     thread: ThreadId,
-    /// The stream that the capture began on, by its number.
+    /// The number of the stream in which the capture began.
     origin: u64,
-    /// Whether the program has called an operation that a capture does not allow.
+    /// Whether the program has made a call that the capture does not allow.
     invalid: AtomicBool,
     ended: AtomicBool,
     streams: Mutex<Vec<Arc<Stream>>>,
@@ -52,7 +52,7 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 static OPEN: Mutex<Vec<Weak<Capture>>> = Mutex::new(vec![]);
 
 thread_local! {
-    /// The thread's own mode.
+    /// The mode of the calling thread.
     static THREAD_MODE: Cell<Mode> = const { Cell::new(Mode::Global) };
 }
 
@@ -61,7 +61,7 @@ fn open() -> MutexGuard<'static, Vec<Weak<Capture>>> {
 }
 
 impl Mode {
-    /// Returns the mode with a number of `CUstreamCaptureMode`.
+    /// Returns the mode for a value of `CUstreamCaptureMode`.
     pub(crate) fn of(number: u32) -> Fallible<Self> {
         [Self::Global, Self::ThreadLocal, Self::Relaxed]
             .get(number as usize)
@@ -69,7 +69,7 @@ impl Mode {
             .ok_or(Code::INVALID_VALUE)
     }
 
-    /// Replaces the mode of the calling thread, and returns the one before.
+    /// Replaces the mode of the calling thread, and returns the previous mode.
     pub(crate) fn exchange(self) -> Self {
         THREAD_MODE.replace(self)
     }
@@ -80,7 +80,7 @@ pub(crate) fn is_any_open() -> bool {
     !open().is_empty()
 }
 
-/// Returns an error if an open capture does not allow the calling thread an unsafe call, and invalidates each such capture (CUDA Driver API,
+/// Returns an error if open captures forbid the calling thread to make an unsafe call, and invalidates these captures (CUDA Driver API,
 /// `cuThreadExchangeStreamCaptureMode`).
 pub(crate) fn check_unsafe_call() -> Fallible {
     let open: Vec<_> = open().iter().filter_map(Weak::upgrade).collect();
@@ -90,7 +90,7 @@ pub(crate) fn check_unsafe_call() -> Fallible {
 }
 
 impl Capture {
-    /// Begins a capture, which adds to `graph` after its nodes `last`.
+    /// Begins a capture that adds nodes to `graph`, after its nodes `last`.
     pub(crate) fn begin(stream: &Arc<Stream>, mode: Mode, graph: Arc<Graph>, last: Vec<Handle>) -> Fallible {
         if !stream.can_capture() {
             return Err(Code::STREAM_CAPTURE_UNSUPPORTED);

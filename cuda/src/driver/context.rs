@@ -30,7 +30,7 @@ pub(crate) struct Context {
     detached: Mutex<Vec<(Kind, Arc<Ticket>)>>,
     /// The error of a fault, which every later call returns.
     error: Mutex<Option<Code>>,
-    /// The values that the program has set, by `CUlimit`.
+    /// The limits that the program has set, by `CUlimit`.
     limits: Mutex<BTreeMap<u32, usize>>,
     /// The contexts whose memory the kernels of this context may access.
     peers: Mutex<Vec<Handle>>,
@@ -50,8 +50,8 @@ struct Primary {
 static PRIMARY: Mutex<BTreeMap<Device, Primary>> = Mutex::new(BTreeMap::new());
 
 thread_local! {
-    /// The contexts that the thread has pushed; the last is current. Not dropped with the thread, because destructors of C++ objects, which
-    /// run later, may still call the driver.
+    /// The contexts that the thread has pushed; the last one is current. The stack is not dropped when the thread ends, because destructors
+    /// of C++ objects that run later may still call the driver.
     static STACK: ManuallyDrop<RefCell<Vec<Handle>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
@@ -133,7 +133,7 @@ impl Context {
 
     /// Returns the last operations of the streams that are ordered with the default stream.
     pub(crate) fn blocking_operations(&self) -> Vec<Arc<Ticket>> {
-        // Before the lock: the last reference to a stream may be dropped here, which calls `keep`.
+        // Not under the lock, because dropping the last reference to a stream calls `keep`.
         let live: Vec<_> = self.blocking_streams().iter().filter_map(|stream| stream.last()).collect();
         let mut detached = lock(&self.detached);
         detached.retain(|(_, ticket)| !ticket.is_known());
@@ -148,14 +148,15 @@ impl Context {
 
     /// Waits for the last operations of streams that were destroyed.
     fn wait_for_detached(&self) {
-        // Operations that another thread submits in the meantime must still wait, so the list keeps them until they are known.
+        // The list keeps these operations until they are known to be complete, because operations that another thread submits in the
+        // meantime must wait for them.
         let detached = lock(&self.detached).clone();
         detached.iter().for_each(|(_, ticket)| ticket.wait());
         lock(&self.detached).retain(|(_, ticket)| !ticket.is_known());
     }
 
-    /// Waits for all operations that are queued, before memory is freed. Captures of streams remain valid, and after a fault, too, memory is
-    /// freed only when no stream uses it.
+    /// Waits for all queued operations before memory is freed. Stream captures remain valid. Even after a fault, memory is freed only when
+    /// no stream uses it.
     pub(crate) fn drain(self: &Arc<Self>) {
         self.wait_for_detached();
         self.live_streams().iter().for_each(|stream| stream.drain());
@@ -218,7 +219,7 @@ impl Context {
 /// `CU_LIMIT_MALLOC_HEAP_SIZE`.
 pub(crate) const LIMIT_HEAP: u32 = 2;
 
-/// Returns the value of a `CUlimit` before the program sets it.
+/// Returns the default value of a `CUlimit`.
 fn default_limit(limit: u32) -> Fallible<usize> {
     match limit {
         0 => Ok(1024),    // STACK_SIZE
@@ -291,7 +292,7 @@ pub(crate) fn release_primary(device: Device) -> Fallible {
     Ok(())
 }
 
-/// Destroys the primary context; the next use creates it again.
+/// Destroys the primary context. The next use creates a new one.
 pub(crate) fn reset_primary(device: Device) {
     let released = lock(&PRIMARY).entry(device).or_default().context.take();
     released.iter().for_each(Context::release);

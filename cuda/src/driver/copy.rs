@@ -23,7 +23,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Returns the side of a copy at an address, which determines whether it is on the host or on a device.
+    /// Returns the side of a copy for an address. The address determines whether the side is on the host or on a device.
     pub(crate) fn of(address: u64) -> Self {
         match memory::find_device(address) {
             Some(a) if !a.is_on_host() || matches!(a.kind, Kind::Registered(_)) => Place::Device(address),
@@ -52,7 +52,7 @@ impl Place {
         }
     }
 
-    /// Returns the addresses at which kernels access the bytes; `None` if they cannot access them.
+    /// Returns the addresses at which kernels access the bytes; `None` if kernels cannot access them.
     fn addresses(self, bytes: u64) -> Option<Range<u64>> {
         let start = match self {
             Place::Device(address) => address,
@@ -61,7 +61,7 @@ impl Place {
         Some(start..start + bytes)
     }
 
-    /// Returns whether the side is pageable host memory, neither pinned nor registered, which is copied during the call.
+    /// Returns whether the side is pageable host memory (neither pinned nor registered), which is copied during the call.
     fn is_pageable(self) -> bool {
         match self {
             Place::Host(host) => memory::find(host.0 as u64).is_none(),
@@ -70,14 +70,14 @@ impl Place {
     }
 }
 
-/// A copy of rows of bytes, with distances between rows and between slices.
+/// A copy of a box of bytes, with the pitches of rows and slices on each side.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copy {
     pub(crate) to: Place,
     pub(crate) from: Place,
-    /// The number of bytes per row, of rows per slice, and of slices.
+    /// The number of bytes per row, rows per slice, and slices.
     pub(crate) extent: [u64; 3],
-    /// The distances between rows and between slices in bytes, on each side.
+    /// The pitches of rows and of slices on each side, in bytes.
     pub(crate) to_pitch: [u64; 2],
     pub(crate) from_pitch: [u64; 2],
 }
@@ -87,7 +87,7 @@ impl Copy {
         Self { to, from, extent: [bytes, 1, 1], to_pitch: [bytes; 2], from_pitch: [bytes; 2] }
     }
 
-    /// Returns the number of bytes from the first to the last byte of a side.
+    /// Returns the number of bytes from the first byte of a side to its last, inclusive.
     fn span(&self, pitch: [u64; 2]) -> u64 {
         let [bytes, rows, slices] = self.extent;
         if self.extent.contains(&0) {
@@ -102,7 +102,7 @@ impl Copy {
         self.from.check(self.span(self.from_pitch))
     }
 
-    /// Returns the offsets of the rows on a side with these distances.
+    /// Returns the offsets of the rows on a side with these pitches.
     fn rows(&self, pitch: [u64; 2]) -> impl Iterator<Item = u64> {
         let [bytes, rows, slices] = self.extent;
         let (rows, slices) = if bytes == 0 { (0, 0) } else { (rows, slices) };
@@ -131,7 +131,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Copies in the order of a stream, and returns when the copy is complete.
+    /// Copies in stream order, and returns when the copy is complete.
     pub(crate) fn run(self, stream: &Stream) -> Fallible {
         self.check()?;
         stream.run(Operation::Copy(self))
@@ -154,7 +154,7 @@ impl Copy {
     }
 }
 
-/// The number of bytes that are moved at a time.
+/// The maximum number of bytes moved at a time.
 const CHUNK: u64 = 1 << 20;
 
 fn move_bytes(execution: &Execution, to: Place, from: Place, bytes: u64) -> Fallible {
@@ -187,10 +187,10 @@ fn put(execution: &Execution, to: Place, bytes: &[u8]) -> Fallible {
     }
 }
 
-/// The minimum length of a reported run; shorter runs may be padding of structures.
+/// The minimum length of a reported run of uninitialized bytes; shorter runs may be padding in structures.
 const LEAST_RUN: u64 = 4;
 
-/// Reports a copy to the host of bytes that were never written.
+/// Reports a copy of unwritten bytes to the host.
 fn report_uninitialized(execution: &Execution, all: u64, unwritten: &[Range<u64>]) {
     let runs = unwritten.iter().filter(|run| run.end - run.start >= LEAST_RUN);
     let Some(first) = runs.clone().next().filter(|_| config().checks.uninitialized_copies) else { return };
@@ -224,9 +224,9 @@ pub(crate) struct Fill {
     pub(crate) value: u32,
     /// The size of the pattern in bytes.
     pub(crate) unit: u64,
-    /// The number of units per row, and of rows.
+    /// The number of units per row, and the number of rows.
     pub(crate) extent: [u64; 2],
-    /// The distance between rows in bytes.
+    /// The pitch of the rows in bytes.
     pub(crate) pitch: u64,
 }
 
@@ -242,7 +242,7 @@ impl Fill {
         if !self.address.is_multiple_of(self.unit) || !pitch_is_whole {
             return Err(Code::INVALID_VALUE);
         }
-        // Memory with a separate address on the host is filled through the address that kernels use.
+        // If memory has a separate host address, it is filled at the address that kernels use.
         Place::Device(self.address).check(span)
     }
 
@@ -275,7 +275,7 @@ impl Fill {
     }
 }
 
-/// Returns the device address of memory that may be given by its host address.
+/// Returns the device address of host memory that kernels can access.
 pub(crate) fn device_address(host: HostPtr) -> Fallible<u64> {
     let found = memory::find(host.0 as u64).ok_or(Code::INVALID_VALUE)?;
     match found.kind {

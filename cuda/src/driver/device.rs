@@ -43,7 +43,7 @@ pub(crate) fn name() -> String {
     format!("warpwright simulator (sm_{major}{minor})")
 }
 
-/// The memory size that the devices report, in bytes; the host's memory limits the usable size.
+/// The memory size that each device reports, in bytes. The usable size is limited by the host's memory.
 pub(crate) const MEMORY: usize = 80 << 30;
 
 /// The limits of an architecture (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
@@ -53,9 +53,9 @@ pub(crate) struct Limits {
     pub(crate) multiprocessors: i32,
     pub(crate) threads: i32,
     pub(crate) blocks: i32,
-    /// Shared memory per multiprocessor in bytes.
+    /// The shared memory per multiprocessor in bytes.
     pub(crate) shared: i32,
-    /// Shared memory per block in bytes, if the kernel opts in.
+    /// The shared memory per block in bytes, if the kernel opts in.
     pub(crate) shared_opt_in: i32,
     pub(crate) l2: i32,
 }
@@ -70,7 +70,7 @@ pub(crate) fn limits() -> Limits {
         Arch::Sm89 => (128, 1536, 24, 100, 72),
         Arch::Sm100 => (148, 2048, 32, 228, 126),
         Arch::Sm120 => (170, 1536, 24, 100, 96),
-        // sm_90, and what is newer than this table.
+        // sm_90 and architectures newer than this table.
         _ => (132, 2048, 32, 228, 50),
     };
     let shared = shared << 10;

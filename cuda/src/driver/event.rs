@@ -1,4 +1,4 @@
-//! Events: the completion of the operations that were queued on a stream before them.
+//! Events, which complete when the operations queued before them in a stream are complete.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -59,8 +59,8 @@ impl Event {
         self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the event, whose state the program requests: an error if the event was recorded by a capture, which the request then
-    /// invalidates, or if a capture forbids such calls. The errors are those of a driver of version 580.
+    /// Returns the event for a query of its state. Returns an error if the event was recorded by a capture, which the query then
+    /// invalidates, or if a capture forbids such calls. The errors match those of driver version 580.
     pub(crate) fn queried(self: Arc<Self>) -> Fallible<Arc<Self>> {
         if let Recorded::Captured(Capturing { capture, .. }) = &*self.lock() {
             capture.invalidate();
@@ -79,7 +79,8 @@ impl Event {
         }
     }
 
-    /// Records the event after the operations of a stream. If the stream is captured and `external` is set, the graph records it.
+    /// Records the event after the operations of a stream. If the stream is being captured and `external` is set, the graph records the
+    /// event when it is launched.
     pub(crate) fn record(self: &Arc<Self>, stream: &Stream, external: bool) -> Fallible {
         if stream.context()?.handle != self.context {
             return Err(Code::INVALID_HANDLE);
@@ -97,20 +98,20 @@ impl Event {
         *self.lock() = Recorded::Queued(ticket);
     }
 
-    /// Makes later operations of a stream wait for the work after which the event was recorded. If the stream is captured and `external` is
-    /// set, the graph waits for what the event is recorded after when it is launched.
+    /// Makes later operations of a stream wait for the work after which the event was recorded. If the stream is being captured and
+    /// `external` is set, the graph waits instead, for the work after which the event is recorded when the graph is launched.
     pub(crate) fn hold(self: &Arc<Self>, stream: &Arc<Stream>, external: bool) -> Fallible {
         match (self.lock().clone(), stream.capturing()) {
             (_, Some(capturing)) if external => capturing.add(stream, Operation::Wait(Arc::clone(self))),
             (Recorded::Captured(Capturing { capture, last }), _) => capture.join(stream, last),
             (_, Some(capturing)) => {
-                // Operations that are executed cannot depend on operations that are only captured.
+                // Executed operations cannot depend on operations that are only captured.
                 capturing.capture.invalidate();
                 Err(Code::STREAM_CAPTURE_ISOLATION)
             }
             (Recorded::Queued(ticket), None) => {
                 stream.wait_for(ticket);
-                // A wait is an operation, so the default stream and the blocking streams are ordered with it.
+                // The wait is an operation, so that it is ordered with the default stream and the blocking streams.
                 if stream.kind != Kind::NonBlocking {
                     stream.queue(Operation::Empty)?;
                 }
@@ -137,7 +138,7 @@ impl Event {
         Context::of(self.context).map_err(|_| Code::CONTEXT_IS_DESTROYED)?.check()
     }
 
-    /// Returns the milliseconds from one event to the other.
+    /// Returns the time in milliseconds from `start` to `end`.
     pub(crate) fn elapsed(start: &Self, end: &Self) -> Fallible<f32> {
         if !start.timing || !end.timing {
             return Err(Code::INVALID_HANDLE);

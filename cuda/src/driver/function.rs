@@ -26,7 +26,7 @@ pub(crate) struct Function {
     registers: i32,
     /// The architecture in `.target`, such as 90.
     target: i32,
-    /// The maximum dynamic shared memory that the program has set.
+    /// The maximum dynamic shared memory in bytes that the program has set.
     dynamic_shared: AtomicI32,
     large_clusters: AtomicI32,
     carveout: AtomicI32,
@@ -38,10 +38,10 @@ static FUNCTIONS: Registry<Function> = Registry::new(5);
 /// The number of registers per thread that kernels report unless `.maxnreg` specifies it. The simulator does not allocate registers.
 const REGISTERS: i32 = 32;
 
-/// The maximum number of threads of a block.
+/// The maximum number of threads per block.
 const MAX_THREADS: u64 = 1024;
 
-/// The maximum shared memory of a block without opting in, in bytes.
+/// The maximum shared memory per block in bytes, unless the kernel opts in.
 const SHARED: i32 = 48 << 10;
 
 impl Function {
@@ -79,7 +79,7 @@ impl Function {
 
     /// Invalidates the handle of a kernel.
     pub(crate) fn forget(function: &Arc<Self>) {
-        // It was added when the kernel was created.
+        // Succeeds, because the kernel was added when it was created.
         let _ = FUNCTIONS.remove(function.handle);
     }
 
@@ -136,7 +136,7 @@ impl Function {
             }
             9 if (-1..=100).contains(&value) => self.carveout.store(value, Relaxed),
             14 => self.large_clusters.store(value, Relaxed),
-            // A preference for the order of blocks, which the simulator does not need.
+            // A preference for the scheduling of clusters, which the simulator ignores.
             15 => {}
             _ => return Err(Code::INVALID_VALUE),
         }

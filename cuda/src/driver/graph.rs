@@ -27,9 +27,9 @@ pub(crate) struct Node {
     graph: Handle,
     origin: Origin,
     operation: Mutex<Operation>,
-    /// The nodes on which it depends.
+    /// The nodes on which the node depends.
     after: Mutex<Vec<Handle>>,
-    /// The node of the original graph from which it was cloned.
+    /// The node of the original graph from which the node was cloned.
     original: Option<Handle>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Executable {
 #[derive(Clone, Debug)]
 struct Step {
     node: Handle,
-    /// The steps on which it depends, by index.
+    /// The indices of the steps on which the step depends.
     after: Vec<usize>,
     operation: Operation,
     origin: Origin,
@@ -74,7 +74,7 @@ impl Graph {
     pub(crate) fn destroy(handle: Handle) -> Fallible {
         let graph = GRAPHS.remove(handle).map_err(|_| Code::INVALID_VALUE)?;
         lock(&graph.nodes).drain(..).for_each(|node| {
-            // It was added with the graph.
+            // Succeeds, because the node was added with the graph.
             let _ = NODES.remove(node.handle);
         });
         Ok(())
@@ -116,7 +116,7 @@ impl Graph {
         NODES.remove(node).map(drop)
     }
 
-    /// Adds or removes a dependency.
+    /// Adds a dependency of `to` on `from` if `connected` is set; otherwise removes it.
     pub(crate) fn connect(&self, from: Handle, to: Handle, connected: bool) -> Fallible {
         self.check(from)?;
         self.check(to)?;
@@ -153,7 +153,7 @@ impl Graph {
         found.map(|node| node.handle).ok_or(Code::INVALID_VALUE)
     }
 
-    /// Returns the nodes that `nodes` depend on, directly or not, and `nodes` themselves.
+    /// Returns `nodes` and the nodes on which they depend, directly or indirectly.
     pub(crate) fn ancestors(&self, nodes: &[Handle]) -> Vec<Handle> {
         let (mut found, mut rest) = (vec![], nodes.to_vec());
         while let Some(handle) = rest.pop() {
@@ -165,7 +165,7 @@ impl Graph {
         found
     }
 
-    /// Returns the steps in an order that satisfies the dependencies; an error if these have a cycle.
+    /// Returns the steps in an order that satisfies the dependencies; an error if the dependencies have a cycle.
     fn steps(&self) -> Fallible<Vec<Step>> {
         let mut rest = self.nodes();
         let mut steps: Vec<Step> = vec![];
@@ -204,7 +204,7 @@ impl Node {
         lock(&self.operation).clone()
     }
 
-    /// Replaces the operation by one of the same type.
+    /// Replaces the operation with one of the same type.
     pub(crate) fn set_operation(&self, operation: Operation) -> Fallible {
         replace(&mut lock(&self.operation), operation)
     }
@@ -240,7 +240,7 @@ fn branches(steps: &[Step]) -> Vec<Arc<Branch>> {
     branches
 }
 
-/// The reasons why a graph cannot update an executable graph (`CUgraphExecUpdateResult`).
+/// The reasons that a graph cannot update an executable graph (`CUgraphExecUpdateResult`).
 pub(crate) const TOPOLOGY_CHANGED: u32 = 2;
 pub(crate) const TYPE_CHANGED: u32 = 3;
 
@@ -259,7 +259,7 @@ impl Executable {
         Arc::new(Self { handle: self.handle, steps, flags: self.flags, last: Mutex::default() })
     }
 
-    /// Checks, for a launch, the memory that its nodes allocate and free.
+    /// Checks the memory that the nodes allocate and free in a launch.
     fn submit_memory(&self, frees_before: bool) -> Fallible {
         lock(&self.steps).iter().try_for_each(|step| match &step.operation {
             Operation::Graph(child) => child.submit_memory(frees_before),
@@ -267,7 +267,7 @@ impl Executable {
         })
     }
 
-    /// Launches the graph in its current state; later changes affect later launches only.
+    /// Launches the graph in its current state. Later changes affect only later launches.
     pub(crate) fn launch(&self, stream: &Stream, frees_before: bool) -> Fallible {
         let snapshot = self.snapshot();
         if stream.capturing().is_some() {
@@ -287,7 +287,7 @@ impl Executable {
         Ok(())
     }
 
-    /// Adds the events for which the graph waits, and those that it records.
+    /// Adds the events for which the graph waits to `waits`, and the events that it records to `records`.
     fn events(&self, waits: &mut Vec<Arc<Event>>, records: &mut Vec<Arc<Event>>) {
         for step in &*lock(&self.steps) {
             match &step.operation {
@@ -301,7 +301,8 @@ impl Executable {
 
     pub(crate) fn execute(&self, whole: &Execution) -> Fallible {
         let steps = lock(&self.steps).clone();
-        // The steps of a chain are in order, so they need no branches. The steps of a child graph have the branch of the child.
+        // The steps of a chain are executed in order, so they need no branches. The steps of a child graph belong to the branch of the
+        // child.
         let is_chain =
             steps.iter().enumerate().skip(1).all(|(index, step)| step.after.contains(&(index - 1)));
         let branches = if is_chain || whole.branch.is_some() { vec![] } else { branches(&steps) };
@@ -336,10 +337,10 @@ impl Executable {
         self.step(node, |step| step.enabled)
     }
 
-    /// Replaces the operations by those of a graph with the same nodes and dependencies.
+    /// Replaces the operations with those of a graph that has the same nodes and dependencies.
     ///
     /// # Errors
-    /// Returns the reason and the node, if the graphs differ.
+    /// Returns the reason and the node if the graphs differ.
     pub(crate) fn update(&self, graph: &Graph) -> Result<(), (u32, Handle)> {
         let new = graph.steps().map_err(|_| (TOPOLOGY_CHANGED, Handle::NULL))?;
         let mut steps = lock(&self.steps);

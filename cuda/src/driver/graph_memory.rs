@@ -1,4 +1,4 @@
-//! Memory that nodes of graphs allocate. Its address is determined when the node is added; the memory exists from the execution of the node
+//! Memory that graph nodes allocate. Its address is determined when the node is added. The memory exists from the execution of the node
 //! until another node or a call frees it.
 
 use std::collections::BTreeMap;
@@ -17,14 +17,14 @@ struct Plan {
     size: u64,
     context: Handle,
     device: Device,
-    /// Whether the memory is allocated after all operations that have been submitted.
+    /// Whether the memory will be allocated when all submitted operations are complete.
     allocated: bool,
 }
 
 /// The memory of nodes, by address.
 static PLANS: Mutex<BTreeMap<u64, Plan>> = Mutex::new(BTreeMap::new());
 
-/// The maximum number of bytes allocated at a time on each device, since the program last reset it.
+/// The peak number of bytes allocated on each device since the program last reset it.
 static HIGH: Mutex<BTreeMap<Device, u64>> = Mutex::new(BTreeMap::new());
 
 fn plans() -> MutexGuard<'static, BTreeMap<u64, Plan>> {
@@ -35,7 +35,7 @@ fn high() -> MutexGuard<'static, BTreeMap<Device, u64>> {
     HIGH.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the address of memory for a new node.
+/// Returns the address of the memory for a new node.
 pub(crate) fn plan(context: &Context, size: u64) -> Fallible<u64> {
     if size == 0 {
         return Err(Code::INVALID_VALUE);
@@ -46,19 +46,19 @@ pub(crate) fn plan(context: &Context, size: u64) -> Fallible<u64> {
     Ok(start)
 }
 
-/// Returns the number of bytes from an address to the end of the memory of its node.
+/// Returns the number of bytes from an address to the end of the node memory that contains it.
 pub(crate) fn room(address: u64) -> Option<u64> {
     let all = plans();
     let (start, plan) = all.range(..=address).next_back()?;
     plan.size.checked_sub(address - start).filter(|&room| room > 0)
 }
 
-/// Returns the size of the memory of a node that starts at an address.
+/// Returns the size of the node memory that starts at an address.
 pub(crate) fn size(start: u64) -> Option<u64> {
     plans().get(&start).map(|plan| plan.size)
 }
 
-/// Records that an operation of a graph is submitted. Memory that it allocates must be free, unless the graph frees it before.
+/// Records that an operation of a graph is submitted. Memory that it allocates must be free, unless the graph frees the memory before.
 pub(crate) fn submit(operation: &Operation, frees_before: bool) -> Fallible {
     match operation {
         Operation::Alloc(start, _) => {
@@ -70,7 +70,7 @@ pub(crate) fn submit(operation: &Operation, frees_before: bool) -> Fallible {
             plan.allocated = true;
             Ok(())
         }
-        // Memory that no node has allocated was checked when the node was added.
+        // Memory that was not allocated by a node was checked when the node was added.
         Operation::Free(start) if size(*start).is_some() => submit_free(*start),
         _ => Ok(()),
     }
@@ -84,7 +84,7 @@ pub(crate) fn submit_free(start: u64) -> Fallible {
     Ok(())
 }
 
-/// Allocates the memory of a node, which an earlier launch may have left allocated.
+/// Allocates the memory of a node. Memory that an earlier launch left allocated is freed first.
 pub(crate) fn allocate(start: u64) -> Fallible {
     let Some(plan) = plans().get(&start).copied() else { return Ok(()) };
     if memory::find_device(start).is_some() {
@@ -106,12 +106,12 @@ pub(crate) fn used(device: Device) -> u64 {
     live.map(|(_, plan)| plan.size).sum()
 }
 
-/// Returns the maximum number of bytes allocated at a time.
+/// Returns the peak number of bytes allocated on a device.
 pub(crate) fn most_used(device: Device) -> u64 {
     high().get(&device).copied().unwrap_or(0)
 }
 
-/// Resets the maximum number of bytes allocated at a time.
+/// Resets the peak number of bytes allocated on a device.
 pub(crate) fn reset_most_used(device: Device) {
     high().insert(device, used(device));
 }

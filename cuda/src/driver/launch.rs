@@ -103,7 +103,8 @@ impl Kernel {
         Ok(Arc::new(Self { function: Arc::clone(function), shape, args, addresses, module }))
     }
 
-    /// Returns the kernel with the cluster and the cooperation of another, which are attributes of a node rather than parameters.
+    /// Returns the kernel with the cluster shape and the cooperative attribute of another, which are attributes of a node rather than
+    /// parameters.
     pub(crate) fn with_attributes_of(self: Arc<Self>, other: &Self) -> Fallible<Arc<Self>> {
         let Shape { cluster, cooperative, .. } = other.shape;
         if (cluster, cooperative) == (self.shape.cluster, self.shape.cooperative) {
@@ -177,7 +178,7 @@ impl Kernel {
     }
 }
 
-/// Returns the error that the driver reports for a fault.
+/// Returns the error code that the driver reports for a fault.
 fn code(kind: FindingKind) -> Code {
     match kind {
         FindingKind::GlobalOutOfBounds | FindingKind::SharedOutOfBounds | FindingKind::LocalOutOfBounds => {

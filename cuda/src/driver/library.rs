@@ -1,4 +1,4 @@
-//! Libraries: code that is loaded into each context on first use there.
+//! Libraries: code that is loaded into each context when it is first used there.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -53,7 +53,7 @@ impl Library {
         }
         let modules = std::mem::take(&mut *library.modules.lock().unwrap_or_else(PoisonError::into_inner));
         for module in modules.values() {
-            // The context may have been destroyed, and its modules with it.
+            // The context may have been destroyed together with its modules.
             let _ = Module::unload(module.handle);
         }
         Ok(())
@@ -63,7 +63,7 @@ impl Library {
     pub(crate) fn module(&self) -> Fallible<Arc<Module>> {
         let context = context::current()?;
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        // A context that was destroyed and created again has another handle.
+        // A context that was destroyed and recreated has another handle.
         if let Some(module) = modules.get(&context.handle) {
             return Ok(Arc::clone(module));
         }
@@ -105,7 +105,7 @@ impl Kernel {
     }
 }
 
-/// Returns the function for the handle of a function or of a kernel; launches accept both.
+/// Returns the function for the handle of a function or kernel. Launches accept both.
 pub(crate) fn function_of(handle: Handle) -> Fallible<Arc<Function>> {
     Function::of(handle).or_else(|_| Kernel::of(handle)?.function())
 }

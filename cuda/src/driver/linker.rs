@@ -1,4 +1,4 @@
-//! The linker, to which code is added in parts. The simulator has no object code, so the result is PTX.
+//! The linker, which joins several images. The simulator has no object code, so the result is PTX.
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
@@ -12,9 +12,9 @@ use crate::driver::registry::{Handle, Registry};
 #[derive(Debug)]
 pub(crate) struct Linker {
     pub(crate) handle: Handle,
-    /// The texts that were added.
+    /// The PTX texts that were added.
     parts: Mutex<Vec<String>>,
-    /// The result, at whose address programs read it until the linker is destroyed.
+    /// The result, which programs read by its address until the linker is destroyed.
     linked: Mutex<Option<CString>>,
 }
 
@@ -55,16 +55,16 @@ impl Linker {
     }
 }
 
-/// Returns one module with the contents of several: the newest version and target, and the functions that one module defines and others
-/// declare. Of weak functions and variables that several modules define, the first remains. Modules with other variables or functions of the
-/// same name cannot be joined in this way. Source files get new numbers.
+/// Joins several modules into one, with the newest version and target. A function that one module defines may be declared in others. Of
+/// weak functions and variables that several modules define, the first is kept. Modules that otherwise define variables or functions with
+/// the same name cannot be joined. Source files are renumbered.
 fn join(parts: &[String]) -> String {
     let newest = |name: &str| {
         let lines =
             parts.iter().flat_map(|part| part.lines()).filter(|line| line.trim_start().starts_with(name));
         let number = |line: &&str| {
             let digits = line.chars().filter(char::is_ascii_digit).collect::<String>();
-            // Versions have one digit after the point; sm_100 is newer than sm_90.
+            // Longer numbers are newer: versions have one digit after the point, and sm_100 is newer than sm_90.
             (digits.len(), digits)
         };
         lines.max_by_key(number).unwrap_or_default().to_string()
@@ -80,7 +80,7 @@ fn join(parts: &[String]) -> String {
         let numbers = part.lines().filter_map(|line| file_number(line.trim_start().strip_prefix(".file")?));
         let most = numbers.max().unwrap_or(0);
         for line in part.lines().filter(|line| !is_header(line)) {
-            // The linker keeps one of the variables that several modules may define.
+            // Of variables that several modules may define, the linker keeps one.
             let is_shared =
                 [".common", ".weak .global", ".weak .const"].iter().any(|start| line.starts_with(start));
             if is_shared && !shared.insert(line) {
@@ -94,7 +94,7 @@ fn join(parts: &[String]) -> String {
     text
 }
 
-/// Returns a module without the weak functions whose names are in `defined`, to which the names of the others are added.
+/// Returns a module without the weak functions named in `defined`, and adds the names of its other weak functions to `defined`.
 fn without_repeated_functions<'a>(module: &'a str, defined: &mut BTreeSet<&'a str>) -> String {
     let (mut kept, mut rest) = (String::new(), module);
     while let Some((start, name)) = weak_function(rest) {
@@ -124,7 +124,7 @@ fn weak_function(module: &str) -> Option<(usize, &str)> {
     None
 }
 
-/// Returns the name of the weak function at the start of a text; `None` for a variable.
+/// Returns the name of the weak function at the start of the text; `None` for a variable.
 fn name_of_weak_function(text: &str) -> Option<&str> {
     let declared = text.trim_start().strip_prefix(".weak")?.trim_start();
     let results = declared.strip_prefix(".func").or_else(|| declared.strip_prefix(".entry"))?.trim_start();
@@ -135,7 +135,7 @@ fn name_of_weak_function(text: &str) -> Option<&str> {
     Some(&named[..end]).filter(|name| !name.is_empty() && !name.starts_with('.'))
 }
 
-/// Returns the position after the function at the start of a text.
+/// Returns the position after the function at the start of the text.
 fn end_of_function(text: &str) -> usize {
     let (mut position, mut depth) = (0, 0);
     for line in text.split_inclusive('\n') {
@@ -155,12 +155,12 @@ fn end_of_function(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the number of a source file at the start of a text.
+/// Returns the source file number at the start of the text.
 fn file_number(text: &str) -> Option<u32> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// Adds `offset` to the numbers of source files in a line: `.file 1 "a.cu"`, `.loc 1 20 3, function_name f, inlined_at 1 30 5`.
+/// Adds `offset` to the source file numbers in a line, such as `.file 1 "a.cu"` or `.loc 1 20 3, function_name f, inlined_at 1 30 5`.
 fn renumber(line: &str, offset: u32) -> String {
     let start = line.trim_start();
     if offset == 0 || !(start.starts_with(".file") || start.starts_with(".loc")) {

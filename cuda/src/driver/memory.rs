@@ -1,7 +1,7 @@
 //! Device memory, and host memory that kernels access.
 //!
 //! All devices share one address space, so that an address identifies its device. Pinned and managed memory has the same address on the
-//! host and in kernels: it is mapped in a free range of the simulator.
+//! host and in kernels, because it is mapped at a free address range of the simulator.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -27,32 +27,32 @@ use crate::report;
 pub(crate) enum Kind {
     /// Memory of a device.
     Device,
-    /// Host memory with the same address in kernels, with its flags.
+    /// Host memory that has the same address in kernels, with its flags.
     Pinned(u32),
-    /// Memory with the same address on the host and on all devices.
+    /// Memory that has the same address on the host and on all devices.
     Managed,
-    /// Host memory that the program has registered, which starts at this host address.
+    /// Registered host memory, with its host address.
     Registered(HostPtr),
     /// A variable of a module.
     Variable,
-    /// Device memory that the program has mapped, and whether it may be accessed.
+    /// Device memory that the program has mapped, and whether it is accessible.
     Mapped(bool),
 }
 
 /// An allocation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allocation {
-    /// The address in kernels.
+    /// The start address in kernels.
     pub(crate) start: u64,
     pub(crate) size: u64,
     pub(crate) kind: Kind,
     pub(crate) context: Handle,
     pub(crate) device: Device,
-    /// The pool of the memory, if it has one.
+    /// The pool to which the memory belongs; null if there is none.
     pub(crate) pool: Handle,
     /// The unique number of the allocation.
     pub(crate) id: u64,
-    /// Whether it is a variable of a module, which the program does not free.
+    /// Whether the allocation is a module variable, which the program does not free.
     is_variable: bool,
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn add_mapping(start: u64, size: u64, device: Device) {
     add_in(start, size, Kind::Mapped(false), Handle::NULL, device, Handle::NULL);
 }
 
-/// Records whether memory added by [`add_mapping`] may be accessed.
+/// Records whether memory added by [`add_mapping`] is accessible.
 pub(crate) fn set_accessible(start: u64, accessible: bool) {
     if let Some(mapping) = allocations().get_mut(&start) {
         mapping.kind = Kind::Mapped(accessible);
@@ -135,7 +135,7 @@ pub(crate) fn alloc_in(context: &Context, bytes: usize) -> Fallible<u64> {
     Ok(start)
 }
 
-/// Allocates memory of a pool.
+/// Allocates memory from a pool.
 pub(crate) fn alloc_from(pool: &Pool, context: &Context, bytes: usize) -> Fallible<u64> {
     let start = alloc_unrecorded(context, pool.device, bytes)?;
     add_in(start, bytes as u64, Kind::Device, context.handle, pool.device, pool.handle);
@@ -193,7 +193,7 @@ pub(crate) fn register(host: HostPtr, bytes: usize) -> Fallible {
     if registered(host).is_some() {
         return Err(Code::HOST_MEMORY_ALREADY_REGISTERED);
     }
-    // The words that contain the bytes. Both ends are within pages that contain some of them.
+    // The words that contain the bytes. Both ends of the words are in pages that also contain some of the bytes.
     let (start, end) = (host.0 & !3, (host.0 + bytes).next_multiple_of(4));
     let words = HostPtr(start).words((end - start) / 4);
     let address = lock().register_host(words);
@@ -229,7 +229,7 @@ pub(crate) fn free(address: u64) -> Fallible {
     let found =
         found.filter(|a| matches!(a.kind, Kind::Device | Kind::Managed)).ok_or_else(|| unknown(address))?;
     if !is_of_graph {
-        // As in the driver, pending operations are completed first; one that fails does not keep the memory.
+        // As in NVIDIA's driver, pending operations are completed first. The memory is freed even if one of them fails.
         context.drain();
     }
     release(&found);
@@ -259,7 +259,7 @@ fn release(allocation: &Allocation) {
     allocations().remove(&allocation.start);
     Pool::remove(allocation.pool, allocation.size);
     advice::forget(&(allocation.start..allocation.start + allocation.size));
-    // Only memory that the simulator knows is in the table.
+    // Succeeds, because the table contains only memory that the simulator knows.
     let _ = lock().free(allocation.start);
     if matches!(allocation.kind, Kind::Pinned(_) | Kind::Managed) {
         host::unmap(HostPtr(allocation.start as usize), (allocation.size as usize).next_multiple_of(PAGE));
@@ -272,7 +272,7 @@ pub(crate) fn free_all(context: Handle) {
     gone.iter().for_each(release);
 }
 
-/// Records a variable of a module. A variable that the host can access is recorded as managed memory.
+/// Records a module variable. A variable that the host can access is recorded as managed memory.
 pub(crate) fn add_variable(start: u64, size: u64, context: &Context) {
     let kind = if start < FIRST_OF_DEVICES { Kind::Managed } else { Kind::Variable };
     add(start, size, kind, context);
@@ -293,7 +293,7 @@ pub(crate) fn find_device(address: u64) -> Option<Allocation> {
     find(address).filter(|a| address.wrapping_sub(a.start) < a.size)
 }
 
-/// Returns the number of bytes that operations may access from a device address on. Adjacent mappings count together.
+/// Returns the number of bytes that operations may access from a device address on, across adjacent mappings.
 pub(crate) fn room(address: u64) -> Option<u64> {
     const MAPPED: Kind = Kind::Mapped(true);
     let Some(found) = find_device(address).filter(|a| a.kind != Kind::Mapped(false)) else {
@@ -322,7 +322,7 @@ pub(crate) fn describe(address: u64) -> String {
     }
 }
 
-/// Returns the error for an address that is not in an allocation. If its allocation was freed, this is a finding.
+/// Returns the error for an address that is not in an allocation. Reports a finding if the allocation was freed.
 pub(crate) fn unknown(address: u64) -> Code {
     if let Err(error @ MemoryError::Freed { .. }) = lock().read(address, &mut [0]) {
         report_freed(&error, &Origin::here());
@@ -330,7 +330,8 @@ pub(crate) fn unknown(address: u64) -> Code {
     Code::INVALID_VALUE
 }
 
-/// Returns the error of an access by an operation to memory that was freed after the operation was queued.
+/// Converts the result of an operation's access to memory. An error means that the memory was freed after the operation was queued, and is
+/// reported.
 pub(crate) fn accessed<T>(origin: &Origin, result: Result<T, MemoryError>) -> Fallible<T> {
     result.map_err(|error| {
         report_freed(&error, origin);
@@ -344,7 +345,7 @@ pub(crate) fn report_freed(error: &MemoryError, origin: &Origin) {
     report::update(|run| run.host_finding("use_after_free", message, &[("the access", origin)]));
 }
 
-/// Returns the free memory of a device in bytes, and the total.
+/// Returns the free and the total memory of a device in bytes.
 pub(crate) fn available(device: Device) -> (u64, u64) {
     let total = device::MEMORY as u64;
     let counts = |a: &&Allocation| a.device == device && matches!(a.kind, Kind::Device | Kind::Variable);

@@ -1,4 +1,4 @@
-//! Modules: loaded PTX with its kernels and variables.
+//! Modules, which contain loaded PTX with its kernels and variables.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +24,7 @@ pub(crate) enum Image {
     Cubin,
 }
 
-/// The reason why an image cannot be loaded, with the compiler's log.
+/// The reason that an image cannot be loaded, with the compiler's log.
 #[derive(Debug)]
 pub(crate) struct LoadError {
     pub(crate) code: Code,
@@ -86,7 +86,7 @@ impl Module {
     pub(crate) fn destroy_all(context: &Arc<Context>) {
         let gone = MODULES.select(|module| Arc::ptr_eq(&module.context, context));
         for module in gone {
-            // Another thread may have unloaded it.
+            // Another thread may have unloaded the module.
             if MODULES.remove(module.handle).is_ok() {
                 module.destroy();
             }
@@ -101,7 +101,7 @@ impl Module {
         }
         self.context.drain();
         self.variables.iter().for_each(|(_, address, _)| {
-            // The context may have freed it.
+            // The context may have freed the variable.
             let _ = memory::free_now(*address);
         });
     }
@@ -139,7 +139,7 @@ fn variables(code: &sim::Module, context: &Context) -> Vec<(String, u64, u64)> {
     found
 }
 
-/// Parses the newest PTX in an image that the device can run.
+/// Parses the newest PTX text in an image that the device can run.
 pub(crate) fn parse(image: &Image) -> Result<sim::Module, LoadError> {
     let text = match image {
         Image::Text(text) => text.clone(),
@@ -172,14 +172,14 @@ pub(crate) fn parse(image: &Image) -> Result<sim::Module, LoadError> {
     Ok(module)
 }
 
-/// Returns whether the device can run a text, according to its `.target`.
+/// Returns whether the device can run PTX text, according to its `.target`.
 fn runs(text: &str) -> bool {
     let line = text.lines().find_map(|line| line.trim_start().strip_prefix(".target"));
     line.and_then(|rest| rest.split([',', ' ', '\t']).find(|word| !word.is_empty())).is_some_and(supports)
 }
 
-/// Returns whether the device can run code for a target: an older architecture, one of the same family for `f`, and only the device's own
-/// architecture for `a` (PTX ISA, `.target`).
+/// Returns whether the device can run code for a target. The device's architecture must not be older than the target; with `f`, it must
+/// also be in the same family; with `a`, it must be the same architecture (PTX ISA, `.target`).
 fn supports(target: &str) -> bool {
     let device = config().arch.capability();
     let Some(name) = target.strip_prefix("sm_") else { return false };

@@ -1,4 +1,4 @@
-//! Occupancy: the number of blocks of a kernel that fit on a multiprocessor (CUDA C++ Programming Guide, "Occupancy").
+//! Occupancy: how many blocks of a kernel fit on a multiprocessor (CUDA C++ Programming Guide, "Occupancy").
 
 use crate::code::{Code, Fallible};
 use crate::driver::device;
@@ -35,13 +35,13 @@ pub(crate) fn clusters(function: &Function, threads: u32, dynamic_shared: u64, s
     if size == 0 || size > most {
         return Err(Code::INVALID_CLUSTER_SIZE);
     }
-    // A cluster is resident on one group of multiprocessors, 16 to 18 of them.
+    // A cluster resides in one group of 16 to 18 multiprocessors.
     const GROUP: u32 = 16;
     let blocks = blocks(function, threads, dynamic_shared)?;
     Ok(device::limits().multiprocessors as u32 / GROUP * (GROUP * blocks / size))
 }
 
-/// Returns the block size that gives the most threads per multiprocessor, and the number of blocks that fill the device.
+/// Returns the block size with the most resident threads per multiprocessor, and the number of blocks that fill the device.
 pub(crate) fn best_block(
     function: &Function,
     dynamic_shared: impl Fn(u32) -> u64,

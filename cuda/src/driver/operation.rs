@@ -21,32 +21,32 @@ use crate::host::HostPtr;
 pub(crate) enum Operation {
     Kernel(Arc<Kernel>),
     Copy(Copy),
-    /// A copy of bytes that were read from the program's memory when it was queued.
+    /// A copy whose bytes were read from the program's memory when it was queued.
     Staged(Staged),
     Fill(Fill),
-    /// A call of a function of the program.
+    /// A call to a function of the program.
     Host(HostCall),
     Graph(Arc<Executable>),
-    /// The allocation of memory with this address and size. Memory of a graph is allocated when the operation is executed.
+    /// The allocation of memory with this address and size. Graph memory is allocated when the operation is executed.
     Alloc(u64, u64),
     /// The release of the memory at this address.
     Free(u64),
-    /// In a graph: the record of an event, which is complete with the graph.
+    /// In a graph: the recording of an event, which completes with the graph.
     Record(Arc<Event>),
-    /// In a graph: a wait for what an event was recorded after when the graph is launched. The graph waits as a whole.
+    /// In a graph: a wait for an event. At launch, the whole graph waits for the work after which the event was last recorded.
     Wait(Arc<Event>),
-    /// Waits for values in memory, and writes of values.
+    /// Waits for values in memory, or writes of values.
     Values(Values),
     Empty,
 }
 
-/// A call of a function of the program.
+/// A call to a function of the program.
 #[derive(Clone)]
 pub(crate) struct HostCall {
     pub(crate) call: Arc<dyn Fn(Code) + Send + Sync>,
-    /// Whether the function is also called after a fault, with the error of the context: that of `cuStreamAddCallback`.
+    /// Whether the function is also called after a fault, with the context's error, as for `cuStreamAddCallback`.
     pub(crate) reports_faults: bool,
-    /// The address of the function, and its argument.
+    /// The address of the function; `data` is its argument.
     pub(crate) function: HostPtr,
     pub(crate) data: HostPtr,
 }
@@ -55,12 +55,12 @@ pub(crate) struct HostCall {
 #[derive(Clone, Debug)]
 pub(crate) struct Execution {
     pub(crate) position: Arc<Position>,
-    /// The step of a graph that is executed, if it is one.
+    /// The branch of the executed graph step, if the operation is one.
     pub(crate) branch: Option<Arc<Branch>>,
     pub(crate) origin: Origin,
 }
 
-/// The position of a step in the order of its graph.
+/// The position of a step in the partial order of its graph.
 #[derive(Debug)]
 pub(crate) struct Branch {
     pub(crate) step: usize,
@@ -69,7 +69,7 @@ pub(crate) struct Branch {
 }
 
 impl Execution {
-    /// Returns whether this execution begins after another is complete.
+    /// Returns whether this execution begins only after another is complete.
     pub(crate) fn follows(&self, other: &Self) -> bool {
         match (&self.branch, &other.branch) {
             _ if !self.position.is_same(&other.position) => self.position.follows(&other.position),
@@ -78,7 +78,7 @@ impl Execution {
         }
     }
 
-    /// Returns whether it may be concurrent with another execution.
+    /// Returns whether this execution may be concurrent with another.
     pub(crate) fn is_concurrent(&self) -> bool {
         self.position.is_concurrent || self.branch.is_some()
     }
@@ -92,7 +92,7 @@ impl Operation {
             Self::Staged(copy) => copy.execute(execution),
             Self::Fill(fill) => fill.execute(execution),
             Self::Host(host) => {
-                // The function may inform the program that the operations before it are complete.
+                // The function may inform the program that earlier operations are complete.
                 execution.position.reach_host();
                 stream::in_host_call(|| (host.call)(Code::SUCCESS));
                 Ok(())
@@ -109,12 +109,13 @@ impl Operation {
                 races::record_write(execution, "a free", *address, bytes);
                 memory::free_now(*address)
             }
-            // Their launch has waited, and records the events.
+            // The launch of the graph has waited for the events, and records the others.
             Self::Record(_) | Self::Wait(_) | Self::Empty => Ok(()),
         }
     }
 
-    /// Does what remains of the operation after a fault of its context.
+    /// Handles the operation after a fault in its context, without executing it: reports the fault to the function of the program, if
+    /// necessary.
     pub(crate) fn abandon(&self, fault: Code) {
         if let Self::Host(host) = self
             && host.reports_faults
@@ -123,7 +124,7 @@ impl Operation {
         }
     }
 
-    /// Returns the type of its node (`CUgraphNodeType`).
+    /// Returns the type of the operation's node (`CUgraphNodeType`).
     pub(crate) fn node_type(&self) -> u32 {
         match self {
             Self::Kernel(_) => 0,

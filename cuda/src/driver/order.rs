@@ -1,7 +1,8 @@
-//! The order of operations: which operations are guaranteed to be complete before others begin.
+//! The order of operations, which determines the operations that are guaranteed to be complete before others begin.
 //!
-//! An operation follows those before it in its stream, those for which its stream waits, and those that the host knew to be complete when
-//! it called. After a wait for a value in memory, it also follows the operations that wrote the value. All host threads count as one, because a thread that waits for an operation may inform the others.
+//! An operation follows the earlier operations of its stream, the operations for which its stream waits, and the operations that the host
+//! knew to be complete when it submitted the operation. After a wait for a value in memory, it also follows the operations that wrote the
+//! value. All host threads count as one, because a thread that waits for an operation may inform the others.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -10,9 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Operations that are complete.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    /// All operations up to this number.
+    /// All operations with numbers up to this one are complete.
     all: u64,
-    /// The operations of a stream up to a number, by stream.
+    /// For each stream, the number up to which its operations are complete.
     streams: BTreeMap<u64, u64>,
 }
 
@@ -34,7 +35,7 @@ impl Known {
         self.learn_stream(position.stream, position.number);
     }
 
-    /// Adds all operations of another list.
+    /// Adds all operations in `other`.
     fn learn_known(&mut self, other: &Self) {
         self.learn_all(other.all);
         other.streams.iter().for_each(|(&stream, &number)| self.learn_stream(stream, number));
@@ -48,21 +49,21 @@ impl Known {
     }
 }
 
-/// The position of an operation in the order.
+/// The position of an operation in the partial order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Position {
     pub(crate) stream: u64,
-    /// The number of the operation in the order of submission, from 1.
+    /// The 1-based number of the operation in the order of submission.
     number: u64,
     known: Known,
-    /// Whether it may be concurrent with operations of other streams.
+    /// Whether the operation may be concurrent with operations of other streams.
     pub(crate) is_concurrent: bool,
 }
 
 /// The operations that the host knows to be complete.
 static HOST: Mutex<Known> = Mutex::new(Known { all: 0, streams: BTreeMap::new() });
 
-/// A wait for a value that has ended, and the operations that its end follows. They were not known when the operations after the wait were
+/// A completed wait for a value, and the operations that precede its completion. They were unknown when the operations after the wait were
 /// submitted.
 #[derive(Debug)]
 struct EndedWait {
@@ -70,7 +71,7 @@ struct EndedWait {
     after: Known,
 }
 
-/// The last waits for values that have ended, and the maximum number that is kept.
+/// The most recent completed waits for values, and the maximum number that is kept.
 static WAITS: Mutex<Vec<EndedWait>> = Mutex::new(vec![]);
 const MOST_WAITS: usize = 512;
 
@@ -80,7 +81,7 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 /// The number of operations that have been submitted but are not complete.
 static PENDING: AtomicUsize = AtomicUsize::new(0);
 
-/// The number of streams that programs have created, and whether a default stream has been used.
+/// The number of streams that the program has created, and whether a default stream has been used.
 static CREATED: AtomicUsize = AtomicUsize::new(0);
 static USED_DEFAULT: AtomicBool = AtomicBool::new(false);
 
@@ -93,7 +94,7 @@ fn waits() -> MutexGuard<'static, Vec<EndedWait>> {
 }
 
 impl Position {
-    /// Returns the position of an operation that is now submitted to a stream, after other operations.
+    /// Returns the position of an operation that is being submitted to a stream and follows the operations `after`.
     pub(crate) fn next<'a>(stream: u64, is_default: bool, after: impl Iterator<Item = &'a Position>) -> Self {
         let mut known = host().clone();
         after.for_each(|position| known.learn(position));
@@ -106,7 +107,7 @@ impl Position {
         Self { stream, number, known, is_concurrent: streams > 1 }
     }
 
-    /// Returns whether the operation begins after another is complete.
+    /// Returns whether the operation begins only after another is complete.
     pub(crate) fn follows(&self, other: &Self) -> bool {
         let ends_after = |ended: &EndedWait| self.is_at_or_after(&ended.wait) && ended.after.contains(other);
         self.known.contains(other) || waits().iter().any(ends_after)
@@ -116,7 +117,7 @@ impl Position {
         self.is_same(wait) || self.known.contains(wait)
     }
 
-    /// Records that the operation, a wait for a value, has ended after the operations that wrote the value, or after the host wrote it.
+    /// Records that the operation, a wait for a value, has ended, either after the operations `writers` or after a write by the host.
     pub(crate) fn end_wait<'a>(&self, writers: impl Iterator<Item = &'a Self>) {
         let mut after = host().clone();
         let mut waits = waits();
@@ -131,7 +132,7 @@ impl Position {
         waits.push(EndedWait { wait: self.clone(), after });
     }
 
-    /// Returns whether both are positions of the same operation.
+    /// Returns whether `other` is the position of the same operation.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.number == other.number
     }
@@ -152,7 +153,7 @@ impl Position {
     }
 }
 
-/// Returns whether at most one operation, the one that is executed, is pending.
+/// Returns whether no operation is pending other than the one being executed.
 pub(crate) fn is_idle() -> bool {
     PENDING.load(Ordering::Relaxed) <= 1
 }

@@ -1,4 +1,4 @@
-//! The outlines of large modules, which are stored in files, so that a module is checked as a whole only once.
+//! Outlines of large modules, which are stored in files so that a module is checked as a whole only once.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,10 +9,10 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::config::config;
 
-/// The minimum number of bytes of a text whose outline is stored; shorter texts take at most about 10 ms to check.
+/// The minimum size in bytes of PTX text whose outline is stored. Shorter text takes at most about 10 ms to check.
 const MIN_BYTES: usize = 1 << 18;
 
-/// Parses a module, with its outline if one is stored. Files that cannot be read or written only cost time.
+/// Parses a module, using its outline if one is stored. If files cannot be read or written, parsing only takes longer.
 pub(super) fn parse(file: &str, text: &str) -> Result<Module, ParseError> {
     let Some(folder) = config().cache.as_deref().filter(|_| text.len() >= MIN_BYTES) else {
         return Module::parse_file(file, text);
@@ -27,13 +27,13 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Module, ParseError> {
     Ok(module)
 }
 
-/// Returns the file name for a text. Other versions of the simulator may check more, so they have other files; what this version's builds
-/// check differently, they find in the functions that are used.
+/// Returns the path of the outline file for PTX text. Other versions of the simulator use other files, because their checks may differ.
+/// Other builds of this version use the same file; where their checks differ, they find errors only in the functions that are used.
 fn name(text: &str) -> PathBuf {
     format!("{:032x}-{}.outline", xxh3_128(text.as_bytes()), env!("CARGO_PKG_VERSION")).into()
 }
 
-/// Writes an outline under another name first, so that no process reads a part of it.
+/// Writes an outline, first under another name, so that no process reads an incomplete file.
 fn store(path: &Path, outline: &Outline) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

@@ -1,7 +1,7 @@
 //! Memory pools.
 //!
-//! Memory is freed when the operation that frees it is executed, and is not reused, so a pool retains no memory. The amount that it reports as
-//! reserved is what a pool of the driver would retain: multiples of 32 MiB (observed with a driver of version 580).
+//! Memory is freed when the operation that frees it is executed, and is not reused, so a pool retains no memory. The amount that it reports
+//! as reserved is the amount that a pool of NVIDIA's driver would retain, a multiple of 32 MiB (observed with driver version 580).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,19 +20,19 @@ pub(crate) struct Pool {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The switches that the program has set, by `CUmemPool_attribute`.
+    /// The Boolean attributes that the program has set, by `CUmemPool_attribute`.
     switches: BTreeMap<u32, u64>,
-    /// The reserved bytes that are retained when memory is freed.
+    /// The number of reserved bytes that are retained when memory is freed.
     threshold: u64,
     reserved: Amount,
     used: Amount,
 }
 
-/// A number of bytes.
+/// A number of bytes, with its peak.
 #[derive(Debug, Default)]
 struct Amount {
     current: u64,
-    /// The maximum since the program last reset it.
+    /// The peak since the program last reset it.
     high: u64,
 }
 
@@ -42,7 +42,7 @@ impl Amount {
         self.high = self.high.max(bytes);
     }
 
-    /// Resets the maximum: 0 is the only value that a program may set.
+    /// Resets the peak. The only value that a program may set is 0.
     fn reset(&mut self, value: u64) -> Fallible {
         self.high = self.current;
         if value == 0 { Ok(()) } else { Err(Code::INVALID_VALUE) }
@@ -50,17 +50,17 @@ impl Amount {
 }
 
 impl State {
-    /// Sets the number of bytes in use; of those reserved, up to `retained` bytes remain.
+    /// Sets the number of bytes in use. Up to `retained` reserved bytes remain reserved.
     fn set_used(&mut self, bytes: u64, retained: u64) {
         self.used.set(bytes);
         self.reserved.set(bytes.next_multiple_of(UNIT).max(self.reserved.current.min(retained)));
     }
 }
 
-/// The unit of reserved memory in bytes.
+/// The granularity of reserved memory in bytes.
 const UNIT: u64 = 32 << 20;
 
-/// `CUmemPool_attribute`: the switches; the others have 64 bits.
+/// The Boolean attributes in `CUmemPool_attribute`. The others are 64 bits wide.
 pub(crate) const SWITCHES: std::ops::RangeInclusive<u32> = 1..=3;
 const RELEASE_THRESHOLD: u32 = 4;
 const RESERVED_MEM_CURRENT: u32 = 5;
@@ -70,7 +70,7 @@ const USED_MEM_HIGH: u32 = 8;
 
 static POOLS: Registry<Pool> = Registry::new(8);
 
-/// The default pool of each device, and the pool in use.
+/// The default pool and the current pool of each device.
 static DEFAULTS: Mutex<BTreeMap<Device, [Handle; 2]>> = Mutex::new(BTreeMap::new());
 
 impl Pool {
@@ -88,14 +88,14 @@ impl Pool {
             return Err(Code::INVALID_VALUE);
         }
         POOLS.remove(handle).map_err(|_| Code::INVALID_VALUE)?;
-        // A device whose pool is destroyed uses its default pool (CUDA Driver API, `cuMemPoolDestroy`).
+        // If a device's current pool is destroyed, its default pool becomes current (CUDA Driver API, `cuMemPoolDestroy`).
         for [default, used] in defaults.values_mut().filter(|[_, used]| *used == handle) {
             *used = *default;
         }
         Ok(())
     }
 
-    /// Returns the default pool of a device, and the pool in use.
+    /// Returns the default pool and the current pool of a device.
     pub(crate) fn of_device(device: Device) -> [Handle; 2] {
         let mut defaults = DEFAULTS.lock().unwrap_or_else(PoisonError::into_inner);
         *defaults.entry(device).or_insert_with(|| [Self::create(device).handle; 2])
@@ -110,14 +110,14 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records that memory of the pool was allocated.
+    /// Records an allocation from the pool.
     pub(crate) fn add(&self, bytes: u64) {
         let mut state = self.lock();
         let used = state.used.current + bytes;
         state.set_used(used, u64::MAX);
     }
 
-    /// Records that memory of a pool was freed, unless the pool has been destroyed.
+    /// Records that memory from a pool was freed, unless the pool has been destroyed.
     pub(crate) fn remove(handle: Handle, bytes: u64) {
         if let Ok(pool) = POOLS.get(handle) {
             let mut state = pool.lock();
@@ -126,14 +126,14 @@ impl Pool {
         }
     }
 
-    /// Releases reserved memory that is not in use, except for the first bytes.
+    /// Releases reserved memory that is not in use, down to `bytes` bytes.
     pub(crate) fn trim_to(&self, bytes: u64) {
         let mut state = self.lock();
         let used = state.used.current;
         state.set_used(used, bytes.checked_next_multiple_of(UNIT).unwrap_or(bytes));
     }
 
-    /// Returns the value of an attribute. Switches are on unless the program sets them; the others are numbers of bytes.
+    /// Returns the value of an attribute. Boolean attributes are 1 unless the program sets them; the others are numbers of bytes.
     pub(crate) fn attribute(&self, attribute: u32) -> Fallible<u64> {
         let state = self.lock();
         match attribute {

@@ -1,6 +1,6 @@
-//! Unordered operations that access the same memory.
+//! Races: unordered operations that access the same memory.
 //!
-//! Here, operations are executed one after the other, so races follow from the order of operations, not from their times: two operations
+//! Operations are executed one after the other, so races are determined from the order of operations, not from their times. Two operations
 //! race if neither follows the other and one of them writes bytes that the other accesses.
 
 use std::ops::Range;
@@ -23,10 +23,10 @@ struct Record {
     footprint: Footprint,
 }
 
-/// The operations with which later ones may be concurrent.
+/// The recorded operations that may be concurrent with later ones.
 static RECORDS: Mutex<Vec<Arc<Record>>> = Mutex::new(vec![]);
 
-/// The number of new records after which records that cannot race any longer are removed, and the maximum number that are kept.
+/// The number of new records after which records that can no longer race are removed, and the maximum number of records that are kept.
 const PRUNE: usize = 64;
 const MOST: usize = 512;
 
@@ -35,7 +35,7 @@ pub(crate) fn is_watched(execution: &Execution) -> bool {
     execution.is_concurrent() && config().checks.stream_races
 }
 
-/// Records an operation that writes some bytes.
+/// Records an operation that writes `bytes` bytes at `address`.
 pub(crate) fn record_write(execution: &Execution, what: &str, address: u64, bytes: u64) {
     if bytes != 0 && is_watched(execution) {
         let written = Some(address..address + bytes).into_iter().collect();
@@ -43,7 +43,7 @@ pub(crate) fn record_write(execution: &Execution, what: &str, address: u64, byte
     }
 }
 
-/// Records the accesses of an operation, and compares them with those of operations with which it may be concurrent.
+/// Records the accesses of an operation, and compares them with the accesses of operations that may be concurrent with it.
 pub(crate) fn record(execution: &Execution, what: &str, footprint: Footprint) {
     if !is_watched(execution) {
         return;
@@ -65,7 +65,7 @@ pub(crate) fn record(execution: &Execution, what: &str, footprint: Footprint) {
     }
 }
 
-/// Returns the positions of the recorded operations that have written some of these bytes.
+/// Returns the positions of the recorded operations that have written any of `bytes`.
 pub(crate) fn writers(bytes: &Range<u64>) -> Vec<Arc<Position>> {
     let bytes = std::slice::from_ref(bytes);
     let writes =
@@ -100,12 +100,12 @@ fn finding(old: &Record, new: &Record, bytes: &Range<u64>, verbs: [&str; 2]) {
     report::update(|run| run.host_finding("stream_race", message, &sides));
 }
 
-/// Returns the first bytes that both operations access and at least one of them writes, and the kind of each access. Concurrent strong
-/// accesses do not conflict.
+/// Returns the first range of bytes that both operations access and at least one writes, and the kind of each access. Two strong accesses
+/// do not conflict.
 fn conflict(a: &Footprint, b: &Footprint) -> Option<(Range<u64>, [&'static str; 2])> {
     const VERBS: [&str; 4] = ["reads", "writes", "reads", "writes"];
     let [a, b] = [a, b].map(|f| [&f.read, &f.written, &f.strongly_read, &f.strongly_written]);
-    // Ordinary and strong writes, each with what races with it.
+    // Ordinary and strong writes, each with the kinds of accesses that race with it.
     let pairs = [(1, 1), (1, 0), (0, 1), (1, 2), (2, 1), (1, 3), (3, 1), (3, 0), (0, 3)];
     pairs.into_iter().find_map(|(i, j)| Some((overlap(a[i], b[j])?, [VERBS[i], VERBS[j]])))
 }

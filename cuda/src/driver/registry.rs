@@ -1,11 +1,11 @@
-//! Handles of the objects that a program has created.
+//! Handles for the objects that a program has created.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::code::{Code, Fallible};
 
-/// An opaque pointer of the interface. It is a number that is never dereferenced.
+/// An opaque pointer of the interface, which is never dereferenced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub(crate) struct Handle(pub(crate) usize);
@@ -13,7 +13,7 @@ pub(crate) struct Handle(pub(crate) usize);
 impl Handle {
     pub(crate) const NULL: Self = Self(0);
 
-    /// Returns the number of the object among those of its kind, from 1.
+    /// Returns the 1-based number of the object among the objects of its kind.
     pub(crate) fn number(self) -> u32 {
         (self.0 as u32) / STEP as u32
     }
@@ -22,7 +22,7 @@ impl Handle {
 /// The live objects of one kind, by handle. Handles are not reused, so that stale handles are recognized.
 #[derive(Debug)]
 pub(crate) struct Registry<T> {
-    /// The number of the kind, which distinguishes its handles from those of other kinds.
+    /// The number that distinguishes the handles of this kind from those of other kinds.
     kind: usize,
     live: Mutex<Live<T>>,
 }
@@ -33,7 +33,7 @@ struct Live<T> {
     objects: BTreeMap<Handle, Arc<T>>,
 }
 
-/// The distance between two handles, which resemble addresses of small objects.
+/// The distance between consecutive handles, which resemble the addresses of small objects.
 const STEP: usize = 64;
 
 impl<T> Registry<T> {
@@ -45,7 +45,7 @@ impl<T> Registry<T> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Creates an object for a new handle by calling `make`, and adds it.
+    /// Creates an object by calling `make` with a new handle, and adds it.
     pub(crate) fn add(&self, make: impl FnOnce(Handle) -> T) -> Arc<T> {
         let mut live = self.lock();
         live.created += 1;
@@ -82,7 +82,7 @@ impl<T> Registry<T> {
                 .collect();
             gone.iter().filter_map(|handle| live.objects.remove(handle)).collect()
         };
-        // Dropped without the lock: an object may own others.
+        // Dropped without holding the lock, because an object may own others.
         drop(removed);
     }
 }

@@ -1,7 +1,7 @@
-//! Streams: queues whose operations are executed in order, each by its own thread.
+//! Streams: queues of operations. Each stream has its own thread, which executes the operations in order.
 //!
-//! The order between streams is that of the manual ("Stream synchronization behavior"): an operation of the legacy default stream waits for
-//! earlier operations of all blocking streams of its context, and their later operations wait for it.
+//! Streams are ordered as the manual specifies ("Stream synchronization behavior"). An operation in the legacy default stream waits for the
+//! earlier operations in all blocking streams of its context, and later operations in these streams wait for it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -43,7 +43,7 @@ impl Ticket {
         self.changed.notify_all();
     }
 
-    /// Returns whether the operation is complete, and records that the program knows it.
+    /// Returns whether the operation is complete. If it is, records that the program knows this.
     pub(crate) fn query(&self) -> bool {
         let is_complete = self.time().is_some();
         if is_complete {
@@ -52,7 +52,7 @@ impl Ticket {
         is_complete
     }
 
-    /// Returns when the operation was completed; `None` if it is pending.
+    /// Returns the time at which the operation was completed; `None` if it is pending.
     pub(crate) fn time(&self) -> Option<Instant> {
         *self.lock()
     }
@@ -83,7 +83,7 @@ struct Task {
     origin: Origin,
     ticket: Arc<Ticket>,
     context: Arc<Context>,
-    /// Receives the error of the operation itself, if it is not an error of the context.
+    /// Receives the error of the operation itself, unless it is an error of the context.
     result: Option<Arc<Mutex<Fallible>>>,
 }
 
@@ -101,7 +101,7 @@ impl Task {
     }
 }
 
-/// The order of a stream with the default stream.
+/// How a stream is ordered with the default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The default stream of a context.
@@ -147,7 +147,7 @@ const PER_THREAD: Handle = Handle(2);
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// A lock that is held while an operation is queued, so that the streams of a context agree on the order of submissions.
+/// A lock that is held while an operation is queued, so that the streams of a context agree on the submission order.
 static ORDER: Mutex<()> = Mutex::new(());
 
 /// Returns the number of the last operation that has been queued.
@@ -157,20 +157,20 @@ pub(crate) fn last_queued() -> u64 {
 }
 
 thread_local! {
-    /// Whether the thread executes a function of the program for a stream.
+    /// Whether the thread is executing a function of the program for a stream.
     static IN_HOST_CALL: Cell<bool> = const { Cell::new(false) };
-    /// The thread's own default stream in each context.
+    /// The thread's per-thread default stream in each context.
     static OWN: RefCell<HashMap<Handle, Arc<Stream>>> = RefCell::default();
 }
 
-/// Calls a function of the program, which must not call the driver: it could wait for its own stream.
+/// Calls a function of the program. The function must not call the driver, because it could wait for its own stream.
 pub(crate) fn in_host_call(call: impl FnOnce()) {
     IN_HOST_CALL.set(true);
     call();
     IN_HOST_CALL.set(false);
 }
 
-/// Returns whether the calling thread executes such a function.
+/// Returns whether the calling thread is executing a function of the program for a stream.
 pub(crate) fn is_in_host_call() -> bool {
     IN_HOST_CALL.get()
 }
@@ -210,7 +210,8 @@ impl Stream {
         STREAMS.remove_all(|stream| stream.context.ptr_eq(&Arc::downgrade(context)));
     }
 
-    /// Returns the stream with a handle; null is the default stream of the current context or, with `per_thread_default`, of the thread.
+    /// Returns the stream with a handle. Null denotes the default stream of the current context or, with `per_thread_default`, of the
+    /// thread.
     pub(crate) fn of(handle: Handle, per_thread_default: bool) -> Fallible<Arc<Self>> {
         match handle {
             PER_THREAD => Self::own(),
@@ -220,7 +221,7 @@ impl Stream {
         }
     }
 
-    /// Returns the default stream of this thread.
+    /// Returns the per-thread default stream of this thread.
     fn own() -> Fallible<Arc<Self>> {
         let context = context::current()?;
         OWN.with_borrow_mut(|own| {
@@ -265,7 +266,7 @@ impl Stream {
         self.kind != Kind::Legacy
     }
 
-    /// Returns an error if the stream, or one with which it is ordered, is being captured: a call that waits invalidates the capture.
+    /// Returns an error if the stream, or a stream with which it is ordered, is being captured, and invalidates the capture.
     fn check_capture(&self) -> Fallible {
         if let Some(capturing) = self.capturing() {
             capturing.capture.invalidate();
@@ -300,7 +301,7 @@ impl Stream {
         }
     }
 
-    /// Queues an operation, and returns its completion.
+    /// Queues an operation, and returns a ticket for its completion.
     pub(crate) fn queue(&self, operation: Operation) -> Fallible<Arc<Ticket>> {
         self.queue_with(operation, None)
     }
@@ -337,7 +338,7 @@ impl Stream {
         Ok(ticket)
     }
 
-    /// Executes an operation in order and waits for it.
+    /// Executes an operation in stream order and waits for it.
     pub(crate) fn run(&self, operation: Operation) -> Fallible {
         let result = Arc::new(Mutex::new(Ok(())));
         self.queue_with(operation, Some(Arc::clone(&result)))?.wait();
@@ -351,7 +352,8 @@ impl Stream {
         if self.kind == Kind::Legacy {
             self.queue(Operation::Empty)?.wait();
         } else {
-            // Operations that another thread submits in the meantime must still wait, so the list keeps them until they are known.
+            // The list keeps these operations until they are known to be complete, because operations that another thread submits in the
+            // meantime must wait for them.
             let (after, last) = {
                 let queue = self.lock();
                 (queue.after.clone(), queue.last.clone())
@@ -362,7 +364,7 @@ impl Stream {
         self.context()?.check()
     }
 
-    /// Waits for all operations that are queued, even if the stream is captured or its context has failed.
+    /// Waits for all queued operations, even if the stream is being captured or its context has failed.
     pub(crate) fn drain(&self) {
         let last = self.last();
         last.into_iter().for_each(|ticket| ticket.wait());
@@ -382,7 +384,7 @@ impl Stream {
     }
 }
 
-/// A thread's default stream ends with the thread; its operations are still those of the context.
+/// Keeps the last operation for the context, because a per-thread default stream is dropped when its thread ends.
 impl Drop for Stream {
     fn drop(&mut self) {
         if let (PER_THREAD, Ok(context), Some(last)) = (self.handle, self.context(), self.last()) {
@@ -391,13 +393,13 @@ impl Drop for Stream {
     }
 }
 
-/// Executes the operations of a queue until its stream is destroyed.
+/// Executes the operations of a queue until the stream is destroyed.
 fn execute(tasks: &Receiver<Task>) {
     for task in tasks {
         task.after.iter().for_each(|ticket| ticket.wait_quietly());
         match task.context.check() {
             Ok(()) => task.execute(),
-            // After a fault, the context executes nothing more.
+            // After a fault, the context executes no more operations.
             Err(fault) => task.operation.abandon(fault),
         }
         task.ticket.complete();

@@ -1,4 +1,4 @@
-//! Waits of streams for values in memory, and writes of values ("Stream Memory Operations").
+//! Stream operations that wait for or write values in memory ("Stream Memory Operations").
 
 use std::thread;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use crate::driver::races;
 use crate::driver::registry::Handle;
 use crate::driver::stream::Stream;
 
-/// The condition of a wait for the value in memory, compared with the value of the wait.
+/// The condition under which a wait ends, given the value in memory and the value specified by the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Condition {
-    /// The cyclic difference is not negative.
+    /// The cyclic difference between the value in memory and the specified value is not negative.
     AtLeast,
     Equal,
-    /// A bit is set in both.
+    /// At least one bit is set in both values.
     And,
-    /// A bit is set in neither.
+    /// At least one bit is set in neither value.
     Nor,
 }
 
@@ -50,18 +50,18 @@ pub(crate) struct ValueOperation {
     pub(crate) condition: Option<Condition>,
 }
 
-/// Operations that a stream executes one after the other.
+/// Value operations that a stream executes one after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Values {
     list: Vec<ValueOperation>,
     context: Handle,
 }
 
-/// The time between two reads of a value for which a stream waits.
+/// The time between consecutive reads of a value for which a stream waits.
 const INTERVAL: Duration = Duration::from_micros(100);
 
 impl ValueOperation {
-    /// Returns the operation at the address that kernels use, if the memory is allocated.
+    /// Returns the operation with the address that kernels use; an error if the memory is not allocated.
     fn resolved(self) -> Fallible<Self> {
         let address = match Place::of(self.address) {
             Place::Device(address) => address,
@@ -93,7 +93,7 @@ impl ValueOperation {
             if condition.holds(u64::from_le_bytes(found), self.value, 8 * self.bytes as u32) {
                 break;
             }
-            // After a fault, nothing writes the value.
+            // After a fault, the value is no longer written.
             Context::of(context)?.check()?;
             thread::sleep(INTERVAL);
         }

@@ -5,7 +5,7 @@ use warpwright_sim::{Im2colMap, TensorMap, TensorSwizzle, TensorType};
 use crate::code::{Code, Fallible};
 use crate::report;
 
-/// The parameters that both modes have in common, as in `cuTensorMapEncodeTiled`.
+/// The parameters that are common to both modes, as in `cuTensorMapEncodeTiled`.
 #[derive(Debug)]
 pub(crate) struct Tensor {
     pub(crate) ty: u32,
@@ -36,14 +36,14 @@ impl Tensor {
         }
     }
 
-    /// Returns the map in tile mode for boxes of these extents.
+    /// Returns the map in tiled mode for boxes with the extents `tile`.
     fn map(self, tile: Vec<u32>) -> Fallible<TensorMap> {
         let (ty, swizzle) = (self.ty()?, self.swizzle()?);
         let Self { address, dims, strides, element_strides, nan_fill, .. } = self;
         Ok(TensorMap { ty, address, dims, strides, tile, element_strides, swizzle, nan_fill })
     }
 
-    /// Encodes a map in tile mode for boxes of these extents.
+    /// Encodes a map in tiled mode for boxes with the extents `tile`.
     pub(crate) fn tiled(self, tile: Vec<u32>) -> Fallible<[u8; 128]> {
         self.map(tile)?.encode().map_err(|error| invalid(&error))
     }

@@ -1,7 +1,7 @@
-//! Virtual memory management: separate calls reserve addresses, and create memory, map it and make it accessible.
+//! Virtual memory management, in which separate calls reserve addresses, create memory, map it and make it accessible.
 //!
-//! Memory is an in-memory file of the host, so that it can be mapped more than once. A reservation also has a range of host addresses, in
-//! which mappings are adjacent as they are for kernels.
+//! Memory is stored in an in-memory file on the host, so that it can be mapped more than once. A reservation also has a range of host
+//! addresses, in which mappings are adjacent just as they are for kernels.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -27,9 +27,9 @@ pub(crate) struct Physical {
     pub(crate) device: Device,
     size: u64,
     contents: File,
-    /// The number of references of the program. Memory without references exists as long as it is mapped.
+    /// The number of references that the program has. Memory without references exists as long as it is mapped.
     owners: AtomicUsize,
-    /// The number of times it has been mapped.
+    /// The number of places where the memory is mapped.
     mapped: AtomicUsize,
 }
 
@@ -101,7 +101,7 @@ impl Physical {
         PHYSICAL.select(|physical| physical.device == device).iter().map(|physical| physical.size).sum()
     }
 
-    /// Returns descriptions of the memory that the program has not released.
+    /// Returns a description of each memory object that the program has not released.
     pub(crate) fn leaks() -> impl Iterator<Item = String> {
         let kept = PHYSICAL.select(|physical| physical.owners.load(Ordering::Relaxed) > 0);
         kept.into_iter().map(|physical| format!("{} bytes of cuMemCreate", physical.size))
@@ -137,7 +137,7 @@ fn range_of(start: u64, size: u64) -> Fallible<Range<u64>> {
     Ok(start..start.checked_add(size).ok_or(Code::INVALID_VALUE)?)
 }
 
-/// Reserves addresses. An address requested by the program is ignored, as the manual allows.
+/// Reserves addresses. An address that the program requests is ignored, as the manual allows.
 pub(crate) fn reserve(size: u64, align: u64) -> Fallible<u64> {
     check_granularity(size)?;
     if align != 0 && !align.is_power_of_two() {
@@ -164,7 +164,7 @@ pub(crate) fn free(start: u64, size: u64) -> Fallible {
 pub(crate) fn map(start: u64, size: u64, offset: u64, handle: Handle) -> Fallible {
     let range = range_of(start, size)?;
     let physical = Physical::of(handle)?;
-    // The manual requires the offset to be 0, and mappings to be of all of the memory.
+    // The manual requires an offset of 0 and a mapping of the whole memory object.
     if offset != 0 || size != physical.size {
         return Err(Code::INVALID_VALUE);
     }
@@ -181,9 +181,9 @@ pub(crate) fn map(start: u64, size: u64, offset: u64, handle: Handle) -> Fallibl
     Ok(())
 }
 
-/// Waits for the operations that may access memory before it becomes inaccessible.
+/// Waits for operations that may access memory that is about to become inaccessible.
 fn finish_work() {
-    // An operation that fails does not keep the memory.
+    // The memory becomes inaccessible even if an operation fails.
     if let Ok(context) = context::current() {
         context.drain();
     }
@@ -223,7 +223,7 @@ pub(crate) fn set_access(start: u64, size: u64, device: Device, access: u32) -> 
     initialize_shared(&all)
 }
 
-/// Marks memory that is mapped more than once as initialized, because writes at one address are not recorded for the other.
+/// Marks memory that is mapped more than once as initialized, because writes at one address are not recorded for the others.
 fn initialize_shared(all: &BTreeMap<u64, Reservation>) -> Fallible {
     let mut memory = memory::lock();
     let mappings = all.values().flat_map(|reservation| &reservation.mappings);
@@ -247,7 +247,7 @@ const READ: u32 = 1;
 pub(crate) const READ_WRITE: u32 = 3;
 
 impl Mapping {
-    /// Returns the highest access of any device. Here, kernels of the other devices have it too.
+    /// Returns the highest access that any device has, which the simulator grants to all devices.
     fn highest_access(&self) -> u32 {
         self.access.values().copied().max().unwrap_or(NONE)
     }
@@ -271,7 +271,7 @@ impl Reservation {
         if next == range.end { Ok(found) } else { Err(Code::INVALID_VALUE) }
     }
 
-    /// Informs the simulator of the memory that kernels can access now. Adjacent mappings are merged.
+    /// Informs the simulator of the memory that kernels can now access. Adjacent mappings are merged.
     fn publish(&self) -> Fallible {
         let mut runs: Vec<(Range<u64>, bool)> = vec![];
         for (&at, mapping) in &self.mappings {
@@ -290,7 +290,7 @@ impl Reservation {
         memory::lock().remap(self.start, self.size, &mapped).map_err(|_| Code::UNKNOWN)
     }
 
-    /// Returns the memory of a run as mappings of the simulator, which do not cross multiples of its address range.
+    /// Returns a run of memory as mappings for the simulator, which must not cross multiples of its address range.
     fn mapped(&self, run: Range<u64>, read_only: bool) -> impl Iterator<Item = Mapped> {
         let next = |start: u64| (start / Memory::RANGE + 1) * Memory::RANGE;
         let starts = std::iter::successors(Some(run.start), move |start| {

@@ -7,7 +7,7 @@ use crate::arith::approx::{
 };
 use crate::program::code::FloatFn;
 
-/// Computes an approximate function of the bits `a` (and `b`, for divisions).
+/// Computes an approximate function of the operand `a` (and `b`, for divisions), given as bits.
 pub(crate) fn one(f: FloatFn, ty: Float, ftz: bool, a: u64, b: u64) -> u64 {
     let (x, y) = (a as u32, b as u32);
     let single = match (f, ty) {

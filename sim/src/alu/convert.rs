@@ -1,4 +1,4 @@
-//! The forms of `cvt`.
+//! The variants of `cvt`.
 
 use crate::arith::cvt::{cvt as convert, cvt_stochastic, extend, packed_bits};
 use crate::arith::{Float, Int, Round, Ty};
@@ -23,7 +23,7 @@ pub(crate) fn cvt(regs: &mut Regs, m: u32, op: &Cvt) {
     regs.put(op.d, m, &out);
 }
 
-/// Executes the most common conversions with host instructions; returns whether the conversion is one of them.
+/// Executes a conversion with host instructions if it is one of the most common ones; returns whether it is.
 fn fast(regs: &mut Regs, m: u32, op: &Cvt) -> bool {
     let plain =
         op.mode.round == Round::Rn && !op.mode.ftz && !op.mode.sat && !op.mode.satfinite && !op.mode.relu;
@@ -69,9 +69,9 @@ pub(crate) fn unpack(regs: &mut Regs, m: u32, op: &CvtUnpack) {
     regs.put_r(op.d, m, &out);
 }
 
-/// Executes `cvt.rs`. The upper half of the random bits rounds the first half of the numbers, and the lower half the others. If two numbers
-/// share 16 bits, the first uses them in reverse order. The PTX ISA specifies this for two numbers; for four, it was measured on a B200 with
-/// e4m3.
+/// Executes `cvt.rs`. The upper half of the random bits is used to round the first half of the numbers, and the lower half to round the
+/// others. If two numbers share 16 bits, the first uses them in reverse order. The PTX ISA specifies the behavior for two numbers; the
+/// behavior for four was measured on a B200 with e4m3.
 pub(crate) fn stochastic(regs: &mut Regs, m: u32, op: &CvtStochastic) {
     let random = *regs.r(op.random);
     let (width, each) = (packed_bits(op.to), op.numbers.len() / 2);

@@ -6,7 +6,7 @@ use crate::machine::registers::Regs;
 use crate::program::code::{D, D1, D2, D3, DR, Narrow, R, Widen};
 use crate::program::spaces::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 
-/// The result of a 64-bit remainder by zero on an H200.
+/// The remainder of a 64-bit division by zero on an H200.
 const ALL_ONES: u64 = u64::MAX;
 
 #[inline(always)]
@@ -127,7 +127,7 @@ fn contracted(operands: [u64; 3], minus_product: bool, minus_addend: bool) -> u6
     float::contracted(Float::F64, false, false, operands, minus_product, minus_addend)
 }
 
-/// Computes with the host's f64 arithmetic, or with `exact` if the result is a NaN, because the host's NaNs differ.
+/// Computes with the host's f64 arithmetic. If the result is a NaN, uses `exact` instead, because the host's NaNs differ.
 #[inline(always)]
 fn native(
     regs: &mut Regs,

@@ -44,7 +44,7 @@ fn one(op: &FloatOp, a: u64, b: u64, c: u64) -> u64 {
     }
 }
 
-/// Converts a number of 16 bits to f32, which is exact.
+/// Converts a 16-bit floating-point number to f32, which is exact.
 fn widen(from: Float, bits: u64) -> u64 {
     cvt(Float::F32.into(), from.into(), CvtMode::default(), bits)
 }

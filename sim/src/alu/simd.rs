@@ -1,15 +1,15 @@
-//! Use of the host's vector unit: loops over lanes are compiled twice, and the version for the vector unit runs if the unit is available.
+//! Use of the host's vector unit. Loops over lanes are compiled twice; the version for the vector unit runs if the unit is available.
 
-/// Work that is compiled twice. Implementations, and all functions that they call, must be `#[inline(always)]`, because code uses the
-/// instruction set of the function into which it is compiled.
+/// Work that is compiled twice. Implementations, and all functions that they call, must be `#[inline(always)]`, because code is compiled
+/// for the instruction set of the function into which it is inlined.
 pub(crate) trait Work {
     type Out;
 
-    /// Executes the work. With `FMA`, the machine has a fused multiply-add.
+    /// Executes the work. `FMA` states whether the host has a fused multiply-add.
     fn work<const FMA: bool>(self) -> Self::Out;
 }
 
-/// Executes `work`, compiled for AVX2 and fused multiply-add if the machine supports both.
+/// Executes `work`, compiled for AVX2 and fused multiply-add if the host supports both.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn on_best<W: Work>(work: W) -> W::Out {

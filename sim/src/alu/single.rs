@@ -18,10 +18,11 @@ fn float(bits: u32) -> f32 {
     f32::from_bits(bits)
 }
 
-/// Computes `a · b + c`, rounded once, with operations that become vector code on any machine.
+/// Computes `a · b + c`, rounded once, with operations that compile to vector code on any host.
 ///
-/// The product of two singles is exact in double precision. The sum is rounded to odd there (its last bit set if it is inexact), so that
-/// rounding it to single precision is correct (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
+/// The product of two singles is exact in double precision. The sum is rounded to odd in double precision (its last bit is set if it is
+/// inexact), so that rounding it to single precision is correct (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums",
+/// 2008).
 #[inline(always)]
 fn fused(a: f32, b: f32, c: f32) -> f32 {
     let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));

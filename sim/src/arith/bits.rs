@@ -4,7 +4,7 @@
 
 use super::format::Int;
 
-/// The treatment of positions and widths that exceed the register.
+/// How positions and widths that exceed the register are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Beyond {
     /// `.clamp`: limited to the width of the register.
@@ -22,7 +22,7 @@ impl Beyond {
     }
 }
 
-/// Returns `a << b`; 0 if `b` is at least the width.
+/// Returns `a << b`; 0 if `b` is at least the width of the type.
 pub fn shl(ty: Int, a: u64, b: u32) -> u64 {
     if b >= ty.bits() { 0 } else { (a << b) & ty.mask() }
 }
@@ -56,8 +56,8 @@ pub fn popc(ty: Int, a: u64) -> u32 {
     (a & ty.mask()).count_ones()
 }
 
-/// Returns the position of the highest bit that differs from the sign (for unsigned types, of the highest set bit); with `shiftamt`, its
-/// distance from the highest bit. Returns all ones if there is no such bit.
+/// Returns the position of the highest bit that differs from the sign bit (for unsigned types, of the highest set bit). With `shiftamt`,
+/// returns the distance of this bit from the highest bit. Returns all ones if there is no such bit.
 pub fn bfind(ty: Int, shiftamt: bool, a: u64) -> u32 {
     let value = ty.value(a);
     let significant = if value < 0 { !value } else { value } as u128;
@@ -73,8 +73,8 @@ pub fn brev(ty: Int, a: u64) -> u64 {
     a.reverse_bits() >> (64 - ty.bits())
 }
 
-/// Returns the field of `length` bits from `position` on; signed types extend its highest bit. Bits beyond the register read as the sign
-/// (as zero for unsigned types). With 32-bit types, only the low 8 bits of `position` and `length` count.
+/// Returns the field of `length` bits that starts at `position`, sign-extended for signed types. Bits beyond the register are read as the
+/// sign bit (as zero for unsigned types). For 32-bit types, only the low 8 bits of `position` and `length` are used.
 pub fn bfe(ty: Int, a: u64, position: u32, length: u32) -> u64 {
     let (position, length) = field_operands(ty, position, length);
     let field = ty.value(a) >> position.min(ty.bits());
@@ -86,8 +86,8 @@ pub fn bfe(ty: Int, a: u64, position: u32, length: u32) -> u64 {
     }
 }
 
-/// Returns `b` with its `length` bits from `position` on replaced by the low bits of `a`. With 32-bit types, only the low 8 bits of
-/// `position` and `length` count.
+/// Returns `b` with the field of `length` bits that starts at `position` replaced by the low bits of `a`. For 32-bit types, only the low 8
+/// bits of `position` and `length` are used.
 pub fn bfi(ty: Int, a: u64, b: u64, position: u32, length: u32) -> u64 {
     let (position, length) = field_operands(ty, position, length);
     if position >= ty.bits() {
@@ -102,13 +102,13 @@ fn field_operands(ty: Int, position: u32, length: u32) -> (u32, u32) {
     if ty.bits() == 32 { (position & 0xff, length & 0xff) } else { (position, length) }
 }
 
-/// Returns a mask of `length` ones from `position` on.
+/// Returns a mask of `length` ones that starts at `position`.
 pub fn bmsk(beyond: Beyond, position: u32, length: u32) -> u32 {
     let ones = (1u64 << beyond.limit(length)) - 1;
     (ones << beyond.limit(position)) as u32
 }
 
-/// Returns the low `width` bits, sign- or zero-extended; `.s32` or `.u32`.
+/// Returns the low `width` bits of `a`, sign-extended (`.s32`) or zero-extended (`.u32`).
 pub fn szext(ty: Int, beyond: Beyond, a: u32, width: u32) -> u32 {
     match 32 - beyond.limit(width) {
         32 => 0,
@@ -117,8 +117,8 @@ pub fn szext(ty: Int, beyond: Beyond, a: u32, width: u32) -> u32 {
     }
 }
 
-/// Returns the position of a set bit of `mask`, counted from bit `base` (included): the `offset`-th set bit upward, or downward if `offset`
-/// is negative; with 0, bit `base` itself if it is set. Returns all ones if there is no such bit.
+/// Returns the position of the `offset`-th set bit of `mask`, counted upward from bit `base` (inclusive), or downward if `offset` is
+/// negative. With an offset of 0, returns `base` if this bit is set. Returns all ones if there is no such bit.
 pub fn fns(mask: u32, base: u32, offset: i32) -> u32 {
     let set = |position: &u32| mask >> position & 1 != 0;
     let found = match (base, offset) {
@@ -146,17 +146,17 @@ pub fn cnot(ty: Int, a: u64) -> u64 {
 /// The bytes that `prmt` selects (PTX ISA, "prmt").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Permute {
-    /// Four selectors of 4 bits: each selects a byte of `b:a` or, if its top bit is set, repeats the sign of this byte.
+    /// Four 4-bit selectors: each selects a byte of `b:a` or, if its top bit is set, replicates the sign bit of this byte.
     Generic,
-    /// `.f4e`: four bytes from the selected one upward.
+    /// `.f4e`: four bytes, from the selected byte upward.
     F4e,
-    /// `.b4e`: four bytes from the selected one downward.
+    /// `.b4e`: four bytes, from the selected byte downward.
     B4e,
     /// `.rc8`: one byte of `a`, four times.
     Rc8,
-    /// `.ecl`: the bytes of `a` in order, with those below the selected byte replaced by it.
+    /// `.ecl`: the bytes of `a` in order, with the selected byte in place of the bytes below it.
     Ecl,
-    /// `.ecr`: the bytes of `a` in order, with those above the selected byte replaced by it.
+    /// `.ecr`: the bytes of `a` in order, with the selected byte in place of the bytes above it.
     Ecr,
     /// `.rc16`: one half of `a`, twice.
     Rc16,

@@ -80,7 +80,7 @@ pub enum Class {
     NotANumber,
     /// Neither NaN, infinity nor subnormal. On an H200, zeros are normal, contrary to the PTX ISA.
     Normal,
-    /// Nonzero and below the smallest normal number.
+    /// Nonzero and smaller in magnitude than the smallest normal number.
     Subnormal,
 }
 

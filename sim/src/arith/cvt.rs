@@ -7,7 +7,7 @@ use super::unpacked::{Exact, Unpacked};
 /// The modifiers of `cvt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CvtMode {
-    /// The rounding, which exact conversions ignore. From float to integer, and with `integer`, it is one of `.rni` to `.rpi`.
+    /// The rounding mode, which exact conversions ignore. From float to integer, and with `integer`, the mode is one of `.rni` to `.rpi`.
     pub round: Round,
     /// `.rni`, `.rzi`, `.rmi`, `.rpi` between floating-point types: rounds to an integral value.
     pub integer: bool,
@@ -15,7 +15,7 @@ pub struct CvtMode {
     pub ftz: bool,
     /// `.sat`: clamps to the range of an integer type, or to [0, 1] for floating-point types.
     pub sat: bool,
-    /// `.satfinite`: numbers that overflow, and infinities, become the largest finite number of their sign.
+    /// `.satfinite`: numbers that overflow, and infinities, become the largest finite number with their sign.
     pub satfinite: bool,
     /// `.relu`: negative numbers become +0.
     pub relu: bool,
@@ -31,11 +31,11 @@ impl Default for CvtMode {
 /// Converts a value in the low bits of a register to another type.
 ///
 /// - Integer to integer wraps, or clamps with `.sat`.
-/// - Float to integer rounds and always clamps. NaN gives 0 if both types have 32 bits or fewer; otherwise, it gives the target's highest
-///   bit (the result of sm_90; the ISA does not specify it).
+/// - Float to integer rounds and always clamps. NaN becomes 0 if both types are at most 32 bits wide; otherwise, only the highest bit of
+///   the result is set (as on sm_90; the ISA does not specify this).
 /// - A float type to itself, without modifiers, is a move.
-/// - Float to float gives the canonical NaN, except where sm_90 keeps the sign and the top of the payload: to and from f64 (quieted), bf16
-///   to f32 (unchanged, unless `.ftz`), and to tf32 with `.rna`.
+/// - Float to float converts NaN to the canonical NaN, except where sm_90 keeps the sign and the top of the payload: to and from f64
+///   (quieted), bf16 to f32 (unchanged, unless `.ftz`), and to tf32 with `.rna`.
 ///
 /// The result has the width of `to`; [`extend`] returns the contents of a wider register.
 pub fn cvt(to: Ty, from: Ty, mode: CvtMode, bits: u64) -> u64 {
@@ -47,7 +47,7 @@ pub fn cvt(to: Ty, from: Ty, mode: CvtMode, bits: u64) -> u64 {
     }
 }
 
-/// Returns two numbers converted and packed, `high` above `low`: `cvt.rn.bf16x2.f32`, `cvt.rn.satfinite.e4m3x2.f32`, …
+/// Converts two numbers and packs them, `high` above `low`: `cvt.rn.bf16x2.f32`, `cvt.rn.satfinite.e4m3x2.f32`, …
 #[doc(alias = "cvt.rn.f16x2.f32")]
 #[doc(alias = "cvt.rn.bf16x2.f32")]
 pub fn cvt_pair(to: Float, from: Float, mode: CvtMode, high: u64, low: u64) -> u64 {
@@ -55,18 +55,18 @@ pub fn cvt_pair(to: Float, from: Float, mode: CvtMode, high: u64, low: u64) -> u
     one(high) << packed_bits(to) | one(low)
 }
 
-/// Returns a packed pair converted to another type: `cvt.rn.f16x2.e4m3x2`, `cvt.rn.satfinite.e5m2x2.f16x2`, …
+/// Converts a packed pair to another type: `cvt.rn.f16x2.e4m3x2`, `cvt.rn.satfinite.e5m2x2.f16x2`, …
 #[doc(alias = "cvt.rn.f16x2.e4m3x2")]
 pub fn cvt_packed(to: Float, from: Float, mode: CvtMode, pair: u64) -> u64 {
     let half = |shift: u32| pair >> shift & from.mask();
     cvt_pair(to, from, mode, half(packed_bits(from)), half(0))
 }
 
-/// Returns an f32 rounded stochastically (`cvt.rs`): up or down in magnitude, depending on `random`, of which f16 uses 13 bits and other
-/// types 16.
+/// Rounds an f32 stochastically (`cvt.rs`), up or down in magnitude depending on `random`. f16 uses 13 bits of `random`; other types use
+/// 16.
 ///
-/// The number is rounded up if the first discarded bits and the random bits add up to at least a unit. Overflow and infinity give the
-/// largest finite number, even without `.satfinite` (as measured on a B200; the PTX ISA does not specify it).
+/// The number is rounded up if the sum of the first discarded bits and the random bits is at least one unit. Overflow and infinity result
+/// in the largest finite number, even without `.satfinite` (as measured on a B200; the PTX ISA does not specify this).
 #[doc(alias = "cvt.rs")]
 pub fn cvt_stochastic(to: Float, relu: bool, bits: u32, random: u32) -> u64 {
     let digits = if to == Float::F16 { 13 } else { 16 };
@@ -81,7 +81,7 @@ pub fn cvt_stochastic(to: Float, relu: bool, bits: u32, random: u32) -> u64 {
     limit(to, CvtMode { relu, ..CvtMode::default() }, result)
 }
 
-/// Returns the number of bits of an element in a packed operand: 6-bit formats occupy a byte.
+/// Returns the number of bits that an element occupies in a packed operand. 6-bit formats occupy a byte.
 pub(crate) fn packed_bits(ty: Float) -> u32 {
     if ty.bits() == 6 { 8 } else { ty.bits() }
 }

@@ -1,15 +1,15 @@
 //! Rounded floating-point arithmetic: add, sub, mul, fma, div, rcp, sqrt.
 //!
 //! PTX ISA, "Floating Point Instructions" and "Half Precision Floating Point Instructions". Results are correctly rounded. `ftz` replaces
-//! subnormal operands and results by zeros of the same sign; `sat` clamps results to [0, 1] and replaces NaN by +0. A NaN result is
-//! `0x7fffffff` (f32) or `0x7fff` (f16, bf16) regardless of the operands. In f64, a NaN operand is quieted and propagated; of several, the
-//! second operand takes precedence, then the third, then the first (for `div`, the first). If no operand is NaN, a NaN result is
-//! `0xfff8000000000000`.
+//! subnormal operands and results with zeros of the same sign; `sat` clamps results to [0, 1] and replaces NaN with +0. A NaN result is
+//! `0x7fffffff` (f32) or `0x7fff` (f16, bf16) regardless of the operands. In f64, a NaN operand is quieted and propagated. If several
+//! operands are NaN, the second takes precedence, then the third, then the first (for `div`, the first). If no operand is NaN, a NaN result
+//! is `0xfff8000000000000`.
 
 use super::format::{Float, Round};
 use super::unpacked::{Exact, Unpacked};
 
-/// The modifiers that the operations share.
+/// The modifiers common to the operations.
 #[derive(Clone, Copy, Debug)]
 struct Mode {
     round: Round,
@@ -67,7 +67,7 @@ pub fn contracted(
     fma(ty, Round::Rn, ftz, sat, signed(minus_product, a), b, signed(minus_addend, c))
 }
 
-/// Returns `a · b + c` on f16 or bf16 with `.relu`: a negative result becomes +0, and NaN remains the canonical NaN.
+/// Returns `a · b + c` for f16 or bf16 with `.relu`: a negative result becomes +0, and NaN remains the canonical NaN.
 ///
 /// `.oob` gives 0 for the out-of-bounds NaN, whose bits are not documented. It does not require another function, because for every NaN tried
 /// on an H200 (`0x7fff`, `0xffff`, quiet and signaling NaNs) the result is the same as without `.oob`.
@@ -226,7 +226,7 @@ fn finish(ty: Float, mode: Mode, operands: &[u64], bits: u64) -> u64 {
     if ty == Float::F64 && ty.is_nan(bits) { propagated_nan(operands) } else { bits }
 }
 
-/// Returns the NaN that an f64 operation propagates, quieted: that of operand b, otherwise of c, otherwise of a.
+/// Returns the quieted NaN that an f64 operation propagates: operand b if it is NaN, otherwise c, otherwise a.
 pub(super) fn propagated_nan(operands: &[u64]) -> u64 {
     let quiet = 1 << 51;
     let in_order = operands.iter().skip(1).chain(operands.first());

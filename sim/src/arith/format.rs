@@ -1,6 +1,6 @@
 //! Number formats and rounding modes.
 
-/// The rounding of a result that its format cannot represent (PTX ISA, "Rounding Modifiers").
+/// The rounding mode for results that their format cannot represent (PTX ISA, "Rounding Modifiers").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Round {
     /// To nearest, ties to even: `.rn` (and `.rni` when rounding to an integer).
@@ -21,7 +21,7 @@ pub enum Round {
 }
 
 impl Round {
-    /// Returns whether a magnitude is rounded up by one unit, given its lowest kept bit and the discarded part.
+    /// Returns whether a magnitude is rounded up by one unit, given the lowest bit that is kept (`odd`) and the discarded part.
     ///
     /// `half` compares the discarded part with half a unit; `inexact` is true if it is nonzero.
     pub(super) fn up(self, sign: bool, odd: bool, half: std::cmp::Ordering, inexact: bool) -> bool {
@@ -57,7 +57,7 @@ pub enum Float {
     F32,
     /// IEEE binary64: 11 exponent bits, 52 fraction bits.
     F64,
-    /// 32 bits, of which tensor cores read the sign, 8 exponent bits and 10 fraction bits; they ignore the low 13 bits.
+    /// 32 bits. Tensor cores read the sign, 8 exponent bits and 10 fraction bits, and ignore the low 13 bits.
     Tf32,
     /// 8 bits: 4 exponent bits, 3 fraction bits; no infinity; NaN is `0x7f`.
     E4m3,
@@ -69,7 +69,7 @@ pub enum Float {
     E3m2,
     /// 4 bits: 2 exponent bits, 1 fraction bit, finite only.
     E2m1,
-    /// 8 exponent bits, no sign and no fraction: 2^(e-127); `0xff` is NaN.
+    /// 8 exponent bits, without sign and fraction: 2^(e-127); `0xff` is NaN.
     Ue8m0,
 }
 
@@ -157,7 +157,7 @@ impl Float {
         u64::MAX >> (64 - self.bits())
     }
 
-    /// Returns the bits of +infinity; for formats without one, of the largest finite number.
+    /// Returns the bits of +infinity, or of the largest finite number for formats without infinity.
     pub const fn infinity(self) -> u64 {
         match self.specials() {
             Specials::InfNan => ((1 << self.exponent_bits()) - 1) << (self.bits() - 1 - self.exponent_bits()),
@@ -178,7 +178,7 @@ impl Float {
     /// Returns the NaN that operations produce: all ones below the sign (for tf32, the low 13 bits are zero), except for f64
     /// (`0xfff8000000000000`).
     ///
-    /// For formats without NaN, this is the largest finite number, to which conversions map NaN and which is also all ones.
+    /// For formats without NaN, this is the largest finite number, which is also all ones and to which conversions map NaN.
     pub const fn canonical_nan(self) -> u64 {
         match self {
             Self::F64 => 0xfff8_0000_0000_0000,
@@ -197,7 +197,7 @@ impl Float {
         }
     }
 
-    /// Returns whether the bits are a nonzero number below the smallest normal one.
+    /// Returns whether the bits are a nonzero number smaller in magnitude than the smallest normal number.
     pub const fn is_subnormal(self, bits: u64) -> bool {
         let magnitude = bits & self.mask() & !self.sign_bit();
         magnitude != 0 && magnitude >> (self.fraction_bits() + self.padding()) == 0

@@ -5,12 +5,12 @@
 
 use super::format::Int;
 
-/// Returns `a + b`, wrapping; with `sat` (`.s32` only), clamped.
+/// Returns `a + b`, wrapped or, with `sat` (`.s32` only), clamped.
 pub fn add(ty: Int, sat: bool, a: u64, b: u64) -> u64 {
     fit(ty, sat, ty.value(a) + ty.value(b))
 }
 
-/// Returns `a - b`, wrapping; with `sat` (`.s32` only), clamped.
+/// Returns `a - b`, wrapped or, with `sat` (`.s32` only), clamped.
 pub fn sub(ty: Int, sat: bool, a: u64, b: u64) -> u64 {
     fit(ty, sat, ty.value(a) - ty.value(b))
 }
@@ -27,7 +27,7 @@ pub fn mul_hi(ty: Int, a: u64, b: u64) -> u64 {
     ty.wrap(product(ty, a, b) >> ty.bits())
 }
 
-/// Returns `a · b` with twice the width; for types of 16 and 32 bits.
+/// Returns `a · b` with twice the width, for 16-bit and 32-bit types.
 #[doc(alias = "mul.wide")]
 pub fn mul_wide(ty: Int, a: u64, b: u64) -> u64 {
     product(ty, a, b) as u64 & double_mask(ty)
@@ -45,7 +45,7 @@ pub fn mad_hi(ty: Int, sat: bool, a: u64, b: u64, c: u64) -> u64 {
     fit(ty, sat, ty.value(mul_hi(ty, a, b)) + ty.value(c))
 }
 
-/// Returns `a · b + c`, where the product and `c` have twice the width; for types of 16 and 32 bits.
+/// Returns `a · b + c` for 16-bit and 32-bit types, where the product and `c` have twice the width.
 #[doc(alias = "mad.wide")]
 pub fn mad_wide(ty: Int, a: u64, b: u64, c: u64) -> u64 {
     (product(ty, a, b) as u64).wrapping_add(c) & double_mask(ty)
@@ -75,13 +75,13 @@ pub fn mad24_hi(ty: Int, sat: bool, a: u64, b: u64, c: u64) -> u64 {
     fit(ty, sat, ty.value(mul24_hi(ty, a, b)) + ty.value(c))
 }
 
-/// Returns `a / b`, rounded toward zero. Division by zero gives all ones (unspecified by the ISA); the smallest number divided by −1 wraps
-/// to itself.
+/// Returns `a / b`, rounded toward zero. Division by zero returns all ones (unspecified by the ISA); the smallest number divided by −1
+/// wraps to itself.
 pub fn div(ty: Int, a: u64, b: u64) -> u64 {
     ty.value(a).checked_div(ty.value(b)).map_or(ty.mask(), |quotient| ty.wrap(quotient))
 }
 
-/// Returns the remainder of [`div`], with the sign of `a`. Division by zero gives all ones (unspecified by the ISA).
+/// Returns the remainder of [`div`], with the sign of `a`. Division by zero returns all ones (unspecified by the ISA).
 pub fn rem(ty: Int, a: u64, b: u64) -> u64 {
     ty.value(a).checked_rem(ty.value(b)).map_or(ty.mask(), |remainder| ty.wrap(remainder))
 }
@@ -96,12 +96,12 @@ pub fn neg(ty: Int, a: u64) -> u64 {
     ty.wrap(-ty.value(a))
 }
 
-/// Returns the smaller number; with `relu` (signed types), at least zero.
+/// Returns the smaller number or, with `relu` (signed types), 0 if it is negative.
 pub fn min(ty: Int, relu: bool, a: u64, b: u64) -> u64 {
     ty.wrap(rectify(relu, ty.value(a).min(ty.value(b))))
 }
 
-/// Returns the larger number; with `relu` (signed types), at least zero.
+/// Returns the larger number or, with `relu` (signed types), 0 if it is negative.
 pub fn max(ty: Int, relu: bool, a: u64, b: u64) -> u64 {
     ty.wrap(rectify(relu, ty.value(a).max(ty.value(b))))
 }
@@ -138,10 +138,10 @@ pub fn add_with_carry(ty: Int, a: u64, b: u64, carry: bool) -> (u64, bool) {
     (sum as u64 & ty.mask(), sum >> ty.bits() != 0)
 }
 
-/// Returns `a - b` less the borrow, and the resulting condition code: `sub.cc`, `subc`, `subc.cc`. `carry` is the condition code before.
+/// Returns `a - b` minus the borrow, and the resulting condition code: `sub.cc`, `subc`, `subc.cc`. `carry` is the previous condition code.
 ///
-/// The hardware adds the complement of `b`, so the condition code is set if there is *no* borrow. `sub.cc` starts with it set, and a
-/// following `addc` adds it.
+/// The hardware adds the complement of `b`, so the condition code is set if there is *no* borrow. `sub.cc` starts with the condition code
+/// set, and a following `addc` adds the condition code.
 #[doc(alias = "sub.cc")]
 #[doc(alias = "subc")]
 pub fn sub_with_carry(ty: Int, a: u64, b: u64, carry: bool) -> (u64, bool) {
@@ -157,7 +157,7 @@ pub fn mad_with_carry(ty: Int, high: bool, a: u64, b: u64, c: u64, carry: bool) 
 }
 
 fn product(ty: Int, a: u64, b: u64) -> i128 {
-    // Unsigned 64-bit products fill all 128 bits; wrapping keeps every bit of them.
+    // Unsigned 64-bit products fill all 128 bits; wrapping preserves every bit.
     ty.value(a).wrapping_mul(ty.value(b))
 }
 

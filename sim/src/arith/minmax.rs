@@ -12,7 +12,7 @@ pub enum Extremum {
     Max,
 }
 
-/// Modifiers of `min` and `max` on floating-point operands.
+/// The modifiers of `min` and `max` for floating-point operands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MinMaxMode {
     /// `.ftz`: subnormal operands become zeros of their sign.
@@ -25,8 +25,8 @@ pub struct MinMaxMode {
 
 /// Returns the smaller or larger operand (PTX ISA, "min", "max").
 ///
-/// −0 is below +0. Without `.NaN`, the result is the number if one operand is NaN; two NaNs give the canonical NaN or, for f64, `b`
-/// quieted.
+/// −0 is less than +0. Without `.NaN`, if one operand is NaN, the result is the other operand; if both are, the result is the canonical NaN
+/// or, for f64, `b` quieted.
 #[doc(alias = "min.f32")]
 #[doc(alias = "max.f32")]
 pub fn minmax(ty: Float, which: Extremum, mode: MinMaxMode, a: u64, b: u64) -> u64 {
@@ -61,7 +61,7 @@ pub fn max(ty: Float, mode: MinMaxMode, a: u64, b: u64) -> u64 {
 
 /// Returns the extremum of three f32 operands, combined pairwise from the left (PTX ISA, "min", "max" with `c`, sm_100 and later).
 ///
-/// `abs` (`.abs`) compares and returns magnitudes; there is no `.xorsign.abs`.
+/// `abs` (`.abs`) compares and returns magnitudes. `.xorsign.abs` is not available.
 pub fn minmax3(which: Extremum, ftz: bool, nan: bool, abs: bool, operands: [u64; 3]) -> u64 {
     let ty = Float::F32;
     let mode = MinMaxMode { ftz, nan, xorsign_abs: false };
@@ -69,7 +69,7 @@ pub fn minmax3(which: Extremum, ftz: bool, nan: bool, abs: bool, operands: [u64;
     minmax(ty, which, mode, minmax(ty, which, mode, a, b), c)
 }
 
-/// Maps bits to integers with the order of the numbers; −0 is just below +0.
+/// Maps bits to integers that are ordered like the numbers; −0 is just below +0.
 fn ordered(ty: Float, bits: u64) -> i128 {
     let magnitude = i128::from(bits & !ty.sign_bit());
     if bits & ty.sign_bit() != 0 { -1 - magnitude } else { magnitude }

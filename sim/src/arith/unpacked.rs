@@ -1,4 +1,4 @@
-//! Unpacked numbers: exact values between reading operands and rounding a result.
+//! Unpacked numbers: the exact values into which operands are decoded, and from which results are rounded.
 
 use std::cmp::Ordering;
 
@@ -156,8 +156,8 @@ impl Exact {
         sign | magnitude as u64
     }
 
-    /// Returns the bits of the number in a format. The magnitude is rounded up if the first `digits` discarded bits and `random` add up to
-    /// at least a unit, otherwise down. Overflow gives the largest finite number.
+    /// Returns the bits of the number in a format. The magnitude is rounded up if the sum of the first `digits` discarded bits and `random`
+    /// is at least one unit, and down otherwise. Overflow results in the largest finite number.
     pub(super) fn pack_stochastic(self, ty: Float, digits: u32, random: u32) -> u64 {
         let lowest = 1 - ty.bias();
         let exponent = self.top().max(lowest);
@@ -173,7 +173,7 @@ impl Exact {
     fn pack_exponent(self, round: Round) -> u64 {
         let exponent = self.top();
         let (power, _) = Self { sign: false, ..self }.round_to(exponent, round);
-        // The significand is at least one and less than two units, so rounding gives one or two.
+        // The significand is at least one unit and less than two, so it is rounded to one or two.
         let exponent = exponent + i32::from(power == 2);
         (exponent + 127).clamp(0, 254) as u64
     }

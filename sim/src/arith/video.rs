@@ -37,7 +37,7 @@ impl Part {
         }
     }
 
-    /// Returns the number in this part of a register.
+    /// Returns the integer in this part of a register.
     fn read(self, signed: bool, register: u32) -> i128 {
         widen(signed, self.bits(), u64::from(register >> self.shift()))
     }
@@ -124,7 +124,7 @@ pub enum Then {
     Min(u32),
     /// `.max`: the maximum of the result and a register.
     Max(u32),
-    /// The result replaces a part of a register.
+    /// The result replaces part of a register.
     Merge(Part, u32),
 }
 
@@ -201,8 +201,8 @@ impl Lanes {
 
 /// Computes a SIMD video instruction: `vadd2`, `vabsdiff4`, `vset4`, …
 ///
-/// `signed` states whether the destination, `a` and `b` are signed. Lanes outside the mask are those of `c`; with `accumulate` (`.add`),
-/// the results in the mask are all added to `c` instead.
+/// `signed` states whether the destination, `a` and `b` are signed. Lanes outside the mask are copied from `c`. With `accumulate` (`.add`),
+/// the results of the lanes in the mask are instead added to `c`.
 #[doc(alias = "vadd4")]
 #[doc(alias = "vabsdiff4")]
 pub fn simd(

@@ -1,4 +1,4 @@
-//! What barriers, fences and waits order: instructions announce each synchronization here.
+//! The order that barriers, fences and waits establish. Instructions announce each synchronization here.
 
 use crate::lanes::lanes;
 use crate::machine::Cluster;
@@ -82,7 +82,7 @@ impl Cluster<'_> {
         self.sync_lanes();
     }
 
-    /// Announces that the block has waited for the grids on which its own depends.
+    /// Announces that the block has waited for the grids on which its own grid depends.
     pub(crate) fn after_grid_wait(&mut self) {
         self.cta().shadow.waited_for_grid = true;
     }

@@ -44,8 +44,8 @@ impl Cluster<'_> {
         }
     }
 
-    /// Announces that `cp.async` copies of a lane of the executing warp to its block have arrived; `group` is that of a copy that an
-    /// mbarrier counts.
+    /// Announces that a `cp.async` copy by a lane of the executing warp has arrived in the shared memory of its block. `group` is the
+    /// copy's group if an mbarrier counts the copy.
     pub(crate) fn after_async_copy(&mut self, (lane, pc): (usize, u32), to: (u64, u64), group: Option<u32>) {
         if !self.racing() {
             return;

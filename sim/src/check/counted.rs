@@ -1,5 +1,5 @@
-//! `cp.async` copies that an mbarrier counts (PTX ISA, "cp.async.mbarrier.arrive"): they are complete for threads that wait for the
-//! mbarrier's phase, and for a thread that waits for its own copies.
+//! `cp.async` copies that an mbarrier counts (PTX ISA, "cp.async.mbarrier.arrive"). They are complete for threads that wait for the
+//! mbarrier's phase, and for the issuing thread if it waits for its own copies.
 
 use crate::machine::Cluster;
 use crate::shadow::place::Place;
@@ -25,8 +25,8 @@ impl Cluster<'_> {
         any
     }
 
-    /// Records that the executing warp has waited for those of its copies for whose lane and group `ready` returns true; `all` states
-    /// whether these are all copies of a lane.
+    /// Records that the executing warp has waited for its copies that `ready` selects by lane and group; `all` states whether these are all
+    /// copies of a lane.
     pub(crate) fn wait_counted(&mut self, ready: impl Fn(usize, u32) -> bool, all: bool) {
         let warp = self.warp;
         for (&(_, lane), copies) in self.shadow.counted.threads.iter_mut().filter(|((of, _), _)| *of == warp)

@@ -5,7 +5,7 @@ use crate::machine::Cluster;
 use crate::program::code::{Control, Numbers, Op, Tensor, Wgmma, WgmmaA};
 use crate::report::{Bytes, Counts};
 
-/// The size of a sector in bytes, the unit in which global memory is transferred.
+/// The size in bytes of a sector, the unit of transfers from and to global memory.
 const SECTOR: u64 = 32;
 
 impl Cluster<'_> {
@@ -49,7 +49,7 @@ impl Cluster<'_> {
         *(if write { &mut counts.bytes.global_written } else { &mut counts.bytes.global_read }) += moved;
     }
 
-    /// Counts a load from an allocation; read-only allocations contain constants.
+    /// Counts a load from an allocation; with `constant`, from constant memory.
     #[inline]
     pub(super) fn count_global_load(&mut self, constant: bool, all: &Lanes64, bytes: u64, m: u32) {
         if constant {
@@ -59,7 +59,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Counts bytes that are moved without a request of a warp, or in other spaces.
+    /// Counts bytes that are moved in other spaces, or without a warp-wide request.
     #[inline]
     pub(super) fn count_bytes(&mut self, add: impl FnOnce(&mut Bytes)) {
         if let Some(counts) = self.counts() {
@@ -74,7 +74,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Counts a product of the whole warp.
+    /// Counts a matrix product by a whole warp.
     pub(crate) fn count_product(&mut self, tensor: &Tensor) {
         let flops = flops(tensor);
         if let Some(counts) = self.counts() {
@@ -86,7 +86,7 @@ impl Cluster<'_> {
     }
 }
 
-/// Completes the counts of one instruction: sets those that follow from the number of its executions.
+/// Completes the counts of one instruction by setting those that follow from the number of executions.
 pub(crate) fn complete(op: &Op, counts: &mut Counts) {
     if matches!(op, Op::Control(Control::Branch(_) | Control::BranchIndexed(..))) {
         counts.branches = counts.warp_instructions;
@@ -115,7 +115,8 @@ fn operand_bytes(op: &Wgmma) -> u64 {
     ((a + n * k * b_bits as usize) / 8) as u64
 }
 
-/// Returns the number of passes over the 32 banks for the lanes of `m`. In a pass, a bank delivers one word to all lanes that request it.
+/// Returns the number of passes over the 32 banks for the lanes of `m`. In a pass, each bank delivers one word to all lanes that request
+/// it.
 fn wavefronts(all: &Lanes64, bytes: u64, m: u32) -> u32 {
     let words = bytes.div_ceil(4);
     // Words less than 32 apart are in different banks.
@@ -131,7 +132,7 @@ fn wavefronts(all: &Lanes64, bytes: u64, m: u32) -> u32 {
     const NONE: u64 = u64::MAX;
     let mut left = [0; 32];
     let mut count = 0;
-    // Bit i of a lane is set if its word i has not been served.
+    // Bit i of a lane's entry is set if its word i has not been served.
     for lane in lanes(m) {
         left[lane] = (1u32 << words) - 1;
     }
@@ -186,7 +187,7 @@ fn sectors(all: &Lanes64, bytes: u64, m: u32) -> u64 {
             Some(last) => count += end.max(last) - last,
             None => count += end - first + 1,
         }
-        // Between adjacent addresses, there may be sectors that are not accessed.
+        // There may be sectors between adjacent addresses that are not accessed.
         if let Some(last) = last.filter(|&last| first > last) {
             count -= first - last - 1;
         }
@@ -195,7 +196,7 @@ fn sectors(all: &Lanes64, bytes: u64, m: u32) -> u64 {
     count
 }
 
-/// Returns the same as [`sectors`], for addresses in any order.
+/// Returns the same number as [`sectors`], for addresses in any order.
 fn sorted_sectors(all: &Lanes64, bytes: u64, m: u32) -> u64 {
     // An access of at most 32 bytes touches one sector if it is aligned, and at most two otherwise.
     let mut touched = [0; 64];

@@ -1,6 +1,6 @@
-//! Programmatic launches, which overlap with the preceding one until `griddepcontrol.wait` (PTX ISA, "griddepcontrol").
+//! Programmatic dependent launches, which overlap the preceding launch until `griddepcontrol.wait` (PTX ISA, "griddepcontrol").
 //!
-//! In the simulator, launches run one after the other. Each allocation records the last launch that has written to it. A kernel with
+//! The simulator runs launches one after the other. Each allocation records the last launch that wrote to it. A kernel with
 //! `griddepcontrol.wait` must not access data written by the preceding launch before a thread of the block has waited.
 
 use std::sync::atomic::Ordering::Relaxed;

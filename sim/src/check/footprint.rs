@@ -57,7 +57,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Reports a lane that reads only bytes that were never written. If some of the bytes were written, the others may be padding.
+    /// Reports a lane that reads only unwritten bytes. If some of the bytes were written, the others may be padding.
     #[inline]
     fn check_initialized(&mut self, all: &Lanes64, bytes: u64, m: u32) -> Outcome<()> {
         if !self.machine.checks.contains(Checks::UNINITIALIZED_GLOBAL) {

@@ -1,4 +1,4 @@
-//! The checks of every access to global memory: among the threads of a cluster, and among clusters.
+//! The checks of every access to global memory, against accesses by threads of the same cluster and by other clusters.
 
 use crate::lanes::{Lanes64, lanes};
 use crate::machine::bulk::GlobalRead;
@@ -36,7 +36,7 @@ pub(crate) fn races_between_blocks(machine: &Machine<'_>, module: &Module) -> Ve
     global.races().into_iter().map(finding).collect()
 }
 
-/// A function that returns the word that begins at a byte of the value that a lane stores.
+/// A function that returns the word at a byte offset in the value that a lane stores.
 pub(crate) type Value<'a> = &'a dyn Fn(usize, u64) -> u32;
 
 impl Cluster<'_> {
@@ -69,7 +69,7 @@ impl Cluster<'_> {
         self.check_clusters(all, bytes, m, Manner::Read, &|_, _| 0)
     }
 
-    /// Checks a store of `bytes` bytes by each lane of `m`; `value` returns the word that begins at a byte of a lane's value.
+    /// Checks a store of `bytes` bytes by each lane of `m`; `value` returns the word at a byte offset in a lane's value.
     #[inline]
     pub(super) fn check_global_store(
         &mut self,
@@ -281,8 +281,8 @@ impl Cluster<'_> {
         self.note(fault)
     }
 
-    /// Returns whether a later atomic of the kernel updates the address that the executing load reads: the value may be the first guess of
-    /// a loop with `atom.cas`, or determine whether the atomic is needed.
+    /// Returns whether a later atomic of the kernel updates the address that the executing load reads. If so, the value may be the initial
+    /// value of an `atom.cas` loop, or may determine whether the atomic is needed.
     #[cold]
     fn is_seed(&self) -> bool {
         let code = self.machine.code;

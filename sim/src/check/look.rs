@@ -1,4 +1,4 @@
-//! The checks before instructions that access watched registers or registers of products in flight, or that convert addresses.
+//! The checks before instructions that access watched registers or registers used by products in flight, or that convert addresses.
 
 use crate::check::{products, undefined};
 use crate::lanes::lanes;

@@ -1,4 +1,4 @@
-//! What mbarriers order: instructions announce each use of an mbarrier here.
+//! The order that mbarriers establish. Instructions announce each use of an mbarrier here.
 
 use crate::machine::Cluster;
 use crate::report::FindingKind;
@@ -8,7 +8,7 @@ use crate::shadow::place::Place;
 use crate::shadow::races::{Access, AccessKind};
 
 impl Cluster<'_> {
-    /// Returns whether there is an mbarrier at an address.
+    /// Returns whether an address contains an mbarrier.
     pub(crate) fn is_mbarrier(&self, place: Place) -> bool {
         self.shadow.mbarriers.contains_key(&place)
     }
@@ -20,7 +20,7 @@ impl Cluster<'_> {
         self.shadow.mbarriers.insert(place, Passing { init, ..Passing::default() });
     }
 
-    /// Announces that an mbarrier ends.
+    /// Announces the invalidation of an mbarrier.
     pub(crate) fn after_mbarrier_inval(&mut self, place: Place) {
         self.shadow.mbarriers.remove(&place);
     }
@@ -40,7 +40,7 @@ impl Cluster<'_> {
         self.note(fault.with(Some(Where { warp: init.warp, lane: init.lane, pc: init.pc })))
     }
 
-    /// Announces an arrival of the executing warp, or of the copy engine; `completes` states whether this ends the phase.
+    /// Announces an arrival of the executing warp or of the copy engine; `completes` states whether the arrival completes the phase.
     pub(crate) fn after_mbarrier_arrival(&mut self, place: Place, engine: bool, completes: bool) {
         if !self.racing() {
             return;

@@ -1,5 +1,6 @@
-//! Registers of asynchronous products (PTX ISA, "wgmma.mma_async": accumulators and A must not be accessed before `wgmma.wait_group`;
-//! "wgmma.fence": registers written by other instructions require a fence, but accumulators of a chain of products do not).
+//! The registers of asynchronous products. Accumulators and registers of A must not be accessed before `wgmma.wait_group` (PTX ISA,
+//! "wgmma.mma_async"). Registers written by other instructions require a fence, but the accumulators of a chain of products do not (PTX
+//! ISA, "wgmma.fence").
 
 use crate::machine::Cluster;
 use crate::machine::warp::Warp;

@@ -1,5 +1,5 @@
-//! Accesses to the shared memory of other blocks, which exists only until the block exits (PTX ISA, "Cluster of Cooperative Thread
-//! Arrays"): each access must be ordered before that exit.
+//! Accesses to the shared memory of other blocks. A block's shared memory exists only until the block exits, so each access must be ordered
+//! before the exit (PTX ISA, "Cluster of Cooperative Thread Arrays").
 
 use crate::machine::Cluster;
 use crate::machine::bulk::underway_to;
@@ -21,7 +21,7 @@ impl Cluster<'_> {
         self.note(Fault::at(FindingKind::SharedRace, lane, message).with(Some(end)))
     }
 
-    /// Records that the executing warp has exited; with its last warp, the block exits.
+    /// Records that the executing warp has exited. The block exits with its last warp.
     pub(crate) fn warp_ends(&mut self) -> Outcome<()> {
         if self.ctas.len() == 1 || !self.racing() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The checks of every access to shared memory: whether the data were written, and whether the access is ordered.
+//! The checks of every access to shared memory: whether the data was written, and whether the access is ordered.
 
 use crate::check::undefined;
 use crate::lanes::{FULL, Lanes64, lanes, mask_of};
@@ -21,7 +21,7 @@ use crate::shadow::undefined::Partial;
 pub(crate) enum Copier {
     /// `cp.async`.
     Thread,
-    /// `st.async`, `red.async`: values from registers.
+    /// `st.async` or `red.async`, which copy values from registers.
     Values,
     /// The engine of bulk copies, which uses the asynchronous proxy.
     Engine,
@@ -56,7 +56,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Returns the lanes of a load that read undefined bits.
+    /// Returns the lanes in which a load reads undefined bits.
     #[inline(always)]
     pub(super) fn partial(&self, rank: usize, all: &Lanes64, bytes: u64, m: u32) -> u32 {
         let written = &self.ctas[rank].shared.written;
@@ -74,8 +74,8 @@ impl Cluster<'_> {
         mask_of(|lane| m >> lane & 1 == 1 && !is_defined(all[lane]))
     }
 
-    /// Checks a load of `bytes` bytes by each lane of `m` from block `rank`. Out-of-bounds addresses are reported by the load itself.
-    /// Undefined bytes are reported in the lanes of `unfollowed`, whose values are not loaded to registers.
+    /// Checks a load of `bytes` bytes by each lane of `m` from block `rank`. The load itself reports out-of-bounds addresses. Undefined
+    /// bytes are reported for the lanes of `unfollowed`, whose values are not loaded to registers.
     pub(super) fn check_load(
         &mut self,
         rank: usize,
@@ -109,8 +109,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Checks a volatile, relaxed or acquire load, which does not race. Undefined bytes are reported in
-    /// the lanes of `unfollowed`.
+    /// Checks a volatile, relaxed or acquire load, which does not race. Undefined bytes are reported for the lanes of `unfollowed`.
     pub(super) fn check_strong_load(
         &mut self,
         rank: usize,
@@ -132,8 +131,8 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Records a strong access by the lanes of `m` to block `rank` or, with rank 0, to global memory. Reads and writes exchange the
-    /// knowledge released by fences; an access that synchronizes is itself a fence.
+    /// Records a strong access by the lanes of `m` to block `rank` or, with rank 0, to global memory. Reads and writes transfer the
+    /// knowledge that fences release; an access that synchronizes is itself a fence.
     pub(super) fn check_strong(
         &mut self,
         access: &Access,
@@ -155,7 +154,7 @@ impl Cluster<'_> {
                 continue;
             }
             for address in access.words(all[lane]) {
-                // Offsets in shared memory have 32 bits, and global memory begins at 2^36.
+                // Offsets in shared memory are 32-bit, and global memory begins at 2^36.
                 clocks.strong(self.warp, (rank as u64) << 32 | address, reads, writes);
             }
         }
@@ -197,7 +196,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Reports a store that overwrites an mbarrier in the middle of a phase.
+    /// Reports a store that overwrites an mbarrier during a phase.
     fn check_objects(&mut self, rank: usize, all: &Lanes64, bytes: usize, m: u32) -> Outcome<()> {
         if self.shadow.mbarriers.is_empty() {
             return Ok(());
@@ -232,7 +231,7 @@ impl Cluster<'_> {
         if !conflict.both_write {
             return false;
         }
-        // Lanes of one instruction have not stored yet.
+        // The lanes of the executing instruction have not stored yet.
         let together = other.warp == self.warp && other.pc == self.pc;
         (conflict.byte..conflict.byte + self.shadow.races.unit()).all(|byte| {
             let within = |lane: usize| byte.checked_sub(all[lane] as usize).filter(|&at| at < bytes);
@@ -250,7 +249,7 @@ impl Cluster<'_> {
     }
 
     /// Returns whether an access by an instruction requires a proxy fence before an access by an asynchronous engine. Data copied by
-    /// `cp.async` do not require one in practice: CUTLASS and Triton only wait and synchronize before `wgmma` reads them.
+    /// `cp.async` does not require one in practice: CUTLASS and Triton only wait and synchronize before `wgmma` reads the data.
     fn wants_proxy_fence(&self, pc: u32) -> bool {
         let instr = self.machine.code.instrs.get(pc as usize);
         instr.is_none_or(|instr| instr.op.properties().agent == Agent::Thread)
@@ -289,7 +288,7 @@ impl Cluster<'_> {
         self.note(Fault::at(FindingKind::MissingProxyFence, lane, message).with(self.place_of(other)))
     }
 
-    /// Checks a read by an asynchronous operation, which lasts until it is waited for; the reader of a product is the warpgroup's tensor
+    /// Checks a read by an asynchronous operation, which lasts until a thread waits for it. Products are read by the warpgroup's tensor
     /// cores.
     pub(super) fn check_async_read(
         &mut self,
@@ -337,7 +336,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Postpones the finding of an uninitialized value: if a race turns out to be the cause, the race is reported instead; otherwise, this
+    /// Postpones the finding of an uninitialized value. If a race turns out to be the cause, the race is reported instead; otherwise, this
     /// finding is reported at the end.
     pub(crate) fn postpone(&mut self, fault: Box<Fault>) -> Outcome<()> {
         if !self.checks(Checks::SHARED_RACES) {
@@ -362,7 +361,7 @@ impl Cluster<'_> {
         self.machine.code.instrs[pc as usize].op.properties().reduces
     }
 
-    /// Reports a conflict of an access of `kind`; `bulk` accesses are made by an asynchronous engine.
+    /// Reports a conflict with an access of `kind`. An asynchronous engine makes `bulk` accesses.
     #[cold]
     fn report(&mut self, conflict: Conflict, kind: AccessKind, lane: usize, bulk: bool) -> Outcome<()> {
         let other = conflict.other;

@@ -1,4 +1,4 @@
-//! Undefined values: their propagation and their uses.
+//! The propagation and uses of undefined values.
 
 mod flow;
 mod follow;

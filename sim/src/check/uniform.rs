@@ -1,4 +1,4 @@
-//! Checks of values that a pragma states to be uniform.
+//! The check of values that a pragma declares uniform.
 
 use crate::lanes::lanes;
 use crate::machine::Cluster;
@@ -7,8 +7,7 @@ use crate::program::code::{Together, Uniform};
 use crate::report::fault::{Fault, Outcome, Where};
 use crate::report::{Checks, FindingKind};
 
-/// Checks a pragma that the lanes of `mask` execute. The first executions by all threads are compared with each other, then the second
-/// ones, and so on.
+/// Checks a pragma that the lanes of `mask` execute. The i-th executions by all threads are compared with each other.
 pub(crate) fn check_uniform(cluster: &mut Cluster<'_>, warp: &Warp, op: &Uniform, mask: u32) -> Outcome<()> {
     if !cluster.machine.checks.contains(Checks::UNIFORM) {
         return Ok(());

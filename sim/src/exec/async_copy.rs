@@ -1,4 +1,4 @@
-//! `cp.async`: data are read when the copy is issued and appear in shared memory at the wait.
+//! `cp.async`. Data is read when the copy is issued, and appears in shared memory when a thread waits for the copy.
 
 use crate::exec::global::{Doing, reach};
 use crate::exec::memory::{aligned, safe_addresses};
@@ -73,7 +73,7 @@ pub(crate) fn issue<const CHECKED: bool>(
     Ok(())
 }
 
-/// Returns the bytes of one copy, with zeros after the first `size` bytes.
+/// Returns the bytes of one copy, with zeros after the first `size`.
 fn fetch(cluster: &Cluster<'_>, lane: usize, from: u64, size: u64, bytes: u64) -> Outcome<[u32; 4]> {
     let mut data = [0; 4];
     if size == 0 {
@@ -95,7 +95,7 @@ fn fetch(cluster: &Cluster<'_>, lane: usize, from: u64, size: u64, bytes: u64) -
     Ok(data)
 }
 
-/// Returns the lane and the instruction of a copy by these lanes that has not been waited for.
+/// Returns the lane and the instruction of a copy by the lanes of `m` that is still pending.
 pub(crate) fn unwaited(warp: &Warp, m: u32) -> Option<(usize, u32)> {
     let entries = warp.copies.pending.iter().map(|&at| &warp.copies.entries[at]);
     entries.filter(|entry| entry.mask & m != 0).map(|e| ((e.mask & m).trailing_zeros() as usize, e.pc)).next()
@@ -132,7 +132,7 @@ pub(crate) fn count(cluster: &mut Cluster<'_>, warp: &mut Warp, lane: usize, mba
     cluster.after_counting(lane, mbarrier);
 }
 
-/// Completes copies, for their own threads or, if they are counted, for threads that wait for an mbarrier.
+/// Completes copies for their issuing threads or, with `counted`, for threads that wait for an mbarrier.
 fn arrive(cluster: &mut Cluster<'_>, warp: &mut Warp, ready: impl Fn(usize, u32) -> bool, counted: bool) {
     let mut at = 0;
     while at < warp.copies.pending.len() {

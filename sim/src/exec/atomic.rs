@@ -15,7 +15,7 @@ use crate::program::spaces::{GLOBAL_START, LOCAL_WINDOW, SHARED_BITS, SHARED_WIN
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 
-/// The operands of one lane's atomic on one element.
+/// The operands of an atomic by one lane on one element.
 struct Operands {
     b: u128,
     c: u128,
@@ -106,8 +106,8 @@ pub(crate) fn execute<const CHECKED: bool>(
     Ok(())
 }
 
-/// Executes atomics on single elements of one allocation or of the block's own shared memory, which are announced together; returns `None`
-/// for other atomics.
+/// Executes atomics on single elements that are all in one allocation or in the block's own shared memory, and are therefore announced
+/// together. Returns `None` for other atomics.
 fn together<const CHECKED: bool>(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,
@@ -215,7 +215,7 @@ fn one<const CHECKED: bool>(
     Ok(())
 }
 
-/// Reads, updates and writes an element, whose words `get` and `put` access.
+/// Reads, updates and writes an element; `get` and `put` access its words.
 fn exchange(
     atom: &Atom,
     offset: u64,
@@ -244,7 +244,7 @@ fn exchange(
     old
 }
 
-/// Words of a memory that only one host thread accesses.
+/// Words of memory that only one host thread accesses.
 trait Words {
     fn get(&self, index: u64) -> u32;
     fn put(&mut self, index: u64, word: u32);

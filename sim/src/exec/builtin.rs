@@ -1,4 +1,4 @@
-//! Functions that the driver provides: `vprintf`, `__assertfail`, `malloc` and `free`.
+//! The functions that the driver provides: `vprintf`, `__assertfail`, `malloc` and `free`.
 
 use crate::check::undefined;
 use crate::exec::memory::generic_byte;
@@ -11,7 +11,7 @@ use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 use crate::shadow::undefined::Taint;
 
-/// The maximum length of a format or of a string printed with `%s`.
+/// The maximum length in bytes of a format string, or of a string printed with `%s`.
 const MAX_STRING: u64 = 1 << 16;
 
 pub(crate) fn call(
@@ -90,7 +90,7 @@ fn free(cluster: &mut Cluster<'_>, lane: usize, address: u64) -> Outcome<()> {
     cluster.note(Fault::at(FindingKind::InvalidFree, lane, format!("invalid free: {address:#x}, {what}")))
 }
 
-/// Returns up to 8 bytes at a location in the current activation.
+/// Returns up to 8 bytes at a location in the current stack frame.
 pub(crate) fn read_place(warp: &Warp, lane: usize, place: Place) -> u64 {
     match place {
         Place::Register(reg) => warp.regs.lane(reg, lane),
@@ -138,7 +138,7 @@ struct Arguments<'a, 'b> {
 
 impl Arguments<'_, '_> {
     fn next(&mut self, bytes: u64) -> Outcome<u64> {
-        // The access at an address without such a multiple fails below.
+        // If there is no such multiple, the access fails below.
         self.at = self.at.checked_next_multiple_of(bytes).unwrap_or(self.at);
         if (LOCAL_WINDOW..PARAM_WINDOW).contains(&self.at) {
             let taint =
@@ -154,7 +154,7 @@ impl Arguments<'_, '_> {
     }
 }
 
-/// A conversion specification of `printf`: flags, width, precision, length.
+/// A conversion specification of `printf`: flags, width, precision and length.
 #[derive(Default)]
 struct Spec {
     left: bool,
@@ -307,7 +307,7 @@ fn sign_of(negative: bool, spec: &Spec) -> String {
     .into()
 }
 
-/// Returns a number's text with at least `precision` digits.
+/// Returns the digits of a number, padded to at least `precision` digits.
 fn digits(text: String, spec: &Spec) -> String {
     match spec.precision {
         Some(n) if text.len() < n => format!("{text:0>n$}"),
@@ -338,7 +338,7 @@ fn exponent_text(value: f64, precision: usize) -> String {
     format!("{mantissa}e{sign}{digits:0>2}")
 }
 
-/// Returns a number as `%g` prints it: in the shorter notation, without trailing zeros.
+/// Returns a number as printed by `%g`: in the shorter notation, without trailing zeros unless `keep_zeros` is set.
 fn general_text(value: f64, precision: usize, keep_zeros: bool) -> String {
     let scientific = exponent_text(value, precision - 1);
     let exponent: i32 = scientific.split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0);

@@ -1,7 +1,7 @@
 //! `cp.async.bulk` and `cp.async.bulk.tensor`: copies by an asynchronous engine.
 //!
-//! A copy is checked when it is issued, and executed later. If an mbarrier counts it, it is executed when a warp's turn ends or a thread
-//! polls the mbarrier without success; if it is in a bulk group, when the group is waited for.
+//! A copy is checked when it is issued, and executed later. A copy that an mbarrier counts is executed when a warp's turn ends or when a
+//! thread polls the mbarrier without success. A copy in a bulk group is executed when a thread waits for the group.
 
 use crate::alu::reduce::reduce;
 use crate::exec::global::{Doing, reach};
@@ -23,7 +23,7 @@ use crate::shadow::place::Place;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Transfer {
-    /// Announces the accesses at both ends when the copy is issued.
+    /// Announces the accesses at both ends of the copy when it is issued.
     fn announce(&mut self, cluster: &mut Cluster<'_>, lane: usize) -> Outcome<()> {
         let bytes = self.bytes as usize;
         for &to in &self.to {
@@ -96,7 +96,7 @@ fn end(
     Place::of_range(cluster, space, lane, address, bytes, 16, "a bulk copy").map(End::Shared)
 }
 
-/// Returns the same position in each block of a multicast mask, or the single position.
+/// Returns the same location in each block of a multicast mask or, without a mask, only the location itself.
 fn receivers(cluster: &Cluster<'_>, place: Place, mask: Option<u32>, lane: usize) -> Outcome<Vec<Place>> {
     let Some(mask) = mask else { return Ok(vec![place]) };
     if mask >> cluster.ctas.len() != 0 {
@@ -287,7 +287,7 @@ pub(crate) fn try_cancel(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &TryCan
     Ok(())
 }
 
-/// Executes the copies that mbarriers count; returns whether there were any.
+/// Executes the pending copies that mbarriers count; returns whether there were any.
 pub(crate) fn pump(cluster: &mut Cluster<'_>) -> Outcome<bool> {
     run(cluster, |notify| matches!(notify, Notify::Mbarriers(_)))
 }
@@ -304,7 +304,7 @@ pub(crate) fn wait(cluster: &mut Cluster<'_>, warp: &Warp, m: u32, n: u32) -> Ou
     run(cluster, due).map(|_| ())
 }
 
-/// Returns the lane and the instruction of a copy to or from shared memory in the lanes' bulk groups that has not been waited for.
+/// Returns the lane and the instruction of a pending copy to or from shared memory in the lanes' bulk groups.
 pub(crate) fn unwaited(cluster: &Cluster<'_>, warp: &Warp, m: u32) -> Option<(usize, u32)> {
     let me = (warp.cta, warp.index);
     cluster.bulk.pending.iter().find_map(|(transfer, notify)| match notify {
@@ -371,7 +371,7 @@ fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-/// Reads the word at an offset, a multiple of 4, from one end of a copy.
+/// Reads the word at an offset (a multiple of 4) from one end of a copy.
 fn read(cluster: &Cluster<'_>, end: End, offset: u32) -> u32 {
     match end {
         End::Shared(place) => cluster.ctas[place.rank].shared.words[place.offset / 4 + offset as usize / 4],
@@ -380,7 +380,7 @@ fn read(cluster: &Cluster<'_>, end: End, offset: u32) -> u32 {
     }
 }
 
-/// Reads a word of global memory, whose address has been checked.
+/// Reads a word of global memory. The address has been checked.
 pub(crate) fn global_word(cluster: &Cluster<'_>, address: u64) -> u32 {
     match reach(cluster.machine, 0, address, 1, Doing::Load) {
         Ok(allocation) => allocation.words[((address - allocation.start) / 4) as usize].load(Relaxed),
@@ -404,7 +404,7 @@ pub(crate) fn shared_bits(cluster: &mut Cluster<'_>, place: Place, offset: usize
     shared.written.mark_bits(at, mask);
 }
 
-/// Replaces bits of a word in global memory, whose address has been checked.
+/// Replaces bits of a word in global memory. The address has been checked.
 pub(crate) fn global_bits(cluster: &Cluster<'_>, address: u64, mask: u32, bits: u32) {
     if let Ok(allocation) = reach(cluster.machine, 0, address, 1, Doing::Load) {
         allocation.store_bits(((address - allocation.start) / 4) as usize, mask, bits);

@@ -31,7 +31,7 @@ impl Doing {
     }
 }
 
-/// Returns the allocation that all lanes access, or `None` if they access several, so that each lane is executed separately.
+/// Returns the allocation that all lanes access; `None` if they access several, in which case each lane is executed separately.
 #[inline(always)]
 pub(crate) fn common<'a>(machine: &'a Machine<'_>, all: &Lanes64, bytes: u64) -> Option<&'a Allocation> {
     let (mut low, mut high) = (u64::MAX, 0);
@@ -108,7 +108,7 @@ fn out_of_bounds(lane: usize, address: u64, bytes: u64, doing: Doing, found: &Fo
     Fault::at(FindingKind::GlobalOutOfBounds, lane, message)
 }
 
-/// Returns the fault of an access to the device heap outside of live blocks; `block` is the block that contains or precedes it.
+/// Returns the fault for an access to the device heap outside live blocks; `block` is the block that contains or precedes the address.
 #[cold]
 fn outside_blocks(lane: usize, address: u64, bytes: u64, doing: Doing, block: Option<Block>) -> Box<Fault> {
     let place = match block {
@@ -269,7 +269,7 @@ pub(crate) fn store<const CHECKED: bool>(
     Ok(())
 }
 
-/// Returns the bits that a lane stores, from a byte offset in its elements on.
+/// Returns the bits that a lane stores, starting at a byte offset in its elements.
 fn stored_word(
     regs: &crate::machine::registers::Regs,
     access: &Access,
@@ -285,7 +285,7 @@ fn stored_word(
     (bits >> (8 * (byte % element % 8))) as u32
 }
 
-/// Executes the 16-bit stores of a full warp; two neighbors that form a word are stored together.
+/// Executes the 16-bit stores of a full warp. Neighbors that form a word are stored together.
 fn store_halves(
     allocation: &Allocation,
     regs: &crate::machine::registers::Regs,

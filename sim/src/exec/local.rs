@@ -1,4 +1,4 @@
-//! Loads and stores of local memory.
+//! Loads from and stores to local memory.
 
 use crate::exec::memory::{read, write};
 use crate::lanes::{Lanes64, lanes};

@@ -1,7 +1,7 @@
 //! `ldmatrix`, `stmatrix` and `movmatrix`: 8×8 matrices of 16-bit elements (PTX ISA, "ldmatrix").
 //!
 //! Row i of a matrix consists of 16 bytes at the address that lane i (plus 8 per earlier matrix) provides. Lane l owns element (l/4, 2(l
-//! mod 4)) and the next element of the row; transposed, element (2(l mod 4), l/4) and the next element of the column.
+//! mod 4)) and the next element of the row. With `.trans`, it owns element (2(l mod 4), l/4) and the next element of the column.
 
 use crate::exec::memory::{addresses, aligned};
 use crate::exec::shared::offsets;
@@ -12,8 +12,8 @@ use crate::program::code::{MatrixAccess, R, Space};
 use crate::program::spaces::SHARED_WINDOW;
 use crate::report::fault::Outcome;
 
-/// Returns the eight checked row addresses of each matrix; lanes beyond the last row address are ignored, unless their addresses must be
-/// valid, too.
+/// Returns the eight checked row addresses of each matrix. Lanes beyond the last row are ignored, unless their addresses must also be
+/// valid.
 fn rows(cluster: &mut Cluster<'_>, warp: &Warp, access: &MatrixAccess, what: &str) -> Outcome<[u64; 32]> {
     let given = addresses(warp, access.addr);
     let used = if access.all_lanes { 32 } else { 8 * access.regs.len() };
@@ -91,7 +91,7 @@ pub(crate) fn store<const CHECKED: bool>(
     Ok(())
 }
 
-/// Returns the transpose of an 8×8 matrix that has one word (two adjacent elements of a row) per lane.
+/// Returns the transpose of an 8×8 matrix of which each lane has one word (two adjacent elements of a row).
 fn transpose(words: &Lanes32) -> Lanes32 {
     let element = |row: usize, column: usize| words[4 * row + column / 2] >> (16 * (column % 2)) & 0xffff;
     std::array::from_fn(|lane| {

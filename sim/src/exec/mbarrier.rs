@@ -1,4 +1,4 @@
-//! `mbarrier` instructions (PTX ISA, "mbarrier"): arrivals, transaction bytes, phases.
+//! `mbarrier` instructions (PTX ISA, "mbarrier"): arrivals, transaction bytes and phases.
 
 use crate::exec::async_copy;
 use crate::exec::bulk;
@@ -14,7 +14,7 @@ use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 use crate::shadow::place::Place;
 
-/// Executes one instruction; returns whether all its lanes must still wait, so that other warps should run first.
+/// Executes one instruction. Returns whether all its lanes must continue to wait, so that other warps should run first.
 pub(crate) fn execute(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &Mbarrier, m: u32) -> Outcome<bool> {
     let all = addresses(warp, op.addr);
     let mut waiting = matches!(op.f, MbarrierFn::Test { .. });
@@ -76,7 +76,7 @@ fn store(cluster: &mut Cluster<'_>, place: Place, bits: u64) {
     shared.written.mark(place.offset as u64, 8);
 }
 
-/// Returns the object at an address, or a fault if the bits cannot be those of an object.
+/// Returns the mbarrier object at an address, or a fault if the bits cannot represent one.
 fn sound(cluster: &Cluster<'_>, place: Place, lane: usize) -> Outcome<State> {
     let state = State::unpack(load(cluster, place));
     if state.is_sound() {
@@ -106,8 +106,8 @@ fn init(cluster: &mut Cluster<'_>, place: Place, lane: usize, count: u32) -> Out
     Ok(())
 }
 
-/// Returns the number of bytes for which a phase waits after a change; it is negative if copies complete before their bytes are expected
-/// (PTX ISA, "mbarrier: Tracking asynchronous operations": the count stays within ±(2^20 - 1)).
+/// Returns the changed number of bytes for which a phase waits, which must stay within ±(2^20 - 1) (PTX ISA, "mbarrier: Tracking
+/// asynchronous operations"). It is negative if copies complete before their bytes are expected.
 fn counted(tx: i32, change: i64, lane: usize) -> Outcome<i32> {
     let limit = (1 << 20) - 1;
     match i64::from(tx) + change {
@@ -123,7 +123,7 @@ fn counted(tx: i32, change: i64, lane: usize) -> Outcome<i32> {
     }
 }
 
-/// Counts bytes that a copy has written.
+/// Counts the bytes that a copy has written.
 pub(crate) fn complete_tx(cluster: &mut Cluster<'_>, place: Place, lane: usize, bytes: u32) -> Outcome<()> {
     let mut state = sound(cluster, place, lane)?;
     let phase = state.phase;
@@ -161,7 +161,7 @@ fn arrive(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &Arrive, place: Place,
     Ok(())
 }
 
-/// Returns the numbers of arrivals and bytes that the mbarrier polled by a lane still requires.
+/// Returns the number of arrivals and the number of bytes that the mbarrier polled by a lane still requires.
 pub(crate) fn standing(
     cluster: &mut Cluster<'_>,
     warp: &Warp,

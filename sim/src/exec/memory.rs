@@ -105,7 +105,8 @@ fn belongs(cluster: &Cluster<'_>, space: Space, address: u64) -> bool {
     }
 }
 
-/// Returns whether a generic address is that of a constant: only variables have names, and host memory that is mapped read-only has none.
+/// Returns whether a generic address refers to a constant. Only variables have names, which distinguishes constants from host memory that
+/// is mapped read-only.
 fn is_constant(cluster: &Cluster<'_>, address: u64) -> bool {
     match cluster.machine.memory.find(address) {
         Found::Live(allocation) => allocation.read_only && allocation.name.is_some(),
@@ -141,7 +142,7 @@ pub(crate) fn addresses(warp: &Warp, addr: Addr) -> Lanes64 {
     }
 }
 
-/// Returns each lane's address, with the first active lane's address in the lanes outside `m`, so that all addresses are safe to use.
+/// Returns each lane's address. Lanes outside `m` receive the first active lane's address, so that all addresses are safe to use.
 #[inline(always)]
 pub(crate) fn safe_addresses(warp: &Warp, addr: Addr, m: u32) -> Lanes64 {
     let mut all = addresses(warp, addr);
@@ -156,7 +157,7 @@ pub(crate) fn safe_addresses(warp: &Warp, addr: Addr, m: u32) -> Lanes64 {
     all
 }
 
-/// Rejects addresses that are not multiples of `bytes`, a power of two.
+/// Rejects addresses that are not multiples of `bytes`, which must be a power of two.
 #[inline(always)]
 pub(crate) fn aligned(all: &Lanes64, bytes: u64, what: &str, space: Space) -> Outcome<()> {
     let any = all.iter().fold(0, |any, address| any | address);
@@ -174,7 +175,7 @@ fn misaligned(all: &Lanes64, bytes: u64, what: &str, space: Space) -> Box<Fault>
     Fault::at(FindingKind::MisalignedAccess, lane, message)
 }
 
-/// Reads the elements of each lane into registers. Addresses are checked.
+/// Reads the elements of each lane into registers. The addresses must have been checked.
 #[inline(always)]
 pub(crate) fn read<V: View>(view: &V, regs: &mut Regs, all: &Lanes64, access: &Access, d: &[Reg], m: u32) {
     for (i, &reg) in d.iter().enumerate() {
@@ -224,7 +225,7 @@ fn double<V: View>(view: &V, address: u64, lane: usize) -> u64 {
     u64::from(view.word(address, lane)) | u64::from(view.word(address + 4, lane)) << 32
 }
 
-/// Writes the elements of each lane from registers. Addresses are checked.
+/// Writes the elements of each lane from registers. The addresses must have been checked.
 pub(crate) fn write<V: View>(
     view: &mut V,
     regs: &Regs,
@@ -303,7 +304,8 @@ fn store_word<const CHECKED: bool>(
     }
 }
 
-/// Calls `f` with each space to which generic addresses of `m` belong, its lanes, and their addresses in it.
+/// Calls `f` for each space to which generic addresses of the lanes of `m` belong, with the space, these lanes, and their addresses in the
+/// space.
 fn by_space(all: &Lanes64, m: u32, mut f: impl FnMut(Space, u32, &Lanes64) -> Outcome<()>) -> Outcome<()> {
     let first = window_of(all[m.trailing_zeros() as usize & 31]);
     let same = crate::lanes::mask_of(|lane| window_of(all[lane]) == first) & m;

@@ -27,7 +27,7 @@ impl View for Shared {
 }
 
 impl Shared {
-    /// Rejects accesses that extend past the end.
+    /// Rejects accesses past the end of shared memory.
     #[inline(always)]
     pub(crate) fn within(&self, all: &Lanes64, bytes: u64, what: &str) -> Outcome<()> {
         let limit = u64::from(self.bytes);
@@ -48,7 +48,7 @@ impl Shared {
 }
 
 impl Place {
-    /// Returns the position of `bytes` bytes at an address, which must be in bounds and a multiple of `bytes`.
+    /// Returns the location of `bytes` bytes at an address, which must be in bounds and a multiple of `bytes`.
     pub(crate) fn locate(
         cluster: &Cluster<'_>,
         space: Space,
@@ -60,7 +60,7 @@ impl Place {
         Self::of_range(cluster, space, lane, address, bytes, bytes, what)
     }
 
-    /// Returns the position of `bytes` bytes at an address, which must be in bounds and a multiple of `align`.
+    /// Returns the location of `bytes` bytes at an address, which must be in bounds and a multiple of `align`.
     pub(crate) fn of_range(
         cluster: &Cluster<'_>,
         space: Space,
@@ -99,7 +99,7 @@ pub(crate) fn offsets(cluster: &Cluster<'_>, all: &mut Lanes64) {
     }
 }
 
-/// Returns checked offsets in the block's own shared memory of one word for each lane; lanes outside `m` have the offset of the first lane
+/// Returns the checked offset of each lane's word in the block's own shared memory. Lanes outside `m` receive the offset of the first lane
 /// in `m`.
 #[inline(always)]
 fn word_offsets(
@@ -188,7 +188,7 @@ pub(crate) fn store_word<const CHECKED: bool>(
     Ok(())
 }
 
-/// Calls `f` with each block that lanes address, their offsets in its shared memory, and these lanes.
+/// Calls `f` for each block that lanes address, with the block, the offsets in its shared memory, and these lanes.
 fn by_block<'a>(
     cluster: &mut Cluster<'a>,
     space: Space,

@@ -1,4 +1,4 @@
-//! `alloca`, `stacksave` and `stackrestore`, which change the size of the current frame.
+//! `alloca`, `stacksave` and `stackrestore`, which use the end of the current stack frame.
 
 use crate::lanes::{Lanes64, lanes};
 use crate::machine::warp::{MAX_STACK, Warp};
@@ -6,7 +6,7 @@ use crate::program::code::Reg;
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 
-/// Allocates bytes after the frame of each lane of `m`, and writes their address in local memory to `d`.
+/// Allocates bytes after the frame of each lane of `m`, and writes their local address to `d`.
 pub(crate) fn alloca(warp: &mut Warp, d: Reg, bytes: Reg, align: u32, m: u32) -> Outcome<()> {
     let bytes = warp.regs.get(bytes);
     let mut places: Lanes64 = [0; 32];

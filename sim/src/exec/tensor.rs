@@ -15,7 +15,7 @@ use crate::machine::warp::Warp;
 use crate::program::code::Tensor;
 use crate::report::fault::Outcome;
 
-/// Executes an instruction of the whole warp.
+/// Executes an instruction for the whole warp.
 pub(crate) fn execute<const CHECKED: bool>(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,

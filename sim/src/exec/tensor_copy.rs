@@ -1,4 +1,4 @@
-//! Tiles of tensors that the tensor memory accelerator copies (PTX ISA, "Tensors").
+//! The tiles that tensor copies move (PTX ISA, "Tensors").
 
 use crate::exec::bulk::{combine, global_bits, global_word, shared_bits};
 use crate::exec::global::{Doing, reach};
@@ -71,7 +71,7 @@ pub(crate) fn tile(
     Ok(Tile { map, coordinates, pixels, stores: !op.load })
 }
 
-/// Returns the reduction of a tensor copy for elements of a type (PTX ISA, "cp.reduce.async.bulk.tensor").
+/// Returns the reduction for a tensor copy with elements of type `ty` (PTX ISA, "cp.reduce.async.bulk.tensor").
 pub(crate) fn reduction(f: TensorReduce, ty: TensorType, lane: usize) -> Outcome<Reduction> {
     use TensorType::{Bf16, F16, F32, F32Ftz, S32, S64, U32, U64};
     let f = match (f, ty, ty.int(), ty.float()) {
@@ -152,7 +152,7 @@ impl Tile {
         })
     }
 
-    /// Rejects a tile whose part inside the tensor extends past the buffer.
+    /// Rejects a tile with elements that are inside the tensor but outside the buffer.
     pub(crate) fn check(&self, cluster: &Cluster<'_>, lane: usize) -> Outcome<()> {
         let doing = if self.stores { Doing::Store } else { Doing::Load };
         let element = self.map.ty.bytes() as u64;

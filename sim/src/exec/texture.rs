@@ -123,7 +123,7 @@ fn combined<const CHECKED: bool>(
     }))
 }
 
-/// Returns the channels of the texels at a corner of the selection. Lanes outside of the image receive the color of the border.
+/// Returns the channels of the texels at a corner of the selection. Lanes outside the image receive the border color.
 fn texels<const CHECKED: bool>(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,
@@ -156,7 +156,7 @@ fn texels<const CHECKED: bool>(
     }))
 }
 
-/// Returns an address for every lane: that of the lane if it is in `m`, otherwise that of the first lane of `m`.
+/// Returns an address for every lane. Lanes outside `m` receive the address of the first lane of `m`.
 fn filled(at: &[Option<u64>; 32], m: u32) -> Lanes64 {
     let first = at[m.trailing_zeros() as usize & 31].unwrap_or(0);
     std::array::from_fn(|lane| if m >> lane & 1 == 1 { at[lane].unwrap_or(first) } else { first })

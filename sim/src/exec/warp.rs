@@ -10,7 +10,7 @@ use crate::program::code::{R, Redux, Reg, Shfl, VoteKind, WarpOp};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 
-/// Returns the register that contains the lanes that must execute an instruction together, if the instruction has one.
+/// Returns the register with the mask of the lanes that must execute an instruction together, if it has one.
 pub(crate) fn member_mask(op: &WarpOp) -> Option<R> {
     match op {
         WarpOp::Shfl(shfl) => shfl.mask,
@@ -20,7 +20,7 @@ pub(crate) fn member_mask(op: &WarpOp) -> Option<R> {
     }
 }
 
-/// Executes one instruction; the lanes of `m` are all live lanes of its mask.
+/// Executes one instruction in the lanes of `m`, which are all live lanes of its mask.
 ///
 /// `strict` rejects shuffles from lanes that do not participate.
 pub(crate) fn execute(warp: &mut Warp, op: &WarpOp, m: u32, strict: bool) -> Outcome<()> {
@@ -59,7 +59,7 @@ pub(crate) fn execute(warp: &mut Warp, op: &WarpOp, m: u32, strict: bool) -> Out
     Ok(())
 }
 
-/// Returns whether two instructions are the same, with the same qualifiers, regardless of their registers.
+/// Returns whether two instructions have the same operation and qualifiers, regardless of their registers.
 pub(crate) fn same(a: &WarpOp, b: &WarpOp) -> bool {
     use std::mem::discriminant;
     match a {
@@ -75,7 +75,7 @@ pub(crate) fn same(a: &WarpOp, b: &WarpOp) -> bool {
     }
 }
 
-/// Returns the registers that an instruction reads, each with whether it is negated, and the registers that it writes.
+/// Returns the registers that an instruction reads, with a flag for negation, and the registers that it writes.
 fn operands(op: &WarpOp) -> (Vec<(Reg, bool)>, Vec<Reg>) {
     let plain = |reg| (reg, false);
     match op {
@@ -94,7 +94,7 @@ fn operands(op: &WarpOp) -> (Vec<(Reg, bool)>, Vec<Reg>) {
     }
 }
 
-/// Executes one instruction that lanes have reached at several positions. The instruction at each position has its own registers, which are
+/// Executes one instruction that lanes have reached at several positions in the text. The registers of the instruction at each position are
 /// temporarily mapped to those of the first.
 pub(crate) fn execute_parts(warp: &mut Warp, parts: &[(&WarpOp, u32)], strict: bool) -> Outcome<()> {
     // The destination predicate of a shuffle is optional.
@@ -176,7 +176,7 @@ fn shfl(warp: &mut Warp, op: &Shfl, m: u32, strict: bool) -> Outcome<()> {
             let message = format!("shfl reads lane {from}, which {why}");
             return Err(Fault::at(FindingKind::ShflInactiveLane, lane, message));
         }
-        // A source lane that does not participate gives 0, as on an H200.
+        // A source lane that does not participate provides 0, as on an H200.
         out[lane] = if m >> from & 1 == 1 { a[from] } else { 0 };
     }
     warp.regs.put_r(op.d, m, &out);

@@ -8,7 +8,7 @@ pub(crate) struct Pending {
     /// The lanes whose copies are still in flight.
     pub(crate) mask: u32,
     pub(crate) bytes: u64,
-    /// The instruction that issued them.
+    /// The instruction that issued the copies.
     pub(crate) pc: u32,
     pub(crate) to: Lanes64,
     /// The group to which each lane's copy belongs.
@@ -20,7 +20,7 @@ pub(crate) struct Pending {
 #[derive(Debug, Default)]
 #[allow(clippy::vec_box, reason = "an entry is 1.4 KB, and moves between the two lists")]
 pub(crate) struct AsyncCopies {
-    /// Entries in use, and empty entries that are kept for reuse.
+    /// The entries in use, and empty entries kept for reuse.
     pub(crate) entries: Vec<Pending>,
     /// The entries in use, oldest first.
     pub(crate) pending: Vec<usize>,

@@ -22,9 +22,9 @@ pub(crate) struct BarrierState {
     expected: u32,
     pub(crate) generation: u64,
     reduction: Reduction,
-    /// The warps of the block that have arrived in this phase.
+    /// The mask of the warps of the block that have arrived in this phase.
     pub(crate) warps: u32,
-    /// The accesses and the knowledge of the threads that have arrived in this phase.
+    /// The accesses of the threads that have arrived in this phase, and the accesses that these threads follow.
     pub(crate) released: Knowledge,
     /// Completed phases that some threads have not yet observed.
     finished: Vec<Finished>,
@@ -54,8 +54,8 @@ impl Default for BarrierState {
 }
 
 impl BarrierState {
-    /// Records the arrival of threads. `expected` is the count of the instruction (0 for all threads) and `all` the number of threads of
-    /// the block. Returns the phase in which they arrived and, if this completes a phase for all threads, their number.
+    /// Records the arrival of threads. `expected` is the thread count of the instruction (0 for all threads), and `all` is the number of
+    /// threads in the block. Returns the phase in which the threads arrived and, if this completes a phase for all threads, their number.
     pub(crate) fn arrive(
         &mut self,
         threads: u32,
@@ -85,8 +85,8 @@ impl BarrierState {
         Ok((phase, self.check(all)))
     }
 
-    /// Completes the phase if all threads have arrived; `all` is the number of threads for which a barrier without a count waits. Returns
-    /// the number of threads if the barrier was for all threads.
+    /// Completes the phase if all threads have arrived; `all` is the number of threads for which a barrier without a thread count waits.
+    /// Returns the number of threads if the barrier was for all threads.
     pub(crate) fn check(&mut self, all: u32) -> Option<u32> {
         let want = if self.expected == 0 { all } else { self.expected };
         if self.arrived == 0 || self.arrived < want {

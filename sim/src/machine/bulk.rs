@@ -1,4 +1,4 @@
-//! Copies of the bulk engine in flight.
+//! Copies that the bulk engine has in flight.
 
 use crate::machine::Cluster;
 use crate::machine::tensor_map::TensorMap;
@@ -20,25 +20,25 @@ pub(crate) enum End {
 #[derive(Debug)]
 pub(crate) struct Transfer {
     pub(crate) from: End,
-    /// The destinations; several with multicast.
+    /// The destinations; more than one with multicast.
     pub(crate) to: Vec<End>,
     pub(crate) bytes: u32,
     pub(crate) reduce: Option<Reduction>,
-    /// The tile of a tensor copy, for which the global end is not used.
+    /// The tile of a tensor copy; it replaces the global end.
     pub(crate) tile: Option<Box<Tile>>,
     /// The warp and the instruction that issued the copy.
     pub(crate) issuer: (usize, u32),
-    /// What the engine reads from global memory.
+    /// The data that the engine reads from global memory.
     pub(crate) global_read: GlobalRead,
 }
 
-/// The ranges of global memory that a copy reads, in runs that check or record them.
+/// The ranges of global memory that a copy reads, if they are checked or recorded.
 #[derive(Debug, Default)]
 pub(crate) struct GlobalRead {
     pub(crate) lane: usize,
     /// The address and the size in bytes of each range.
     pub(crate) runs: Vec<(u64, u64)>,
-    /// What the issuing warp knew.
+    /// The accesses that the issuing warp followed.
     pub(crate) known: Knowledge,
 }
 
@@ -63,13 +63,13 @@ pub(crate) struct Tile {
     pub(crate) stores: bool,
 }
 
-/// The copies that have been issued but not executed, in order.
+/// The copies that have been issued but not yet executed, in order.
 #[derive(Debug, Default)]
 pub(crate) struct BulkCopies {
     pub(crate) pending: Vec<(Transfer, Notify)>,
 }
 
-/// Returns a copy by another block that is in flight to the shared memory of block `rank`.
+/// Returns a copy by another block to the shared memory of block `rank` that is in flight.
 pub(crate) fn underway_to(cluster: &Cluster<'_>, rank: usize) -> Option<Where> {
     let transfers = cluster.bulk.pending.iter().map(|(transfer, _)| transfer);
     let foreign = |t: &&Transfer| cluster.block_of(t.issuer.0) != rank;

@@ -1,4 +1,4 @@
-//! The device heap, which `malloc` and `free` of kernels manage (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation").
+//! The device heap, which device-side `malloc` and `free` manage (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation").
 //!
 //! Allocations ("blocks") are far apart, and addresses are reused as late as possible, so overruns and uses after `free` access memory
 //! outside all blocks.
@@ -8,17 +8,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::report::Leak;
 
-/// The alignment of blocks.
+/// The alignment of blocks in bytes.
 const ALIGN: u64 = 16;
 
 /// The size of a block's header in bytes.
 const HEADER: u64 = 16;
 
-/// The minimum and the maximum number of unused addresses after a block. Within these bounds, the gap is as large as the block.
+/// The minimum and the maximum size in bytes of the gap after a block. Within these limits, the gap is as large as the block.
 const LEAST_GAP: u64 = 256;
 const MOST_GAP: u64 = 1 << 16;
 
-/// Returns the sizes of the address range for a heap of `bytes` bytes, in order of preference.
+/// Returns the possible sizes of the address range for a heap of `bytes` bytes, in order of preference.
 pub(crate) fn regions(bytes: u64) -> [u64; 2] {
     const MODEST: u64 = 1 << 30;
     [bytes.saturating_mul(16).min(MODEST).max(bytes.saturating_mul(4)), bytes]
@@ -27,25 +27,25 @@ pub(crate) fn regions(bytes: u64) -> [u64; 2] {
 /// A block that `malloc` returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// Its address.
+    /// The address of the block.
     pub(crate) start: u64,
-    /// The number of bytes requested, and of bytes reserved.
+    /// The number of requested bytes, and the number of reserved bytes.
     pub(crate) size: u64,
     extent: u64,
     pub(crate) live: bool,
-    /// The launch, and the line of its call of `malloc`.
+    /// The launch that allocated the block, and the line of the `malloc` call.
     launch: u64,
     line: u32,
 }
 
-/// The reason why an address cannot be freed.
+/// The reason that an address cannot be freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadFree {
     /// The block has already been freed.
     Twice(Block),
     /// The address is inside a block.
     Inside(Block),
-    /// The address is outside of all blocks.
+    /// The address is outside all blocks.
     Foreign,
 }
 
@@ -55,11 +55,11 @@ struct Blocks {
     by_start: BTreeMap<u64, Block>,
     /// The addresses of freed blocks, in the order in which they were freed.
     freed: VecDeque<u64>,
-    /// The size of live blocks with their headers, in bytes.
+    /// The total size of live blocks, including their headers, in bytes.
     used: u64,
-    /// The start of the addresses that have never been allocated.
+    /// The first address that has never been allocated.
     fresh: u64,
-    /// The end of the addresses that are allocated with wide gaps.
+    /// The end of the address range that is allocated with wide gaps.
     wide: u64,
     launch: u64,
 }
@@ -120,7 +120,7 @@ impl Heap {
         }
     }
 
-    /// Checks whether bytes are in one live block. The error is the block that contains or precedes the first byte, if any.
+    /// Checks that bytes are in one live block. The error is the block that contains or precedes the first byte, if any.
     pub(crate) fn check(&self, address: u64, bytes: u64) -> Result<(), Option<Block>> {
         match self.blocks().around(address) {
             Some(block) if block.live && address.saturating_add(bytes) <= block.start + block.size => Ok(()),
@@ -148,8 +148,8 @@ impl Blocks {
         self.by_start.range(..=address).next_back().map(|(_, block)| *block)
     }
 
-    /// Returns an address for a block of `extent` bytes, and its extent: a new address with a wide gap, the address of the block that was
-    /// freed first, or a new address with a gap for the header.
+    /// Returns an address for a block of `extent` bytes, and the extent of the range used: a new address with a wide gap, otherwise the
+    /// address of the block that was freed first, or otherwise a new address with a gap for the header.
     fn place(&mut self, extent: u64, end: u64) -> Option<(u64, u64)> {
         let fresh = self.fresh;
         let wide = fresh + extent + extent.clamp(LEAST_GAP, MOST_GAP);
@@ -183,11 +183,11 @@ mod tests {
         let second = heap.allocate(20, 2).expect("there is room");
         assert!(second >= first + 32 + LEAST_GAP);
         assert!(matches!(heap.free(first), Err(BadFree::Twice(_))));
-        // No addresses are left for wide gaps, so those of the freed block are reused, and then new ones with narrow gaps.
+        // No addresses with wide gaps are left, so those of the freed block are reused, followed by new addresses with narrow gaps.
         let more: Vec<u64> = (0..100).map_while(|_| heap.allocate(20, 3)).collect();
         assert_eq!(more[0], first);
         assert!(more[1..].is_sorted_by(|one, other| one + 48 <= *other));
-        // Each of the 21 blocks takes 48 bytes.
+        // Each of the 21 blocks occupies 48 bytes.
         assert_eq!(more.len(), 20);
         assert_eq!(
             heap.leaks().iter().map(|leak| (leak.line, leak.blocks)).collect::<Vec<_>>(),

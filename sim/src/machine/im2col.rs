@@ -18,16 +18,15 @@ pub struct Im2colMap {
     pub dims: Vec<u64>,
     /// The distances in bytes between consecutive elements along each dimension except the innermost; multiples of 16.
     pub strides: Vec<u64>,
-    /// For each spatial dimension, the first pixel of the bounding box, as an offset from the first pixel of the image: the negative
-    /// padding.
+    /// For each spatial dimension, the offset of the bounding box's first pixel from the image's first pixel: the negated padding.
     pub lower_corner: Vec<i32>,
-    /// For each spatial dimension, the last pixel of the bounding box, as an offset from the last pixel of the image.
+    /// For each spatial dimension, the offset of the bounding box's last pixel from the image's last pixel.
     pub upper_corner: Vec<i32>,
-    /// The number of channels of each pixel that one copy moves, at most 256.
+    /// The number of channels per pixel that one copy moves, at most 256.
     pub channels: u32,
     /// The number of pixels that one copy moves, at most 1024.
     pub pixels: u32,
-    /// The distance between copied elements along each dimension, from 1 to 8.
+    /// The step in elements between copied elements along each dimension, from 1 to 8.
     pub element_strides: Vec<u32>,
     /// The swizzle in shared memory.
     pub swizzle: TensorSwizzle,
@@ -35,16 +34,16 @@ pub struct Im2colMap {
     pub nan_fill: bool,
 }
 
-/// The offset in an encoded map of the first field that only this mode has.
+/// The offset in an encoded map of the first field that is specific to im2col mode.
 const PIXELS: usize = 104;
 const CORNERS: usize = 106;
 
 impl Im2colMap {
-    /// Converts a tiled map to a map of the same tensor in im2col mode. The extents of the tile must be the number of channels of each pixel
-    /// that one copy moves, followed by ones.
+    /// Creates an im2col map of the tensor that `tiled` describes. The first extent of `tiled.tile` becomes the number of channels per
+    /// pixel; the others must be 1.
     ///
     /// # Errors
-    /// Returns an error if the tile has other extents.
+    /// Returns an error if an extent of the tile other than the first is not 1.
     pub fn of(
         tiled: TensorMap,
         lower_corner: Vec<i32>,
@@ -75,7 +74,7 @@ impl Im2colMap {
         })
     }
 
-    /// Returns the 128 bytes that represent the map in a kernel parameter.
+    /// Encodes the map as the 128 bytes that a kernel receives.
     ///
     /// # Errors
     /// Returns an error if the map violates a rule of `cuTensorMapEncodeIm2col` (CUDA driver API, "Tensor Map Object Management").
@@ -137,7 +136,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Decodes the fields of 128 bytes that `map` does not contain; returns `None` if the map is in tile mode.
+    /// Decodes the fields of an encoded map that `map` does not contain; returns `None` if the map is in tiled mode.
     pub(crate) fn decode(bytes: &[u8; 128], map: &TensorMap) -> Option<Self> {
         let half = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let spatial = map.dims.len().checked_sub(2)?;
@@ -147,8 +146,8 @@ impl Columns {
         (pixels != 0).then(|| Self { pixels, bounds: (0..spatial).map(bound).collect() })
     }
 
-    /// Returns why a copy from `start` on is an illegal instruction (observed on an H100); `None` if it is legal. A copy must start in the
-    /// bounding box, but loads may start in any image. Bounding boxes of stores may not extend past the images.
+    /// Returns the reason that a copy from `start` on is an illegal instruction (as observed on an H100); `None` if it is legal. A copy
+    /// must start in the bounding box, but a load may start in any image. The bounding box of a store must not extend past the images.
     pub(crate) fn violation(
         &self,
         map: &TensorMap,
@@ -180,7 +179,8 @@ impl Columns {
         }
     }
 
-    /// Returns the position of the first channel of each pixel, from `start` on: row by row in the bounding box, then image by image.
+    /// Returns the position of the first channel of each pixel from `start` on, row by row within the bounding box, and then image by
+    /// image.
     pub(crate) fn positions(&self, map: &TensorMap, start: &[i32], offsets: &[u32]) -> Vec<[i64; 5]> {
         let mut at: [i64; 5] = std::array::from_fn(|i| start.get(i).copied().unwrap_or(0).into());
         let mut positions = Vec::with_capacity(self.pixels);

@@ -5,16 +5,17 @@ use std::ops::Range;
 use crate::machine::memory::{Allocation, Memory, MemoryError};
 
 impl Memory {
-    /// Enables recording of the bytes that kernels or the host write in later allocations. Loads of other bytes by kernels are reported
-    /// ([`UninitializedGlobalRead`](crate::FindingKind::UninitializedGlobalRead)). Host memory and module variables are not tracked.
+    /// Records which bytes of later allocations are written by kernels or the host, so that loads from unwritten memory are reported as
+    /// [`UninitializedGlobalRead`](crate::FindingKind::UninitializedGlobalRead). Writes to module variables, and to host memory from
+    /// [`map`](Self::map) or [`register_host`](Self::register_host), are not recorded.
     #[must_use]
     pub fn record_writes(mut self) -> Self {
         self.records_writes = true;
         self
     }
 
-    /// Returns the address ranges of the bytes that were never written, among the `bytes` bytes from `address` on; empty if writes to the
-    /// allocation are not recorded.
+    /// Returns the address ranges of the unwritten bytes among the `bytes` bytes that start at `address`. Returns no ranges if writes to
+    /// the allocation are not recorded.
     ///
     /// # Errors
     /// Returns an error if the bytes are not all in one live allocation.
@@ -26,8 +27,7 @@ impl Memory {
         Ok(runs.into_iter().map(|run| start + run.start..start + run.end).collect())
     }
 
-    /// Copies `bytes` bytes on the device. If source bytes were never written, the corresponding destination bytes also count as never
-    /// written.
+    /// Copies `bytes` bytes from device address `from` to device address `to`. Copies of unwritten bytes also count as unwritten.
     ///
     /// # Errors
     /// Returns an error if the source bytes or the destination bytes are not all in one live allocation.

@@ -1,4 +1,4 @@
-//! Local memory of the lanes of a warp, interleaved: words at the same address in different lanes are adjacent.
+//! The local memory of the lanes of a warp, interleaved so that words at the same address in different lanes are adjacent.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,11 +8,11 @@ use crate::machine::view::View;
 use crate::report::FindingKind;
 use crate::shadow::undefined::{Origin, Partial};
 
-/// Local memory of a warp.
+/// The local memory of a warp.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Local {
     words: Vec<Lanes32>,
-    /// The defined bits of each word; empty if it is not tracked.
+    /// The defined bits of each word; empty if they are not tracked.
     defined: Vec<Lanes32>,
     pub(crate) tracked: bool,
     /// The origins of stored undefined values, by word and lane.
@@ -41,7 +41,7 @@ impl View for Local {
 }
 
 impl Local {
-    /// Clears the memory; `tracked` states whether to track defined bits from now on.
+    /// Clears the memory; `tracked` states whether defined bits are tracked from now on.
     pub(crate) fn reset(&mut self, tracked: bool) {
         self.words.clear();
         self.defined.clear();
@@ -49,7 +49,7 @@ impl Local {
         self.tracked = tracked;
     }
 
-    /// Returns the lanes whose words differ.
+    /// Returns the lanes whose words differ from those of `other`.
     pub(crate) fn differs(&self, other: &Self) -> u32 {
         if self.words.len() != other.words.len() {
             return u32::MAX;
@@ -150,8 +150,8 @@ fn words(address: u64, bytes: u64) -> Range<usize> {
     address as usize / 4..((address + bytes) as usize).div_ceil(4)
 }
 
-/// Returns the mask of the bits that the bytes occupy in each of these words: fewer than four bytes are in one word; otherwise, they fill
-/// all words.
+/// Returns the mask of the bits that the bytes occupy in each of these words. Fewer than four bytes occupy part of one word; more fill all
+/// words.
 fn within(address: u64, bytes: u64) -> u32 {
     if bytes < 4 { !(u32::MAX << (8 * bytes)) << (8 * (address & 3)) } else { u32::MAX }
 }

@@ -1,5 +1,5 @@
-//! The 64 bits of an mbarrier object (opaque in PTX, "mbarrier"): pending arrivals, arrivals of a phase,
-//! transaction bytes, and the phase.
+//! The 64 bits of an mbarrier object, which is opaque (PTX ISA, "mbarrier"): pending arrivals, arrivals per phase, transaction bytes, and
+//! the phase.
 
 use crate::machine::Cluster;
 use crate::shadow::place::Place;
@@ -57,13 +57,13 @@ impl State {
         }
     }
 
-    /// Returns whether the bits may be those of an object: no pending count exceeds the required number.
+    /// Returns whether the bits may represent an object: the number of pending arrivals must not exceed the number of expected arrivals.
     pub(crate) fn is_sound(self) -> bool {
         self.expected > 0 && self.pending <= self.expected
     }
 }
 
-/// Returns whether the object at an address is in the middle of a phase.
+/// Returns whether the object at an address has started but not completed a phase.
 pub(crate) fn in_phase(cluster: &Cluster<'_>, place: Place) -> bool {
     let state = State::unpack(load(cluster, place));
     state.is_sound() && (state.pending != state.expected || state.tx != 0)

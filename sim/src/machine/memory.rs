@@ -11,7 +11,7 @@ use crate::machine::texture::Object;
 use crate::program::module::Module;
 use crate::shadow::byte_set::ByteSet;
 
-/// An error of a host operation on device memory.
+/// An error from a host operation on device memory.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
     /// The address is not in an allocation.
@@ -72,7 +72,7 @@ pub enum MemoryError {
     },
 }
 
-/// An allocation, whose words all threads may read and write.
+/// An allocation. All threads may read and write its words.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) start: u64,
@@ -83,7 +83,7 @@ pub(crate) struct Allocation {
     pub(crate) read_only: bool,
     /// The bytes that have been written, if writes are recorded.
     pub(super) written: Option<ByteSet>,
-    /// The number of the last launch that wrote to the allocation; 0 if there is none, or if the host has written to it since.
+    /// The number of the last launch that wrote to the allocation; 0 if there is none, or if the host has written to the allocation since.
     pub(crate) writer: AtomicU64,
 }
 
@@ -122,9 +122,9 @@ pub(super) enum Slot {
 /// The owner of an address.
 pub(crate) enum Found<'a> {
     Live(&'a Allocation),
-    /// In the region of the device heap, which tracks its blocks.
+    /// In the region of the device heap, which tracks its own blocks.
     Heap(&'a Allocation, &'a Heap),
-    /// In a freed allocation, which had this size in bytes.
+    /// In a freed allocation of this size in bytes.
     Freed(u64),
     /// At a reserved address without memory.
     Unmapped,
@@ -133,12 +133,12 @@ pub(crate) enum Found<'a> {
 
 /// The global memory of one simulated device.
 ///
-/// Allocations are not adjacent, except those mapped by [`remap`](Memory::remap), so accesses past the end of a buffer are detected. Contents
-/// are initially zero.
+/// Each allocation has its own address range, so accesses past the end of a buffer are detected, except between adjacent mappings made by
+/// [`remap`](Memory::remap). Allocated memory is initially zero.
 #[derive(Debug, Default)]
 pub struct Memory {
     pub(super) slots: Vec<Slot>,
-    /// The number of slots whose addresses the host also uses.
+    /// The number of slots with addresses that are shared with the host.
     shared_slots: usize,
     /// The first slot of each loaded module's variables.
     modules: HashMap<u64, Vec<u64>>,
@@ -153,10 +153,10 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The size in bytes of the address range that is reserved for each allocation. The range starts at a multiple of this size.
+    /// The size in bytes of the address range of each allocation: 64 GiB. The range starts at a multiple of this size.
     pub const RANGE: u64 = 1 << REGION_BITS;
 
-    /// Creates the memory of a device, without any allocations.
+    /// Creates device memory without any allocations.
     pub fn new() -> Self {
         Self::default()
     }
@@ -171,7 +171,7 @@ impl Memory {
         self.try_alloc(bytes).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Allocates `bytes` zeroed bytes and returns their address, a multiple of 256. The host allocates each page on the first write.
+    /// Allocates `bytes` zeroed bytes and returns their address, a multiple of 256. The host allocates each page when it is first written.
     ///
     /// # Errors
     /// Returns [`MemoryError::TooLarge`] if `bytes` exceeds [`RANGE`](Self::RANGE) or the host is out of memory.
@@ -183,7 +183,7 @@ impl Memory {
         Ok(start)
     }
 
-    /// Allocates zeroed bytes for a kernel; they count as initialized.
+    /// Allocates zeroed bytes for a kernel. They count as initialized.
     pub(crate) fn alloc_workspace(&mut self, bytes: u64) -> u64 {
         self.alloc_named(bytes, None, false).unwrap_or_else(|error| panic!("{error}"))
     }
@@ -200,19 +200,19 @@ impl Memory {
         Ok(start)
     }
 
-    /// Creates the memory of a device that shares the addresses below 2⁴⁷ with the host; only [`map`](Self::map) allocates memory at these
-    /// addresses.
+    /// Creates device memory in which the addresses below 2⁴⁷ are shared with the host. Only [`map`](Self::map) and
+    /// [`load_mapped`](Self::load_mapped) allocate memory at these addresses.
     pub fn with_host_addresses() -> Self {
         let slots = (0..HOST_SLOTS).map(|_| Slot::Reserved).collect();
         Self { slots, shared_slots: HOST_SLOTS, ..Self::default() }
     }
 
-    /// Adds `bytes` bytes of host memory that has the same address on the host and in kernels, and returns this address. Calls `map` with
-    /// unused addresses, each the start of a range of 64 GiB, until `map` returns the words that the host can access there.
+    /// Allocates `bytes` bytes of host memory at an address that is valid both on the host and in kernels, and returns this address. For
+    /// one unused 64 GiB range after another, calls `map` with the start of the range, until `map` returns the memory at that address.
     ///
     /// # Errors
-    /// Returns [`MemoryError::TooLarge`] if `bytes` exceeds [`RANGE`](Self::RANGE), if `map` does not return enough words for any unused
-    /// address, or if this memory was not created by [`with_host_addresses`](Self::with_host_addresses).
+    /// Returns [`MemoryError::TooLarge`] if `bytes` exceeds [`RANGE`](Self::RANGE), if `map` does not return `bytes` bytes for any unused
+    /// range, or if this memory was not created by [`with_host_addresses`](Self::with_host_addresses).
     #[doc(alias = "cudaMallocManaged")]
     pub fn map(
         &mut self,
@@ -235,7 +235,7 @@ impl Memory {
         Ok(start)
     }
 
-    /// Makes host memory accessible to kernels at a new device address, and returns this address.
+    /// Makes the host memory `words` accessible to kernels at a new device address, and returns this address.
     #[doc(alias = "cudaHostRegister")]
     pub fn register_host(&mut self, words: &'static [AtomicU32]) -> u64 {
         let start = start_of(self.slots.len());
@@ -244,7 +244,7 @@ impl Memory {
         start
     }
 
-    /// Returns the start and the size in bytes of the live allocation that contains an address.
+    /// Returns the start address and the size in bytes of the live allocation that contains `address`; `None` if there is none.
     #[doc(alias = "cuMemGetAddressRange")]
     pub fn allocation(&self, address: u64) -> Option<(u64, u64)> {
         match self.find(address) {
@@ -266,7 +266,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Frees an allocation; later accesses are reported as accesses to freed memory.
+    /// Frees the allocation that starts at `address`. Later accesses to it are errors.
     ///
     /// # Errors
     /// Returns an error if `address` is not the start of a live allocation.
@@ -284,7 +284,7 @@ impl Memory {
         if start != address {
             return Err(MemoryError::NotTheStart { address, start });
         }
-        // Addresses that the host also uses are scarce, so they are reused.
+        // Addresses that are shared with the host are scarce, so they are reused.
         let shared = slot_of(address) < self.shared_slots;
         self.slots[slot_of(address)] = if shared { Slot::Reserved } else { Slot::Freed(size) };
         Ok(())
@@ -314,7 +314,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Returns the address of a module's `.global` or `.const` variable, and loads the module if necessary.
+    /// Returns the address of the module's `.global` or `.const` variable `name`. Loads the module if necessary.
     ///
     /// # Errors
     /// Returns an error if the module does not contain the variable.
@@ -324,8 +324,8 @@ impl Memory {
         Ok(self.load(module)[index])
     }
 
-    /// Loads a module whose `.managed` variables the host can access. `map` provides the memory of each variable as in the method
-    /// [`map`](Self::map); its arguments are an address and the variable's size in bytes.
+    /// Loads a module, with its `.managed` variables in memory that the host can also access. `map` returns this memory as for the method
+    /// [`map`](Self::map), but receives the variable's size in bytes as a second argument. Has no effect if the module is already loaded.
     pub fn load_mapped(
         &mut self,
         module: &Module,
@@ -457,7 +457,7 @@ impl Memory {
         }
     }
 
-    /// Returns the number of a new launch. Numbers start at 2, so that the preceding launch never has the number 0.
+    /// Returns the number of a new launch. Numbers start at 2, so that the number of the preceding launch is never 0.
     pub(crate) fn begin_launch(&mut self) -> u64 {
         self.launches += 1;
         self.launches + 1
@@ -481,7 +481,7 @@ pub(super) fn start_of(slot: usize) -> u64 {
     (slot as u64 + 1) << REGION_BITS
 }
 
-/// Returns the slot of an address; addresses below the first slot are in none, and give one that does not exist.
+/// Returns the slot of an address. For addresses below the first slot, the returned slot does not exist.
 pub(super) fn slot_of(address: u64) -> usize {
     (address >> REGION_BITS).wrapping_sub(1) as usize
 }
@@ -507,12 +507,12 @@ impl Allocation {
         const MOST: u64 = 1 << REGION_BITS;
         let too_large = || MemoryError::TooLarge { bytes: size, max: MOST };
         let count = usize::try_from(size.div_ceil(4)).ok().filter(|_| size <= MOST).ok_or_else(too_large)?;
-        // Zeroed by the host's allocator, which does not access the pages.
+        // The host's allocator provides zeroed memory without accessing the pages.
         let words = bytemuck::allocation::try_zeroed_slice_box(count).map_err(|()| too_large())?;
         Ok(Self::new(start, size, Words::Own(words)))
     }
 
-    /// Replaces the bits of a word that `mask` selects; other threads may replace other bits at the same time.
+    /// Replaces the bits of a word that `mask` selects. Other threads may replace other bits concurrently.
     #[inline]
     pub(crate) fn store_bits(&self, word: usize, mask: u32, bits: u32) {
         let cell = &self.words[word];
@@ -526,7 +526,7 @@ impl Allocation {
         }
     }
 
-    /// Writes bytes from offset `start` on, a word at a time where possible.
+    /// Writes bytes starting at offset `start`, a word at a time where possible.
     fn copy_in(&self, start: u64, bytes: &[u8]) {
         let (head, words) = bytes.split_at((start.wrapping_neg() % 4).min(bytes.len() as u64) as usize);
         let tail = words.chunks_exact(4).remainder();
@@ -540,7 +540,7 @@ impl Allocation {
         }
     }
 
-    /// Reads bytes from offset `start` on, a word at a time where possible.
+    /// Reads bytes starting at offset `start`, a word at a time where possible.
     fn copy_out(&self, start: u64, bytes: &mut [u8]) {
         let end = start + bytes.len() as u64;
         let (head, rest) = bytes.split_at_mut((start.wrapping_neg() % 4).min(bytes.len() as u64) as usize);

@@ -4,7 +4,8 @@ use std::str::FromStr;
 
 use crate::arith::mma::TensorArch;
 
-/// The simulated architecture. It determines the arithmetic and the limits of shared memory, regardless of the module's `.target`.
+/// The simulated architecture. It determines the arithmetic of matrix instructions and the maximum shared memory per block, regardless of
+/// the module's `.target`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[non_exhaustive]
 pub enum Arch {
@@ -68,7 +69,8 @@ pub struct UnknownArch {
     found: String,
 }
 
-/// Parses the name of an architecture, or of another architecture with the same arithmetic, such as `sm_90`, `sm_90a` or `sm_103f`.
+/// Parses a name such as `sm_90`, `sm_90a` or `sm_103f`. An architecture without a variant of its own is parsed as one with the same
+/// arithmetic: `sm_103f` as [`Arch::Sm100`].
 impl FromStr for Arch {
     type Err = UnknownArch;
 
@@ -87,17 +89,18 @@ impl FromStr for Arch {
     }
 }
 
-/// Whether a `mul` and a dependent `add` or `sub` without rounding modifiers are contracted, which the PTX ISA allows but does not require.
+/// Whether a `mul` and a dependent `add` or `sub`, both without rounding modifiers, are fused into one `fma`. The PTX ISA allows this but
+/// does not require it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Contract {
-    /// Fuses the two instructions into one `fma` if ptxas 13.0 does, as it does for most pairs within a basic block.
+    /// Fuses the pairs that ptxas 13.0 fuses: most pairs within a basic block.
     #[default]
     Ptxas,
-    /// Never fuses the two instructions; each result is rounded.
+    /// Never fuses a pair, so both results are rounded.
     Never,
 }
 
-/// A kernel argument: the bytes of the parameter's value.
+/// A kernel argument, stored as the bytes of its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arg {
     pub(crate) bytes: Vec<u8>,

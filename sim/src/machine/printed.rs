@@ -2,23 +2,23 @@
 
 use std::collections::BTreeMap;
 
-/// A listener to the texts that a kernel prints.
+/// A listener for the strings that a kernel prints.
 pub(crate) type OnPrint<'a> = dyn Fn(&str) + Send + Sync + 'a;
 
-/// The maximum total length in bytes of the texts that are kept.
+/// The maximum total length in bytes of the strings that are kept.
 const MAX_BYTES: usize = 16 << 20;
 
-/// Texts in order, up to a maximum total length.
+/// Strings in order, up to a maximum total length.
 #[derive(Debug, Default)]
 pub(crate) struct Printed {
     texts: Vec<String>,
     bytes: usize,
-    /// Whether texts after the last were omitted.
+    /// Whether strings after the last one were omitted.
     cut: bool,
 }
 
 impl Printed {
-    /// Appends a text, unless it exceeds the maximum or an earlier text did.
+    /// Appends a string, unless it or an earlier string exceeds the maximum length.
     pub(crate) fn push(&mut self, text: String) {
         self.cut |= self.bytes + text.len() > MAX_BYTES;
         if !self.cut {
@@ -42,7 +42,7 @@ pub(crate) struct GridPrinted {
 }
 
 impl GridPrinted {
-    /// Adds the output of a cluster, and omits clusters after the maximum length.
+    /// Adds the output of a cluster, and omits the output of clusters past the maximum length.
     pub(crate) fn insert(&mut self, cluster: u64, printed: Printed) {
         if printed.is_empty() {
             return;
@@ -57,7 +57,7 @@ impl GridPrinted {
         }
     }
 
-    /// Returns the texts in the order of the clusters, up to cluster `last` and the maximum length, and a line that states whether others are
+    /// Returns the strings in cluster order, up to cluster `last` and the maximum length, followed by a line that says so if others are
     /// omitted.
     pub(crate) fn into_texts(mut self, last: u64) -> Vec<String> {
         let mut all = Printed::default();

@@ -1,4 +1,4 @@
-//! A warp's registers, and loops over its lanes that the compiler turns into vector code.
+//! A warp's registers, and loops over its lanes that compile to vector code.
 
 use crate::lanes::FULL;
 use crate::lanes::Lanes32;
@@ -16,7 +16,7 @@ pub(crate) struct Regs {
 }
 
 impl Regs {
-    /// Resets the file to zeros, with `slots`.
+    /// Resets the register file to `slots` zeroed slots.
     pub(crate) fn reset(&mut self, slots: Slots) {
         self.r.clear();
         self.r.resize(slots.r as usize, [0; 32]);
@@ -26,7 +26,7 @@ impl Regs {
         self.p.resize(slots.p as usize, 0);
     }
 
-    /// Returns the lanes in which any register differs.
+    /// Returns the lanes in which any register differs from `other`.
     pub(crate) fn differs(&self, other: &Self) -> u32 {
         let r = self.r.iter().zip(&other.r).fold(0, |all, (a, b)| all | mask_of(|lane| a[lane] != b[lane]));
         let d = self.d.iter().zip(&other.d).fold(r, |all, (a, b)| all | mask_of(|lane| a[lane] != b[lane]));
@@ -87,7 +87,7 @@ impl Regs {
         *to = (*to & !mask) | (values & mask);
     }
 
-    /// Returns a register of any class as 64-bit values; for a 128-bit register, its low half.
+    /// Returns a register of any class as 64-bit values; for a 128-bit register, returns its low half.
     pub(crate) fn get(&self, reg: Reg) -> Lanes64 {
         match reg {
             Reg::R(r) => self.r(r).map(u64::from),

@@ -7,19 +7,19 @@ use crate::machine::memory::{Allocation, Memory, MemoryError, Slot, Words, slot_
 use crate::program::spaces::REGION_BITS;
 use crate::shadow::byte_set::ByteSet;
 
-/// Host memory that kernels access at a range of reserved addresses.
+/// Host memory that is mapped at reserved device addresses.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapping {
     /// The first device address.
     pub start: u64,
-    /// The host memory, in words of 32 bits.
+    /// The host memory, as 32-bit words.
     pub words: &'static [AtomicU32],
-    /// Whether kernels may only read the memory.
+    /// Whether the memory is read-only for kernels.
     pub read_only: bool,
 }
 
 impl Memory {
-    /// Reserves a range of `bytes` addresses without mapping memory, and returns its first address, a multiple of 64 GiB.
+    /// Reserves `bytes` bytes of address space without mapping memory, and returns the start address, a multiple of 64 GiB.
     ///
     /// # Errors
     /// Returns [`MemoryError::TooLarge`] if `bytes` exceeds 2⁴⁶.
@@ -34,12 +34,12 @@ impl Memory {
         Ok(start)
     }
 
-    /// Replaces the mappings in the reserved range of `bytes` addresses that starts at `start`. Bytes that were mapped before keep their
-    /// state, initialized or not; other bytes are uninitialized.
+    /// Replaces all mappings in the reserved address range that starts at `start` and is `bytes` bytes long. Addresses that were mapped
+    /// before remain initialized or uninitialized; newly mapped addresses are uninitialized.
     ///
     /// # Errors
-    /// Returns [`MemoryError::Unknown`] if the range is not reserved, or if a mapping is not in it, crosses a multiple of 64 GiB or overlaps
-    /// another one. In this case, no mapping is changed.
+    /// Returns [`MemoryError::Unknown`] and changes no mapping if the range is not reserved, or if one of `mappings` is outside the range,
+    /// crosses a multiple of 64 GiB, or overlaps another.
     #[doc(alias = "cuMemMap")]
     pub fn remap(&mut self, start: u64, bytes: u64, mappings: &[Mapping]) -> Result<(), MemoryError> {
         let reserved = self.reserved(start, bytes)?;
@@ -70,7 +70,7 @@ impl Memory {
         found.map(|_| range).ok_or(MemoryError::Unknown { address: start })
     }
 
-    /// Returns a mapping as an allocation, with the known state of its bytes.
+    /// Converts a mapping to an allocation. Bytes that were mapped before keep their initialization state.
     fn part(&self, mapping: &Mapping) -> Result<Allocation, MemoryError> {
         let Some(Slot::Mapped(old)) = self.slots.get(slot_of(mapping.start)) else {
             return Err(MemoryError::Unknown { address: mapping.start });
@@ -90,7 +90,7 @@ impl Memory {
         Ok(part)
     }
 
-    /// Marks bytes of an allocation as initialized, even if they were never written.
+    /// Marks the `bytes` bytes that start at `address` as initialized, even if they were never written.
     ///
     /// # Errors
     /// Returns an error if the bytes are not all in one live allocation.
@@ -99,7 +99,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Ends the reservation of the range of `bytes` addresses that starts at `start`, and removes its mappings.
+    /// Releases the reserved address range that starts at `start` and is `bytes` bytes long, and removes its mappings.
     ///
     /// # Errors
     /// Returns [`MemoryError::Unknown`] if the range is not reserved.
@@ -110,10 +110,11 @@ impl Memory {
         Ok(())
     }
 
-    /// Allocates `bytes` zeroed bytes at a reserved address without mappings, or at the address of a freed allocation.
+    /// Allocates `bytes` zeroed bytes at `start`, which must be the start of a reserved 64 GiB range without mappings, or of a freed
+    /// allocation.
     ///
     /// # Errors
-    /// Returns [`MemoryError::Unknown`] if `start` is not the first address of such a range or allocation, and [`MemoryError::TooLarge`] if
+    /// Returns [`MemoryError::Unknown`] if `start` is neither, and [`MemoryError::TooLarge`] if `bytes` exceeds [`RANGE`](Self::RANGE) or
     /// the host is out of memory.
     #[doc(alias = "cuGraphAddMemAllocNode")]
     pub fn alloc_at(&mut self, start: u64, bytes: u64) -> Result<(), MemoryError> {

@@ -1,4 +1,4 @@
-//! The state that all blocks of a launch share, and the state of one block.
+//! The state shared by all blocks of a launch, and the state of one block.
 
 use std::mem::take;
 use std::sync::MutexGuard;
@@ -25,7 +25,7 @@ use crate::shadow::global::{Inside, Order};
 use crate::shadow::written::Written;
 use crate::shadow::{BlockShadow, ClusterShadow, GridShadow};
 
-/// A launch: the state that does not change while it runs.
+/// The state of a launch that does not change while it runs.
 pub(crate) struct Machine<'a> {
     pub(crate) code: &'a Code,
     pub(crate) memory: &'a Memory,
@@ -35,10 +35,10 @@ pub(crate) struct Machine<'a> {
     pub(crate) block: [u32; 3],
     pub(crate) cluster: [u32; 3],
     pub(crate) explicit_cluster: bool,
-    /// The size of a block's shared memory in bytes, and the start of its dynamic part.
+    /// The size of a block's shared memory in bytes, and the offset of its dynamic part.
     pub(crate) shared_bytes: u32,
     pub(crate) dynamic_start: u32,
-    /// The number of registers of each thread at the start, if the kernel specifies it (`.maxnreg`).
+    /// The initial number of registers per thread, if the kernel specifies it (`.maxnreg`).
     pub(crate) registers: Option<u32>,
     /// The address of the workspace that cooperative groups of the whole grid use, if the kernel requires it.
     pub(crate) workspace: u64,
@@ -52,7 +52,7 @@ pub(crate) struct Machine<'a> {
     /// The seed of a random interleaving.
     pub(crate) seed: Option<u64>,
     pub(crate) shadow: GridShadow,
-    /// The listener to printed texts, if any.
+    /// The listener for printed strings, if any.
     pub(crate) print: Option<&'a OnPrint<'a>>,
     /// The tracer of executed instructions, if any.
     pub(crate) tracer: Option<Tracer<'a>>,
@@ -64,7 +64,7 @@ pub(crate) struct Machine<'a> {
     pub(crate) next_cluster: AtomicU64,
 }
 
-/// The number of registers of a multiprocessor, and the maximum number per thread that `setmaxnreg` allows.
+/// The number of registers per multiprocessor, and the maximum number per thread that `setmaxnreg` allows.
 const REGISTERS: u32 = 1 << 16;
 const MOST_REGISTERS: u32 = 256;
 
@@ -72,7 +72,7 @@ const MOST_REGISTERS: u32 = 256;
 pub(crate) const MULTIPROCESSORS: u32 = 132;
 
 impl Machine<'_> {
-    /// Returns whether only the results of the launch are needed.
+    /// Returns whether only the results of the launch are of interest.
     pub(crate) fn is_unwatched(&self) -> bool {
         self.checks.is_empty()
             && self.tracer.is_none()
@@ -90,12 +90,12 @@ impl Machine<'_> {
         self.threads().div_ceil(32)
     }
 
-    /// Returns the maximum number of registers that each thread of a block can have at its start; ptxas allocates multiples of eight.
+    /// Returns the maximum number of registers that each thread of a block can initially have. ptxas allocates multiples of eight.
     pub(crate) fn most_registers(&self) -> u32 {
         (REGISTERS / self.threads().max(1) / 8 * 8).min(MOST_REGISTERS)
     }
 
-    /// Returns the location of an instruction of a warp; `block` is the block's coordinates.
+    /// Returns the location of an instruction of a warp; `block` contains the block's coordinates.
     pub(crate) fn site(
         &self,
         module: &Module,
@@ -121,16 +121,16 @@ impl Machine<'_> {
         }
     }
 
-    /// Returns a location as [`site`](Self::site) does, for any cluster of the grid.
+    /// Returns a location like [`site`](Self::site), but for any cluster of the grid.
     pub(crate) fn site_of(&self, module: &Module, place: Elsewhere) -> Site {
         let warps = self.warps() as usize;
-        // Engines have larger numbers than all warps.
+        // Engines have greater numbers than all warps.
         let warp = place.warp.min(warps * self.cluster_size() as usize - 1);
         let block = self.block_of(place.cluster, (warp / warps) as u32);
         self.site(module, block, (warp % warps) as u32, place.pc, None)
     }
 
-    /// Returns the coordinates in the grid of a block of a cluster.
+    /// Returns the grid coordinates of a block of a cluster.
     pub(crate) fn block_of(&self, cluster: u64, rank: u32) -> [u32; 3] {
         let [nx, ny, _] = self.clusters().map(u64::from);
         let origin = [cluster % nx, cluster / nx % ny, cluster / nx / ny];
@@ -160,7 +160,7 @@ impl Machine<'_> {
         self.clusters().iter().map(|&n| u64::from(n)).product()
     }
 
-    /// Takes the index of a cluster that has not started; the caller must start or cancel it.
+    /// Takes the index of a cluster that has not started. The caller must start or cancel the cluster.
     pub(crate) fn take_cluster(&self) -> Option<u64> {
         let next = |n: u64| (n < self.cluster_count()).then_some(n + 1);
         self.next_cluster.fetch_update(Relaxed, Relaxed, next).ok()
@@ -235,7 +235,7 @@ impl Machine<'_> {
 /// The maximum number of reports about one instruction of a cluster.
 const MOST_REPORTS: usize = 100;
 
-/// The findings about one instruction: the kind of each, and the other instruction, if any.
+/// The findings about one instruction: their kinds, and the other instructions involved, if any.
 #[derive(Debug, Default)]
 pub(crate) struct Reports(Vec<(FindingKind, Option<u32>)>);
 
@@ -267,7 +267,7 @@ impl Shared {
 #[derive(Debug, Default)]
 pub(crate) struct Cta {
     pub(crate) id: [u32; 3],
-    /// The position in the grid, x fastest.
+    /// The linear index in the grid; x varies fastest.
     pub(crate) linear: u64,
     /// The rank in the cluster.
     pub(crate) rank: u32,
@@ -275,7 +275,7 @@ pub(crate) struct Cta {
     pub(crate) barriers: [BarrierState; 16],
     /// The number of threads that have not exited.
     pub(crate) live: u32,
-    /// The number of registers in the block's pool that no warp owns, because `setmaxnreg.dec` has released them.
+    /// The number of registers in the block's pool that `setmaxnreg.dec` has released and no warp owns.
     pub(crate) free_registers: u32,
     /// The products in flight, by warpgroup.
     pub(crate) wgmma: Vec<WgmmaGroups>,
@@ -297,12 +297,12 @@ impl Cta {
     }
 }
 
-/// The state of a cluster except its warps: the state that an executing instruction may access in addition to its own warp.
+/// The state of a cluster except its warps, which an executing instruction may access in addition to its own warp.
 pub(crate) struct Cluster<'a> {
     pub(crate) machine: &'a Machine<'a>,
     /// The blocks of the cluster.
     pub(crate) ctas: Vec<Cta>,
-    /// The block whose warp executes.
+    /// The block of the executing warp.
     pub(crate) at: usize,
     /// The number of warp instructions that this cluster has executed.
     pub(crate) clock: u64,
@@ -320,7 +320,7 @@ pub(crate) struct Cluster<'a> {
     pub(crate) bulk: BulkCopies,
     /// The number of events for which a thread may be waiting.
     pub(crate) events: u64,
-    /// The index of the executing warp in the cluster, and the instruction.
+    /// The index of the executing warp in the cluster, and the index of the executing instruction.
     pub(crate) warp: usize,
     pub(crate) pc: u32,
     pub(crate) shadow: ClusterShadow,
@@ -370,12 +370,12 @@ impl<'a> Cluster<'a> {
         &mut self.ctas[self.at]
     }
 
-    /// Returns the executing instruction of the warp's first lane, and the code to which it belongs.
+    /// Returns the instruction that the warp's first lane is executing, and the code to which it belongs.
     pub(crate) fn here(&self) -> (&'a Code, Where) {
         (self.machine.code, Where { warp: self.warp, lane: 0, pc: self.pc })
     }
 
-    /// Returns the executing warp and the clocks of its cluster, which the methods of [`Order`] require.
+    /// Returns the executing warp and the clocks of its cluster, as required by the methods of [`Order`].
     pub(crate) fn inside(&self) -> Inside<'_> {
         Inside { warp: self.warp, clocks: self.clocks() }
     }
@@ -401,7 +401,7 @@ impl<'a> Cluster<'a> {
         self.note_at(fault, warp, pc)
     }
 
-    /// Records a finding as [`note`](Self::note) does, for an instruction of any warp.
+    /// Records a finding like [`note`](Self::note), but for an instruction of any warp.
     pub(crate) fn note_at(&mut self, fault: Box<Fault>, warp: usize, pc: u32) -> Outcome<()> {
         if self.machine.keep_going == 0 && !fault.kind.is_note() {
             return Err(fault);
@@ -416,7 +416,7 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Returns whether a finding about the executing instruction is new; an instruction may violate a rule millions of times.
+    /// Returns whether a finding about the executing instruction is new. An instruction may violate a rule millions of times.
     pub(crate) fn is_news(&self, kind: FindingKind, other: Option<u32>) -> bool {
         self.reports.get(&self.pc).is_none_or(|reports| reports.is_news(kind, other))
     }

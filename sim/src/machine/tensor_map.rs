@@ -1,20 +1,20 @@
-//! Tensor maps, which describe a tensor in global memory for the tensor memory accelerator.
+//! Tensor maps, which describe tensors in global memory for tensor copies.
 
 use crate::machine::options::Arg;
 
 use crate::program::code::TensorType;
 
-/// The permutation of the 16-byte units of a tile in shared memory.
+/// The permutation of 16-byte units within a tile in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum TensorSwizzle {
     /// No permutation.
     #[default]
     None,
-    /// The units of each 32 bytes are permuted by address bit 7.
+    /// The units within each 32 bytes are permuted by address bit 7.
     B32,
-    /// The units of each 64 bytes are permuted by address bits 7 and 8.
+    /// The units within each 64 bytes are permuted by address bits 7 and 8.
     B64,
-    /// The units of each 128 bytes are permuted by address bits 7 to 9.
+    /// The units within each 128 bytes are permuted by address bits 7 to 9.
     B128,
 }
 
@@ -53,9 +53,9 @@ pub struct TensorMap {
     pub dims: Vec<u64>,
     /// The distances in bytes between consecutive elements along each dimension except the innermost; multiples of 16.
     pub strides: Vec<u64>,
-    /// The extents of the box that one copy moves, in elements, at most 256 each.
+    /// The extents in elements of the box that one copy moves, at most 256 each.
     pub tile: Vec<u32>,
-    /// The distance between copied elements along each dimension, from 1 to 8. The first value is ignored, as it is by the GPU.
+    /// The step in elements between copied elements along each dimension, from 1 to 8. The first value is ignored, as on the GPU.
     pub element_strides: Vec<u32>,
     /// The swizzle in shared memory.
     pub swizzle: TensorSwizzle,
@@ -72,7 +72,7 @@ pub struct TensorMapError(pub(crate) String);
 pub(crate) const MAGIC: u32 = 0x50_41_4d_57;
 
 impl TensorMap {
-    /// Returns the 128 bytes that represent the map in a kernel parameter.
+    /// Encodes the map as the 128 bytes that a kernel receives.
     ///
     /// # Errors
     /// Returns an error if the map violates a rule of `cuTensorMapEncodeTiled` (CUDA driver API, "Tensor Map Object Management").
@@ -100,7 +100,7 @@ impl TensorMap {
         Ok(out)
     }
 
-    /// Returns the 128 bytes of a map of the same tensor at another address; `None` if the bytes are not a map.
+    /// Returns the encoded map `bytes` with the tensor's address replaced by `address`; `None` if `bytes` is not an encoded map.
     #[doc(alias = "cuTensorMapReplaceAddress")]
     pub fn with_address(mut bytes: [u8; 128], address: u64) -> Option<[u8; 128]> {
         Self::decode(&bytes)?;

@@ -22,9 +22,9 @@ pub enum TexelType {
     U32,
     /// Signed 32-bit integers.
     S32,
-    /// 16-bit floating-point numbers.
+    /// 16-bit floating-point numbers (f16).
     F16,
-    /// 32-bit floating-point numbers.
+    /// 32-bit floating-point numbers (f32).
     F32,
 }
 
@@ -35,36 +35,36 @@ pub struct Image {
     pub start: u64,
     /// The type of the channels.
     pub ty: TexelType,
-    /// The number of channels of a texel: 1, 2 or 4.
+    /// The number of channels per texel: 1, 2 or 4.
     pub channels: u8,
-    /// The width, the height, and the depth (or the number of layers or faces), in texels.
+    /// The width, the height, and the depth in texels. For layered images and cube maps, the last entry is the number of layers or faces.
     pub extent: [u64; 3],
-    /// The distances in bytes between rows, and between slices, layers or faces.
+    /// The distance in bytes between consecutive rows, and between consecutive slices, layers or faces.
     pub pitch: [u64; 2],
 }
 
-/// The treatment of coordinates outside the image.
+/// How coordinates outside the image select texels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressMode {
-    /// The image repeats.
+    /// The image is repeated.
     Wrap,
-    /// The nearest texel at the edge is used.
+    /// The nearest texel of the image is used.
     Clamp,
-    /// The image repeats, mirrored at each edge.
+    /// The image is repeated, mirrored at each edge.
     Mirror,
     /// The border color is used.
     Border,
 }
 
-/// The settings for fetching texels from a texture.
+/// The settings for fetching texels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampler {
-    /// The address mode of each dimension. Without normalized coordinates, [`Wrap`](AddressMode::Wrap) and [`Mirror`](AddressMode::Mirror)
-    /// act as [`Clamp`](AddressMode::Clamp).
+    /// The address mode of each dimension. [`Wrap`](AddressMode::Wrap) and [`Mirror`](AddressMode::Mirror) act as
+    /// [`Clamp`](AddressMode::Clamp) unless coordinates are normalized.
     pub modes: [AddressMode; 3],
     /// Whether neighboring texels are interpolated linearly.
     pub linear: bool,
-    /// Whether coordinates are normalized: the image extends from 0 to 1 instead of from 0 to its extent.
+    /// Whether coordinates are normalized, so that they range from 0 to 1 across the image instead of from 0 to its extent.
     pub normalized: bool,
     /// Whether 8-bit and 16-bit integers are fetched as floating-point numbers: unsigned integers in [0, 1], signed integers in [−1, 1].
     pub unit_range: bool,
@@ -72,7 +72,7 @@ pub struct Sampler {
     pub border: [f32; 4],
 }
 
-/// A texture: an image, and the settings for fetching it.
+/// A texture: an image with the settings for fetching its texels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Texture {
     /// The texels.
@@ -89,13 +89,13 @@ pub(super) enum Object {
 }
 
 impl Memory {
-    /// Creates a texture, and returns the handle to pass to kernels.
+    /// Creates a texture and returns its handle, which kernels receive as an argument.
     #[doc(alias = "cudaCreateTextureObject")]
     pub fn create_texture(&mut self, texture: Texture) -> u64 {
         self.add_object(Object::Texture(texture))
     }
 
-    /// Creates a surface, and returns the handle to pass to kernels.
+    /// Creates a surface and returns its handle, which kernels receive as an argument.
     #[doc(alias = "cudaCreateSurfaceObject")]
     pub fn create_surface(&mut self, image: Image) -> u64 {
         self.add_object(Object::Surface(image))
@@ -140,7 +140,7 @@ impl TexelType {
         }
     }
 
-    /// Returns whether channels of this type are fetched as floating-point numbers; `unit_range` is [`Sampler::unit_range`].
+    /// Returns whether channels of this type are fetched as floating-point numbers, given the value of [`Sampler::unit_range`].
     pub fn is_float(self, unit_range: bool) -> bool {
         match self {
             Self::F16 | Self::F32 => true,
@@ -179,10 +179,10 @@ impl Image {
     }
 }
 
-/// The denominator of weights: they are multiples of 1/256 (9 bits, 8 of them for the fraction).
+/// The denominator of weights, which are multiples of 1/256 (9 bits, 8 of them for the fraction).
 pub(crate) const FRACTIONS: u32 = 256;
 
-/// The texels that a coordinate selects along one dimension: one texel or two neighbors, except those outside the image.
+/// The texels that a coordinate selects along one dimension: one texel or two neighbors; `None` outside the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Selected {
     pub(crate) texels: [Option<u64>; 2],
@@ -197,7 +197,7 @@ impl Selected {
 }
 
 impl AddressMode {
-    /// Returns the texel to which an index refers in an image of `extent` texels; `None` outside the image.
+    /// Returns the texel to which an index refers in an image with `extent` texels; `None` outside the image.
     fn texel(self, index: i64, extent: u64) -> Option<u64> {
         let most = extent as i64;
         if most == 0 {
@@ -217,7 +217,7 @@ impl AddressMode {
 }
 
 impl Texture {
-    /// Selects texels by a floating-point coordinate. With `neighbors`, selects two texels even if the sampler does not interpolate.
+    /// Selects texels by a floating-point coordinate. If `neighbors` is set, selects two texels even if the sampler does not interpolate.
     pub(crate) fn select(&self, axis: usize, coordinate: f32, neighbors: bool) -> Selected {
         let (extent, mode) = (self.image.extent[axis], self.mode(axis));
         // `Wrap` and `Mirror` reduce coordinates before the multiplication, which would lose the fraction of large ones.
@@ -255,7 +255,7 @@ impl Texture {
         }
     }
 
-    /// Returns a fetched channel of a texel. Channels that the image lacks are 0, except that the last channel is 1.
+    /// Returns a fetched channel of a texel. Missing channels are 0, except that a missing fourth channel is 1.
     pub(crate) fn channel(&self, channel: usize, bits: u64) -> u32 {
         let unit_range = self.sampler.unit_range;
         if channel < usize::from(self.image.channels) {
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(select(1.5), ([1, 2], 0));
         assert_eq!(select(1.75), ([1, 2], 64));
         assert_eq!(select(0.25), ([0, 0], 192));
-        // The weight has 8 bits; one that is rounded up to 1 is the next texel.
+        // The weight has 8 bits; if it is rounded up to 1, the next texel is selected.
         assert_eq!(select(1.5 + 1.0 / 1024.0), ([1, 2], 0));
         assert_eq!(select(2.5 - 1.0 / 1024.0), ([2, 3], 0));
         assert_eq!(select(f32::NAN), ([0, 1], 0));

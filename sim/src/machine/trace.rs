@@ -11,16 +11,16 @@ use crate::program::module::Module;
 /// The selection of the instructions to trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trace {
-    /// The instructions on this line of the text, counted from 1.
+    /// The instructions on this 1-based line of the PTX text.
     Line(u32),
-    /// The instructions of the warp with this index in each block.
+    /// The instructions that the warp with this index executes in each block.
     Warp(u32),
 }
 
 /// The listener for traced instructions.
 pub(crate) type OnStep<'a> = dyn Fn(&Step<'_>) + Send + Sync + 'a;
 
-/// An instruction that some lanes of a warp have executed.
+/// The execution of one instruction by some or all lanes of a warp.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Step<'m> {
@@ -32,9 +32,9 @@ pub struct Step<'m> {
     pub lanes: u32,
     /// The 1-based line of the instruction in the PTX text.
     pub line: u32,
-    /// The text of this line, without leading and trailing spaces.
+    /// The text of this line, without leading and trailing white space.
     pub text: &'m str,
-    /// The registers that the instruction wrote, then those that it read, with their values after the instruction.
+    /// The registers that the instruction wrote, followed by those that it read, with their values after execution.
     pub registers: Vec<Register>,
 }
 
@@ -43,7 +43,7 @@ pub struct Step<'m> {
 pub struct Register {
     /// The name in the PTX text.
     pub name: Arc<str>,
-    /// The width in bits: 1, 32, 64 or 128; narrower registers are stored in 32 bits.
+    /// The number of bits in which the register is stored: 1 (predicates), 32, 64 or 128. Registers of 8 and 16 bits are stored in 32.
     pub bits: u32,
     /// The value in each lane.
     pub values: [u128; 32],
@@ -74,7 +74,7 @@ pub(crate) struct Tracer<'a> {
 }
 
 impl Tracer<'_> {
-    /// Reports the instruction at `pc`, if it is selected.
+    /// Reports the instruction at `pc` to the listener if it is selected.
     pub(crate) fn executed(&self, cluster: &Cluster<'_>, warp: &Warp, pc: u32, lanes: u32) {
         let code = cluster.machine.code;
         let line = code.meta[pc as usize].line;

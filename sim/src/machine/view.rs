@@ -1,6 +1,6 @@
 //! Access to memory as words.
 
-/// The words of a state space, by lane, that loads read and stores write.
+/// The words of a state space, by lane, for loads and stores.
 pub(crate) trait View {
     fn word(&self, address: u64, lane: usize) -> u32;
     /// Replaces the bits that `mask` selects.

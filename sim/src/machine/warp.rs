@@ -1,7 +1,7 @@
 //! A warp: 32 lanes, each with its own program counter.
 //!
-//! Lanes at the same instruction run together as a group. Of several groups, the one with the deepest call stack runs first, and of these,
-//! the one at the earliest instruction, so that lanes on different paths reconverge where the paths do. A group that has been passed over
+//! Lanes at the same instruction run together as a group. The group with the deepest call stack runs first; if there are several, the group
+//! at the earliest instruction does, so that lanes on different paths reconverge where the paths meet. A group that has been passed over
 //! for a long time gets a turn, so that lanes may wait for each other.
 
 use crate::machine::async_copy::AsyncCopies;
@@ -12,7 +12,7 @@ use crate::report::Checks;
 use crate::shadow::WarpShadow;
 use crate::shadow::undefined::Taint;
 
-/// The reason why a group does not run.
+/// The reason that a group does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     Ready,
@@ -22,7 +22,7 @@ pub(crate) enum Wait {
     Aligned,
     /// At `bar.warp.sync` with this mask.
     WarpBarrier(u32),
-    /// Arrived at a barrier of the block in this phase.
+    /// At a barrier of the block, having arrived in this phase.
     Barrier {
         id: u8,
         phase: u64,
@@ -43,7 +43,7 @@ impl Wait {
         matches!(self, Wait::Ready | Wait::Lanes(_) | Wait::Aligned)
     }
 
-    /// Returns whether groups at the same instruction become one group; groups that wait for different lanes do not.
+    /// Returns whether two groups at the same instruction become one group. Groups that wait for different lanes do not.
     fn joins(self, other: Wait) -> bool {
         let apart = matches!((self, other), (Wait::Lanes(a), Wait::Lanes(b)) if a != b);
         self.is_open() && other.is_open() && !apart
@@ -72,14 +72,14 @@ pub(crate) struct Activation {
     pub(crate) return_pc: u32,
     /// The size of the caller's frame in bytes.
     pub(crate) caller_frame: u32,
-    /// The number of these bytes that the caller may access.
+    /// The number of bytes of this frame that the caller may access.
     pub(crate) caller_used: u32,
     pub(crate) callee: u32,
     /// The callee's registers before the call, if it may already be active.
     pub(crate) saved: Option<Saved>,
 }
 
-/// One lane's registers of a function, and the undefined parts of the watched registers.
+/// One lane's registers of a function, and the undefined bits of the watched registers among them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Saved {
     pub(crate) values: Box<[u64]>,
@@ -100,7 +100,7 @@ pub(crate) struct Warp {
     pub(crate) groups: Vec<Group>,
     /// The lanes that have not exited.
     pub(crate) live: u32,
-    /// The rank of its block in the cluster, and its index in the block.
+    /// The rank of the warp's block in the cluster, and the warp's index in the block.
     pub(crate) cta: usize,
     pub(crate) index: u32,
     /// The phase of the cluster barrier in which each lane last arrived.
@@ -109,14 +109,14 @@ pub(crate) struct Warp {
     pub(crate) bulk_groups: [u32; 32],
     /// The lanes of the group that ran last.
     pub(crate) chosen: u32,
-    /// The number of instructions since a group that could run was last passed over.
+    /// The number of instructions for which a group that could run has been passed over.
     pub(crate) impatience: u32,
-    /// The number of times that a group that had waited too long took precedence.
+    /// The number of times that a group took precedence because it had waited too long.
     pub(crate) turns: u32,
-    /// Whether the warp has accessed memory that other threads may change, in this turn.
+    /// Whether, in this turn, the warp has accessed memory that other threads may change.
     pub(crate) polled: bool,
     pub(crate) shadow: WarpShadow,
-    /// The number of registers of each thread, and whether this number is exact.
+    /// The number of registers per thread, and whether this number is exact.
     pub(crate) max_registers: u32,
     pub(crate) knows_registers: bool,
 }

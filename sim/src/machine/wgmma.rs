@@ -1,4 +1,4 @@
-//! Products of the tensor cores: the products in flight, and buffers for their matrices.
+//! Tensor-core products: the products in flight, and buffers for their matrices.
 
 use crate::shadow::clocks::WARPGROUP;
 use crate::shadow::place::Place;
@@ -16,7 +16,7 @@ pub(crate) struct Scratch {
 pub(crate) struct WgmmaGroups {
     /// The number of groups that each warp has committed; `None` for warps that have exited or do not exist.
     pub(crate) committed: [Option<u32>; WARPGROUP],
-    /// The reads of products that have not been waited for: address, size, and the group to which the product belongs.
+    /// The reads of pending products: the address, the size, and the group of the product.
     pub(crate) reads: Vec<(Place, usize, u32)>,
 }
 

@@ -1,4 +1,4 @@
-//! Analyses of decoded code, for the checkers.
+//! Analyses of decoded code for checked runs.
 
 pub(crate) mod contract;
 pub(crate) mod cycles;

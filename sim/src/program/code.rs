@@ -57,7 +57,7 @@ pub(crate) enum Reg {
     Q(D),
 }
 
-/// The value with which a slot is filled when a warp starts.
+/// The initial value of a slot when a warp starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Value {
     /// A constant.
@@ -66,9 +66,9 @@ pub(crate) enum Value {
     Special(Special),
     /// The address of module variable `.0` plus an offset in bytes (global and constant space).
     Variable(u32, i64),
-    /// A shared address plus an offset, as a shared or a generic address.
+    /// An offset in shared memory, as a shared or generic address.
     Shared { offset: i64, generic: bool },
-    /// An offset from the start of dynamic shared memory, as a shared or a generic address.
+    /// An offset from the start of dynamic shared memory, as a shared or generic address.
     DynamicShared { offset: i64, generic: bool },
     /// A local address of the entry function, as a generic address.
     LocalGeneric(i64),
@@ -105,7 +105,7 @@ pub(crate) enum Special {
     IsExplicitCluster,
     TotalSmemSize,
     DynamicSmemSize,
-    /// Half of the address of the workspace in which cooperative groups synchronize the grid.
+    /// One half of the address of the workspace in which cooperative groups synchronize the grid.
     Workspace {
         high: bool,
     },
@@ -124,7 +124,7 @@ pub(crate) enum Guard {
 #[derive(Clone, Debug)]
 pub(crate) struct Instr {
     pub(crate) guard: Guard,
-    /// Whether lanes may exchange values through it (see [`Properties`](properties::Properties)), stored for fast execution.
+    /// Whether lanes may exchange values through the instruction (see [`Properties`](properties::Properties)); stored here for fast access.
     pub(crate) meets_lanes: bool,
     pub(crate) op: Op,
 }
@@ -145,7 +145,7 @@ pub(crate) enum Op {
     Tensor(Box<Tensor>),
 }
 
-/// The location of an instruction for reports, and its checks; [`Code::meta`] is parallel to [`Code::instrs`].
+/// The location of an instruction for reports, and its checks. [`Code::meta`] is parallel to [`Code::instrs`].
 #[derive(Clone, Debug)]
 pub(crate) struct Meta {
     pub(crate) line: u32,
@@ -154,7 +154,7 @@ pub(crate) struct Meta {
     pub(crate) loc: u32,
     /// The index in [`Code::mnemonics`].
     pub(crate) mnemonic: u32,
-    /// The class in which it is counted.
+    /// The class under which the instruction is counted.
     pub(crate) class: InstructionClass,
     /// The checks before the instruction in a checked run, if any.
     pub(crate) look: Option<Box<Look>>,
@@ -175,7 +175,7 @@ impl Meta {
 pub(crate) struct Look {
     pub(crate) watch: Option<Watch>,
     pub(crate) products: Option<ProductTouches>,
-    /// The address that is converted from generic to shared space.
+    /// The generic address that is converted to shared space.
     pub(crate) converts: Option<D>,
 }
 
@@ -213,10 +213,9 @@ pub(crate) struct Watch {
     pub(crate) sources: Box<[u32]>,
     /// Registers whose values affect behavior: addresses, targets, operands of products.
     pub(crate) sinks: Box<[u32]>,
-    /// Registers that are defined afterward, or that become undefined to the same extent as the sources of a computation.
+    /// Registers that are defined afterward, or whose undefined bits follow from the sources of a computation.
     pub(crate) writes: Box<[u32]>,
-    /// Whether one of the registers may be read before it is written. Otherwise, no check is needed before an undefined value has been
-    /// loaded.
+    /// Whether one of the registers may be read before it is written. If not, no check is needed until an undefined value has been loaded.
     pub(crate) always: bool,
 }
 
@@ -279,17 +278,17 @@ pub(crate) struct Callee {
     pub(crate) name: Arc<str>,
     /// The index of the function in the module, from which its address is derived.
     pub(crate) function: u32,
-    /// The index of its first instruction.
+    /// The index of the first instruction.
     pub(crate) start: u32,
-    /// The number of bytes of local memory of one activation, and the number of these that belong to variables.
+    /// The size in bytes of a stack frame in local memory, and the number of these bytes that belong to variables.
     pub(crate) frame: u32,
     pub(crate) used: u32,
-    /// The locations of its parameters.
+    /// The locations of the parameters.
     pub(crate) params: Vec<Place>,
-    /// The locations of its results.
+    /// The locations of the results.
     pub(crate) returns: Vec<Place>,
-    /// Its register slots `[from, to)` by class, if it is recursive and they must be saved around calls; and the watched registers among
-    /// them.
+    /// If the function is recursive, its register slots `[from, to)` by class, which must be saved around calls, and the watched registers
+    /// among them.
     pub(crate) saved: Option<(Slots, Slots)>,
     pub(crate) watched: Box<[u32]>,
     /// The built-in function, if the callee is not PTX.
@@ -303,11 +302,11 @@ pub(crate) enum Builtin {
     Vprintf,
     /// `__assertfail(message, file, line, function, size)`.
     AssertFail,
-    /// `malloc(bytes)`: a block of the device heap, or a null pointer.
+    /// `malloc(bytes)`, which returns a block of the device heap or a null pointer.
     Malloc,
     /// `free(pointer)`.
     Free,
-    /// A function without a body; calling it is an error.
+    /// A function without a body, which must not be called.
     Missing,
 }
 
@@ -322,33 +321,33 @@ pub(crate) struct Code {
     pub(crate) slots: Slots,
     pub(crate) presets: Vec<Preset>,
     pub(crate) callees: Vec<Callee>,
-    /// The number of bytes of local memory of the entry function itself, and the number of these that belong to variables.
+    /// The size in bytes of the entry function's own frame in local memory, and the number of these bytes that belong to variables.
     pub(crate) frame: u32,
     pub(crate) used: u32,
-    /// The number of bytes of statically declared shared memory, and the alignment of the start of dynamic shared memory.
+    /// The size in bytes of static shared memory, and the alignment of the start of dynamic shared memory.
     pub(crate) static_shared: u32,
     pub(crate) dynamic_align: u32,
     pub(crate) uses_dynamic_shared: bool,
-    /// The size in bytes of the smallest access that may be to shared memory: 1, 2 or 4.
+    /// The size in bytes of the smallest access that may target shared memory: 1, 2 or 4.
     pub(crate) shared_unit: u8,
-    /// The size in bytes of the smallest access that may be to global memory: 1, 2 or 4.
+    /// The size in bytes of the smallest access that may target global memory: 1, 2 or 4.
     pub(crate) global_unit: u8,
     /// The kernel parameters in order.
     pub(crate) params: Vec<ParamSlot>,
     pub(crate) param_bytes: u32,
     /// Whether blocks communicate through global memory, so that they take turns in a fixed order.
     pub(crate) communicates: bool,
-    /// Whether any instruction may write global memory non-atomically; otherwise, threads cannot race in global memory.
+    /// Whether any instruction may write to global memory non-atomically. If none may, threads cannot race in global memory.
     pub(crate) writes_global: bool,
     /// Whether `malloc` or `free` may be called.
     pub(crate) uses_heap: bool,
     /// Whether `griddepcontrol.wait` may be executed.
     pub(crate) waits_for_grid: bool,
-    /// For each instruction, the registers that it writes, followed by those that it reads; and the names of registers.
+    /// The registers that each instruction writes, followed by those that it reads; and the names of registers.
     pub(crate) operands: Vec<Box<[Reg]>>,
     pub(crate) register_names: HashMap<Reg, Arc<str>>,
     pub(crate) watched: Watched,
-    /// For each instruction, whether its load may be in flight when its thread releases the memory to an asynchronous engine.
+    /// For each instruction, whether it is a load that may be in flight when its thread releases the memory to an asynchronous engine.
     pub(crate) loads_in_flight: Vec<bool>,
     /// The number of registers that asynchronous products use.
     pub(crate) product_registers: u32,
@@ -361,7 +360,7 @@ pub(crate) struct Code {
 pub(crate) struct Contraction {
     pub(crate) product: u32,
     pub(crate) sum: u32,
-    /// The sum as in the text, and the registers that it accesses.
+    /// The sum as written in the text, and the registers that it accesses.
     pub(crate) separate: Alu,
     pub(crate) operands: Box<[Reg]>,
 }

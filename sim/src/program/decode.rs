@@ -1,6 +1,6 @@
-//! Translates the syntax tree: names become slots and addresses; instructions become [`code`](super::code).
+//! Translates the syntax tree. Names become slots and addresses; instructions become [`code`](super::code).
 //!
-//! Every error in a function is found here, before it runs.
+//! All errors in a function are found here, before it runs.
 
 mod address;
 mod arithmetic;
@@ -50,21 +50,22 @@ use crate::text::ast::{Ast, Function, FunctionKind, Init, Item, Linkage, Space, 
 use crate::text::error::ParseError;
 use crate::text::lexer::Pos;
 
-/// The maximum number of bytes of shared memory that a module may declare statically: the maximum per block on any device (227 KiB).
+/// The maximum size in bytes of static shared memory in a module: the maximum per block on any device (227 KiB).
 const MAX_SHARED: u64 = 227 * 1024;
 
 /// The maximum size in bytes of a variable outside shared memory.
 const MAX_VARIABLE: u64 = 1 << 32;
 
-/// The types of textures and surfaces (PTX ISA, "Texture Sampler and Surface Types"), 64-bit handles that only the driver can interpret.
+/// The types of textures, samplers and surfaces (PTX ISA, "Texture Sampler and Surface Types"): 64-bit handles that only the driver can
+/// interpret.
 const OPAQUE: [&str; 3] = ["texref", "samplerref", "surfref"];
 
-/// A module's names.
+/// The names that a module declares.
 pub(crate) struct Symbols<'m> {
     pub(crate) text: &'m str,
     /// The number of bits of a global or generic address.
     pub(crate) address_size: u32,
-    /// Whether all lanes must provide valid addresses to `ldmatrix`, even those that provide no row (PTX ISA, "ldmatrix": sm_75).
+    /// Whether all lanes must provide valid addresses to `ldmatrix`, including lanes that provide no row (PTX ISA, "ldmatrix": sm_75).
     pub(crate) all_lanes_address_rows: bool,
     pub(crate) variables: Vec<&'m Variable>,
     pub(crate) names: FxHashMap<&'m str, Global>,
@@ -83,7 +84,7 @@ pub(crate) enum Global {
 type Decoded<T> = Result<T, ParseError>;
 
 impl<'m> Symbols<'m> {
-    /// Collects the names of a module; a definition replaces its declarations.
+    /// Collects the names of a module. A definition replaces its declarations.
     pub(crate) fn new(text: &'m str, ast: &'m Ast) -> Decoded<Self> {
         let mut symbols = Self {
             text,
@@ -106,7 +107,7 @@ impl<'m> Symbols<'m> {
             }
         }
         for function in symbols.functions.clone() {
-            // A deferred body declares none.
+            // A deferred body declares no such variables.
             let body = function.body.as_ref().filter(|body| !body.is_deferred());
             symbols.add_inner_variables(body.map_or(&[], |body| &**body))?;
         }
@@ -184,7 +185,7 @@ impl<'m> Symbols<'m> {
     }
 }
 
-/// Returns a variable's type, size in bytes (0 for `[]`) and alignment, or an error if these are not valid.
+/// Returns a variable's type, size in bytes (0 for `[]`) and alignment; an error if they are not valid.
 pub(crate) fn size_of(symbols: &Symbols<'_>, variable: &Variable) -> Decoded<(Type, u64, u32)> {
     let error = |message: String| symbols.error(variable.pos, variable.name.len(), message);
     let opaque =
@@ -217,7 +218,7 @@ pub(crate) fn size_of(symbols: &Symbols<'_>, variable: &Variable) -> Decoded<(Ty
     Ok((ty, size, align.next_power_of_two()))
 }
 
-/// Returns whether the size of a variable is defined elsewhere: in its definition, its initial value, or a call.
+/// Returns whether the size of a variable is determined elsewhere: by its definition, its initial value, or a call.
 fn may_be_open(variable: &Variable) -> bool {
     let initialized = matches!(variable.init.as_deref(), Some(Init::List(_)));
     variable.linkage == Linkage::Extern || initialized || variable.space == Space::Param
@@ -233,7 +234,7 @@ fn extent_of_init(variable: &Variable) -> u64 {
 /// The number of errors after which decoding of a module is aborted.
 pub(crate) const MAX_ERRORS: usize = 64;
 
-/// Checks every function with a body, once each, unless it was checked before, and returns the parameters of the kernels in order.
+/// Checks each function with a body that was not checked before, and returns the kernels in order, with their parameters.
 pub(crate) fn check<'m>(symbols: &'m Symbols<'m>) -> Result<Vec<Kernel<'m>>, Vec<ParseError>> {
     let mut errors = vec![];
     let mut kernels = vec![];
@@ -264,7 +265,7 @@ pub(crate) fn check<'m>(symbols: &'m Symbols<'m>) -> Result<Vec<Kernel<'m>>, Vec
     if errors.is_empty() { Ok(kernels) } else { Err(errors) }
 }
 
-/// Returns the number of bytes of static shared memory that a function and its callees use.
+/// Returns the size in bytes of the static shared memory that a function and its callees use.
 fn shared_of_all(checked: &[Checked], root: usize) -> u64 {
     let mut seen = HashSet::from([root]);
     let mut stack = vec![root];

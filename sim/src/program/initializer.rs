@@ -7,17 +7,17 @@ use crate::program::types::Type;
 use crate::text::ast::{Init, Space, Variable};
 use crate::text::error::ParseError;
 
-/// A part of an initializer.
+/// A piece of an initializer.
 #[derive(Debug)]
 pub(super) enum Piece {
     Bytes(Vec<u8>),
     Address {
         of: Global,
-        /// In bytes.
+        /// The offset in bytes.
         offset: i64,
         /// The size of the element in bytes.
         size: usize,
-        /// The mask of the byte that is stored, if it is not the complete address.
+        /// The mask of the stored byte, if not the complete address is stored.
         mask: Option<u64>,
     },
 }
@@ -40,7 +40,7 @@ impl Piece {
     }
 }
 
-/// Returns the parts of an initializer of elements of type `ty`, by offset in bytes.
+/// Returns the pieces of an initializer with elements of type `ty`, by offset in bytes.
 pub(super) fn pieces(
     symbols: &Symbols<'_>,
     variable: &Variable,
@@ -68,7 +68,7 @@ struct Filler<'m> {
 }
 
 impl Filler<'_> {
-    /// Stores an initializer of an array with these extents at an offset in bytes; missing values are zero.
+    /// Stores an initializer of an array with these extents at an offset in bytes. Missing values are zero.
     fn fill(&mut self, init: &Init, at: u64, extents: &[u64]) -> Result<(), String> {
         let name = &self.variable.name;
         match (init, extents) {

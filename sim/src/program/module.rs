@@ -32,10 +32,10 @@ struct Inner {
 
 #[derive(Debug)]
 struct Kernel {
-    /// The index of its function among the items.
+    /// The index of the kernel's function among the items.
     item: usize,
     params: Vec<ParamSlot>,
-    /// Decoded on first use, because each kernel has its own copy of the functions that it calls.
+    /// The decoded code. It is created on first use, because each kernel has its own copy of the functions that it calls.
     code: OnceLock<Result<Box<Code>, ParseError>>,
 }
 
@@ -63,12 +63,12 @@ impl Module {
     /// Parses and validates PTX text.
     ///
     /// # Errors
-    /// Returns an error for the first construct that is not valid PTX or that the simulator does not recognize, with its line and column.
+    /// Returns an error, with line and column, for the first construct that is not valid PTX or that the simulator does not recognize.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         Self::parse_file("kernel.ptx", text)
     }
 
-    /// Parses and validates PTX text as [`Module::parse`] does, with `file` as the file name in reports.
+    /// Parses and validates PTX text like [`Module::parse`]. Reports use `file` as the file name.
     ///
     /// # Errors
     /// Returns the same errors as [`Module::parse`].
@@ -83,8 +83,7 @@ impl Module {
             .map_err(|errors| errors.into_iter().map(|error| error.in_file(file)).collect())
     }
 
-    /// Parses the PTX text of a module that has been parsed before, with its outline. The functions in the outline are parsed and checked when
-    /// they are used.
+    /// Parses PTX text that has been parsed before. Functions in the module's outline are parsed and checked only when they are used.
     ///
     /// ```
     /// use warpwright_sim::{Module, Outline};
@@ -97,9 +96,9 @@ impl Module {
     /// ```
     ///
     /// # Errors
-    /// Returns the same errors as [`Module::parse`], except errors in the functions in the outline. The outline is ignored if it was made
-    /// from a text of another length. If it was made from another text of the same length, functions may be missing, and errors in functions
-    /// are returned by the launches that use them.
+    /// Returns the same errors as [`Module::parse`], except for errors in functions in the outline. The outline is ignored if it was made
+    /// from text of a different length. If it was made from different text of the same length, functions may be missing, and errors in
+    /// functions are returned by the launches that use them.
     pub fn parse_outlined(file: &str, text: &str, outline: &Outline) -> Result<Self, ParseError> {
         let text: Arc<str> = text.into();
         let module = parser::parse_outlined(&text, outline.bodies_in(&text))
@@ -107,7 +106,7 @@ impl Module {
         module.map_err(|mut errors| errors.swap_remove(0).in_file(file))
     }
 
-    /// Returns the outline with which the same text can be [parsed again](Self::parse_outlined) faster.
+    /// Returns the outline, which speeds up [parsing the same text again](Self::parse_outlined).
     pub fn outline(&self) -> Outline {
         Outline::of(&self.inner.text, &self.inner.ast)
     }
@@ -143,7 +142,7 @@ impl Module {
         &self.inner.text
     }
 
-    /// Returns the kernels, in the order of the text.
+    /// Returns the kernels, in the order in which the text defines them.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         self.inner.kernels.iter().filter_map(|kernel| match &self.inner.ast.items[kernel.item] {
             Item::Function(function) => Some(Entry { module: self, kernel, function }),
@@ -163,7 +162,7 @@ impl Module {
         linked.map_err(|error| error.in_file(&self.inner.file))
     }
 
-    /// Returns the file name of the text in reports.
+    /// Returns the file name that reports use for the text.
     pub fn file(&self) -> &str {
         &self.inner.file
     }
@@ -216,7 +215,7 @@ impl Module {
         Some(SourceLocation { file, line: loc.line, column: loc.column })
     }
 
-    /// Returns line `line` of the text, counted from 1; empty past the end.
+    /// Returns the text of the 1-based line `line`; empty if the text has no such line.
     pub fn line(&self, line: u32) -> &str {
         self.inner.text.lines().nth(line.saturating_sub(1) as usize).unwrap_or("")
     }
@@ -233,9 +232,9 @@ pub struct Entry<'m> {
 /// A kernel parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Param {
-    /// The name in the text.
+    /// The parameter's name.
     pub name: String,
-    /// The type in the text, such as `u64`, `f32` or `b8[128]`.
+    /// The parameter's type, such as `u64`, `f32` or `b8[128]`.
     pub ty: String,
     /// The offset in bytes in the parameter space.
     pub offset: usize,
@@ -269,45 +268,46 @@ impl<'m> Entry<'m> {
         self.kernel.params.iter().map(param).collect()
     }
 
-    /// Returns the integer arguments of the directive `name`, such as `maxntid`, `maxnreg` or `minnctapersm`, if the kernel has this
-    /// directive.
+    /// Returns the integer arguments of the kernel's directive `name`, such as `maxntid`, `maxnreg` or `minnctapersm`; `None` if the kernel
+    /// does not have this directive.
     pub fn directive(&self, name: &str) -> Option<&'m [u64]> {
         self.function.directives.iter().find(|d| d.name == name).map(|d| &d.values[..])
     }
 
-    /// Returns the block shape required by `.reqntid`, if the kernel has this directive, with 1 for missing extents.
+    /// Returns the block shape that the kernel's `.reqntid` directive requires, with 1 for omitted extents; `None` without the directive.
     #[doc(alias = ".reqntid")]
     pub fn reqntid(&self) -> Option<[u32; 3]> {
         self.directive("reqntid").map(extents)
     }
 
-    /// Returns the cluster shape required by `.reqnctapercluster`, if the kernel has this directive, with 1 for missing extents.
+    /// Returns the cluster shape that the kernel's `.reqnctapercluster` directive requires, with 1 for omitted extents; `None` without the
+    /// directive.
     #[doc(alias = ".reqnctapercluster")]
     pub fn reqnctapercluster(&self) -> Option<[u32; 3]> {
         self.directive("reqnctapercluster").map(extents)
     }
 
-    /// Returns the size in bytes of the statically declared shared memory that the kernel and its callees use; 0 if they contain an
-    /// unsupported instruction.
+    /// Returns the size in bytes of the static shared memory that the kernel and its callees use; 0 if they contain an unsupported
+    /// instruction.
     pub fn static_shared_bytes(&self) -> usize {
         self.code().map_or(0, |code| code.static_shared as usize)
     }
 
-    /// Returns the number of registers declared in the kernel's body, by type.
+    /// Returns the number of registers of each type that the kernel's body declares.
     pub fn declared_registers(&self) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
         count_registers(self.function.body.as_deref().unwrap_or(&[]), &mut counts);
         counts
     }
 
-    /// Returns the full mnemonic and the line of each instruction in the kernel's body, in order.
+    /// Returns the full mnemonic and the 1-based line of each instruction in the kernel's body, in order.
     pub fn instructions(&self) -> impl Iterator<Item = (String, u32)> + 'm {
         let mut all = vec![];
         collect_instructions(self.function.body.as_deref().unwrap_or(&[]), &mut all);
         all.into_iter()
     }
 
-    /// Returns the number of instructions of each mnemonic in the kernel's body.
+    /// Returns the number of instructions in the kernel's body, by full mnemonic.
     pub fn instruction_counts(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for (mnemonic, _) in self.instructions() {

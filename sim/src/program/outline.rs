@@ -1,4 +1,4 @@
-//! The extents of the functions of a checked module, with which they are parsed only when they are used.
+//! The extents of the functions of a checked module, with which functions are parsed only when they are used.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,11 +7,11 @@ use crate::text::ast::{Ast, Item, Space, Statement};
 use crate::text::body::Extent;
 use crate::text::lexer::Pos;
 
-/// The positions of the functions in the text of a valid module. With an outline, [`Module::parse_outlined`](crate::Module::parse_outlined)
-/// need not parse these functions.
+/// The positions of the functions in the text of a valid module. [`Module::parse_outlined`](crate::Module::parse_outlined) uses an outline
+/// to parse these functions only when they are used.
 ///
-/// An outline is printed and parsed as text: a line with the length of the module's text in bytes and the number of functions, and a line per
-/// function. It does not contain functions that declare `.global` or `.const` variables.
+/// The text form of an outline is a line with the length of the module's text in bytes and the number of functions, followed by one line
+/// per function. Functions that declare `.global` or `.const` variables are not included.
 #[derive(Clone, Debug)]
 pub struct Outline {
     /// The length of the module's text in bytes.
@@ -19,7 +19,7 @@ pub struct Outline {
     bodies: Vec<Extent>,
 }
 
-/// The error from parsing text that is not an [`Outline`].
+/// An error in the text form of an [`Outline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected an outline of a module: the length of its text, a number of functions, and six numbers per function"
@@ -37,7 +37,7 @@ impl Outline {
         Self { length: text.len(), bodies: bodies.map(|body| body.extent()).collect() }
     }
 
-    /// Returns the extents in a text; none if the text has another length.
+    /// Returns the extents in `text`; none if its length differs.
     pub(crate) fn bodies_in(&self, text: &str) -> impl Iterator<Item = Extent> {
         let is_same = text.len() == self.length;
         self.bodies.iter().copied().filter(move |extent| is_same && extent.is_in(text))
@@ -89,7 +89,7 @@ fn extent(line: &str) -> Option<Extent> {
     })
 }
 
-/// Returns the numbers of a line; `None` if it does not consist of `N` numbers.
+/// Returns the numbers in a line; `None` if the line does not consist of `N` numbers.
 fn numbers<const N: usize>(line: &str) -> Option<[u32; N]> {
     let numbers: Vec<u32> = line.split(' ').map(|word| word.parse().ok()).collect::<Option<_>>()?;
     numbers.try_into().ok()

@@ -1,14 +1,15 @@
-//! The address spaces: the generic addresses of each state space.
+//! The generic addresses of each state space.
 
-/// The number of address bits of the range that each allocation has to itself, so that no out-of-bounds index reaches another allocation.
+/// The number of bits of an offset in an allocation's address range. The range is so large that an out-of-bounds index does not reach
+/// another allocation.
 pub(crate) const REGION_BITS: u32 = 36;
 
 /// The lowest address of any allocation; the windows of the other state spaces are below.
 pub(crate) const GLOBAL_START: u64 = 1 << REGION_BITS;
 
-/// Generic addresses of shared memory: the window, then the block's rank in its cluster, then the offset.
+/// Generic addresses of shared memory consist of the window, the block's rank in its cluster, and the offset.
 pub(crate) const SHARED_WINDOW: u64 = 0x1_0000_0000;
-/// The number of bits of an offset in one block's shared memory; the bits above contain the block's rank in its cluster.
+/// The number of bits of an offset in one block's shared memory. The bits above contain the block's rank in its cluster.
 pub(crate) const SHARED_BITS: u32 = 24;
 /// Generic addresses of local memory.
 pub(crate) const LOCAL_WINDOW: u64 = 0x2_0000_0000;

@@ -1,4 +1,4 @@
-//! The types with which instructions and registers are declared (PTX ISA, "Types").
+//! The types of instructions and registers (PTX ISA, "Types").
 
 use crate::arith::{Float, Int, Ty};
 
@@ -21,7 +21,7 @@ pub(crate) enum Type {
     Bf16x2,
     U16x2,
     S16x2,
-    /// An 8-bit floating-point number, only as an element of a packed operand.
+    /// An 8-bit floating-point number; only as an element of a packed operand.
     E4m3,
     E5m2,
     /// Two 8-bit floating-point numbers in 16 bits.
@@ -33,7 +33,7 @@ pub(crate) enum Type {
     E3m2x2,
     /// Two 4-bit floating-point numbers in 8 bits.
     E2m1x2,
-    /// Four floating-point numbers, only as results of `cvt.rs`.
+    /// Four floating-point numbers; only as a result of `cvt.rs`.
     E4m3x4,
     E5m2x4,
     E2m3x4,
@@ -173,8 +173,8 @@ impl Type {
         pairs || matches!(self, E4m3x4 | E5m2x4 | E2m3x4 | E3m2x4 | E2m1x4)
     }
 
-    /// Returns whether an operand of this type may be a register declared as `register` (PTX ISA, "Operand Types"): the sizes must be
-    /// equal; bits match any type, integers match integers, and floating-point types match floating-point types.
+    /// Returns whether an operand of this type may be a register of type `register` (PTX ISA, "Operand Types"). The sizes must be equal;
+    /// bits match any type, integers match integers, and floating-point types match floating-point types.
     pub(crate) fn accepts(self, register: Type) -> bool {
         if self.bits() != register.bits() {
             return false;

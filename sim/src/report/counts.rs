@@ -2,7 +2,7 @@
 
 use crate::report::SourceLocation;
 
-/// The number of bytes moved by threads, by state space. Inactive lanes are not counted; lanes that read the same address are counted
+/// The number of bytes that threads move, by state space. Inactive lanes are not counted; lanes that access the same address are counted
 /// separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bytes {
@@ -24,7 +24,7 @@ pub struct Bytes {
     pub param_read: u64,
 }
 
-/// The counts of executed work. All except [`warp_instructions`](Counts::warp_instructions) are 0 if
+/// The counts of executed work. All counts except [`warp_instructions`](Counts::warp_instructions) are 0 if
 /// [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -32,13 +32,13 @@ pub struct Counts {
     pub warp_instructions: u64,
     /// The number of instructions executed, counted once per active thread.
     pub thread_instructions: u64,
-    /// The number of branches executed by a warp or part of a warp.
+    /// The number of executed branches, counted separately for each part of a diverged warp.
     pub branches: u64,
-    /// The number of branches whose lanes diverge.
+    /// The number of branches at which the lanes of a warp diverge.
     pub divergent_branches: u64,
     /// The number of warp-wide accesses to shared memory: loads, stores and atomics.
     pub shared_requests: u64,
-    /// The number of wavefronts of the shared-memory requests: passes over the 32 banks of 4 bytes.
+    /// The number of wavefronts of the shared-memory requests. A wavefront is one pass over the 32 banks, each 4 bytes wide.
     pub shared_wavefronts: u64,
     /// The number of wavefronts that the shared-memory requests would need without bank conflicts.
     pub shared_wavefronts_ideal: u64,
@@ -46,26 +46,26 @@ pub struct Counts {
     pub global_requests: u64,
     /// The number of 32-byte sectors that the global-memory requests access.
     pub global_sectors: u64,
-    /// The number of sectors that the bytes of the global-memory requests would occupy if they were adjacent.
+    /// The number of 32-byte sectors that the global-memory requests would access if the bytes of each request were contiguous and aligned.
     pub global_sectors_ideal: u64,
-    /// The number of multiplications and additions that tensor cores perform.
+    /// The number of multiplications and additions performed by tensor cores.
     pub tensor_flops: u64,
     /// The number of bytes moved, by state space.
     pub bytes: Bytes,
 }
 
 impl Counts {
-    /// Returns the number of shared-memory wavefronts in excess of the minimum.
+    /// Returns the number of shared-memory wavefronts in excess of those needed without bank conflicts.
     pub fn bank_conflicts(&self) -> u64 {
         self.shared_wavefronts - self.shared_wavefronts_ideal.min(self.shared_wavefronts)
     }
 
-    /// Returns the average number of 32-byte sectors of global memory per request; 0 if there are no requests.
+    /// Returns the average number of 32-byte sectors of global memory that a warp-wide request accesses; 0 if there are no requests.
     pub fn sectors_per_request(&self) -> f64 {
         if self.global_requests == 0 { 0.0 } else { self.global_sectors as f64 / self.global_requests as f64 }
     }
 
-    /// Returns the average fraction of a warp's lanes that were active; 0 if no instructions were executed.
+    /// Returns the average fraction of a warp's lanes that were active; 0 if no instructions were counted.
     pub fn active_lanes(&self) -> f64 {
         match self.warp_instructions {
             0 => 0.0,
@@ -96,7 +96,7 @@ impl Counts {
     }
 }
 
-/// The class of an instruction, under which reports count it.
+/// The class under which reports count an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum InstructionClass {
@@ -116,17 +116,17 @@ pub enum InstructionClass {
     Load,
     /// Stores, including `stmatrix`.
     Store,
-    /// `atom`, `red`.
+    /// `atom` and `red`.
     Atomic,
-    /// Asynchronous copies, their groups and mbarriers.
+    /// Asynchronous copies, operations on their groups, and mbarrier operations.
     Async,
     /// Barriers and fences.
     Barrier,
-    /// Branches, calls, returns.
+    /// Branches, calls and returns.
     Control,
-    /// Exchanges between the lanes of a warp.
+    /// Exchanges between the lanes of a warp, such as shuffles.
     Warp,
-    /// `mma`, `wmma`, `wgmma`.
+    /// `mma`, `wmma` and `wgmma`.
     Tensor,
     /// Other instructions.
     Other,
@@ -164,7 +164,7 @@ impl std::fmt::Display for InstructionClass {
 /// The counts of one instruction in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineCounts {
-    /// The 1-based line of the PTX text.
+    /// The 1-based line in the PTX text.
     pub line: u32,
     /// The 1-based column. A line may contain several instructions.
     pub column: u32,
@@ -172,7 +172,7 @@ pub struct LineCounts {
     pub mnemonic: String,
     /// The class of the instruction.
     pub class: InstructionClass,
-    /// The source line, if the text contains a `.loc` for the instruction.
+    /// The source location, if the text contains a `.loc` for the instruction.
     pub source: Option<SourceLocation>,
     /// The counts of the instruction.
     pub counts: Counts,

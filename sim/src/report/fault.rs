@@ -1,8 +1,8 @@
-//! Faults: findings during execution, before their location in the text is determined.
+//! Faults, which become findings when their location in the text is determined.
 
 use crate::report::FindingKind;
 
-/// An instruction, with a lane of the cluster that executed it.
+/// An instruction, with the warp and lane of the cluster that executed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Where {
     pub(crate) warp: usize,
@@ -25,7 +25,7 @@ pub(crate) struct Fault {
     pub(crate) message: String,
     /// The first faulty lane, if the fault concerns individual lanes.
     pub(crate) lane: Option<usize>,
-    /// The location, if it is not the executing instruction.
+    /// The location, if it differs from the executing instruction.
     pub(crate) site: Option<Where>,
     /// The location of the other access, if there are two.
     pub(crate) other: Option<Where>,

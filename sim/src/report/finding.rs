@@ -6,7 +6,7 @@ use crate::report::kinds::FindingKind;
 use crate::text::error::Snippet;
 use crate::text::lexer::Pos;
 
-/// A line of the source that was compiled to PTX, from `.loc` and `.file`.
+/// A location in the source code that was compiled to PTX, as given by `.loc` and `.file`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLocation {
     /// The path in `.file`.
@@ -30,13 +30,13 @@ pub struct Site {
     pub warp: u32,
     /// The lane, if a single lane is at fault.
     pub lane: Option<u32>,
-    /// The 1-based line of the PTX text.
+    /// The 1-based line in the PTX text.
     pub line: u32,
-    /// The 1-based column of the PTX text.
+    /// The 1-based column in the PTX text.
     pub column: u32,
     /// The instruction's full mnemonic.
     pub mnemonic: String,
-    /// The source line, if the text contains a `.loc` for the instruction.
+    /// The source location, if the text contains a `.loc` for the instruction.
     pub source: Option<SourceLocation>,
     pub(crate) file: String,
     pub(crate) text: String,
@@ -84,9 +84,9 @@ pub struct Finding {
     pub message: String,
     /// The location of the finding.
     pub site: Site,
-    /// The location of the other access or instruction, if there are two.
+    /// The location of the second access or instruction, if the finding involves two.
     pub other: Option<Site>,
-    /// Further information, such as the position of every warp.
+    /// Additional information, such as the position of every warp.
     pub notes: Vec<String>,
 }
 

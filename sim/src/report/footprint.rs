@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// The bytes of global memory that a launch or a host operation accesses, as ranges of addresses in ascending order.
+/// The bytes of global memory that a launch or a host operation accesses, as address ranges in ascending order.
 ///
 /// Strong accesses are atomics and accesses with `.volatile`, `.relaxed`, `.acquire` or `.release`; concurrent strong accesses do not race.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

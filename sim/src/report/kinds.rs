@@ -1,9 +1,9 @@
-//! The checks of a run and the kinds of findings that they report.
+//! The checks, and the kinds of findings that they report.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Defines the kinds that are always reported, the checks, and the kinds that each check reports; every kind has a description and a name.
+/// Defines the kinds that are always reported, the checks, and the kinds that each check reports. Every kind has a description and a name.
 macro_rules! findings {
     (
         always { $($(#[doc = $always_doc:literal])* $always:ident = $always_name:literal;)* }
@@ -12,7 +12,7 @@ macro_rules! findings {
             $check:ident { $($(#[doc = $doc:literal])* $kind:ident = $name:literal;)* }
         )*
     ) => {
-        /// The kinds of findings that are reported while a kernel runs.
+        /// The kind of a finding.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum FindingKind {
@@ -25,7 +25,7 @@ macro_rules! findings {
             pub const ALL: &[FindingKind] =
                 &[$(FindingKind::$always,)* $($(FindingKind::$kind,)*)*];
 
-            /// Returns the name in reports and files, such as `global_out_of_bounds`.
+            /// Returns the name that reports and files use, such as `global_out_of_bounds`.
             pub fn name(self) -> &'static str {
                 match self {
                     $(FindingKind::$always => $always_name,)*
@@ -33,7 +33,7 @@ macro_rules! findings {
                 }
             }
 
-            /// Returns a description of what is reported: the documentation of the variant.
+            /// Returns the documentation of the variant as text.
             pub fn description(self) -> &'static str {
                 let lines = match self {
                     $(FindingKind::$always => concat!($($always_doc),*),)*
@@ -42,8 +42,8 @@ macro_rules! findings {
                 lines.trim_start()
             }
 
-            /// Returns whether findings of this kind are notes: their behavior is defined, so the run continues, and
-            /// [`Report::notes`](crate::Report::notes) lists them instead of [`Report::findings`](crate::Report::findings).
+            /// Returns whether findings of this kind are notes. Notes report behavior that is defined, so the run continues, and they are
+            /// listed in [`Report::notes`](crate::Report::notes) instead of [`Report::findings`](crate::Report::findings).
             pub fn is_note(self) -> bool {
                 matches!(self, FindingKind::ExitedBeforeBarrier)
             }
@@ -64,7 +64,8 @@ macro_rules! findings {
         }
 
         bitflags::bitflags! {
-            /// A set of optional checks. Other rules (bounds, alignment, masks, deadlock) are always enforced.
+            /// A set of optional checks. Other bugs (such as out-of-bounds accesses, misalignment, wrong masks and deadlocks) are always
+            /// reported.
             #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
             pub struct Checks: u32 {
                 $(
@@ -78,28 +79,27 @@ macro_rules! findings {
 
 findings! {
     always {
-        /// An access to global memory outside all buffers, or in a freed buffer. The message distinguishes freed buffers and freed
-        /// allocations of the device heap from other addresses.
+        /// An access to global memory outside all allocations, or to freed memory. The message says which.
         GlobalOutOfBounds = "global_out_of_bounds";
-        /// An access past the block's shared memory.
+        /// An access past the end of the block's shared memory.
         SharedOutOfBounds = "shared_out_of_bounds";
-        /// An access past the thread's local memory, or a stack overflow.
+        /// An access past the end of the thread's local memory, or a stack overflow.
         LocalOutOfBounds = "local_out_of_bounds";
-        /// A read of the parameter space past the last parameter.
+        /// A read past the last parameter in the parameter space.
         ParamOutOfBounds = "param_out_of_bounds";
         /// A `free` of an address that `malloc` did not return, or of an allocation that has already been freed.
         InvalidFree = "invalid_free";
         /// An address that is not a multiple of the access size.
         MisalignedAccess = "misaligned_access";
-        /// A write to constant memory, parameters, or memory that is mapped read-only.
+        /// A write to constant memory, to parameters, or to memory that is mapped read-only.
         ReadOnly = "read_only";
         /// An address in a space that the instruction cannot access, or a handle that does not identify a texture or surface.
         InvalidAddress = "invalid_address";
-        /// Threads of a block that do not reach the same barrier, or reach it with different counts or in different orders.
+        /// Threads of a block that do not all reach the same barrier, or that reach it with different thread counts.
         DivergentBarrier = "divergent_barrier";
-        /// No warp can continue, because the events for which warps wait never occur.
+        /// Warps that wait for events that can never occur, while no other warp can continue.
         Deadlock = "deadlock";
-        /// The step limit was reached.
+        /// A block or cluster that executes more warp instructions than the step limit allows.
         StepLimit = "step_limit";
         /// A `.sync` instruction that is executed by a lane that its mask excludes, or by lanes with different masks.
         SyncMask = "sync_mask";
@@ -107,140 +107,138 @@ findings! {
         AlignedDivergence = "aligned_divergence";
         /// An operand value that the instruction does not allow.
         InvalidOperand = "invalid_operand";
-        /// A misuse of an mbarrier: no object at the address, too many arrivals, an object that is overwritten during a phase, or used
-        /// without being ordered after its initialization.
+        /// A misuse of an mbarrier: the address does not contain one, it receives too many arrivals, it is overwritten during a phase, or
+        /// it is used by a thread that is not ordered after its initialization.
         MbarrierMisuse = "mbarrier_misuse";
         /// A wait for an mbarrier phase that can never complete, because arrivals or bytes are missing.
         MbarrierNeverCompletes = "mbarrier_never_completes";
-        /// A tensor copy that starts within a 16-byte unit of a row.
+        /// A tensor copy that does not start at a multiple of 16 bytes along the innermost dimension.
         TensorCoordinateMisaligned = "tensor_coordinate_misaligned";
         /// A matrix descriptor or tensor map that the instruction does not accept.
         InvalidDescriptor = "invalid_descriptor";
-        /// More shared memory or `setmaxnreg` registers than a block may use.
+        /// A block that requires more shared memory, or by `setmaxnreg` more registers, than it may use.
         BudgetExceeded = "budget_exceeded";
-        /// A `trap` or `brkpt` instruction was executed.
+        /// The execution of a `trap` or `brkpt` instruction.
         Trap = "trap";
         /// A failed device-side assertion.
         Assertion = "assertion";
     }
 
-    /// Uses of values loaded from shared memory that no thread of the cluster has written, and of values derived from them.
+    /// Uses of values that were loaded from uninitialized shared memory, or derived from such values.
     UNINITIALIZED_SHARED {
-        /// A use of a value loaded from shared memory that no thread of the cluster has written, or of a value derived from it. The
-        /// first location is the load; the second location is the use.
+        /// A use of a value that was loaded from shared memory that no thread of the cluster has written, or that was derived from such a
+        /// value. The first location is the load; the second location is the use.
         UninitializedSharedRead = "uninitialized_shared_read";
     }
 
-    /// Uses of values loaded from local memory that the function's activation has not written, and of values derived from them.
+    /// Uses of values that were loaded from uninitialized local memory, or derived from such values.
     UNINITIALIZED_LOCAL {
-        /// A use of a value loaded from local memory that the function's activation has not written, or of a value derived from it.
-        /// The second location is the load.
+        /// A use of a value that was loaded from local memory that the current call of the function has not written, or that was derived
+        /// from such a value. The first location is the use; the second location is the load.
         UninitializedLocalRead = "uninitialized_local_read";
     }
 
-    /// Uses of uninitialized registers, and of values derived from them.
+    /// Uses of uninitialized registers, or of values derived from them.
     UNINITIALIZED_REGISTERS {
-        /// A use of a register that was never written, or of a value derived from it.
+        /// A use of a register that was never written, or of a value that was derived from one.
         UninitializedRegister = "uninitialized_register";
     }
 
-    /// Loads from global memory that was never written, in a memory that [records writes](crate::Memory::record_writes).
+    /// Loads from uninitialized global memory; effective only if the [`Memory`](crate::Memory) [records
+    /// writes](crate::Memory::record_writes).
     UNINITIALIZED_GLOBAL {
-        /// A load from global memory, or an atomic, none of whose bytes was ever written by the host or a kernel. Detected only in a
-        /// `Memory::record_writes()`; other memory is initially zero.
+        /// A load from global memory, or an atomic, at an address where neither the host nor a kernel has written any byte of the value.
+        /// Detected only if the memory records writes (`Memory::record_writes`).
         UninitializedGlobalRead = "uninitialized_global_read";
     }
 
     /// Unordered accesses to shared memory, at least one of them a write.
     SHARED_RACES {
-        /// Two accesses to shared memory, at least one of them a write, that are not ordered by barriers, named barriers, mbarriers,
-        /// warp synchronization, cluster barriers, or fences with atomics; or a block that exits before another block accesses its
-        /// shared memory.
+        /// Two accesses to shared memory, at least one of them a write, that are not ordered by barriers, mbarriers, cluster barriers, warp
+        /// synchronization, or fences with atomics; or an access to the shared memory of another block that may already have exited.
         SharedRace = "shared_race";
-        /// A load from the destination of an asynchronous copy for which the thread has not waited; a barrier alone does not complete
-        /// copies.
+        /// A load from the destination of an asynchronous copy for which the thread has not waited. A barrier does not wait for copies.
         AsyncCopyUnwaited = "async_copy_unwaited";
-        /// An asynchronous operation and an unordered access to the same shared memory.
+        /// An asynchronous operation and another access to the same shared memory that are not ordered.
         AsyncProxyRace = "async_proxy_race";
     }
 
-    /// Volatile accesses to shared memory by lanes of a warp that rely on lockstep execution; takes effect only together with
-    /// `SHARED_RACES`.
+    /// Volatile accesses to shared memory that rely on the lockstep execution of a warp; effective only together with
+    /// [`SHARED_RACES`](crate::Checks::SHARED_RACES).
     VOLATILE_RACES {
-        /// Volatile accesses to a word of shared memory by two lanes of a warp, one of them a store, without `bar.warp.sync` in
-        /// between. Such code relies on lockstep execution, which sm_70 and later do not guarantee. Turn the check off for lanes that
-        /// wait for each other's flags.
+        /// Volatile accesses by two lanes of a warp to the same word of shared memory, at least one of them a store, without
+        /// `bar.warp.sync` in between. Such code relies on lockstep execution, which sm_70 and later do not guarantee. Disable the check
+        /// for kernels in which lanes wait for flags that other lanes set.
         VolatileRace = "volatile_race";
     }
 
-    /// Asynchronous reads of shared memory that no `fence.proxy.async` orders after ordinary writes, and asynchronous writes that no
-    /// such fence orders after ordinary accesses.
+    /// Asynchronous accesses to shared memory that conflict with earlier ordinary accesses, without `fence.proxy.async` in between.
     PROXY_FENCES {
-        /// An asynchronous copy that reads or overwrites data written by ordinary instructions, without `fence.proxy.async`; or a copy
-        /// that overwrites data that a load may still be reading, because its thread arrived at an mbarrier, without a fence, before it
+        /// An asynchronous copy that reads or overwrites data written by ordinary instructions, without `fence.proxy.async` in between; or
+        /// one that overwrites data that a load may still be reading, because its thread arrived at an mbarrier without a fence before it
         /// used the value.
         MissingProxyFence = "missing_proxy_fence";
     }
 
-    /// Unordered accesses to global memory by different blocks, at least one of them a write; together with `SHARED_RACES`, also
-    /// by different threads of a block or cluster.
+    /// Unordered accesses to global memory by different blocks, at least one of them a write. Together with
+    /// [`SHARED_RACES`](crate::Checks::SHARED_RACES), also those by different threads of a block or cluster.
     GLOBAL_RACES {
-        /// Accesses to global memory by two blocks, at least one of them a plain write, that are not ordered by fences and atomics of a
-        /// common scope. Writes of equal values are allowed unless a third block reads them. A fence and an atomic of one warp publish
-        /// the accesses of other warps of its block only after a barrier. If `shared_races` is also enabled, accesses by two threads of
-        /// a block or cluster are reported if they are not ordered as described for `shared_race`; a read by one lane before a write by
-        /// another lane of the same warp is not tracked.
+        /// Accesses to global memory by two blocks, at least one of them a plain write, that are not ordered by fences and atomics whose
+        /// scopes include both blocks. A fence and an atomic publish the accesses of other warps of the block only if a barrier precedes
+        /// them. Writes of equal values are not reported unless a third block reads them. If `shared_races` is also enabled, accesses by
+        /// two threads of a block or cluster are reported if they are not ordered as described for `shared_race`, except for a read by one
+        /// lane before a write by another lane of the same warp.
         GlobalRace = "global_race";
-        /// In a kernel with `griddepcontrol.wait`, an access to a buffer that the preceding launch has written, before a thread of
-        /// the block has executed that instruction. Launches run one after the other, so the results are correct nevertheless.
+        /// In a kernel with `griddepcontrol.wait`, an access to a buffer that the preceding launch wrote, before any thread of the block
+        /// has executed this instruction. The simulator runs launches one after the other, so its results are still correct.
         MissingGridWait = "missing_grid_wait";
     }
 
-    /// Accesses to registers and shared memory that a `wgmma` in flight reads or writes.
+    /// Accesses to registers and shared memory that conflict with a `wgmma` in flight, and missing `wgmma.fence` instructions.
     WGMMA_IN_FLIGHT {
-        /// An access to accumulators, registers of A or shared operands of a `wgmma` before `wgmma.wait_group`; a wait by one warp
-        /// counts for its warpgroup.
+        /// An access, before `wgmma.wait_group`, to the accumulators of a `wgmma`, or a write to its registers of A or its operands in
+        /// shared memory. A wait by one warp counts for its warpgroup.
         WgmmaInFlight = "wgmma_in_flight";
-        /// A `wgmma` whose registers of A or accumulators have been written since the last `wgmma.fence`. Accumulators initialized by
-        /// `mov` are reported only if no fence followed the last wait.
+        /// A `wgmma` whose accumulators or registers of A have been written since the last `wgmma.fence`. Accumulators initialized by `mov`
+        /// are reported only if no fence followed the last wait.
         MissingWgmmaFence = "missing_wgmma_fence";
     }
 
-    /// Asynchronous copies and `wgmma`s for which a thread has not waited when it exits.
+    /// Threads that exit without waiting for their asynchronous copies or `wgmma`s.
     LEAKED_GROUPS {
-        /// A thread that exits while asynchronous copies or `wgmma`s for which it has not waited are in flight.
+        /// A thread that exits without waiting for its asynchronous copies or `wgmma`s.
         AsyncGroupLeaked = "async_group_leaked";
     }
 
     /// Threads that exit while other threads of the block wait at a barrier for all threads.
     BARRIERS {
-        /// Threads that exited before a barrier for all threads of the block. Hardware counts them as arrived, so this is a note: the run
-        /// continues.
+        /// Threads that exited before a barrier for all threads of the block. The hardware counts them as arrived, so this is a note, and
+        /// the run continues.
         ExitedBeforeBarrier = "exited_before_barrier";
     }
 
-    /// Shuffles that read from a lane that does not participate.
+    /// Shuffles that read from lanes that do not participate.
     SHUFFLES {
         /// A shuffle that reads from a lane that does not participate.
         ShflInactiveLane = "shfl_inactive_lane";
     }
 
-    /// Values that `.pragma "warpwright.uniform"` states to be equal.
+    /// Values that differ although `.pragma "warpwright.uniform"` declares them equal.
     UNIFORM {
-        /// A value that differs between threads for which a pragma states that it is the same: `.pragma "warpwright.uniform %r5 32"`,
-        /// with a number of consecutive threads, `block` or `cluster`. The i-th executions of each thread are compared. The pragma
-        /// represents `assume_uniform` in simulated kernels of the builder.
+        /// A value that differs between threads although a pragma such as `.pragma "warpwright.uniform %r5 32"` declares it equal for a
+        /// number of consecutive threads, the `block` or the `cluster`. The i-th executions of the pragma by these threads are compared.
+        /// The builder emits the pragma for `assume_uniform` in kernels that are simulated.
         NotUniform = "not_uniform";
     }
 
-    /// Addresses converted to shared space, which does not contain them.
+    /// Conversions to shared space of addresses that are not in it.
     ADDRESS_CONVERSIONS {
-        /// A conversion of an address to shared space, which does not contain it. An address that is wrongly converted to local space is
-        /// found when it is used.
+        /// A conversion to shared space of an address that is not in it. Wrong conversions to local space are reported when the address is
+        /// used.
         AddressConversion = "address_conversion";
     }
 
-    /// Counts of executed instructions.
+    /// Not a check: enables the [`Counts`](crate::Counts) in reports.
     COUNTS {}
 }
 
@@ -250,7 +248,7 @@ impl Checks {
         Self::UNINITIALIZED_REGISTERS.union(Self::UNINITIALIZED_LOCAL).union(Self::UNINITIALIZED_SHARED);
 }
 
-/// A list of checks that contains an unrecognized name.
+/// An unrecognized name in a list of checks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected `all`, `none` or a list of {}, found `{found}`", Checks::names().join(", "))]
 pub struct UnknownCheck {
@@ -264,7 +262,7 @@ impl Checks {
     }
 }
 
-/// Parses `all`, `none`, or a comma-separated list of names of checks and of kinds of findings; a kind selects the check that reports it.
+/// Parses `all`, `none`, or a comma-separated list of checks and kinds of findings. A kind enables the check that reports it.
 impl FromStr for Checks {
     type Err = UnknownCheck;
 
@@ -284,7 +282,7 @@ impl FromStr for Checks {
     }
 }
 
-/// An unrecognized name of a kind of finding.
+/// An unrecognized kind of finding.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown kind of finding `{found}`")]
 pub struct UnknownKind {

@@ -1,24 +1,24 @@
-//! The checks that a user selects for a program: checks of its kernels, and checks of host operations by a driver based on the simulator.
+//! The checks that a user selects for a program: those of the simulator for kernels, and those of the driver for host operations.
 
 use std::str::FromStr;
 
 use crate::report::{Checks, UnknownCheck};
 
-/// The checks that are enabled for a program that uses a driver based on the simulator.
+/// The checks enabled for a program whose CUDA driver is based on the simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// The checks of kernels.
     pub kernels: Checks,
-    /// Whether to report copies to the host of device memory that was never written.
+    /// Whether to report copies of unwritten device memory to the host.
     pub uninitialized_copies: bool,
-    /// Whether to report unordered operations of different streams that access the same memory.
+    /// Whether to report conflicting accesses to memory by unordered operations in different streams.
     pub stream_races: bool,
     /// Whether to report launches that the driver rejects.
     pub invalid_launches: bool,
 }
 
 impl Selection {
-    /// All checks.
+    /// Enables all checks.
     pub const ALL: Self = Self {
         kernels: Checks::all(),
         uninitialized_copies: true,
@@ -32,7 +32,7 @@ impl Selection {
         invalid_launches: false,
     };
 
-    /// The names of the checks of host operations.
+    /// The names of the checks for host operations.
     pub const HOST: [&str; 3] = ["uninitialized_copies", "stream_races", "invalid_launches"];
 
     /// Returns the check of host operations that has this name, or that reports findings of a kind with this name.
@@ -44,13 +44,13 @@ impl Selection {
         names.find(|((check, kind), _)| *check == name || *kind == name).map(|(_, check)| check)
     }
 
-    /// Returns whether a selected check requires a record of the writes to device memory.
+    /// Returns whether an enabled check requires writes to device memory to be recorded.
     pub fn records_writes(&self) -> bool {
         self.uninitialized_copies || self.kernels.contains(Checks::UNINITIALIZED_GLOBAL)
     }
 }
 
-/// Parses `all`, `none`, or a comma-separated list of names of checks and of kinds of findings; a kind selects the check that reports it.
+/// Parses `all`, `none`, or a comma-separated list of checks and kinds of findings. A kind enables the check that reports it.
 impl FromStr for Selection {
     type Err = UnknownCheck;
 

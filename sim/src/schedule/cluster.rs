@@ -1,4 +1,4 @@
-//! A cluster of blocks (usually one block), which one host thread runs from start to end.
+//! A cluster of blocks (usually one block), which one host thread runs from beginning to end.
 
 mod stuck;
 
@@ -14,13 +14,13 @@ use crate::schedule::run::{Faulted, Stop, run};
 use crate::schedule::spin;
 use crate::schedule::spin::Spin;
 
-/// The number of instructions in a turn of a polling warp that count as one idle round. Shorter turns may not reach the polling instruction.
+/// The minimum number of instructions in a turn of a polling warp. Shorter turns may not reach the polling instruction.
 const LOOK: u64 = 64;
 
-/// The number of instructions that a warp executes before the next warp has its turn.
+/// The number of instructions that a warp executes in one turn.
 const TURN: u64 = 2048;
 
-/// The number of rounds without a change of memory before the check for progress; the number doubles after each check.
+/// The number of rounds without a change to memory before the check for progress. It doubles after each check.
 const QUIET_ROUNDS: u32 = 256;
 
 /// The number of rounds without progress after which warps that poll memory are assumed to wait forever, even if they count their
@@ -33,14 +33,15 @@ pub(crate) struct ClusterRun<'a> {
     warps: Vec<Warp>,
     /// The number of consecutive rounds in which every warp waited or polled and nothing changed.
     idle_rounds: u32,
-    /// The number of consecutive rounds in which memory did not change, and the number after which to search for endless loops.
+    /// The number of consecutive rounds in which memory did not change, and the number of such rounds after which to search for endless
+    /// loops.
     quiet_rounds: u32,
     search_at: u32,
     /// The number of changes to memory by all clusters when this cluster last checked.
     changes: u64,
-    /// The waits of each warp's loop, once a search has found that no loop can end.
+    /// What each warp's loop waits for, once a search has found that no loop can end.
     spins: Vec<Spin>,
-    /// The generator that chooses the next warp, if a seed is set.
+    /// The random number generator that chooses the next warp, if a seed is set.
     random: Option<Random>,
     /// Findings that did not end the run.
     findings: Vec<Finding>,
@@ -188,7 +189,7 @@ impl<'a> ClusterRun<'a> {
         self.spins.clear();
     }
 
-    /// Records what every warp waits for, if none of them can continue, or if `anyway` is set.
+    /// Records what every warp waits for, if no warp can continue or `anyway` is set.
     fn search(&mut self, module: &Module, steps: u64, anyway: bool) -> Result<(), Box<Finding>> {
         let mut spins = vec![];
         for i in 0..self.warps.len() {
@@ -228,7 +229,7 @@ impl<'a> ClusterRun<'a> {
         Some(self.finding(module, warp, &(fault, pc)))
     }
 
-    /// Executes asynchronous copies; their faults are attributed to warp `i`.
+    /// Executes asynchronous copies. Their faults are attributed to warp `i`.
     fn copies<T>(
         &mut self,
         module: &Module,
@@ -266,7 +267,7 @@ impl<'a> ClusterRun<'a> {
         self.cluster.number
     }
 
-    /// Returns the number of events for which other clusters may wait.
+    /// Returns the number of events for which other clusters may be waiting.
     pub(crate) fn events(&self) -> u64 {
         self.cluster.events
     }
@@ -281,7 +282,7 @@ impl<'a> ClusterRun<'a> {
         self.cluster.clock
     }
 
-    /// Exchanges the counts by instruction with `profile`, which clusters that take turns share.
+    /// Exchanges the counts by instruction with `profile`, which is shared by clusters that take turns.
     pub(crate) fn swap_profile(&mut self, profile: &mut Vec<Counts>) {
         std::mem::swap(&mut self.cluster.profile, profile);
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::report::{Finding, FindingKind};
 
-/// The reason why a launch did not run or did not complete.
+/// The reason that a launch did not run or did not complete.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
@@ -57,7 +57,7 @@ pub enum SimError {
     Unsupported {
         /// The kernel's name.
         kernel: String,
-        /// The instruction, and the reason why it is not supported.
+        /// The instruction and the reason that it is not supported.
         reason: String,
         /// The 1-based line of the instruction in the text.
         line: u32,
@@ -82,7 +82,7 @@ impl SimError {
     }
 }
 
-/// Formats the message, as `Display` does: `main` prints a returned error with `Debug`.
+/// Formats the message like `Display`, because a program whose `main` returns an error prints it with `Debug`.
 impl fmt::Debug for SimError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

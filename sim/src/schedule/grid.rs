@@ -1,4 +1,4 @@
-//! Runs all clusters of a grid: concurrently if they are independent, in turns if they communicate.
+//! Runs all clusters of a grid, concurrently if they are independent, or in turns if they communicate.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ use crate::schedule::cluster::{ClusterRun, Progress};
 use crate::schedule::random::Random;
 use crate::shadow::footprint::Touched;
 
-/// Reports the numbers of completed and of total blocks.
+/// A listener that receives the number of completed blocks and the total number of blocks.
 pub(crate) type OnProgress<'a> = dyn Fn(u64, u64) + Send + Sync + 'a;
 
 /// The maximum number of resident threads per multiprocessor.
@@ -81,7 +81,7 @@ impl Results {
         let mut findings = vec![];
         let last = self.failed.as_ref().map_or(u64::MAX, |(at, _)| *at);
         let unordered = races_between_blocks(machine, module);
-        // The findings of later clusters are left out: whether those ran depends on the timing of host threads.
+        // The findings of later clusters are omitted, because whether these clusters ran depends on the timing of host threads.
         let until_last = |lists: BTreeMap<u64, Vec<Finding>>| {
             lists.into_iter().filter(move |(at, _)| *at <= last).flat_map(|(_, found)| found)
         };
@@ -109,7 +109,7 @@ impl Results {
         let mut statements = 0;
         for (line, instr) in profile.iter_mut().zip(&machine.code.instrs) {
             if matches!(instr.op, Op::Control(Control::Uniform(_))) {
-                // Pragmas are not instructions of the hardware.
+                // Pragmas are not hardware instructions.
                 statements += std::mem::take(line).warp_instructions;
             }
             complete(&instr.op, line);
@@ -152,8 +152,8 @@ fn line_counts(code: &Code, module: &Module, pc: usize, counts: Counts) -> LineC
     }
 }
 
-/// Runs independent clusters on all cores. The reported failure is that of the cluster with the lowest index, regardless of which thread
-/// found it.
+/// Runs independent clusters on all cores. The failure of the cluster with the lowest index is reported, regardless of which thread found
+/// it.
 fn side_by_side(
     machine: &Machine<'_>,
     module: &Module,
@@ -213,7 +213,7 @@ fn side_by_side(
     results.report(machine, module, size * clusters)
 }
 
-/// The maximum number of clusters that may be waiting for other, concurrently running clusters.
+/// The maximum number of clusters that may be waiting for other clusters that run concurrently.
 const MOST_STUCK: usize = 256;
 
 /// Records the outcome of a cluster that has finished or is stuck.
@@ -228,7 +228,7 @@ fn ended(
     }
 }
 
-/// Runs the clusters that waited for stores by other clusters, after the others have ended: one after the other, as long as any of them
+/// Runs the clusters that waited for stores by other clusters, after those have ended. They run one after the other, as long as any of them
 /// makes progress.
 fn try_again(
     machine: &Machine<'_>,
@@ -272,7 +272,7 @@ fn settle(results: &mut Results, cluster: &mut ClusterRun<'_>, outcome: Result<(
     }
 }
 
-/// Runs communicating clusters: those that would be resident on a GPU take turns in a fixed order.
+/// Runs communicating clusters. The clusters that would be resident on a GPU take turns in a fixed order.
 fn in_turns(
     machine: &Machine<'_>,
     module: &Module,
@@ -288,7 +288,7 @@ fn in_turns(
     let mut spare: Vec<ClusterRun<'_>> = vec![];
     let (mut done, mut warp_instructions) = (0, 0);
     let mut random = machine.seed.map(Random::new);
-    // The number of consecutive clusters that could not make progress, and of changes to memory so far.
+    // The number of consecutive clusters that could not make progress, and the number of changes to memory so far.
     let (mut stuck, mut changes) = (0, 0);
     loop {
         if let Some(random) = &mut random

@@ -22,13 +22,13 @@ use crate::shadow::footprint::Touched;
 /// The shape of a launch: grid, block, cluster and dynamic shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// The numbers of blocks along x, y and z.
+    /// The number of blocks along x, y and z.
     pub grid: [u32; 3],
-    /// The numbers of threads per block along x, y and z.
+    /// The number of threads per block along x, y and z.
     pub block: [u32; 3],
     /// The size of dynamic shared memory in bytes.
     pub dynamic_shared_bytes: u32,
-    /// The numbers of blocks per cluster along x, y and z, if the launch specifies clusters.
+    /// The number of blocks per cluster along x, y and z; `None` if the launch does not specify clusters.
     pub cluster: Option<[u32; 3]>,
 }
 
@@ -94,10 +94,10 @@ const DEFAULT_STEP_LIMIT: u64 = 1 << 31;
 /// The default size of the device heap in bytes, as in CUDA.
 const DEFAULT_HEAP: u64 = 8 << 20;
 
-/// The size of the workspace of cooperative groups in bytes. They use its second word.
+/// The size in bytes of the workspace for cooperative groups, which use its second word.
 const WORKSPACE: u64 = 32;
 
-/// The maximum statically declared shared memory; more must be dynamic (CUDA C++ Programming Guide, "Shared Memory").
+/// The maximum static shared memory in bytes; more must be dynamic (CUDA C++ Programming Guide, "Shared Memory").
 const MAX_STATIC_SHARED: u32 = 48 * 1024;
 
 impl<'a> Sim<'a> {
@@ -125,22 +125,22 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Sets the enabled checks; by default, all are enabled.
+    /// Sets which checks are enabled; by default, all are.
     #[must_use]
     pub fn checks(mut self, checks: Checks) -> Self {
         self.checks = checks;
         self
     }
 
-    /// Sets whether a `mul` and a dependent `add` or `sub` without rounding modifiers are fused; the default is [`Contract::Ptxas`].
+    /// Sets whether a `mul` and a dependent `add` or `sub` are fused; the default is [`Contract::Ptxas`].
     #[must_use]
     pub fn contract(mut self, contract: Contract) -> Self {
         self.contract = contract;
         self
     }
 
-    /// Sets the size in bytes of the device heap, from which kernels allocate with `malloc`, including headers of 16 bytes. The default is 8
-    /// MiB. As in CUDA, the size is fixed when a kernel that calls `malloc` or `free` is first launched on a [`Memory`].
+    /// Sets the size in bytes of the device heap, from which `malloc` in kernels allocates; the default is 8 MiB. Each allocation also
+    /// occupies a 16-byte header. As in CUDA, the first launch of a kernel that calls `malloc` or `free` fixes the size for its [`Memory`].
     #[doc(alias = "cudaLimitMallocHeapSize")]
     #[must_use]
     pub fn heap(mut self, bytes: u64) -> Self {
@@ -148,8 +148,8 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Sets the maximum number of warp instructions of a block (or of a cluster, if the launch has clusters), after which the run is
-    /// aborted; the default is 2³¹.
+    /// Sets the maximum number of warp instructions per block (or per cluster, if the launch has clusters); the default is 2³¹. A block
+    /// that exceeds it ends the run with a [`StepLimit`](crate::FindingKind::StepLimit) finding.
     #[must_use]
     pub fn step_limit(mut self, instructions: u64) -> Self {
         self.step_limit = instructions;
@@ -159,15 +159,15 @@ impl<'a> Sim<'a> {
     /// Continues after findings that do not end the run (races, uninitialized reads, missing waits), and returns up to `limit` findings in
     /// [`Report::findings`], one per kind and instruction (or pair of instructions).
     ///
-    /// If a finding ends the run (such as an out-of-bounds access), [`Report::stopped`] is set. With 0, the default, the launch returns the
-    /// first finding as the error [`SimError::Fault`].
+    /// If a finding ends the run (such as an out-of-bounds access), [`Report::stopped`] is set. With a limit of 0, the default, the launch
+    /// returns the first finding as the error [`SimError::Fault`].
     #[must_use]
     pub fn keep_going(mut self, limit: usize) -> Self {
         self.keep_going = limit;
         self
     }
 
-    /// Interleaves warps, and blocks that communicate, at random. The same seed gives the same run on every machine.
+    /// Interleaves warps, and blocks that can communicate, at random. Runs with the same seed are identical on every machine.
     ///
     /// Without a seed, warps take turns in a fixed order.
     #[must_use]
@@ -183,22 +183,22 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Calls `f` with the number of completed blocks and the total number of blocks whenever a block or cluster completes, on the thread that
-    /// ran it.
+    /// Calls `f` whenever a block or cluster completes, on the thread that ran it. The arguments are the number of completed blocks and the
+    /// total number of blocks.
     #[must_use]
     pub fn on_progress(mut self, f: impl Fn(u64, u64) + Send + Sync + 'a) -> Self {
         self.progress = Some(Box::new(f));
         self
     }
 
-    /// Calls `f` with each text of [`Report::printed`], in order, when the kernel has ended, even if the launch then returns an error.
+    /// Calls `f` with each string of [`Report::printed`], in order, after the kernel has ended, even if the launch returns an error.
     #[must_use]
     pub fn on_print(mut self, f: impl Fn(&str) + Send + Sync + 'a) -> Self {
         self.print = Some(Box::new(f));
         self
     }
 
-    /// Calls `f` after each instruction selected by `what`; blocks then take turns instead of running in parallel.
+    /// Calls `f` after each instruction that `what` selects. Blocks take turns instead of running in parallel.
     #[must_use]
     pub fn on_step(mut self, what: Trace, f: impl Fn(&Step<'_>) + Send + Sync + 'a) -> Self {
         self.trace = Some((what, Box::new(f)));
@@ -207,7 +207,7 @@ impl<'a> Sim<'a> {
 
     /// Runs a kernel to completion.
     ///
-    /// The module's variables are loaded into `memory` on first use and retain their values between launches.
+    /// The module's variables are allocated in `memory` by the first launch and retain their values between launches.
     ///
     /// # Errors
     /// Returns an error if the kernel does not exist or contains an unsupported instruction, if the arguments do not match its parameters, if
@@ -367,10 +367,10 @@ fn shape(code: &Code, reason: impl Into<String>) -> SimError {
     SimError::Shape { kernel: code.entry.to_string(), reason: reason.into() }
 }
 
-/// The maximum number of blocks of a grid, which bounds the duration of a launch.
+/// The maximum number of blocks in a grid, which limits the duration of a launch.
 const MAX_BLOCKS: u64 = 1 << 26;
 
-/// Checks the limits of the CUDA C++ Programming Guide, "Technical Specifications", and of the kernel's directives.
+/// Checks the limits in the CUDA C++ Programming Guide, "Technical Specifications", and those in the kernel's directives.
 fn check_shape(
     code: &Code,
     launch: &Launch,

@@ -1,6 +1,6 @@
 //! Pseudo-random numbers for random interleavings: SplitMix64 (Steele, Lea and Flood 2014).
 
-/// A generator.
+/// A random number generator.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
@@ -16,7 +16,7 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// Returns a number below `n`, which must not be 0.
+    /// Returns a number less than `n`, which must not be 0.
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
     }

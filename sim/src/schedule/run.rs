@@ -21,16 +21,16 @@ pub(crate) const PATIENCE: u32 = 1 << 15;
 /// The weight, in instructions, of an instruction through which lanes may communicate.
 const TALK: u32 = 256;
 
-/// The reason why a warp stopped running.
+/// The reason that a warp stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// It used up its turn.
+    /// The warp has used up its turn.
     Turn,
-    /// It yields to other warps.
+    /// The warp yields to other warps.
     Yielded,
-    /// None of its lanes can continue.
+    /// None of the warp's lanes can continue.
     Blocked,
-    /// All its lanes have exited.
+    /// All of the warp's lanes have exited.
     Finished,
 }
 
@@ -134,7 +134,7 @@ fn choose(cluster: &mut Cluster<'_>, warp: &mut Warp) -> Result<Option<usize>, F
     if warp.impatience < PATIENCE {
         return Ok(Some(first));
     }
-    // A group has waited too long: the groups other than the first now run in turn, in the same order.
+    // A group has waited too long. The groups other than the first now run in turn, in the same order.
     warp.impatience = 0;
     let mut waiting: Vec<usize> = (0..warp.groups.len()).filter(|&i| ready(&warp.groups[i])).collect();
     waiting.sort_by_key(|&i| order(&warp.groups[i]));
@@ -186,8 +186,8 @@ fn release(cluster: &mut Cluster<'_>, warp: &mut Warp, index: usize) {
     warp.groups[index].wait = Wait::Ready;
 }
 
-/// Executes one group until it exits, waits, meets another group or splits, or until the turn is over. The remaining lanes stay in `group`;
-/// `Some` ends the warp's turn.
+/// Executes one group until it exits, waits, meets another group or splits, or until the turn is over. The remaining lanes stay in `group`.
+/// A result of `Some` ends the warp's turn.
 #[inline(always)]
 fn run_group<const CHECKED: bool, const FMA: bool>(
     cluster: &mut Cluster<'_>,

@@ -1,7 +1,7 @@
 //! Detection of loops that a warp cannot leave while memory does not change.
 //!
 //! A lane that returns to an instruction with the same registers, call stack and local memory, and has only read memory that did not
-//! change, repeats the same steps forever. A long computation is therefore never classified as a spin, because its registers change.
+//! change, repeats the same steps forever. A long computation is never mistaken for such a loop, because its registers change.
 
 use crate::lanes::lanes;
 use crate::machine::Cluster;
@@ -84,14 +84,14 @@ fn waiting(groups: &[Group]) -> u32 {
 }
 
 /// Runs a warp for up to `steps` instructions, alternating between its groups, to determine whether its lanes return to an earlier state. A
-/// change of memory ends the search.
+/// change to memory ends the search.
 pub(crate) fn search(cluster: &mut Cluster<'_>, warp: &mut Warp, steps: u64) -> Result<Spin, Faulted> {
     let code = cluster.machine.code;
     let mut spin = Spin { endless: false, asks: [None; 32] };
     let events = cluster.events;
     let mut start = Start::of(warp);
     let (mut ran, mut back) = (0, 0);
-    // The reference state is replaced after 8, 16, 32 … steps, so that it is soon a state of the loop (Brent's algorithm).
+    // The reference state is replaced after 8, 16, 32 … steps, so that it is eventually a state in the loop (Brent's algorithm).
     let (mut age, mut limit) = (0, 8);
     for step in 0..steps {
         warp.impatience = if step % 2 == 1 { PATIENCE } else { 0 };

@@ -52,12 +52,12 @@ impl ParseError {
         self
     }
 
-    /// Returns the line of the error in the text, counted from 1.
+    /// Returns the 1-based line of the error.
     pub fn line(&self) -> u32 {
         self.0.line
     }
 
-    /// Returns the column of the error in characters, counted from 1.
+    /// Returns the 1-based column of the error, in characters.
     pub fn column(&self) -> u32 {
         self.0.column
     }
@@ -72,7 +72,7 @@ impl ParseError {
         &self.0.text
     }
 
-    /// Returns the description of the error in one line, without the location.
+    /// Returns the one-line description of the error, without its location.
     pub fn message(&self) -> &str {
         &self.0.message
     }

@@ -38,7 +38,7 @@ pub fn copy_atoms() -> impl Iterator<Item = &'static CopyAtom> {
 /// Returns the copy atom named `name`, such as `SM75_U32x4_LDSM_N`.
 ///
 /// # Errors
-/// Returns [`UnknownAtom`] if no atom has this name. The message suggests a similar name, if any.
+/// Returns [`UnknownAtom`] if no atom has this name. The error message suggests a similar name, if any.
 pub fn copy_atom(name: &str) -> Result<&'static CopyAtom, UnknownAtom> {
     copy_atoms()
         .find(|atom| atom.name == name)

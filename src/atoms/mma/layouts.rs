@@ -27,7 +27,8 @@ pub(super) fn shared(rows: u32, cols: u32) -> Layout {
     layout(&[(128, 0)], &[(rows, 1), (cols, rows)])
 }
 
-/// Returns the layout of A or B of the f16 form of `mma.m8n8k4` over the eight threads of a quad pair: 8×4, with k as the column.
+/// Returns the layout of A or B of the f16 form of `mma.m8n8k4` over the eight threads of a quad pair. The matrix is 8×4, with k as the
+/// column.
 pub(super) fn quad_pair_factor(k_major: bool) -> Layout {
     if k_major { layout(&[(8, 1)], &[(4, 8)]) } else { layout(&[(4, 8), (2, 4)], &[(4, 1)]) }
 }

@@ -3,12 +3,12 @@
 use super::{Group, layouts};
 use crate::{atoms::mma_type::MmaType, layout::Layout, ptx::RegClass};
 
-/// An operand of D = A·B + C.
+/// An operand of a matrix instruction, which computes D = A·B + C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MmaOperand {
     /// Matrix A: m rows, k columns.
     A,
-    /// Matrix B, transposed as in CuTe: n rows, k columns.
+    /// Matrix B, transposed, as in CuTe: n rows, k columns.
     B,
     /// Matrix C: m rows, n columns.
     C,
@@ -65,14 +65,14 @@ impl Registers {
         Registers { ty, source: Source::Registers, majors: &[], class, per_register, parts }
     }
 
-    /// Returns the representation with one element per register; 16-bit elements are in 16-bit registers.
+    /// Returns the representation with one element per register; 16-bit elements use 16-bit registers.
     pub(super) const fn single(ty: MmaType) -> Self {
         let packed = Self::packed(ty);
         let class = if ty.bits() == 16 { RegClass::Half } else { packed.class };
         Registers { class, per_register: 1, ..packed }
     }
 
-    /// Returns the representation of A or B in one order.
+    /// Returns the representation of A or B with a single order.
     pub(super) const fn ordered(self, major: Major) -> Self {
         let majors: &[Major] = match major {
             Major::K => &[Major::K],

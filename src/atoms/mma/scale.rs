@@ -1,4 +1,4 @@
-//! Block scaling: scales shared by several elements of a row.
+//! Block scaling: scales shared by several elements of a row of A or a column of B.
 
 use super::layouts;
 use crate::{atoms::mma_type::MmaType, layout::Layout};
@@ -15,7 +15,7 @@ pub enum ScaleVector {
 }
 
 impl ScaleVector {
-    /// Returns the number of scales per row of A or column of B, which is also the number of bytes read from the register.
+    /// Returns the number of scales per row of A or column of B. This is also the number of bytes that are read from a register.
     #[must_use]
     pub const fn count(self) -> u32 {
         match self {
@@ -28,9 +28,11 @@ impl ScaleVector {
 
 /// The scaling of A and B before they are multiplied (PTX ISA, "Block Scaling for mma.sync").
 ///
-/// Scales are read from individual bytes of a register in some lanes; two small constants, `byte` and `thread`, select the bytes and the lanes.
-/// The layouts are those for `byte` 0 and `thread` 0. **The arithmetic has not been verified on hardware,** because no sm_120a device
-/// was available. The simulator executes dense MMAs according to published rules; it does not support sparse ones.
+/// Some lanes provide scales in the bytes of a register. Two constants of the instruction, [`thread`](crate::atoms::Scale::thread) and
+/// [`byte`](crate::atoms::Scale::byte), select these lanes and bytes. The layouts of this type apply if both constants are 0.
+///
+/// **The arithmetic has not been verified on hardware,** because no sm_120a device was available. The simulator executes dense block-scaled
+/// instructions according to published rules; it does not support sparse ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockScale {
     pub(super) ty: MmaType,
@@ -57,16 +59,16 @@ impl BlockScale {
         self.k / self.vector.count()
     }
 
-    /// Returns the layout that maps (thread, k) to `m + k · M`, where m is the row of A whose scales the lane provides. In each group of four
-    /// lanes, lanes 2 and 3 repeat the scales of lanes 0 and 1; they are selected if `thread` is 1.
+    /// Returns the layout that maps (thread, k) to `m + k · M`, where m is the row of A whose scales the thread provides. In each group of
+    /// four lanes, lanes 2 and 3 repeat the scales of lanes 0 and 1; lanes 2 and 3 are selected if `thread` is 1.
     #[doc(alias = "SFALayout")]
     #[must_use]
     pub fn layout_a(&self) -> Layout {
         layouts::scale_a(self.k)
     }
 
-    /// Returns the layout that maps (thread, k) to `n + k · N`, where n is the column of B whose scales the lane provides. It is the same for
-    /// the four lanes of a group.
+    /// Returns the layout that maps (thread, k) to `n + k · N`, where n is the column of B whose scales the thread provides. The four lanes
+    /// of a group provide the scales of the same column.
     #[doc(alias = "SFBLayout")]
     #[must_use]
     pub fn layout_b(&self) -> Layout {

@@ -1,4 +1,4 @@
-//! The sparse operand A: which elements are stored, and the metadata that identify them.
+//! The sparse operand A: which elements are stored, and the metadata that identifies them.
 
 use super::layouts;
 use crate::layout::Layout;
@@ -6,7 +6,7 @@ use crate::layout::Layout;
 /// The compression of operand A to half of its columns, for `mma.sp::ordered_metadata` and `wgmma.mma_async.sp` (PTX ISA, "Sparse matrix
 /// storage").
 ///
-/// Each row is divided into chunks; half of the elements of a chunk are stored, in increasing order of k, and the metadata contain their
+/// Each row is divided into chunks. Half of the elements of a chunk are stored, in order of increasing k, and the metadata contains their
 /// positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sparsity {
@@ -18,7 +18,7 @@ pub struct Sparsity {
 }
 
 impl Sparsity {
-    /// Returns the compression for elements of `bits` bits and an uncompressed row of `k` elements.
+    /// Returns the compression for elements of `bits` bits and uncompressed rows of `k` elements.
     pub(super) const fn new(bits: u32, k: u32) -> Self {
         let (chunk, unit, bits_per_unit) = match bits {
             32 => (2, 1, 4),
@@ -29,14 +29,13 @@ impl Sparsity {
         Sparsity { chunk, unit, bits_per_unit, metadata_bits, wide: bits >= 16 }
     }
 
-    /// Returns the size of a chunk, a group of consecutive elements of a row, half of which are stored: 2 for tf32, 8 for packed 4-bit
-    /// elements, and 4 for other types.
+    /// Returns the number of elements in a chunk, half of which are stored: 2 for tf32, 8 for packed 4-bit elements, and 4 for other types.
     #[must_use]
     pub const fn chunk(&self) -> u32 {
         self.chunk
     }
 
-    /// Returns the number of elements that are stored or dropped together: 2 for packed 4-bit elements, and 1 for other types.
+    /// Returns the number of elements that are stored or omitted together: 2 for packed 4-bit elements, and 1 for other types.
     #[must_use]
     pub const fn unit(&self) -> u32 {
         self.unit
@@ -54,8 +53,8 @@ impl Sparsity {
         self.metadata_bits
     }
 
-    /// Returns the metadata of a stored unit at index `place` of its chunk, counted in units. The result is `place` itself, except for
-    /// tf32, where `0b0100` denotes the first unit of a chunk and `0b1110` the second.
+    /// Returns the metadata of a stored unit, where `place` is the index of the unit in its chunk. The result is `place` itself, except for
+    /// tf32, where the first unit of a chunk is represented by `0b0100` and the second by `0b1110`.
     #[must_use]
     pub const fn code(&self, place: u32) -> u32 {
         match (self.bits_per_unit, place) {
@@ -65,21 +64,21 @@ impl Sparsity {
         }
     }
 
-    /// Returns the number of valid selectors. A selector specifies which threads in each group of four provide metadata.
+    /// Returns the number of valid selectors. A selector specifies which lanes of each group of four provide metadata.
     #[must_use]
     pub const fn selectors(&self) -> u32 {
         64 / self.metadata_bits
     }
 
-    /// Returns the layout that maps the index of each thread that provides metadata to a lane. For selector `s`, thread `i` of
-    /// [`metadata_layout`](Self::metadata_layout) is lane `layout.index(i) + s · (4 / selectors)`, where `layout` is the returned layout.
+    /// Returns the layout that maps each thread of [`metadata_layout`](Self::metadata_layout) to a lane, for selector 0. For selector `s`,
+    /// add `s · (4 / selectors)` to the lane.
     #[must_use]
     pub fn metadata_threads(&self) -> Layout {
         layouts::metadata_threads(self.metadata_bits)
     }
 
     /// Returns the layout of the metadata, which maps (thread, bit index in the thread's register) to `row + 16 · bit`, where `bit` is an
-    /// index in the metadata of the row. The metadata of stored unit `i` of a row begin at bit `i · bits_per_unit`, lowest bit first. Each
+    /// index in the metadata of the row. The metadata of stored unit `i` of a row begins at bit `i · bits_per_unit`, lowest bit first. Each
     /// warp of a warpgroup provides the metadata of its own 16 rows.
     #[doc(alias = "ELayout")]
     #[must_use]

@@ -1,4 +1,4 @@
-//! The table of all atoms, generated from families: a family is a shape with the types that it supports.
+//! The table of all matrix atoms. It is generated from families; a family is a shape with the types that it supports.
 
 mod blackwell;
 mod dense;
@@ -60,7 +60,8 @@ impl Table {
     }
 }
 
-/// All atoms except those of `wgmma`; they have their own table so that kernels without `wgmma` need not build its more than 2000 atoms.
+/// All atoms except those of `wgmma`. The more than 2000 `wgmma` atoms have their own table, so that kernels without `wgmma` need not build
+/// it.
 static WARP: LazyLock<Table> = LazyLock::new(|| {
     Table::new(
         [scalar::atoms(), dense::atoms(), blackwell::atoms(), sparse::atoms()]
@@ -80,20 +81,21 @@ pub fn mma_atoms() -> impl Iterator<Item = &'static MmaAtom> {
 /// Returns the atom named `name`, such as `SM80_16x8x16_F32BF16BF16F32_TN` or `SM90_64x128x16_F32F16F16_SS`.
 ///
 /// # Errors
-/// Returns [`UnknownAtom`] if no atom has this name. The message suggests a similar name, if any.
+/// Returns [`UnknownAtom`] if no atom has this name. The error message suggests a similar name, if any.
 pub fn mma_atom(name: &str) -> Result<&'static MmaAtom, UnknownAtom> {
     let found = WARP.find(name).or_else(|| WGMMA.find(name));
     found.ok_or_else(|| UnknownAtom::new("mma", name, mma_atoms().map(MmaAtom::name)))
 }
 
-/// Returns the first atom with the given mnemonic, in the PTX manual's or CuTe's spelling; `None` if no atom has it.
+/// Returns the first atom with the given mnemonic, in the spelling of the PTX manual or of CuTe. Returns `None` if no atom has this
+/// mnemonic.
 #[must_use]
 pub fn mma_with_mnemonic(mnemonic: &str) -> Option<&'static MmaAtom> {
     let is = |atom: &&MmaAtom| atom.mnemonic == mnemonic || atom.cute_mnemonic == mnemonic;
     mma_atoms().find(|atom| !mnemonic.is_empty() && is(atom))
 }
 
-/// The properties that an atom is derived from.
+/// The properties from which an atom is derived.
 struct Row {
     name: String,
     mnemonic: String,

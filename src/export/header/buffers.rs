@@ -1,11 +1,11 @@
-//! The checks of a launch's buffers: their minimum lengths, and that they do not overlap.
+//! The checks of the buffers of a launch: their minimum lengths and their overlap.
 
 use std::fmt::Write;
 
 use super::expression::expression;
 use crate::ptx::{Dim, Entry, Extent};
 
-/// The declarations about buffers in every header.
+/// The declarations for buffers in every header.
 pub(super) const HELPERS: &str = "\
 /* A buffer in device memory: `bytes` bytes that a launch may access, from `address` on. */
 typedef struct warpwright_buffer {

@@ -38,7 +38,7 @@ static inline uint64_t warpwright_max(uint64_t a, uint64_t b) { return a > b ? a
 #endif /* WARPWRIGHT_MIN */
 ";
 
-/// Returns whether `test` holds for the expression or a part of it.
+/// Returns whether `test` is true for the expression or one of its subexpressions.
 pub(super) fn any(dim: &Dim, test: &impl Fn(&Dim) -> bool) -> bool {
     test(dim)
         || match dim {

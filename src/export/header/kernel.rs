@@ -1,4 +1,4 @@
-//! One kernel's part of the header: constants, arguments, buffer lengths, grid, checks, and launch.
+//! The declarations of one kernel in the header: constants, arguments, buffer lengths, grid, checks, and launch.
 
 use std::fmt::Write;
 

@@ -26,14 +26,17 @@ use crate::{
 use inputs::{Inputs, PADDING};
 
 /// The arguments of the kernel that [`AttentionBackward::rows_kernel`] builds:
-/// `(o, d_o, lse, rows, sums, [batches, kv_heads, group, queries, keys], strides)`. [`AttentionBackward::workspace`] returns the lengths of
-/// `rows` and `sums`, which are intermediate results. `strides` contains the strides of O and dO.
+/// `(o, d_o, lse, rows, sums, [batches, kv_heads, group, queries, keys], strides)`. O, `lse` and the sizes are the same as in
+/// [`AttentionArgs`](super::AttentionArgs), and dO has the shape of O. `rows` and `sums` receive intermediate results;
+/// [`AttentionBackward::workspace`] returns their lengths. `strides` contains the strides of O and dO between batches, between heads and
+/// between rows, in elements.
 pub type AttentionRowsArgs<T> = (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [u32; 5], [[u32; 3]; 2]);
 
 /// The arguments of the kernel that [`AttentionBackward::keys_kernel`] builds:
-/// `(q, k, v, d_o, rows, sums, dk, dv, [batches, kv_heads, group, queries, keys], strides, scale, p, [seed, offset])`, where `strides`
-/// contains the strides of Q, K, V, dO, dK and dV. `p`, `seed` and `offset` must be equal to the arguments of the forward kernel; without
-/// [`dropout`](AttentionBackward::dropout), they have no effect.
+/// `(q, k, v, d_o, rows, sums, dk, dv, [batches, kv_heads, group, queries, keys], strides, scale, p, [seed, offset])`. `rows` and `sums`
+/// are the results of the kernel that [`AttentionBackward::rows_kernel`] builds. `strides` contains the strides of Q, K, V, dO, dK and dV
+/// between batches, between heads and between rows, in elements. `p`, `seed` and `offset` must have the same values as in the launch of the
+/// forward kernel; they are ignored if [`dropout`](AttentionBackward::dropout) is false.
 pub type AttentionKeysArgs<T> = (
     In<T>,
     In<T>,
@@ -51,12 +54,14 @@ pub type AttentionKeysArgs<T> = (
 );
 
 /// The arguments of the kernel that [`AttentionBackward::finish_kernel`] builds:
-/// `(sums, dq, [batches, kv_heads, group, queries, keys], strides, scale)`, where `strides` contains the strides of dQ.
+/// `(sums, dq, [batches, kv_heads, group, queries, keys], strides, scale)`. `sums` is the result of the kernel that
+/// [`AttentionBackward::keys_kernel`] builds. `strides` contains the strides of dQ between batches, between heads and between rows, in
+/// elements.
 pub type AttentionFinishArgs<T> = (In<f32>, Out<T>, [u32; 5], [u32; 3], f32);
 
 /// The arguments of the kernel that [`AttentionBackward::queries_kernel`] builds:
-/// `(q, k, v, d_o, rows, dq, [batches, kv_heads, group, queries, keys], strides, scale, p, [seed, offset])`, where `strides` contains the
-/// strides of Q, K, V, dO and dQ, and `p`, `seed` and `offset` are as in [`AttentionKeysArgs`].
+/// `(q, k, v, d_o, rows, dq, [batches, kv_heads, group, queries, keys], strides, scale, p, [seed, offset])`. `strides` contains the strides
+/// of Q, K, V, dO and dQ; [`AttentionKeysArgs`] describes the other arguments.
 pub type AttentionQueriesArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<f32>, Out<T>, [u32; 5], [[u32; 3]; 5], f32, f32, [u64; 2]);
 
@@ -68,44 +73,49 @@ pub use packed::{
     PackedAttentionFinishArgs, PackedAttentionKeysArgs, PackedAttentionQueriesArgs, PackedAttentionRowsArgs,
 };
 
-/// Kernels that compute the gradients of [attention](super::Attention) with respect to Q, K and V in three launches. All of these kernels
-/// require sm_90a.
+/// Kernels that compute the gradients of [attention](super::Attention) with respect to Q, K and V in three launches. The kernels require
+/// sm_90a.
 ///
-/// Let lse be the logarithm of the sum of exponentials of each row, which the forward kernel computes; P = exp(`scale` · Q·Kᵀ − lse); dP =
-/// dO·Vᵀ; δ = the row sums of dO ∘ O; and dS = P ∘ (dP − δ). The gradients are dV = Pᵀ·dO, dK = `scale` · dSᵀ·Q and dQ = `scale` · dS·K,
-/// where dK and dV are summed over the query heads that share them.
+/// The forward kernel computes lse, the logarithm of the sum of exponentials, for each row. Let ∘ be the elementwise product, and let
 ///
-/// 1. [`rows_kernel`](Self::rows_kernel) prepares lse and δ of each row, and clears the buffer `sums`.
+/// - P = exp(`scale` · Q·Kᵀ − lse),
+/// - dP = dO·Vᵀ,
+/// - δ = the row sums of dO ∘ O, and
+/// - dS = P ∘ (dP − δ).
+///
+/// The gradients are dV = Pᵀ·dO, dK = `scale` · dSᵀ·Q and dQ = `scale` · dS·K. dK and dV are summed over the query heads that share a KV
+/// head.
+///
+/// 1. [`rows_kernel`](Self::rows_kernel) computes δ, writes δ and a multiple of lse to the buffer `rows`, and clears the buffer `sums`.
 /// 2. [`keys_kernel`](Self::keys_kernel) computes dK and dV, and accumulates dQ in `sums` with atomic additions in f32. The order of these
-///    additions is not fixed, so the last bits of dQ can differ from run to run.
-/// 3. [`finish_kernel`](Self::finish_kernel) scales and rounds dQ.
+///    additions varies, so the last bits of dQ can differ from run to run.
+/// 3. [`finish_kernel`](Self::finish_kernel) scales and rounds `sums` to obtain dQ.
 ///
-/// If [`deterministic`](Self::deterministic) is true, the second kernel does not accumulate dQ; instead,
-/// [`queries_kernel`](Self::queries_kernel) computes dQ and replaces the third kernel. `queries_kernel` recomputes Q·Kᵀ and dO·Vᵀ, so there
-/// are 7 matrix products instead of 5, but `sums` is not needed.
+/// If [`deterministic`](Self::deterministic) is true, the second kernel does not accumulate dQ. Instead, launch the
+/// [`queries_kernel`](Self::queries_kernel), which computes dQ, as the third kernel. It recomputes Q·Kᵀ and dO·Vᵀ, so there are seven
+/// matrix products instead of five, but `sums` is not required.
 ///
-/// Sums are f32; P and dS are rounded to the element type before they are multiplied by other matrices. The gradient with respect to a
-/// query without keys is 0.
+/// Sums are f32. P and dS are rounded to the element type before they are multiplied by other matrices. The gradient of a query that
+/// attends to no keys is 0.
 ///
-/// With [`dropout`](Self::dropout), let Z contain a factor for each weight, 0 or 1 / (1 − p). Then dV = (P ∘ Z)ᵀ·dO and dS = P ∘ (Z ∘ dP −
-/// δ). The kernels recompute the random numbers of the forward kernel, so no mask is stored.
+/// With [`dropout`](Self::dropout), let Z contain the dropout factor of each weight: 0 or 1 / (1 − p). Then dV = (P ∘ Z)ᵀ·dO and dS = P ∘
+/// (Z ∘ dP − δ). The kernels recompute the random numbers of the forward kernel, so no mask is stored.
 ///
-/// The `packed_…` kernels process sequences of different lengths, which are stored one after the other as in
-/// [`Attention::packed_kernel`](super::Attention::packed_kernel). The gradients of rows that do not belong to a sequence are not written. A
-/// NaN or ∞ in a row that follows a sequence, within the last tile of the sequence, can make gradients of the sequence NaN.
+/// The `packed_…` methods build kernels for sequences of different lengths, which are stored one after the other as for
+/// [`Attention::packed_kernel`](super::Attention::packed_kernel). Gradients are not written for rows that do not belong to a sequence. The
+/// last tile of a sequence can include rows that follow the sequence; a NaN or ∞ in these rows can make gradients of the sequence NaN.
 ///
-/// With head sizes of 192 and 256, a block computes dK and dV of 64 keys instead of 128, so Q and dO are read twice as often, and twice as
-/// many sums are added to dQ.
+/// With head sizes of 192 and 256, a block computes dK and dV for 64 keys instead of 128. Q and dO are therefore read twice as often, and
+/// twice as many values are added to `sums`.
 ///
-/// Kernels for packed sequences and kernels with dropout spill a few registers for some head sizes: up to 21 per thread with a head size of
-/// 32, and up to 14 with a head size of 128. With head sizes of 192 and 256, all kernels may spill: up to 8 registers per thread, up to 24
-/// for packed sequences, and up to 12 with dropout (up to 48 in `queries_kernel`).
+/// Some kernels spill registers. Kernels for packed sequences and kernels with dropout spill up to 21 registers per thread with a head size
+/// of 32, and up to 14 with a head size of 128. With head sizes of 192 and 256, kernels spill up to 8 registers per thread, or 24 for
+/// packed sequences. With dropout, they spill up to 12, or 48 in the `queries_kernel`.
 ///
-/// All kernels must be built from the same `AttentionBackward` and launched one after the other, with the mask and the `scale` of the
-/// forward kernel; `scale` must be positive. Soft caps and ALiBi slopes are not differentiated. Launch the first kernel before every launch
-/// of the second one, which adds to the `sums` that the first kernel clears. Strides are given in elements, between batches, heads and
-/// rows, and must be multiples of 16 bytes. NaN or ∞ in dO·Vᵀ can make the gradients of a query and a key NaN even if the mask hides the
-/// key from the query.
+/// Build all kernels from the same `AttentionBackward`, and launch them one after the other. The mask and `scale` must be those of the
+/// forward kernel, and `scale` must be positive. Soft caps and ALiBi slopes are not supported. Launch the first kernel before every launch
+/// of the second, which adds to `sums`. All strides must be multiples of 16 bytes. A NaN or ∞ in dO·Vᵀ can make the gradients of a query
+/// and a key NaN even if the query does not attend to the key.
 #[doc(alias = "flash_attention")]
 #[doc(alias = "scaled_dot_product_attention_backward")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -120,14 +130,15 @@ pub struct AttentionBackward {
     pub deterministic: bool,
     /// Whether the forward kernel has [dropout](super::AttentionExtras::dropout).
     pub dropout: bool,
-    /// The order in which the tiles of keys are processed. Rows of the schedule are KV heads, and columns are the tiles of a head.
-    /// [`queries_kernel`](Self::queries_kernel) processes the tiles of queries of all query heads in the same order. With a causal mask,
-    /// the tiles with the most steps are in the first columns.
+    /// The order in which the tiles of keys are processed. Rows of the schedule are KV heads, and columns are the tiles of a head. For
+    /// [`queries_kernel`](Self::queries_kernel), rows are query heads, and columns are tiles of queries. With a causal mask, the tiles with
+    /// the most steps are in the first columns.
     pub schedule: Schedule,
 }
 
 impl AttentionBackward {
-    /// Returns the kernels for a mask and one head size of Q, K, V and O, without dropout and with `deterministic` set to `false`.
+    /// Returns the kernels for a mask and the head size of Q, K, V and O, without dropout and with [`deterministic`](Self::deterministic)
+    /// set to `false`.
     #[must_use]
     pub fn new(head_size: u32, mask: AttentionMask) -> Self {
         let schedule = Schedule::grouped(8);
@@ -139,8 +150,9 @@ impl AttentionBackward {
         if self.head_size <= 128 { warpgroup::KEYS } else { wide::KEYS }
     }
 
-    /// Returns the required lengths, in elements, of the buffers `rows` and `sums` for `heads` query heads (summed over all batches) of
-    /// `queries` queries each. If `deterministic` is true, `sums` is empty.
+    /// Returns the required lengths, in elements, of the buffers `rows` and `sums`. `heads` is the total number of query heads in all
+    /// batches, and `queries` is the number of queries per head. If [`deterministic`](Self::deterministic) is true, the length of `sums` is
+    /// 0.
     #[must_use]
     pub fn workspace(&self, heads: usize, queries: usize) -> [usize; 2] {
         let rows = heads * queries.next_multiple_of(PADDING as usize);
@@ -165,8 +177,8 @@ impl AttentionBackward {
         [self.head_size, self.value_size]
     }
 
-    /// Rejects the finish kernel if `deterministic` is true, because the other kernels then compute no sums; `queries_kernel` is the name
-    /// of the method that builds the kernel for dQ.
+    /// Rejects the finish kernel if `deterministic` is true, because `sums` is then not computed. `queries_kernel` is the name of the
+    /// method that builds the kernel for dQ.
     #[track_caller]
     fn refuse_deterministic(&self, k: Builder<'_>, queries_kernel: &str) {
         if self.deterministic {
@@ -180,9 +192,9 @@ impl AttentionBackward {
         self.dropout.then(|| Dropout::new(p, random))
     }
 
-    /// Builds the kernel that prepares `rows` and clears `sums`. Its name contains the type and the head sizes, as in
-    /// `attention_backward_rows_bf16_128`. If `deterministic` is true, the kernel does not clear `sums`, and its name begins with
-    /// `attention_backward_rows_only_`.
+    /// Builds the first kernel, which writes `rows` and clears `sums`. Its name contains the type and the head size (both head sizes if
+    /// they differ), as in `attention_backward_rows_bf16_128`. If `deterministic` is true, the kernel does not clear `sums`, and its name
+    /// begins with `attention_backward_rows_only_`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size.
@@ -217,9 +229,9 @@ impl AttentionBackward {
         rows_of(self.sizes(), k, inputs, (rows, sums), sizes, strides);
     }
 
-    /// Builds the kernel that computes dK and dV and accumulates dQ in `sums`. Its name contains the type, the head sizes and the mask, as
-    /// in `attention_backward_bf16_128_causal`; with dropout, the name ends in `_dropout`. If `deterministic` is true, the kernel does not
-    /// compute dQ, and its name begins with `attention_backward_keys_`.
+    /// Builds the second kernel, which computes dK and dV and accumulates dQ in `sums`. Its name contains the type, the head size (both
+    /// head sizes if they differ) and the mask, as in `attention_backward_bf16_128_causal`; with dropout, the name ends in `_dropout`. If
+    /// `deterministic` is true, the kernel does not compute dQ, and its name begins with `attention_backward_keys_`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size, and for a window that extends 2³⁰ or more positions in either direction.
@@ -271,11 +283,12 @@ impl AttentionBackward {
         }
     }
 
-    /// Builds the kernel that scales and rounds `sums` to obtain dQ. Its name contains the type and the head sizes, as in
-    /// `attention_backward_finish_bf16_128`.
+    /// Builds the third kernel, which scales and rounds `sums` to obtain dQ. Its name contains the type and the head size (both head sizes
+    /// if they differ), as in `attention_backward_finish_bf16_128`.
     ///
     /// # Errors
-    /// Returns an error for an unsupported head size, and if `deterministic` is true, because there are then no sums.
+    /// Returns an error for an unsupported head size, and if [`deterministic`](Self::deterministic) is true, because `sums` is then not
+    /// computed.
     pub fn finish_kernel<T>(&self) -> Result<Kernel<AttentionFinishArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,
@@ -293,8 +306,9 @@ impl AttentionBackward {
         })
     }
 
-    /// Builds the kernel that computes dQ if [`deterministic`](Self::deterministic) is true. Its name contains the type, the head sizes and
-    /// the mask, as in `attention_backward_queries_bf16_128_causal`; with dropout, the name ends in `_dropout`.
+    /// Builds the kernel that computes dQ if [`deterministic`](Self::deterministic) is true. Its name contains the type, the head size
+    /// (both head sizes if they differ) and the mask, as in `attention_backward_queries_bf16_128_causal`; with dropout, the name ends in
+    /// `_dropout`.
     ///
     /// # Errors
     /// Returns the same errors as [`keys_kernel`](Self::keys_kernel).
@@ -339,8 +353,8 @@ impl AttentionBackward {
     }
 }
 
-/// Defines the supported head sizes, and builds their kernels for rows of `D` subtiles of Q and K and of `E` subtiles of V, and for tiles
-/// of sums with `Q` columns of subtiles.
+/// Defines the supported head sizes and the functions that emit their kernels. A row of Q and K has `D` subtiles, a row of V has `E`
+/// subtiles, and a tile of sums has `Q` columns of subtiles.
 macro_rules! sizes {
     ($($size:literal, $value:literal => $d:literal, $e:literal, $q:literal, $keys:literal, $emit:path;)*) => {
         const HEAD_SIZES: &[[u32; 2]] = &[$([$size, $value]),*];
@@ -390,9 +404,9 @@ macro_rules! sizes {
     };
 }
 
-// `keys` is the number of subtiles of keys in a step of the queries kernel. The keys kernel follows: `keys::keys` with the swizzle of K,
-// `D`, the subtiles of queries in a step, `Q` and the stages, or `wide::keys` with the swizzles of Q and K and of dO, `D`, `E`, half of
-// `D`, half of `E`, `Q` and the stages of dO.
+// `keys` is the number of subtiles of keys in a step of the queries kernel. It is followed by the function that emits the keys kernel:
+// `keys::keys` with the swizzle of K, `D`, the subtiles of queries in a step, `Q` and the number of stages, or `wide::keys` with the
+// swizzles of Q and K and of dO, `D`, `E`, half of `D`, half of `E`, `Q` and the number of stages of dO.
 sizes! {
     //  d,   e =>  D,  E, Q, keys
      32,  32 =>  2,  2, 2, 4, keys::keys::<T, Auto, 2, 8, 2, 2>;

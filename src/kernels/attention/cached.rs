@@ -1,4 +1,4 @@
-//! Attention of one or a few queries per head to a cache of keys and values.
+//! Attention between a few queries per head and a cache of keys and values.
 
 use std::marker::PhantomData;
 
@@ -30,40 +30,42 @@ pub use problem::CachedAttentionProblem;
 pub use scaled::{ScaledCachedAttentionArgs, ScaledPagedAttentionArgs};
 
 /// The arguments of the kernel that [`CachedAttention::kernel`] builds:
-/// `(q, k, v, o, lse, lengths, [batches, kv_heads, group, queries, keys], of_queries, of_keys, scale)`. Each of the `batches`·`kv_heads`
-/// caches consists of `keys` rows of K and V; the first `lengths[batch]` rows are in use. A cache serves `queries` queries of each of
-/// `group` consecutive heads. `of_queries` contains the strides of Q and O between batches, between heads and between queries; `of_keys`
-/// contains the strides of K and V between batches, between heads and between rows. `lse` is a contiguous array of
-/// `batches`·`kv_heads`·`group`·`queries` elements.
+/// `(q, k, v, o, lse, lengths, [batches, kv_heads, group, queries, keys], of_queries, of_keys, scale)`. There is a cache of `keys` rows of
+/// K and V for each batch and KV head, of which the first `lengths[batch]` rows are in use. Each KV head is shared by `group` consecutive
+/// query heads with `queries` queries each. `of_queries` contains the strides of Q and O between batches, between heads and between
+/// queries. `of_keys` contains the strides of K and V between batches, between heads and between rows. Strides are in elements. `lse` is a
+/// contiguous array of `batches`·`kv_heads`·`group`·`queries` elements.
 pub type CachedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, [u32; 5], [[u32; 3]; 2], [[u32; 3]; 2], f32);
 
 /// The arguments of the kernel that [`CachedAttention::paged_kernel`] builds:
-/// `(q, k, v, o, lse, lengths, tables, [batches, kv_heads, group, queries, pages, table], of_queries, of_keys, scale)`, like
-/// [`CachedAttentionArgs`], but keys and values are stored in `pages` pages. Row `batch` of `tables` contains `table`
-/// elements, the page indices of a sequence. `of_keys` contains the strides of K and V between pages, between heads and between rows.
+/// `(q, k, v, o, lse, lengths, tables, [batches, kv_heads, group, queries, pages, table], of_queries, of_keys, scale)`. K and V are stored
+/// in `pages` pages. `tables` is a contiguous `batches`×`table` matrix whose rows contain the page indices of the sequences. `of_keys`
+/// contains the strides of K and V between pages, between heads and between rows, in elements. [`CachedAttentionArgs`] describes the other
+/// arguments.
 #[doc(alias = "paged_attention")]
 pub type PagedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, In<u32>, [u32; 6], [[u32; 3]; 2], [[u32; 3]; 2], f32);
 
-/// A kernel for attention of the last queries of each sequence to a cache of keys and values. It computes O = softmax(`scale` · Q·Kᵀ)·V and
-/// the logarithm of the sum of exponentials in each row of `scale` · Q·Kᵀ. It requires sm_90a.
+/// A kernel for attention between the last queries of each sequence and a cache of keys and values. It computes O = softmax(`scale` ·
+/// Q·Kᵀ)·V and the logarithm of the sum of exponentials in each row of `scale` · Q·Kᵀ. It requires sm_90a.
 ///
-/// A sequence has 1 to [`queries`](Self::queries) queries, at the positions of its last keys: the last query attends to all keys of the
-/// sequence, the query before it to one key fewer, and so on. The queries of the heads that share a KV head form tiles of 64 rows; each key
-/// and value is read once per tile. The blocks of a cluster divide the keys of a sequence among themselves and merge their results, each of
-/// which is relative to its own maximum. The arithmetic is the same as in [`Attention`](super::Attention), and `scale` must be positive.
-/// Rows of a cache that are not in use are ignored and may contain NaN. For a query without keys, O is 0 and the logarithm is −∞. A length
-/// that exceeds the size of the cache is treated as the size of the cache. All strides must be multiples of 16 bytes.
+/// A sequence has 1 to [`queries`](Self::queries) queries. They have the positions of the last keys: the last query attends to all keys of
+/// the sequence, the preceding query to all keys but one, and so on. `scale` must be positive, and all strides must be multiples of 16
+/// bytes. Rows of a cache that are not in use are ignored and may contain NaN. A length that exceeds the number of rows of the cache is
+/// treated as that number. For a query that attends to no keys, O is 0 and the logarithm is −∞.
+///
+/// The queries of the heads that share a KV head form tiles of 64 rows; each key and value is read once per tile. The blocks of a cluster
+/// process different keys of a sequence and merge their results. The arithmetic is the same as in [`Attention`](super::Attention).
 #[doc(alias = "flash_decoding")]
 #[doc(alias = "speculative_decoding")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CachedAttention {
     /// The head size: 64 or 128.
     pub head_size: u32,
-    /// The number of blocks that divide the keys of a sequence among themselves: 1, 2 or 4.
+    /// The number of blocks among which the keys of a sequence are divided: 1, 2 or 4.
     pub parts: u32,
-    /// The maximum number of queries per sequence and head: 1, 2, 4 or 8. A tile contains the queries of 64 / `queries` heads.
+    /// The maximum number of queries per sequence and query head: 1, 2, 4 or 8. A tile contains the queries of 64 / `queries` heads.
     pub queries: u32,
 }
 
@@ -73,17 +75,17 @@ impl CachedAttention {
     /// The supported values of [`queries`](Self::queries).
     pub const QUERIES: [u32; 4] = [1, 2, 4, 8];
 
-    /// Returns the suffix of the kernels' names.
+    /// Returns the suffix of the kernel names.
     fn name(&self) -> String {
         let queries = if self.queries == 1 { String::new() } else { format!("_queries{}", self.queries) };
         format!("{queries}_split{}", self.parts)
     }
 
-    /// Builds the kernel for contiguous caches. Its name contains the type, the head size, the maximum number of queries (unless it is 1)
-    /// and the number of parts, as in `attention_cached_bf16_128_queries4_split2`.
+    /// Builds the kernel for contiguous caches. Its name contains the type, the head size, [`queries`](Self::queries) (unless it is 1) and
+    /// [`parts`](Self::parts), as in `attention_cached_bf16_128_queries4_split2`.
     ///
     /// # Errors
-    /// Returns an error for an unsupported head size or number of parts or queries.
+    /// Returns an error if the value of a field is not supported.
     pub fn kernel<T>(&self) -> Result<Kernel<CachedAttentionArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,
@@ -109,8 +111,8 @@ impl CachedAttention {
         )
     }
 
-    /// Builds the kernel for caches in pages of `page` rows; `page` is a power of two from 8 to 128. The kernel's name also contains the
-    /// page size, as in `attention_paged_bf16_128_pages16_split2`.
+    /// Builds the kernel for caches that are stored in pages of `page` rows. `page` must be a power of two from 8 to 128. The kernel's name
+    /// also contains the page size, as in `attention_paged_bf16_128_pages16_split2`.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel), and an error for an unsupported page size.
@@ -160,7 +162,7 @@ impl CachedAttention {
         self.emit::<T, E, F4, F8>(k, inputs, caches, Caches::Contiguous { rows: n });
     }
 
-    /// Emits the kernel for caches in pages, with elements of type `E`.
+    /// Emits the kernel for caches that are stored in pages, with elements of type `E`.
     fn emit_paged<'k, T, E, F4, F8>(
         &self,
         k: Builder<'k>,
@@ -224,7 +226,7 @@ impl CachedAttention {
     }
 }
 
-/// The parameters of a kernel other than the caches.
+/// The parameters of a kernel, other than the caches.
 struct Inputs<'k, T> {
     q: Ptr<'k, T, Global, Read>,
     o: Ptr<'k, T, Global, Write>,
@@ -294,7 +296,7 @@ fn emit<'k, T, F, const D: usize, const PARTS: usize, const P: usize>(
     let part = tiles.part();
     let mask = if most == 1 { AttentionMask::Full } else { AttentionMask::CausalFromEnd };
 
-    // Calls `each` with the batch, the KV head, the tile of heads, the number of keys in use, and the range of steps of this part, which
+    // Calls `each` with the batch, the KV head, the tile of heads, the number of keys in use, and this block's range of steps, which
     // contains at least one step.
     let each_tile = |each: &dyn Fn(_, _, _, Val<'k, u32>, [Val<'k, u32>; 2])| {
         tiles.each(|row, tile| {

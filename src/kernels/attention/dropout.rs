@@ -7,7 +7,7 @@ use crate::{
     tiles::{DropoutRule, Random, Rt},
 };
 
-/// The dropout rule and the random numbers of all heads.
+/// The dropout probability and the random numbers of all heads.
 #[derive(Clone, Copy)]
 pub(super) struct Dropout<'k> {
     rule: DropoutRule<'k>,
@@ -15,7 +15,7 @@ pub(super) struct Dropout<'k> {
     offset: Val<'k, u64>,
 }
 
-/// The weights that a head drops. The random word of a weight depends on the positions of the query and the key in their sequence.
+/// The dropout of a query head. The random word of a weight depends on the positions of the query and the key in their sequence.
 #[derive(Clone, Copy)]
 pub(super) struct HeadDropout<'k> {
     rule: DropoutRule<'k>,
@@ -34,7 +34,7 @@ impl<'k> Dropout<'k> {
         self.rule.scale()
     }
 
-    /// Returns the dropout of the query head with index `head`, which counts the heads of all batches.
+    /// Returns the dropout of the query head with index `head` among the query heads of all batches.
     #[track_caller]
     pub(super) fn of_head(self, k: Builder<'k>, head: Val<'k, u32>) -> HeadDropout<'k> {
         let Self { rule, seed, offset } = self;
@@ -53,7 +53,7 @@ impl<'k> HeadDropout<'k> {
         Self { random: self.random.transposed(), ..self }
     }
 
-    /// Replaces dropped weights with zeros, without scaling the others, in a tile whose first subtile is `at`.
+    /// Replaces dropped weights with 0, without scaling the others, in a tile whose first subtile is `at`.
     #[track_caller]
     pub(super) fn keep<const H: usize, const N: usize>(
         self,
@@ -73,7 +73,7 @@ impl<'k> HeadDropout<'k> {
         self.map(weights, at, |weight, keeps| keeps.select(weight, -weight))
     }
 
-    /// Applies `of` to each weight, given whether the weight is kept. Subtiles are processed one at a time, so that few random words occupy
+    /// Applies `of` to each weight and to whether it is kept. Subtiles are processed one at a time, so that few random words occupy
     /// registers.
     #[track_caller]
     fn map<const H: usize, const N: usize>(
@@ -94,7 +94,7 @@ impl<'k> HeadDropout<'k> {
 
 impl<'k> HeadDropout<'k> {
     /// Returns dS = P ∘ (`scale` · Z ∘ dP − δ), where Z is 0 for the elements of P that are [marked](Self::mark) as dropped, and 1 for the
-    /// others. `deltas` has an element for each row or column.
+    /// others. `deltas` has one element per row or column.
     #[track_caller]
     pub(super) fn of_scores<const N: usize, V>(
         self,

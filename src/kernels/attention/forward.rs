@@ -28,9 +28,9 @@ pub(super) struct Shape {
 /// Emits the kernel for rows of `D` subtiles of Q and K and of `E` subtiles of V and O. The elements of O have type `O`; all other elements
 /// have type `T`.
 ///
-/// A resident block processes tiles of `M` subtiles of queries: 64 queries for each of `C` warpgroups. Meanwhile, one thread loads keys and
-/// values, `N` subtiles of each per step, into rings of `STAGES` stages. The tensor cores multiply the weights of one step by V while a
-/// warpgroup computes the weights of the next step. Results are stored `W` columns of subtiles at a time.
+/// A resident block processes tiles of `M` subtiles of queries, 64 queries per warpgroup, with `C` warpgroups. Meanwhile, one thread loads
+/// keys and values, `N` subtiles of each per step, into rings of `STAGES` stages. The tensor cores multiply the weights of one step by V
+/// while a warpgroup computes the weights of the next step. Results are stored `W` columns of subtiles at a time.
 pub(super) fn forward<
     'k,
     T,
@@ -107,7 +107,7 @@ pub(super) fn forward<
                 let block = tile * C as u32 + c.rank();
                 let warp = block * 4 + c.warp();
                 let range = visible.range(block * 64, (block + 1) * 64);
-                // Recomputed where needed, rather than kept in registers.
+                // The range is recomputed where needed rather than kept in registers.
                 let of_all = || visible.range(tile * height, (tile + 1) * height);
 
                 let stage = c.receive(&query_ring);

@@ -1,4 +1,4 @@
-//! The arguments of a launch: the matrices of all heads, for sequences that have the same length or are packed one after the other.
+//! The arguments of a launch: the matrices of all heads, for sequences of equal lengths or packed sequences.
 
 use super::{
     dropout::{Dropout, HeadDropout},
@@ -21,14 +21,14 @@ pub(super) struct Inputs<'k, T, O = T> {
     /// The strides of Q, K, V and O between batches, heads and rows.
     pub(super) strides: [[Val<'k, u32>; 3]; 4],
     pub(super) scale: Val<'k, f32>,
-    /// The first query and the first key of each sequence, followed by the ends of the last sequence.
+    /// The first row of each sequence in Q and in K, followed by the end of the last sequence.
     pub(super) starts: Starts<'k>,
-    /// The slope of each head: the decrease of a score per position of distance between the query and the key.
+    /// The slope of each head: the amount by which a score decreases per position of distance between the query and the key.
     pub(super) slopes: Option<Ptr<'k, f32, Global, Read>>,
     /// The sink of each head: the score of an additional key.
     pub(super) sinks: Option<Ptr<'k, f32, Global, Read>>,
     pub(super) dropout: Option<Dropout<'k>>,
-    /// The scales of 8-bit elements; V is then transposed.
+    /// The scale factors of 8-bit elements. If present, V is transposed.
     pub(super) scales: Option<HeadScales<'k>>,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct Sizes<'k> {
     pub(super) group: Val<'k, u32>,
     pub(super) queries: Val<'k, u32>,
     pub(super) keys: Val<'k, u32>,
-    /// The maximum number of queries of a sequence; `longest_keys` is the maximum number of keys.
+    /// The maximum number of queries per sequence; `longest_keys` is the maximum number of keys.
     pub(super) longest: Val<'k, u32>,
     pub(super) longest_keys: Val<'k, u32>,
 }
@@ -94,7 +94,7 @@ impl<'k> Sizes<'k> {
     /// Returns the sizes of sequences of equal lengths.
     #[track_caller]
     pub(super) fn of([batches, kv_heads, group, queries, keys]: [Val<'k, u32>; 5]) -> Self {
-        // Positions, and distances to the ends of windows, are i32.
+        // Positions and distances to the ends of windows are i32.
         let (queries, keys) = (queries.at_most(1 << 30), keys.at_most(1 << 30));
         Self { batches, kv_heads, group, queries, keys, longest: queries, longest_keys: keys }
     }
@@ -182,7 +182,7 @@ impl<'k> Sequences<'k> {
         };
         let [[first_query, end_query], [first_key, end_key]] =
             starts.each_ref().map(|starts| [number, number + 1].map(|at| starts.at(at).load()));
-        // A sequence is shorter or empty if the starts are not ascending or exceed the number of rows.
+        // If starts are not ascending or exceed the number of rows, the sequence is shortened, possibly to 0 rows.
         let length =
             |first: Val<'k, u32>, end: Val<'k, u32>, all: Val<'k, u32>| end.min(all).max(first) - first;
         let (queries, keys) = (length(first_query, end_query, queries), length(first_key, end_key, keys));
@@ -277,8 +277,8 @@ impl<'k, T: TensorElement, O: TensorElement> Heads<'k, T, O> {
         ]
     }
 
-    /// Returns Q, K and V of a head; rows of K have `d` elements, and rows of V have `e`. Rows of K and V after the last key are read as 0:
-    /// in packed sequences, they belong to the next sequence.
+    /// Returns Q, K and V of a head; rows of K have `d` elements, and rows of V have `e`. Rows of K and V after the last key, which may
+    /// belong to the next packed sequence, are read as 0.
     #[track_caller]
     pub(super) fn own_factors(
         &self,
@@ -313,7 +313,7 @@ impl<'k, T: TensorElement, O: TensorElement> Heads<'k, T, O> {
         self.slopes.as_ref().map(|slopes| slopes.at(head).load())
     }
 
-    /// Returns the factor for scores, which is `scale` if elements have no scales, and the factor for results, if any.
+    /// Returns the factor for scores, which is `scale` unless elements have scale factors, and the factor for results, if any.
     #[track_caller]
     pub(super) fn scales(
         &self,

@@ -1,12 +1,12 @@
-//! The order of tiles that, because of a causal mask, take different numbers of steps.
+//! The order of tiles that require different numbers of steps because of a causal mask.
 
 use crate::tiles::Schedule;
 
-/// The maximum number of tiles in a comparison of orders; with more tiles, the order repeats.
+/// The maximum number of tiles for which orders are compared; with more tiles, the order repeats.
 const COMPARED: u32 = 1 << 15;
 
-/// Returns the order in which `blocks` resident blocks finish the tiles of `heads` heads soonest; a tile in column `c` takes `costs[c]`. A
-/// group contains at most `together` heads.
+/// Returns the order in which `blocks` resident blocks finish the tiles of `heads` heads soonest. The tile in column `c` of each head has
+/// cost `costs[c]`, and a group contains at most `together` heads.
 pub(super) fn balanced(heads: u32, costs: &[u32], blocks: u32, together: u32) -> Schedule {
     let compared = heads.min(COMPARED / u32::try_from(costs.len()).unwrap_or(u32::MAX).max(1)).max(1);
     let most = together.min(compared).max(1);

@@ -14,15 +14,15 @@ pub struct AttentionProblem {
     pub value_size: u32,
     /// The keys that a query attends to.
     pub mask: AttentionMask,
-    /// The number of query heads in all batches.
+    /// The total number of query heads in all batches.
     pub heads: u32,
-    /// The number of KV heads in all batches.
+    /// The total number of KV heads in all batches.
     pub kv_heads: u32,
     /// The number of queries per head.
     pub queries: u32,
-    /// The number of keys per head.
+    /// The number of keys per KV head.
     pub keys: u32,
-    /// The number of multiprocessors of the device.
+    /// The number of multiprocessors on the device.
     pub multiprocessors: u32,
 }
 
@@ -32,7 +32,7 @@ const CACHED: u64 = 25 << 20;
 /// The elements of keys and values.
 struct Elements {
     bytes: u64,
-    /// The number of queries that each key loaded from device memory must be multiplied by, so that an H100 or H200 does not wait for keys.
+    /// The number of queries by which each key loaded from device memory must be multiplied so that an H100 or H200 does not wait for keys.
     rows: u64,
 }
 
@@ -43,16 +43,21 @@ const OF_16_BITS: Elements = Elements { bytes: 2, rows: 300 };
 const OF_8_BITS: Elements = Elements { bytes: 1, rows: 230 };
 
 impl Attention {
-    /// Returns the kernel for a problem. With a causal mask, tiles have different numbers of steps. On sm_90a, the tiles of all heads are
-    /// then processed in descending order of their number of steps. If too few of the tiles in progress would read the same keys in this
-    /// order, heads are processed in groups whose keys and values fit in half of the L2 cache of an H100 (a group may always contain all
-    /// query heads of one KV head); the group size is chosen to minimize the total time. For other targets, the tile has 64 keys if such a
-    /// tile exists with as many queries as the first tile of [`AttentionTile::all`].
+    /// Returns the kernel for a problem.
+    ///
+    /// On sm_90a, the tile is the first one of [`AttentionTile::all`]. With a causal mask, some tiles of queries require more steps than
+    /// others. The tiles of all heads are then processed in descending order of their number of steps. If too few of the tiles in progress
+    /// would read the same keys in this order, heads are processed in groups instead. The keys and values of a group fit in half of the L2
+    /// cache of an H100, but a group may always contain all query heads of one KV head. The group size is chosen to minimize the estimated
+    /// time.
+    ///
+    /// On other targets, the tile has the same number of queries as the first tile of `AttentionTile::all` and, if such a tile exists, 64
+    /// keys.
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
         let AttentionProblem { target, head_size, value_size, mask, .. } = *problem;
         let attention = Self::new(target, head_size, value_size, mask);
-        // Without `wgmma`, twice as many keys per step are faster; only the kernel for packed sequences lacks registers for them.
+        // Without `wgmma`, twice as many keys per step are faster; only the kernel for packed sequences has too few registers for them.
         let wider = |tile: &AttentionTile| {
             !uses_wgmma(target) && tile.queries == attention.tile.queries && tile.keys == 64
         };
@@ -60,7 +65,7 @@ impl Attention {
         Self::for_tile(problem, tile.unwrap_or(attention.tile))
     }
 
-    /// Returns the kernel with the given tile for a problem, with the tile order that suits this tile.
+    /// Returns the kernel for a problem and a given tile. The schedule is chosen as in [`for_problem`](Self::for_problem).
     #[must_use]
     pub fn for_tile(problem: &AttentionProblem, tile: AttentionTile) -> Self {
         let AttentionProblem { target, head_size, value_size, mask, .. } = *problem;
@@ -73,15 +78,15 @@ impl Attention {
 }
 
 impl ScaledAttention {
-    /// Returns the kernels for a problem. They require sm_90a; `problem.target` is ignored. With a causal mask, tiles are ordered as in
-    /// [`Attention::for_problem`].
+    /// Returns the kernels for a problem, with the tile of [`new`](Self::new). With a causal mask, tiles are ordered as in
+    /// [`Attention::for_problem`]. The kernels require sm_90a; `problem.target` is ignored.
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
         Self::for_tile(problem, Self::new(problem.head_size, problem.mask).tile)
     }
 
-    /// Returns the kernels with the given tile for a problem, with the tile order that suits this tile. They require sm_90a;
-    /// `problem.target` is ignored.
+    /// Returns the kernels for a problem and a given tile. With a causal mask, tiles are ordered as in [`Attention::for_problem`]. The
+    /// kernels require sm_90a; `problem.target` is ignored.
     #[must_use]
     pub fn for_tile(problem: &AttentionProblem, tile: AttentionTile) -> Self {
         let attention = Self::new(problem.head_size, problem.mask);
@@ -89,7 +94,7 @@ impl ScaledAttention {
     }
 }
 
-/// Returns the tile order for a problem: `default` without a causal mask.
+/// Returns the tile order for a problem, which is `default` if the mask is not causal.
 fn order_of(
     problem: &AttentionProblem,
     tile: AttentionTile,
@@ -128,17 +133,20 @@ fn steps(problem: &AttentionProblem, step: u32, end: u32) -> u32 {
 }
 
 impl AttentionBackward {
-    /// Returns whether the deterministic kernels are faster for this head size of Q and K. On an H200, for head sizes greater than 128,
-    /// summing dQ took longer than two additional products in all but one of the measured problems.
+    /// Returns whether the deterministic kernels are faster for this head size of Q and K. On an H200, with head sizes greater than 128,
+    /// summing dQ took longer than two additional matrix products in all but one of the measured problems.
     pub(in crate::kernels) const fn is_faster_deterministic(head_size: u32) -> bool {
         head_size > 128
     }
 
-    /// Returns the kernels for a problem. They require sm_90a; `problem.target` is ignored. For head sizes greater than 128, the result is
-    /// [`deterministic`](Self::deterministic), because these kernels are faster in most cases: launch
-    /// [`queries_kernel`](Self::queries_kernel) instead of [`finish_kernel`](Self::finish_kernel). With a causal mask, KV heads are
-    /// processed in groups. The queries, dO and sums of a group together fit in half of the L2 cache of an H100 (a group contains at least
-    /// one head); within this limit, the group size is chosen to minimize the total time.
+    /// Returns the kernels for a problem. The kernels require sm_90a; `problem.target` is ignored.
+    ///
+    /// If the head size of Q and K is greater than 128, [`deterministic`](Self::deterministic) is true, because the deterministic kernels
+    /// are usually faster. In this case, launch the [`queries_kernel`](Self::queries_kernel) instead of the
+    /// [`finish_kernel`](Self::finish_kernel).
+    ///
+    /// With a causal mask, KV heads are processed in groups of at least one head. If a group contains several heads, their Q, dO and `sums`
+    /// fit in half of the L2 cache of an H100. Within this limit, the group size is chosen to minimize the estimated time.
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
         let AttentionProblem {

@@ -1,4 +1,4 @@
-//! Attention with 8-bit floats and a scale for each head, on Hopper (sm_90a).
+//! Attention with 8-bit floats and one scale factor per head, on Hopper (sm_90a).
 
 mod transpose;
 
@@ -20,24 +20,25 @@ pub(super) use transpose::padded;
 pub use transpose::AttentionValuesArgs;
 
 /// The arguments of the kernel that [`ScaledAttention::kernel`] builds:
-/// `(q, k, v, o, lse, [q_scales, k_scales, v_scales], [batches, kv_heads, group, queries, keys], strides, scale)`, like
-/// [`AttentionArgs`](super::AttentionArgs), but `v` is the result of [`ScaledAttention::values_kernel`], and `strides` contains the strides
-/// of Q, K and O. `q_scales` contains one factor for each query head of all batches; `k_scales` and `v_scales` contain one factor for each
-/// KV head of all batches.
+/// `(q, k, v, o, lse, [q_scales, k_scales, v_scales], [batches, kv_heads, group, queries, keys], strides, scale)`. `v` is the result of the
+/// kernel that [`ScaledAttention::values_kernel`] builds. `q_scales` contains one factor for each query head of all batches; `k_scales` and
+/// `v_scales` contain one factor for each KV head of all batches. `strides` contains the strides of Q, K and O.
+/// [`AttentionArgs`](super::AttentionArgs) describes the units of the strides and the other arguments.
 pub type ScaledAttentionArgs<O> =
     (In<e4m3>, In<e4m3>, In<e4m3>, Out<O>, Out<f32>, [In<f32>; 3], [u32; 5], [[u32; 3]; 3], f32);
 
-/// Two kernels for attention with `e4m3` elements. They require sm_90a. For each head, they compute O = softmax(`scale` · Q·Kᵀ)·V and the
-/// logarithm of the sum of exponentials in each row of `scale` · Q·Kᵀ, where Q, K and V are the elements times the scales of their heads.
+/// Two kernels for attention with `e4m3` elements. The kernels require sm_90a. For each head, they compute O = softmax(`scale` · Q·Kᵀ)·V
+/// and the logarithm of the sum of exponentials in each row of `scale` · Q·Kᵀ. Q, K and V are the `e4m3` elements multiplied by the scale
+/// factors of their heads.
 ///
-/// 1. [`values_kernel`](Self::values_kernel) transposes V, because `wgmma` requires 8-bit operands to be contiguous along k (here, along
-///    the keys).
-/// 2. [`kernel`](Self::kernel) computes O and the logarithms.
+/// 1. [`values_kernel`](Self::values_kernel) transposes V, because `wgmma` requires the elements of an 8-bit operand to be contiguous along
+///    k. In the product of weights and V, k is the dimension of the keys.
+/// 2. [`kernel`](Self::kernel) computes O and the logarithms from the result.
 ///
-/// Products of elements are exact; sums are accumulated by `wgmma` for 8-bit floats, with fewer bits than f32. Weights are rounded to
-/// `e4m3` relative to the largest weight of the row so far, which is scaled to between 2⁶ and 2⁸. Weights below 2⁻¹⁸ of that weight
-/// therefore become 0, and weights below 2⁻¹⁶ of it may become 0. The denominator of the softmax includes these weights. Otherwise,
-/// arithmetic, masks and lengths are the same as in [`Attention`](super::Attention).
+/// For 8-bit floats, `wgmma` computes exact products but accumulates them with less precision than f32. Before weights are rounded to
+/// `e4m3`, they are scaled so that the largest weight of the row so far is between 2⁶ and 2⁸. Weights less than 2⁻¹⁸ times the largest
+/// weight therefore become 0, and weights less than 2⁻¹⁶ times the largest weight may become 0. The denominator of the softmax is the sum
+/// of the unrounded weights. Otherwise, arithmetic, masks and lengths are the same as in [`Attention`](super::Attention).
 #[doc(alias = "fp8")]
 #[doc(alias = "flash_attention")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,21 +52,21 @@ pub struct ScaledAttention {
     /// The order in which the tiles of queries are processed. Rows of the schedule are heads, and columns are the tiles of a head. With a
     /// causal mask, columns are counted from the last tile.
     pub schedule: Schedule,
-    /// How matrix products overlap with the computation of weights.
+    /// The overlap of matrix products with the computation of softmax weights.
     pub overlap: AttentionOverlap,
 }
 
-/// Returns which of 16 keys is at position `at` of a row of transposed values.
+/// Returns which of 16 keys is at index `at` in a row of transposed values.
 ///
 /// In a product S = Q·Kᵀ, a lane owns the scores of the keys 2t, 2t + 1, 2t + 8 and 2t + 9, where t is the lane modulo 4. In the left
-/// operand of the next product, it owns the elements 4t to 4t + 3.
+/// operand of the next product, the lane owns the elements 4t to 4t + 3.
 pub(super) const fn key_at(at: u32) -> u32 {
     let (lane, pair, element) = (at / 4, at / 2 % 2, at % 2);
     8 * pair + 2 * lane + element
 }
 
 impl ScaledAttention {
-    /// Returns the supported tiles for a head size; [`new`](Self::new) uses the fastest of them.
+    /// Returns the supported tiles for a head size.
     pub fn tiles(head_size: u32) -> impl Iterator<Item = AttentionTile> {
         let of_size = TILES.iter().filter(move |[size, ..]| *size == head_size);
         of_size.map(|&[_, queries, keys]| AttentionTile { queries, keys })
@@ -85,13 +86,15 @@ impl ScaledAttention {
         Self { head_size, mask, tile, schedule, overlap }
     }
 
-    /// Returns the number of elements of the transposed values for a total of `kv_heads` KV heads in all batches, with `keys` keys each.
+    /// Returns the required length, in elements, of the buffer for the transposed values. `kv_heads` is the total number of KV heads in all
+    /// batches, and `keys` is the number of keys per KV head.
     #[must_use]
     pub fn values(&self, kv_heads: usize, keys: usize) -> usize {
         kv_heads * self.head_size as usize * keys.next_multiple_of(transpose::PADDING as usize)
     }
 
-    /// Builds the kernel. Its name contains the type of O, the head size and the mask, as in `attention_e4m3_bf16_128_causal`.
+    /// Builds the kernel that computes O and the logarithms. Its name contains the type of O, the head size and the mask, as in
+    /// `attention_e4m3_bf16_128_causal`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size or tile, and for a window that extends 2³⁰ or more positions in either direction.
@@ -131,8 +134,8 @@ impl ScaledAttention {
     }
 }
 
-/// Defines the supported head sizes and tiles (queries, and keys per step), and a function that emits their kernels with the constants that
-/// follow.
+/// Defines the supported head sizes and tiles (queries, and keys per step), and a function that emits each kernel with the constants after
+/// `=>`.
 macro_rules! tiles {
     ($($size:literal, $queries:literal, $keys:literal => $k:literal, $($constant:literal),*;)*) => {
         const TILES: &[[u32; 3]] = &[$([$size, $queries, $keys]),*];
@@ -158,8 +161,9 @@ macro_rules! tiles {
     };
 }
 
-// K: columns of subtiles of the transposed V, which are keys. D, E: columns of subtiles of K and of V. M, N: subtiles of queries and of
-// keys. C: warpgroups. These are followed by the stages of keys and of queries, and the columns of subtiles that are stored at a time.
+// K: columns of subtiles of the transposed V, whose columns are keys. D, E: columns of subtiles of K and of V. M, N: subtiles of queries
+// and of keys. C: warpgroups. These are followed by the stages of keys and of queries, and the columns of subtiles that are stored at a
+// time.
 tiles! {
     //  d,   m, keys => K, D, E,  M,  N, C, stages, of queries, stored
      64, 192, 160 => 5, 2, 4, 12, 10, 3, 3, 2, 4;

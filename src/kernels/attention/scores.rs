@@ -5,14 +5,14 @@ use std::f32::consts::LOG2_E;
 use super::visible::Visible;
 use crate::{ptx::Val, tiles::Rt};
 
-/// Returns the scale of a head, or the smallest positive normal number if the scale is 0 (as it is for a group of zeros): the score of an
-/// invisible key, −∞, times 0 would be NaN.
+/// Returns the scale of a head, or the smallest positive normal number if the scale is 0, which is the scale of a head of zeros. With a
+/// scale of 0, the score of an invisible key would be −∞ · 0, which is NaN.
 #[track_caller]
 pub(super) fn nonzero<'k>(scale: Val<'k, f32>) -> Val<'k, f32> {
     scale.eq(0.0).select(f32::MIN_POSITIVE, scale)
 }
 
-/// The computation of scores: products times `scale`, with a cap and a bias.
+/// The computation of scores: products times `scale`, optionally with a cap and a bias.
 #[derive(Clone, Copy)]
 pub(super) struct Scores<'k> {
     pub(super) scale: Val<'k, f32>,
@@ -22,7 +22,7 @@ pub(super) struct Scores<'k> {
 }
 
 impl<'k> Scores<'k> {
-    /// Returns the scale factor for the results of [`of`](Self::of) in the base-2 exponents of weights.
+    /// Returns the factor by which the results of [`of`](Self::of) are multiplied to obtain the base-2 exponents of weights.
     #[track_caller]
     pub(super) fn factor(self) -> Val<'k, f32> {
         if self.is_scaled_later() { self.scale * LOG2_E } else { LOG2_E.into() }

@@ -8,16 +8,16 @@ use crate::{
     tiles::{ColVec, Rt},
 };
 
-/// The state of the softmax of a warp's `H` subtiles of rows: for each row, a maximum, which later scores do not exceed by much, and the
-/// sum of the weights exp(scale · (score − maximum)).
+/// The state of the softmax of a warp's `H` subtiles of rows. For each row, it contains a maximum, which is updated when a score exceeds it
+/// by too much, and the sum of the weights exp(scale · (score − maximum)).
 pub(super) struct Softmax<'k, const H: usize = 1> {
     k: Builder<'k>,
-    /// The scale factor for scores in the base-2 exponents of weights.
+    /// The factor by which scores are multiplied to obtain the base-2 exponents of weights.
     factor: Val<'k, f32>,
     /// The base-2 logarithm of the maximum's weight.
     lift: f32,
     max: ColVec<'k, f32, H>,
-    /// In each lane, the sums of its own elements.
+    /// The sums of this lane's elements.
     sums: ColVec<'k, f32, H>,
 }
 
@@ -29,7 +29,7 @@ impl<'k, const H: usize> State<'k> for Softmax<'k, H> {
     }
 }
 
-/// The factors that rescale the sums so far after the maximum has increased.
+/// The factors by which the sums so far are multiplied after the maximum has increased.
 pub(super) struct Rescale<'k, const H: usize> {
     k: Builder<'k>,
     factors: ColVec<'k, f32, H>,
@@ -45,8 +45,8 @@ impl<'k, const H: usize> Rescale<'k, H> {
     }
 }
 
-/// The maximum is updated only if a weight would exceed 2 to this power, which is greater than `lift`. Few steps therefore update the
-/// maximum; the others do not rescale the sums. The weights of a row remain within the exponent range of every type.
+/// The base-2 logarithm of the largest weight for which the maximum is not updated; greater than `lift`. Few steps therefore update the
+/// maximum, and the other steps do not rescale the sums. The weights of a row remain within the exponent range of every type.
 const MOST: f32 = 8.0;
 
 /// Returns `exponent` lowered by `lift`, so that the maximum's weight is 2 to the power of `lift`.
@@ -56,13 +56,14 @@ fn lowered(exponent: Val<'_, f32>, lift: f32) -> Val<'_, f32> {
 }
 
 impl<'k, const H: usize> Softmax<'k, H> {
-    /// Starts without keys.
+    /// Returns the state before the first key.
     #[track_caller]
     pub(super) fn empty(k: Builder<'k>, factor: Val<'k, f32>) -> Self {
         Self { k, factor, lift: 0.0, max: k.filled(f32::NEG_INFINITY), sums: k.zeros() }
     }
 
-    /// Starts with `scores`, and replaces them with their weights; the greatest weight of each row is 2 to the power of `lift`.
+    /// Returns the state after the first `scores`, and replaces these scores with their weights. The largest weight of each row is 2 to the
+    /// power of `lift`.
     #[track_caller]
     pub(super) fn start<const N: usize>(
         k: Builder<'k>,
@@ -110,20 +111,20 @@ impl<'k, const H: usize> Softmax<'k, H> {
         (softmax, weights, Rescale { k, factors, needed })
     }
 
-    /// Adds a key with the score `sink`, if any, and with values of 0 to each row. Returns the divisors of the weighted sums of values, and
-    /// the logarithms of the sums of exp(score).
+    /// Adds a key with the score `sink`, if any, and with values of 0 to each row. Returns the divisors for the weighted sums of values,
+    /// and the logarithms of the sums of exp(score).
     #[track_caller]
     pub(super) fn finish(self, sink: Option<Val<'k, f32>>) -> (ColVec<'k, f32, H>, ColVec<'k, f32, H>) {
         let Self { k, factor, lift, max, sums } = self;
         let sums = Rt::<f32, H, 1>::row_sum_across_lanes(&sums);
         let exponents = (max * factor).map(|exponent| lowered(exponent, lift));
-        // Without keys, the weighted sum is also 0.
+        // Without visible keys, the weighted sum is also 0.
         let divisor = |sums: &ColVec<'k, f32, H>| sums.map(|sum| sum.eq(0.0).select(1.0, sum));
         let Some(sink) = sink else {
             let logs = sums.map(|sum| k.log2(sum)) + &exponents;
             return (divisor(&sums), logs * LN_2);
         };
-        // Relative to the greater of the two, so that neither weight overflows.
+        // Weights are relative to the greater of the two, so that neither overflows.
         let sink = sink * LOG2_E;
         let most = exponents.map(|exponent| base(exponent.max(sink)));
         let powers = (exponents - &most).exp2();
@@ -133,7 +134,7 @@ impl<'k, const H: usize> Softmax<'k, H> {
     }
 }
 
-/// Returns the numbers to subtract from scores times `factor`.
+/// Returns the values to subtract from scores times `factor`.
 #[track_caller]
 fn shift<'k, const H: usize>(max: &ColVec<'k, f32, H>, factor: Val<'k, f32>) -> ColVec<'k, f32, H> {
     max.map(base) * factor

@@ -1,4 +1,4 @@
-//! Tables of the fastest attention kernels for problems, measured on a GPU.
+//! Tables of the fastest attention kernel for each problem, as measured on a GPU.
 
 use std::{fmt, str::FromStr};
 
@@ -15,11 +15,12 @@ use crate::{
     tiles::Schedule,
 };
 
-/// The fastest kernels that `warpwright tune attention` found on a GPU, one for each problem, with the conditions of the measurement.
+/// The fastest attention kernel for each problem, as measured by `warpwright tune attention`, with the conditions of the measurement.
 ///
 /// The text of a table consists of lines with the conditions of the measurement, a line with the names of the columns, and one line for
-/// each entry, as in the example below. Head counts are totals over all batches. Parsing the text checks that the tile of every entry is
-/// supported, and that no two entries have the same element type and the same problem.
+/// each entry. In the example below, `T` is the element type, `d` is the head size of Q and K, and `e` is the head size of V. The numbers
+/// of heads are totals over all batches. `group` and `order` specify the schedule; `products` and `rounding` specify the overlap. Parsing
+/// fails if the tile of an entry is not supported, or if two entries have the same element type and problem.
 ///
 /// ```
 /// use warpwright::kernels::AttentionTable;
@@ -40,7 +41,7 @@ use crate::{
 #[doc(alias = "autotuner")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttentionTable {
-    /// The kind of GPU that the kernels were measured on.
+    /// The kind of GPU on which the kernels were measured.
     pub gpu: GpuKind,
     /// The latest CUDA version that the driver supports, such as `CUDA 13.0`.
     pub driver: String,
@@ -48,36 +49,36 @@ pub struct AttentionTable {
     pub date: String,
     /// The command line of the measurement.
     pub command: String,
-    /// The problems and their kernels.
+    /// The fastest kernel for each problem.
     pub entries: Vec<AttentionEntry>,
 }
 
 /// The fastest kernel for a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttentionEntry {
-    /// The type of Q, K and V: `bf16` or `f16` for an [`Attention`] kernel, or `e4m3` for [`ScaledAttention`] kernels.
+    /// The element type of Q, K and V: `bf16` or `f16` for [`Attention`], or `e4m3` for [`ScaledAttention`].
     pub element: String,
-    /// The problem. Lookups ignore its target.
+    /// The problem. Lookups ignore its [`target`](AttentionProblem::target).
     pub problem: AttentionProblem,
     /// The tile of the kernel.
     pub tile: AttentionTile,
     /// The order in which tiles are processed.
     pub schedule: Schedule,
-    /// How matrix products overlap with the computation of weights. Only [`ScaledAttention`] uses this field.
+    /// The overlap of matrix products with the computation of softmax weights. Only [`ScaledAttention`] uses this field.
     pub overlap: AttentionOverlap,
     /// The median time of a launch in microseconds.
     pub micros: f64,
 }
 
-/// The line between the fields of a table and its entries.
+/// The line between the conditions of the measurement and the entries.
 const COLUMNS: &str = "T d e mask heads kv_heads queries keys tile group order products rounding µs";
 const TYPES: [&str; 3] = [bf16::NAME, f16::NAME, e4m3::NAME];
 const PRODUCTS: [(&str, ProductOrder); 3] =
     [("free", ProductOrder::Free), ("in-turn", ProductOrder::InTurn), ("staggered", ProductOrder::Staggered)];
 
 impl AttentionTable {
-    /// Returns the table's kernel for a problem with elements of type `T` (bf16 or f16), or `None` if the table does not contain the
-    /// problem.
+    /// Returns the table's kernel for a problem with elements of type `T` (`bf16` or `f16`), or `None` if the table does not contain the
+    /// problem for this type.
     pub fn get<T: Element>(&self, problem: &AttentionProblem) -> Option<Attention> {
         let AttentionEntry { tile, schedule, .. } = *self.entry(T::NAME, problem)?;
         Some(Attention { tile, schedule, ..Attention::for_problem(problem) })
@@ -95,13 +96,13 @@ impl AttentionTable {
 }
 
 impl AttentionEntry {
-    /// Returns whether the entry is for a problem with elements of type `element`, on any target.
+    /// Returns whether this is the entry for a problem, on any target, with elements of type `element`.
     fn is_for(&self, element: &str, problem: &AttentionProblem) -> bool {
         self.element == element
             && self.problem == AttentionProblem { target: self.problem.target, ..*problem }
     }
 
-    /// Parses an entry of a table for `gpu`.
+    /// Parses an entry of a table that was measured on `gpu`.
     fn parse(text: &str, gpu: &GpuKind) -> Result<Self, String> {
         let fields: Vec<&str> = text.split_whitespace().collect();
         let [

@@ -9,13 +9,13 @@ use crate::{
     },
 };
 
-/// The layout in shared memory of the values of a step: `E` columns of subtiles for `N` subtiles of keys.
+/// The layout in shared memory of the values of a step, which consist of `N` rows (of keys) and `E` columns of subtiles.
 pub(super) trait Values<'k, T: TensorElement, const E: usize, const N: usize> {
     /// The values of a step.
     type Tile: StageTile<'k> + Allocate<'k, Filled = Filled<Self::Tile>> + State<'k>;
     /// The weights of a step in registers.
     type Weights: State<'k>;
-    /// The base-2 logarithm of the weight of a row's maximum, at most 8: greater weights are more precise in a type with a small exponent
+    /// The base-2 logarithm of the weight of a row's maximum, at most 8. Larger weights are more precise in a type with a small exponent
     /// range.
     const LIFT: f32;
     /// The number of registers for the weights of a subtile of keys.
@@ -28,7 +28,7 @@ pub(super) trait Values<'k, T: TensorElement, const E: usize, const N: usize> {
         values: &Gl<'k, T, Read>,
         step: Val<'k, u32>,
     ) -> FillingStage<'k, (Self::Tile,)>;
-    /// Rounds weights.
+    /// Rounds weights to the element type.
     #[track_caller]
     fn rounded(k: Builder<'k>, weights: Rt<'k, f32, 1, N>) -> Self::Weights;
     /// Adds the weighted values.
@@ -38,7 +38,7 @@ pub(super) trait Values<'k, T: TensorElement, const E: usize, const N: usize> {
         weights: Self::Weights,
         values: &Filled<Self::Tile>,
     ) -> InFlight<'k, Rt<'k, f32, 1, E>>;
-    /// Writes zeros to the values of the keys from `first` onward, if these values may be arbitrary.
+    /// Writes zeros to the values of the keys from `first` onward, unless they are known to be 0.
     #[track_caller]
     fn clear<const C: usize>(c: Consumer<'k, C>, values: &Filled<Self::Tile>, first: Val<'k, u32>);
 }
@@ -82,8 +82,8 @@ where
     }
 }
 
-/// The layout for 8-bit elements, which `wgmma` requires to be contiguous along k: rows are columns of V, and each group of 16 keys is in
-/// [the order](super::scaled::key_at) of the weights that a lane owns. `K` columns of subtiles are keys.
+/// The layout for 8-bit elements, which `wgmma` requires to be contiguous along k. Each row contains a column of V, in `K` subtiles of
+/// keys, and each group of 16 keys is in [the order](super::scaled::key_at) of the weights that a lane owns.
 #[derive(Clone, Copy)]
 pub(super) struct Transposed<const K: usize>;
 
@@ -123,6 +123,6 @@ where
         sum.mma_abt(weights, values)
     }
 
-    /// Emits nothing: the values after the last key are already zeros.
+    /// Emits nothing, because the values after the last key are already 0.
     fn clear<const C: usize>(_: Consumer<'k, C>, _: &Filled<Self::Tile>, _: Val<'k, u32>) {}
 }

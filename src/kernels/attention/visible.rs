@@ -10,13 +10,13 @@ use crate::{
 pub enum AttentionMask {
     /// All keys.
     Full,
-    /// Keys up to and including the query's own position. The first query has the position of the first key.
+    /// All keys up to and including the position of the query. The first query has the same position as the first key.
     Causal,
-    /// Keys up to and including the query's own position. The last query has the position of the last key, so queries continue a sequence
-    /// whose first keys are in a cache.
+    /// All keys up to and including the position of the query. The last query has the same position as the last key, so the queries can
+    /// continue a sequence whose first keys are in a cache.
     CausalFromEnd,
-    /// Keys from `before` positions before the query's own position to `after` positions after it. The last query has the position of the
-    /// last key. `before` and `after` must be less than 2³⁰.
+    /// The keys from `before` positions before the query to `after` positions after the query, inclusive. The last query has the same
+    /// position as the last key. `before` and `after` must be less than 2³⁰.
     #[doc(alias = "sliding window")]
     Window {
         /// The number of visible keys before the query's position.
@@ -42,16 +42,16 @@ impl AttentionMask {
     }
 }
 
-/// The keys that are visible to each query, among `keys` keys and `queries` queries, in steps of `step` keys.
+/// The keys that are visible to each of `queries` queries, among `keys` keys that are processed in steps of `step` keys.
 #[derive(Clone, Copy)]
 pub(super) struct Visible<'k> {
     pub(super) mask: AttentionMask,
     pub(super) queries: Val<'k, u32>,
     pub(super) keys: Val<'k, u32>,
     pub(super) step: u32,
-    /// The number of adjacent rows, one per head, that belong to the same query: 1 if each row is a different query, or otherwise a power
-    /// of two of at least 8. A value other than 1 is supported only for the rows of one warp and, among the causal masks and windows, only
-    /// for [`CausalFromEnd`](AttentionMask::CausalFromEnd).
+    /// The number of adjacent rows, one per head, that belong to the same query: 1, or a power of two of at least 8. A value other than 1
+    /// is supported only for the rows of one warp, with the mask [`Full`](AttentionMask::Full) or
+    /// [`CausalFromEnd`](AttentionMask::CausalFromEnd).
     pub(super) heads: u32,
 }
 
@@ -59,20 +59,20 @@ pub(super) struct Visible<'k> {
 #[derive(Clone, Copy)]
 pub(super) struct Range<'k> {
     pub(super) first: Val<'k, u32>,
-    /// The end of the steps that have keys before the window of a query; `None` without a window.
+    /// The end of the steps that contain keys before the window of a query; `None` without a window.
     begin: Option<Val<'k, u32>>,
-    /// The end of the steps whose keys are all visible.
+    /// The end of the steps whose keys are all visible to all queries.
     whole: Val<'k, u32>,
     pub(super) end: Val<'k, u32>,
 }
 
 impl<'k> Range<'k> {
-    /// Returns the steps after the first one that have keys before the window of a query.
+    /// Returns the steps, other than the first one, that contain keys before the window of a query.
     pub(super) fn begun(self) -> Option<Steps<'k, u32>> {
         self.begin.map(|begin| Steps::new(self.first + 1, begin))
     }
 
-    /// Returns the next steps, whose keys are all visible.
+    /// Returns the next steps, whose keys are all visible to all queries.
     pub(super) fn whole(self) -> Steps<'k, u32> {
         Steps::new(self.begin.unwrap_or(1.into()), self.whole)
     }
@@ -93,7 +93,7 @@ impl<'k> Range<'k> {
 }
 
 impl<'k> Visible<'k> {
-    /// Returns the end of the keys that are visible to queries before `end`.
+    /// Returns the end of the range of keys that are visible to the queries before `end`.
     #[track_caller]
     fn before(self, end: Val<'k, u32>) -> Val<'k, u32> {
         let Self { mask, queries, keys, .. } = self;
@@ -120,8 +120,8 @@ impl<'k> Visible<'k> {
         Some((query + keys).max(outside) - outside)
     }
 
-    /// Returns the steps with keys for the queries from `first` to `end`: at least one step, so that queries without keys also have a
-    /// result.
+    /// Returns the steps with keys that are visible to the queries from `first` to `end`, exclusive. There is at least one step, so that
+    /// queries without visible keys also have a result.
     #[track_caller]
     pub(super) fn range(self, first: Val<'k, u32>, end: Val<'k, u32>) -> Range<'k> {
         let steps = self.before(end).ceil_div(self.step).max(1);
@@ -180,8 +180,8 @@ impl<'k> Visible<'k> {
         }
     }
 
-    /// Returns the tile of queries for one of the `columns` columns of the schedule: with a causal mask, the last tiles, which take the
-    /// most steps, come first.
+    /// Returns the tile of queries for column `column` of the schedule's `columns` columns. With a causal mask, the last tiles, which
+    /// require the most steps, come first.
     #[track_caller]
     pub(super) fn tile(self, column: Val<'k, u32>, columns: Val<'k, u32>) -> Val<'k, u32> {
         if self.mask.is_causal() { columns - 1 - column } else { column }

@@ -62,17 +62,18 @@ pub(super) struct Warpgroup<
     pub(super) layout: PhantomData<V>,
     pub(super) visible: Visible<'k>,
     pub(super) scores: Scores<'k>,
-    /// The score of an additional key that is added to the softmax.
+    /// The score of an additional key with values of 0.
     pub(super) sink: Option<Val<'k, f32>>,
     pub(super) dropout: Option<HeadDropout<'k>>,
     /// The scale factor for the results, if any.
     pub(super) factor: Option<Val<'k, f32>>,
     /// The first query of the warp.
     pub(super) query: Val<'k, u32>,
-    /// Whether values after the last key are loaded and must be cleared: they may be NaN, and a weight of 0 does not remove a NaN.
+    /// Whether values after the last key are loaded and must be cleared, because they may be NaN, and a NaN multiplied by a weight of 0 is
+    /// NaN.
     pub(super) clears_values: bool,
     pub(super) order: &'a Order<'k, C>,
-    /// Whether weights are rounded before the products of the previous step are complete.
+    /// Whether the weights of a step are rounded before the product of the preceding step's weights and values is complete.
     pub(super) rounds_early: bool,
 }
 
@@ -141,7 +142,7 @@ where
         (products.wait(), others)
     }
 
-    /// Passes the turn on without starting products.
+    /// Passes the turn to the next warpgroup without starting products.
     #[track_caller]
     fn pass(&self) {
         if let Order::InTurn(baton) | Order::Staggered(baton) = self.order {
@@ -149,7 +150,7 @@ where
         }
     }
 
-    /// Replaces the products of step `j` with scores; in a `masked` step, some keys are not visible.
+    /// Replaces the products of step `j` with scores. If `masked` is true, some keys may not be visible.
     #[track_caller]
     fn scores(&self, products: Rt<'k, f32, 1, N>, j: Val<'k, u32>, masked: bool) -> Rt<'k, f32, 1, N> {
         let Self { visible, query, .. } = *self;
@@ -181,7 +182,7 @@ where
         Running { values: self.receive_values(first, true), sum, weights: V::rounded(k, weights), softmax }
     }
 
-    /// Computes the weights of step `j` while the values of the previous step are multiplied. `masked` steps have keys that are not
+    /// Computes the weights of step `j` while the values of the preceding step are multiplied. If `masked` is true, some keys may not be
     /// visible.
     #[track_caller]
     pub(super) fn advance(
@@ -219,7 +220,7 @@ where
         Running { values: next, sum, weights, softmax }
     }
 
-    /// Waits for the values of step `j`; in a `masked` step, some values may be past the last key.
+    /// Waits for the values of step `j`. If `masked` is true, some values may be past the last key.
     #[track_caller]
     fn receive_values(&self, j: Val<'k, u32>, masked: bool) -> ValueSteps::Received {
         let step = self.values.receive(self.c);
@@ -241,7 +242,8 @@ where
         if C == 1 {
             V::clear(self.c, values, rows);
         } else {
-            // Some warpgroups process a step that others skip, but all of them take part in clearing a step that extends past the last key.
+            // Some warpgroups may skip a step that others process, but all warpgroups take part in clearing a step that extends past the
+            // last key.
             self.c.group().kernel().if_(rows.lt(step), || V::clear(self.c, values, rows));
         }
     }
@@ -258,7 +260,7 @@ where
         values.release(c, step);
     }
 
-    /// Multiplies the values of the last step; returns the rows of O, and the logarithms.
+    /// Multiplies the values of the last step, and returns the rows of O and the logarithms.
     #[track_caller]
     pub(super) fn finish(
         &self,

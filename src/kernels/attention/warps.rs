@@ -39,8 +39,8 @@ const REGISTERS: usize = 170;
 
 /// Emits the kernel for rows of `D` subtiles of Q and K and of `E` subtiles of V and O.
 ///
-/// A block processes a tile of `M` subtiles of queries, `H` for each warp. While a step of `N` subtiles of keys and values is processed,
-/// the next steps are copied to shared memory, in `STAGES` stages.
+/// A block processes a tile of `M` subtiles of queries, `H` per warp. While the block processes a step of `N` subtiles of keys and values,
+/// the next steps are copied to `STAGES` stages in shared memory.
 pub(super) fn forward_by_warps<
     'k,
     T,
@@ -68,7 +68,7 @@ pub(super) fn forward_by_warps<
     let sizes @ Sizes { batches, longest, .. } = inputs.sizes;
     let height = 16 * M as u32;
 
-    // One block for each tile of queries. With a causal mask, the last tiles of all heads, which take the most steps, come first.
+    // There is one block per tile of queries. With a causal mask, the last tiles of all heads, which require the most steps, come first.
     let (heads, columns) = (sizes.heads(), longest.ceil_div(height));
     k.grid([batches * heads * columns]);
     let at = k.ctaid_x();

@@ -7,32 +7,33 @@ use crate::{
     tiles::Convert,
 };
 
-/// The parameters of one step of [`AdamW`].
+/// The step number and the hyperparameters of an [`AdamW`] step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamWStep {
     /// The step number, starting from 1.
     pub step: u32,
     /// The learning rate.
     pub rate: f32,
-    /// β₁, the decay rate of the average of the gradients: at least 0 and less than 1.
+    /// β₁, the decay rate of the running average of the gradients: at least 0 and less than 1.
     pub beta1: f32,
-    /// β₂, the decay rate of the average of the squared gradients: at least 0 and less than 1.
+    /// β₂, the decay rate of the running average of the squared gradients: at least 0 and less than 1.
     pub beta2: f32,
-    /// ε, which is added to the square root of the bias-corrected average of the squared gradients.
+    /// ε, which is added to the square root of the bias-corrected running average of the squared gradients.
     pub epsilon: f32,
     /// The weight decay: each step subtracts `rate` · `decay` · p from each parameter p.
     pub decay: f32,
 }
 
 impl AdamWStep {
-    /// Returns a step with PyTorch's defaults: β₁ = 0.9, β₂ = 0.999, ε = 10⁻⁸, and a weight decay of 0.01.
+    /// Returns a step with PyTorch's default hyperparameters: β₁ = 0.9, β₂ = 0.999, ε = 10⁻⁸, and a weight decay of 0.01.
     pub const fn new(step: u32, rate: f32) -> Self {
         Self { step, rate, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, decay: 0.01 }
     }
 }
 
-/// Updates in place `count` parameters p, the running averages `mean` of their gradients g, and the running averages `square` of the
-/// squared gradients, as described in [`AdamW`]. Before the first step, the averages must be zero.
+/// Performs an AdamW step on `count` parameters p with gradients g, as described in [`AdamW`]. The step updates three buffers in place: p,
+/// the running averages of the gradients (`mean`), and the running averages of the squared gradients (`square`). Before the first step,
+/// `mean` and `square` must be zero.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};

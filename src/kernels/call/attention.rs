@@ -18,7 +18,7 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// The sizes, mask, scale and layout of attention.
+/// The sizes, mask, scale and layout of an attention problem.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AttentionShape {
     /// The number of sequences.
@@ -39,12 +39,12 @@ pub struct AttentionShape {
     pub mask: AttentionMask,
     /// The scale factor for the scores, which must be positive; 1/√`head_size` if `None`.
     pub scale: Option<f32>,
-    /// The order of the rows of Q, K, V and O in memory.
+    /// The order of the axes of Q, K, V and O, which are contiguous arrays.
     pub order: HeadOrder,
 }
 
 impl AttentionShape {
-    /// Returns the shape of self-attention without a mask for `batches` sequences, in the order [`HeadOrder::Positions`].
+    /// Returns the shape of self-attention without a mask for `batches` sequences, with axes in the order [`HeadOrder::Positions`].
     pub const fn new(batches: u32, heads: u32, positions: u32, head_size: u32) -> Self {
         Self {
             batches,
@@ -110,8 +110,8 @@ pub(super) struct Arguments {
 }
 
 /// Computes O = softmax(scale · Q·Kᵀ)·V for each head, and stores the logarithm of each row's sum of exponentials in `lse`, a contiguous
-/// array `[batch][head][query]`. [`Attention::for_problem`] chooses the kernel, unless a table of the cache contains the problem
-/// ([`KernelCache::with_attention_table`](crate::run::KernelCache::with_attention_table)). Requires sm_80 or later.
+/// array `[batch][head][query]`. If a [table of the cache](crate::run::KernelCache::with_attention_table) contains the problem, the kernel
+/// is taken from that table; otherwise, [`Attention::for_problem`] chooses it. Requires a device of compute capability 8.0 or later.
 ///
 /// ```
 /// use warpwright::{kernels::{AttentionMask, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -179,8 +179,7 @@ pub(super) fn target_for(
     Ok(target)
 }
 
-/// The inputs and results of [`attention_backward`] and of [`packed_attention_backward`](super::packed_attention_backward), in addition to
-/// Q, K and V.
+/// The arguments of [`attention_backward`] and [`packed_attention_backward`](super::packed_attention_backward) other than Q, K and V.
 #[derive(Debug)]
 pub struct AttentionDerivatives<'a, T> {
     /// The result O of the forward call.
@@ -195,16 +194,17 @@ pub struct AttentionDerivatives<'a, T> {
     pub dk: BufferMut<'a, T>,
     /// The gradient with respect to V, in the layout of V.
     pub dv: BufferMut<'a, T>,
-    /// Two buffers for intermediate results. [`AttentionShape::workspace`] returns their lengths, or, for packed sequences,
-    /// [`PackedShape::workspace`](super::PackedShape::workspace).
+    /// Two buffers for intermediate results. [`AttentionShape::workspace`] returns their lengths; for packed sequences,
+    /// [`PackedShape::workspace`](super::PackedShape::workspace) does.
     pub workspace: [BufferMut<'a, f32>; 2],
-    /// The dropout passed to [`attention_with_extras`](super::attention_with_extras) when it computed O, if any; must be `None` for packed
-    /// sequences.
+    /// The dropout that was passed to [`attention_with_extras`](super::attention_with_extras) to compute O, or `None`. Packed sequences do
+    /// not support dropout.
     pub dropout: Option<DropoutMask>,
 }
 
 impl AttentionShape {
-    /// Returns the required lengths, in elements, of the two `workspace` buffers of [`attention_backward`] for the same `deterministic`.
+    /// Returns the required lengths, in elements, of the two `workspace` buffers of [`attention_backward`]. `deterministic` must be the
+    /// same in both calls.
     #[must_use]
     pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
         let heads = self.batches as usize * self.heads as usize;
@@ -217,13 +217,14 @@ impl AttentionShape {
     }
 }
 
-/// Computes the gradients of [`attention`] with respect to Q, K and V. This takes three launches; [`AttentionBackward::for_problem`]
-/// chooses the kernels. If `deterministic` is true, or if `head_size` is greater than 128, the results are bit-identical in every run. The
-/// returned [`Called`] describes the kernel that computes dK and dV. Requires sm_90a.
+/// Computes the gradients of [`attention`] with respect to Q, K and V in three launches. [`AttentionBackward::for_problem`] chooses the
+/// kernels. If `deterministic` is true, or if `head_size` is greater than 128, the results are bit-identical in every run. The returned
+/// [`Called`] describes the kernel that computes dK and dV. Requires a device of compute capability 9.0.
 ///
 /// # Errors
-/// Returns [`CallError`], for example if no kernel supports the head sizes: `head_size` and `value_size` must be equal (32, 64, 96, 128,
-/// 192 or 256), or 192 and 128. If the second or third launch fails, the contents of the results are unspecified.
+/// Returns [`CallError`], for example if no kernel supports the head sizes. `head_size` must be 32, 64, 96, 128, 192 or 256. `value_size`
+/// must be equal to `head_size`, or 128 if `head_size` is 192. If the second or third launch fails, the contents of the results are
+/// unspecified.
 #[doc(alias = "scaled_dot_product_attention_backward")]
 pub fn attention_backward<'a, T>(
     on: impl Into<Queue<'a>>,

@@ -12,7 +12,8 @@ use crate::{
 };
 
 /// The number of products that [`batched_gemm`] computes, and the distances between the first elements of consecutive matrices, in
-/// elements. If a distance is `None`, it is the number of rows (or columns, in column order) of a matrix times the stride between them.
+/// elements. `None` means that there are no gaps between matrices: the distance is the number of rows (or columns, in column order) of a
+/// matrix times the stride between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GemmBatches {
     /// The number of products.
@@ -21,21 +22,21 @@ pub struct GemmBatches {
     pub a_distance: Option<u32>,
     /// The distance between B matrices; 0 if all products share B.
     pub b_distance: Option<u32>,
-    /// The distance between D matrices, which must not overlap. Their rows may be interleaved: row i of all other matrices may be stored
+    /// The distance between D matrices, which must not overlap. Their rows may be interleaved: row i of every other matrix may be stored
     /// between rows i and i + 1 of the first matrix.
     pub d_distance: Option<u32>,
 }
 
 impl GemmBatches {
-    /// Returns the parameters of `count` products of contiguous matrices.
+    /// Returns the parameters of `count` products of matrices without gaps between them.
     pub const fn new(count: u32) -> Self {
         Self { count, a_distance: None, b_distance: None, d_distance: None }
     }
 }
 
-/// Computes several products D = f(A·B) of the same size in one launch. [`Gemm::for_batches`] chooses the kernel. The requirements for
-/// sizes and strides are those of [`gemm`](super::gemm()), and operands are copied under the same conditions, which apply to the distances
-/// between matrices as well as to strides.
+/// Computes several products D = f(A·B) of the same size in one launch. [`Gemm::for_batches`] chooses the kernel. Sizes and strides must
+/// meet the requirements of [`gemm`](super::gemm()). Operands are copied under the same conditions as in `gemm`; the conditions on strides
+/// also apply to the distances between matrices.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};

@@ -12,10 +12,11 @@ use crate::{
 };
 
 /// Convolves the sequence of each batch and channel with the channel's filter: y = F⁻¹(F(u) ∘ f), where F is the Fourier transform of
-/// `size` points (1024, 4096, 8192 or 16384). [`FftConvolution`] describes the algorithm. u and y have `batches`·`channels` rows of
-/// `length` elements; `length` must be at most `size` and a multiple of 64 (32 if `size` is 1024). The strides between rows must be
-/// multiples of 8 elements. `re` and `im`, contiguous arrays `[channel][size]`, are the real and imaginary parts of f, the transforms of
-/// the filters. The device must support the transforms; see [`FftConvolution::sizes`].
+/// `size` points (1024, 4096, 8192 or 16384), and f is the transform of the filter. [`FftConvolution`] describes the algorithm.
+///
+/// u and y have `batches`·`channels` rows of `length` elements. `length` must be at most `size` and a multiple of 64 (32 if `size` is
+/// 1024). The strides between rows must be multiples of 8 elements. `re` and `im` are contiguous arrays `[channel][size]`, which contain
+/// the real and imaginary parts of f. [`FftConvolution::sizes`] returns the sizes that a target supports.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if `size` or `length` is not supported.

@@ -1,4 +1,4 @@
-//! Attention of one or a few queries per head to a cache of keys and values.
+//! Attention between one or a few queries per head and a cache of keys and values.
 
 use super::{
     heads::{HeadOrder, scale_of_heads},
@@ -12,8 +12,8 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// The sizes and the scale of [`cached_attention`]. The layout of Q and O is `[batch][query][head][column]`; the layout of K and V is
-/// `[batch][kv_head][position][column]`.
+/// The sizes and the scale of [`cached_attention`]. All arrays are contiguous: Q and O have the layout `[batch][query][head][column]`, and
+/// K and V have the layout `[batch][kv_head][position][column]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CacheShape {
     /// The number of sequences.
@@ -32,10 +32,10 @@ pub struct CacheShape {
     pub scale: Option<f32>,
 }
 
-/// Computes, for each head, attention of the last queries of each sequence to the sequence's cache. The last query has position
+/// Computes attention between the last queries of each sequence and the sequence's cache of keys and values. The last query has position
 /// `lengths[batch]` − 1 and attends to the first `lengths[batch]` positions; each earlier query attends to one position fewer than the
 /// query after it. `lse`, a contiguous array `[batch][head][query]`, receives the logarithm of each row's sum of exponentials.
-/// [`CachedAttention::for_problem`] chooses the kernel. Requires sm_90a.
+/// [`CachedAttention::for_problem`] chooses the kernel. Requires a device of compute capability 9.0.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if `heads` is not a multiple of `kv_heads`, or if no kernel supports the head size.
@@ -77,17 +77,17 @@ where
     )
 }
 
-/// The scale factors for K and V in [`scaled_cached_attention`] and [`scaled_paged_attention`](super::scaled_paged_attention).
+/// The scale factors of K and V in [`scaled_cached_attention`] and [`scaled_paged_attention`](super::scaled_paged_attention).
 #[derive(Clone, Copy, Debug)]
 pub struct CacheScales<'a> {
-    /// The scales for K, one for each of the `kv_heads` KV heads; all sequences share them.
+    /// The scales of K, one for each of the `kv_heads` KV heads. All sequences share them.
     pub k: BufferRef<'a, f32>,
-    /// The scales for V, one for each of the `kv_heads` KV heads; all sequences share them.
+    /// The scales of V, one for each of the `kv_heads` KV heads. All sequences share them.
     pub v: BufferRef<'a, f32>,
 }
 
-/// Computes attention as [`cached_attention`] does, for keys and values of type `e4m3` that are multiplied by the scales of their KV heads.
-/// `T` is the type of Q and O. The kernel is [`CachedAttention::scaled_kernel`].
+/// Computes attention like [`cached_attention`], with `e4m3` keys and values that are multiplied by the scales of their KV heads. `T` is
+/// the type of Q and O. [`CachedAttention::scaled_kernel`] builds the kernel.
 ///
 /// # Errors
 /// Returns the same errors as [`cached_attention`].

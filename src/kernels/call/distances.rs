@@ -26,12 +26,13 @@ pub(super) struct Matrices<'a, T, D> {
     pub(super) any: AnyDistance,
 }
 
-/// Whether the kernel must support rows that its tensor copies or 16-byte copies cannot access.
+/// Whether the kernel must support lengths, strides or distances that are not multiples of 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct AnyDistance {
-    /// Whether A or B has a length, stride or distance that is not a multiple of 16 bytes; always false for kernels with tensor copies.
+    /// Whether A or B has a length, stride or distance that is not a multiple of 16 bytes. For kernels with tensor copies, always false.
     pub(super) operands: bool,
-    /// Whether D has a length, stride or distance that is not a multiple of 16 bytes; with tensor copies, the length does not matter.
+    /// Whether D has a length, stride or distance that is not a multiple of 16 bytes. For kernels with tensor copies, the length does not
+    /// matter.
     pub(super) result: bool,
 }
 
@@ -159,8 +160,8 @@ impl<'a, T: TensorElement> Given<'a, T> {
         Ok(Self { buffer, lines, count: if distance == 0 { count.0.min(1) } else { count.0 }, distance })
     }
 
-    /// Returns a factor that the kernel can read: in the order `required`, if any, and, for tensor copies, with strides and distances that
-    /// are multiples of 16 bytes. The launch checks the alignment of addresses.
+    /// Returns a factor that the kernel can read: in the order `required`, if given, and, for tensor copies, with strides and distances
+    /// that are multiples of 16 bytes. The launch checks the alignment of addresses.
     fn readable(
         self,
         call: &'static str,
@@ -176,7 +177,7 @@ impl<'a, T: TensorElement> Given<'a, T> {
         Ok(Factor { memory: Memory::Given(buffer), lines, distance, copied: None })
     }
 
-    /// Copies the matrices to rows, or columns, that are a multiple of 16 bytes apart.
+    /// Copies the matrices to a workspace in which rows, or columns, are a multiple of 16 bytes apart.
     fn copied(
         self,
         call: &'static str,
@@ -251,14 +252,14 @@ impl Lines {
         }
     }
 
-    /// Returns the number of elements from the start of the first to the end of the last of `count` lines with a stride of `apart`
-    /// elements.
+    /// Returns the number of elements from the start of the first line to the end of the last one, for `count` lines with a stride of
+    /// `apart` elements.
     fn end(self, count: u32, apart: u32) -> u64 {
         if count == 0 { 0 } else { u64::from(count - 1) * u64::from(apart) + u64::from(self.length) }
     }
 
-    /// Returns the lines of a copy, transposed if `transposes` is true. Long lines begin at cache-line boundaries, so that each part of a
-    /// line spans few cache lines.
+    /// Returns the lines of a copy, transposed if `transposes` is true. Long lines begin at cache-line boundaries, so that a kernel's
+    /// accesses to a part of a line touch few cache lines.
     fn padded<T: TensorElement>(self, call: &'static str, transposes: bool) -> Result<Self, CallError> {
         let (order, count, length) = match (transposes, self.order) {
             (false, order) => (order, self.count, self.length),
@@ -281,7 +282,8 @@ impl Lines {
 const BYTES: u64 = 16;
 /// The size of a cache line in bytes.
 const CACHE_LINE: u64 = 128;
-/// The minimum size in bytes of a line that is padded to whole cache lines, which would take too much memory for shorter lines.
+/// The minimum size in bytes of a line that is padded to whole cache lines. Shorter lines are not, because the padding would take too much
+/// memory.
 const LONG: u64 = 8 * CACHE_LINE;
 
 /// Returns whether `elements` elements occupy a multiple of 16 bytes.

@@ -11,14 +11,14 @@ use crate::{
     tiles::Convert,
 };
 
-/// The parameters that determine which elements a [`Dropout`] kernel replaces with 0.
+/// The parameters that determine which elements become 0; [`Dropout`] defines the random numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DropoutMask {
     /// The probability that an element becomes 0, from 0 to 1.
     pub p: f32,
     /// The key of the random number generator.
     pub seed: u64,
-    /// An offset that distinguishes matrices with the same seed, so that their random numbers differ.
+    /// The offset of the random number generator. If matrices with the same seed have different offsets, their random numbers differ.
     pub offset: u64,
 }
 
@@ -29,11 +29,12 @@ impl DropoutMask {
     }
 }
 
-/// Computes y = dropout(x) for m rows of n elements. To compute the gradient with respect to x, call `dropout` with the same `mask` on the
-/// gradient with respect to y.
+/// Computes y = dropout(x) for m rows of n elements: each element becomes 0 with probability `mask.p`, and the other elements are
+/// multiplied by 1 / (1 − `mask.p`). To compute the gradient with respect to x, pass the gradient with respect to y as x, with the same
+/// `mask`.
 ///
 /// # Errors
-/// Returns [`CallError`], for example `Refused` if `mask.p` is not between 0 and 1.
+/// Returns [`CallError`], for example `Refused` if `mask.p` is less than 0 or greater than 1.
 pub fn dropout<'a, X, Y>(
     on: impl Into<Queue<'a>>,
     mask: DropoutMask,
@@ -60,8 +61,8 @@ where
     )
 }
 
-/// Computes h = dropout(x) + r, rounded to the type of x, and y = norm(h) · w + b along each of m rows of n elements, where norm is the
-/// given [`NormFunction`].
+/// Computes h = dropout(x) + r, rounded to the type of x, and y = norm(h) · w + b for each of m rows of n elements, where norm is the given
+/// [`NormFunction`]. w and b have n elements, and [`dropout`] describes the dropout.
 ///
 /// # Errors
 /// Returns the same errors as [`dropout`].

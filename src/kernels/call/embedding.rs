@@ -1,4 +1,4 @@
-//! Lookup of table rows by index, and addition to such rows.
+//! Lookup of table rows by index, and addition to table rows.
 
 use super::{
     operands::{Rows, RowsMut, portable_target},
@@ -10,8 +10,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes y = table\[indices\]: row i of the m×n matrix y is row `indices[i]` of the `rows`×n table, or all zeros if the table has no
-/// such row.
+/// Computes y = table\[indices\]: row i of the m×n matrix y is row `indices[i]` of the `rows`×n table, or zero if the table has no such
+/// row.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -55,9 +55,10 @@ where
     )
 }
 
-/// Computes table\[indices\] += x: adds row i of the m×n matrix x to row `indices[i]` of the `rows`×n table, unless the table has no such
-/// row. If x is the gradient with respect to the result of [`gather`], this accumulates the gradient with respect to the table. If an index
-/// occurs more than once, the last bits of the sums in that row may differ from run to run.
+/// Computes table\[indices\] += x: adds row i of the m×n matrix x to row `indices[i]` of the `rows`×n table. Rows of x whose index is not
+/// in the table are ignored. If x is the gradient with respect to the result of [`gather`], this accumulates the gradient with respect to
+/// the table. If an index occurs more than once, the last bits of the sums in the corresponding row of the table may differ from run to
+/// run.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if rows of the table overlap.

@@ -12,25 +12,25 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// The operands of [`AttentionExtras`]. An operand that is `None` has no effect.
+/// The operands of the optional extensions of attention ([`AttentionExtras`]). An extension whose field is `None` is not applied.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExtraOperands<'a> {
-    /// The soft cap c, from 0.001 to 10,000: each score is replaced with c·tanh(score / c).
+    /// The soft cap c, from 0.001 to 10,000, which replaces each score with c·tanh(score / c).
     pub soft_cap: Option<f32>,
-    /// ALiBi: one slope per query head. The product of the slope and the distance between the positions of the query and the key is
-    /// subtracted from each score.
+    /// The ALiBi slopes, one per query head. The product of the slope and the distance between the positions of query and key is subtracted
+    /// from each score.
     pub slopes: Option<BufferRef<'a, f32>>,
-    /// Attention sinks: one score per query head. The exponential of this score is added to the sum of exponentials of each row.
+    /// The attention sinks, one score per query head. The exponential of this score is added to each row's sum of exponentials.
     pub sinks: Option<BufferRef<'a, f32>>,
-    /// Dropout of the weights; the probability must be less than 1. The random numbers of a head use the mask's `offset` plus the index of
-    /// the head among the query heads of all batches.
+    /// The dropout of the weights; its probability must be less than 1. The random numbers of a query head use the mask's `offset` plus the
+    /// index of that head among the query heads of all batches.
     pub dropout: Option<DropoutMask>,
 }
 
-/// Computes attention as [`attention`](super::attention()) does, with the same layouts, and with any combination of a soft cap, ALiBi
-/// slopes, attention sinks and dropout. `slopes` and `sinks` have `heads` elements. [`Attention::for_problem`] chooses the kernel;
-/// [`Attention::with_tile_for_dropout`] chooses its tile if there is dropout, or else [`Attention::with_tile_for_cap`] if there is a soft
-/// cap. Requires sm_80 or later.
+/// Computes attention like [`attention`](super::attention()), with the same layouts, and with any combination of a soft cap, ALiBi slopes,
+/// attention sinks and dropout. [`Attention::for_problem`] chooses the kernel. With dropout, [`Attention::with_tile_for_dropout`] chooses
+/// the tile; with a soft cap but without dropout, [`Attention::with_tile_for_cap`] chooses it. Requires a device of compute capability 8.0
+/// or later.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};

@@ -15,7 +15,7 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// The sizes, orders and activation of D = f(A·B), where A is m×k, B is k×n, and D is m×n and row-major.
+/// The sizes, matrix orders and activation of D = f(A·B), where A is m×k, B is k×n, and D is m×n and row-major.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GemmShape {
     /// The number of rows of A and D.
@@ -28,12 +28,12 @@ pub struct GemmShape {
     pub a: MatrixOrder,
     /// The order of B.
     pub b: MatrixOrder,
-    /// The function f, if any.
+    /// The activation function f; if `None`, D = A·B.
     pub activation: Option<Activation>,
 }
 
 impl GemmShape {
-    /// Returns the shape of the product of two row-major matrices without an activation.
+    /// Returns the shape of a product of row-major matrices without an activation.
     pub const fn new(m: u32, n: u32, k: u32) -> Self {
         Self { m, n, k, a: MatrixOrder::Row, b: MatrixOrder::Row, activation: None }
     }
@@ -64,18 +64,19 @@ factors! {
     u8:   i32;
 }
 
-/// The operands of an [`Epilogue`], which computes Dᵢⱼ = f((A·B)ᵢⱼ · α · rᵢ · sⱼ + β · Cᵢⱼ + biasⱼ). Operands that are `None` are omitted.
+/// The operands of an [`Epilogue`], which computes Dᵢⱼ = f((A·B)ᵢⱼ · α · rᵢ · sⱼ + β · Cᵢⱼ + biasⱼ). Factors and terms whose field is
+/// `None` are omitted.
 #[derive(Clone, Copy, Debug)]
 pub struct FusedOperands<'a, D> {
     /// α, the factor of A·B.
     pub alpha: Option<f32>,
-    /// r, one scale for each row: m elements.
+    /// r, which contains one scale for each of the m rows.
     pub row_scales: Option<BufferRef<'a, f32>>,
-    /// s, one scale for each column: n elements.
+    /// s, which contains one scale for each of the n columns.
     pub col_scales: Option<BufferRef<'a, f32>>,
     /// The matrix C, the stride between its rows in elements, and β. The buffers of C and D must not overlap.
     pub c: Option<(BufferRef<'a, D>, u32, f32)>,
-    /// The bias, one term for each column: n elements.
+    /// The bias, which contains one element for each of the n columns.
     pub bias: Option<BufferRef<'a, f32>>,
 }
 
@@ -111,15 +112,15 @@ impl<'a, D: Copy> FusedOperands<'a, D> {
     }
 }
 
-/// Computes D = f(A·B). [`Gemm::for_problem`] chooses the kernel, unless a table of the cache contains the problem
-/// ([`KernelCache::with_gemm_table`](crate::run::KernelCache::with_gemm_table)). The kernel uses `wgmma` on devices of compute capability
-/// 9.0, and `mma.sync` on other devices of compute capability 8.0 or later. The strides between the rows (or columns, in column order) of A
-/// and B may have any value; the stride between the rows of D must be at least n.
+/// Computes D = f(A·B). If a [table of the cache](crate::run::KernelCache::with_gemm_table) contains the problem, the kernel is taken from
+/// that table; otherwise, [`Gemm::for_problem`] chooses it. The kernel uses `wgmma` on devices of compute capability 9.0, and `mma.sync` on
+/// other devices of compute capability 8.0 or later. The strides between the rows (or columns, in column order) of A and B may have any
+/// value; the stride between the rows of D must be at least n.
 ///
 /// If the kernel cannot read an operand in place, another kernel first copies the operand to a workspace, which `gemm` allocates and frees
-/// in stream order; [`Called::copies`] lists these kernels. A column-major A and a row-major B are copied if their elements are not 16 bits
-/// wide. On devices of compute capability 9.0, operands with a stride that is not a multiple of 16 bytes are also copied. Addresses must be
-/// multiples of 16 bytes on all devices.
+/// in stream order; [`Called::copies`] lists these kernels. If elements are not 16 bits wide, a column-major A or a row-major B is copied.
+/// On devices of compute capability 9.0, an operand whose stride is not a multiple of 16 bytes is also copied. On all devices, addresses
+/// must be multiples of 16 bytes.
 ///
 /// # Errors
 /// Returns [`CallError`], for example if rows of D overlap.
@@ -149,9 +150,9 @@ where
     Ok(with_copies(called, [&a, &b]))
 }
 
-/// Computes D = f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has n columns (`shape.n`). With
-/// [`Activation::Silu`], this is SwiGLU. If n elements do not occupy a multiple of 16 bytes, a row-major B is copied first, as described in
-/// [`gemm`].
+/// Computes D = f(A·B₁) ⊙ (A·B₂), where ⊙ is the elementwise product. B has 2n columns: those of B₁, followed by those of B₂. D has n
+/// columns (`shape.n`). With [`Activation::Silu`], this is SwiGLU. If n elements do not occupy a multiple of 16 bytes, a row-major B is
+/// copied first, as described in [`gemm`].
 ///
 /// # Errors
 /// Returns the same errors as [`gemm`].
@@ -184,7 +185,8 @@ where
     Ok(with_copies(called, [&a, &b]))
 }
 
-/// Computes D = f(A·B) with an [`Epilogue`]: scales, the addition of another matrix, and a bias. The requirements are those of [`gemm`].
+/// Computes D = f(A·B) with an [`Epilogue`], which can scale the product, and add another matrix and a bias. The requirements are the same
+/// as for [`gemm`].
 ///
 /// # Errors
 /// Returns the same errors as [`gemm`].
@@ -252,7 +254,7 @@ impl GemmShape {
         self.for_distances(gemm, any)
     }
 
-    /// Returns `gemm` with the activation, and with support for the rows that `any` describes.
+    /// Returns `gemm` with the activation of this shape, and with support for the matrices that `any` describes.
     pub(super) fn for_distances(&self, gemm: Gemm, any: AnyDistance) -> Gemm {
         let gemm = if any.operands { gemm.with_any_size() } else { gemm };
         Gemm { any_ldd: any.result, activation: self.activation, ..gemm }

@@ -1,4 +1,4 @@
-//! The gradients of functions that operate on the rows of matrices.
+//! Gradients of functions that operate on the rows of matrices.
 
 use super::{
     operands::{Rows, RowsMut, portable_target},
@@ -18,7 +18,7 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes dx = f′(x) · dy, the gradient of [`pointwise`](super::pointwise), for each element of m×n matrices, where f is `function`.
+/// Computes dx = f′(x) · dy, the gradient of [`pointwise`](super::pointwise), for each element of m×n matrices; f is `function`.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -47,7 +47,7 @@ where
     )
 }
 
-/// Computes dx = f′(x) · u · dy and du = f(x) · dy, the gradients of [`gated`](super::gated), for each element of m×n matrices, where f is
+/// Computes dx = f′(x) · u · dy and du = f(x) · dy, the gradients of [`gated`](super::gated), for each element of m×n matrices; f is
 /// `function`.
 ///
 /// # Errors
@@ -81,9 +81,9 @@ where
     )
 }
 
-/// Computes the gradient with respect to x of y = softmax(`scale` · x), or of its natural logarithm if `log` is true, for each of the m
-/// rows of n elements, from y and the gradient with respect to y. [`SoftmaxBackward`] describes the kernel, which also computes the
-/// gradients of the masked forms of [`softmax`](super::softmax()).
+/// Computes dx, the gradient of [`softmax`](super::softmax()), for each of m rows of n elements. `log` and `scale` must be those of the
+/// forward call, y is its result, and dy is the gradient with respect to y. This function also computes the gradients of
+/// [`causal_softmax`](super::causal_softmax) and [`lengths_softmax`](super::lengths_softmax). [`SoftmaxBackward`] describes the kernel.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if `scale` is not positive.
@@ -118,9 +118,9 @@ where
     )
 }
 
-/// Computes the gradient of [`cross_entropy`](super::cross_entropy) with respect to the logits of m rows of n elements: dxⱼ = (e^(xⱼ −
-/// `logs`) − \[j = target\]) · dloss. `logs` is the result of [`cross_entropy`](super::cross_entropy); `dlosses` has m elements. Rows with
-/// target `ignored` have gradient 0.
+/// Computes the gradient of [`cross_entropy`](super::cross_entropy) with respect to the logits x for m rows of n elements: dxⱼ = (e^(xⱼ −
+/// log) − δⱼ) · dloss, where δⱼ is 1 if j is the target of the row, and 0 otherwise. Here, log is the row's element of `logs`, a result of
+/// `cross_entropy`, and dloss is the row's element of `dlosses`. The gradient of rows with target `ignored` is 0.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -151,10 +151,10 @@ where
     )
 }
 
-/// Computes the gradients of y = norm(x) · w + b for m rows of n elements: dx, dw = Σ dy · x̂ and db = Σ dy, where x̂ = norm(x) and norm is
-/// the given [`NormFunction`]. dw and db have n elements. There are three launches: the first computes dx and writes partial sums to the
-/// two workspaces ([`NormBackward`]), and the other two add the partial sums of dw and of db. Results are bit-identical in every run. The
-/// returned [`Called`] describes the first launch.
+/// Computes the gradients dx, dw and db of y = norm(x) · w + b for m rows of n elements, where norm is the given [`NormFunction`]. The
+/// gradients dw = Σ dy · norm(x) and db = Σ dy, which have n elements each, are sums over the rows. There are three launches. The first
+/// computes dx and writes partial sums to the two workspaces ([`NormBackward`]); the others add the partial sums of dw and those of db.
+/// Results are bit-identical in every run. The returned [`Called`] describes the first launch.
 ///
 /// ```
 /// use warpwright::{kernels::{NormFunction, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -233,7 +233,7 @@ where
 }
 
 /// Returns the required length, in elements, of each of the two workspaces of [`norm_backward`], for m rows of n elements of type `X` on
-/// the device of `kernels`. It suffices for any strides between rows.
+/// the device of `kernels`. This length suffices for all strides between rows.
 #[must_use]
 pub fn norm_backward_workspace<X: TensorElement>(kernels: &KernelCache<'_>, [m, n]: [u32; 2]) -> usize {
     let (major, minor) = kernels.capability();

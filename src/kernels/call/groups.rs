@@ -14,19 +14,20 @@ use crate::{
 /// The groups of rows and the B matrices of [`grouped_gemm`].
 #[derive(Clone, Copy, Debug)]
 pub struct GemmGroups<'a> {
-    /// The number of rows of a tile, which are all multiplied by the same B: 64 or 128 or, on devices of compute capability 9.0, also 16
-    /// (if A is row-major), 192 or 256. Groups must be padded to a multiple of `rows` rows.
+    /// The number of rows per tile. All rows of a tile are multiplied by the same B, so groups must be padded to a multiple of `rows` rows.
+    /// `rows` must be 64 or 128; on devices of compute capability 9.0, it may also be 192, 256 or, if A is row-major, 16.
     pub rows: u32,
     /// The index of the B matrix for each tile of `rows` rows of A: ⌈m / `rows`⌉ elements, each less than `count`.
     pub groups: BufferRef<'a, u32>,
     /// The number of B matrices.
     pub count: u32,
-    /// The distance between the first elements of consecutive B matrices, in elements; if `None`, the matrices are contiguous.
+    /// The distance between the first elements of consecutive B matrices, in elements. `None` means that there are no gaps between the
+    /// matrices.
     pub b_distance: Option<u32>,
 }
 
 /// Computes D = f(A·B) with a separate B for each group of rows of A and D, as in a mixture of experts. [`Gemm::for_groups`] chooses the
-/// kernel. The requirements for sizes and strides are those of [`batched_gemm`](super::batched_gemm).
+/// kernel. Sizes and strides must meet the requirements of [`batched_gemm`](super::batched_gemm).
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -45,7 +46,8 @@ pub struct GemmGroups<'a> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// # Errors Returns the same errors as [`gemm`](super::gemm()), and `Refused` if the device and the order of A support no tile of `rows`
+/// # Errors
+/// Returns the same errors as [`gemm`](super::gemm()), and `Refused` if no kernel for the device and the order of A has tiles of `rows`
 /// rows.
 #[doc(alias = "MoE")]
 pub fn grouped_gemm<'a, T, D>(

@@ -6,10 +6,10 @@ use super::{
 };
 use crate::run::CallError;
 
-/// The order of the axes of contiguous arrays such as Q, K, V and O.
+/// The order of the axes of Q, K, V and O, which are contiguous arrays. The last axis varies fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HeadOrder {
-    /// `[batch][position][head][column]`, the order in which projections store Q, K and V.
+    /// `[batch][position][head][column]`, the order in which linear projections usually produce Q, K and V.
     Positions,
     /// `[batch][head][position][column]`.
     Heads,

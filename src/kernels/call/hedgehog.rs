@@ -1,4 +1,4 @@
-//! Attention with softmax over the latest tokens and learned features for older ones.
+//! Attention with softmax over the latest tokens and learned features for older tokens.
 
 use super::{
     heads::{positive_scale, refused_sizes},
@@ -15,9 +15,9 @@ use crate::{
 /// The per-head parameters of [`hedgehog`].
 #[derive(Clone, Copy, Debug)]
 pub struct HedgehogOperands<'a, T> {
-    /// The matrices that map queries to features: an array `[head][64][64]`.
+    /// The matrices that map queries to features: a contiguous array `[head][64][64]`.
     pub q_maps: BufferRef<'a, T>,
-    /// The matrices that map keys to features: an array `[head][64][64]`.
+    /// The matrices that map keys to features: a contiguous array `[head][64][64]`.
     pub k_maps: BufferRef<'a, T>,
     /// α, the positive factor of the weights of the latest tokens: one element per head.
     pub alphas: BufferRef<'a, f32>,
@@ -27,8 +27,8 @@ pub struct HedgehogOperands<'a, T> {
 
 /// Computes causal attention with softmax over the latest tokens (those of the current chunk of 64 tokens and of the preceding chunk) and
 /// learned features for older tokens, as described in [`Hedgehog`]. The head size must be 64 for Q and K, and 64 or 128 for V and O.
-/// `scale` is the scale factor for the scores, which must be positive; 1/√64 if `None`. Requires sm_80 or later and 128 KiB of shared
-/// memory per block, which devices of compute capability 8.6, 8.9 and 12.x do not have.
+/// `scale` is the scale factor for the scores, which must be positive; 1/√64 if `None`. Requires a device of compute capability 8.0 or
+/// later with at least 128 KiB of shared memory per block, which excludes compute capabilities 8.6, 8.9 and 12.x.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if a head size is not supported.

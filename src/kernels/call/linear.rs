@@ -24,12 +24,12 @@ pub struct LinearShape {
     pub key_size: u32,
     /// The head size of V and O: the number of elements per row.
     pub value_size: u32,
-    /// The order of the rows of Q, K, V and O in memory.
+    /// The order of the axes of Q, K, V and O, which are contiguous arrays.
     pub order: HeadOrder,
 }
 
 impl LinearShape {
-    /// Returns the sizes that all kernels take, and the strides of Q, K, V and O.
+    /// Returns the arguments that all kernels share: the sizes, and the strides of Q, K, V and O.
     pub(super) fn arguments(&self, call: &'static str) -> Result<([u32; 3], [[u32; 3]; 4]), CallError> {
         let Self { batches, heads, positions, key_size, value_size, order } = *self;
         let of_keys = order.strides(call, [heads, positions, key_size])?;
@@ -39,8 +39,8 @@ impl LinearShape {
 }
 
 /// Computes causal attention weighted by the second-order Taylor expansion of the exponential, as described in [`TaylorAttention`]. The
-/// head size must be 16 for Q and K, and 64 for V and O. If `normalized` is true, results are divided by the sums of the weights. Requires
-/// sm_80 or later.
+/// head size must be 16 for Q and K, and 64 for V and O. If `normalized` is true, each result is divided by the sum of its weights.
+/// Requires a device of compute capability 8.0 or later.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if a head size is not supported.
@@ -76,10 +76,10 @@ where
 }
 
 /// Computes causal linear attention with a state that decays by a factor of λ = e^`decay` per position, as described in
-/// [`DecayedAttention`]. Each head size must be 64 or 128. `decays` has one element per head, each negative or 0. `state`, a contiguous
-/// array `[batch][head][key_size][value_size]`, contains the state before the first position (zeros at the start of a sequence) and is
-/// overwritten with the state after the last position. Requires sm_80 or later and, if both head sizes are 128, 106 KiB of shared memory
-/// per block, which devices of compute capability 8.6, 8.9 and 12.x do not have.
+/// [`DecayedAttention`]. Each head size must be 64 or 128. `decays` has one element per head, which must not be positive. `state`, a
+/// contiguous array `[batch][head][key_size][value_size]`, contains the state before the first position (zeros at the start of a sequence)
+/// and is overwritten with the state after the last position. Requires a device of compute capability 8.0 or later. If both head sizes are
+/// 128, the device must have at least 106 KiB of shared memory per block, which excludes compute capabilities 8.6, 8.9 and 12.x.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};

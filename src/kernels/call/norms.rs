@@ -11,7 +11,7 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes y = norm(x) · w along each of m rows of n elements, where norm is the given [`NormFunction`]; w has n elements.
+/// Computes y = norm(x) · w for each of m rows of n elements, where norm is the given [`NormFunction`]. w has n elements.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -45,7 +45,7 @@ where
     )
 }
 
-/// Computes y = norm(x) · w + b along each of m rows of n elements, where norm is the given [`NormFunction`]; w and b have n elements.
+/// Computes y = norm(x) · w + b for each of m rows of n elements, where norm is the given [`NormFunction`]. w and b have n elements.
 ///
 /// ```
 /// use warpwright::{kernels::{NormFunction, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -91,8 +91,8 @@ where
     )
 }
 
-/// Computes h = x + r, rounded to the type of x, and y = norm(h) · w along each of m rows of n elements, where norm is the given
-/// [`NormFunction`]; w has n elements.
+/// Computes h = x + r, rounded to the type of x, and y = norm(h) · w for each of m rows of n elements, where norm is the given
+/// [`NormFunction`]. w has n elements.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -126,8 +126,8 @@ where
     )
 }
 
-/// Computes h = x + r, rounded to the type of x, and y = norm(h) · w + b along each of m rows of n elements, where norm is the given
-/// [`NormFunction`]; w and b have n elements.
+/// Computes h = x + r, rounded to the type of x, and y = norm(h) · w + b for each of m rows of n elements, where norm is the given
+/// [`NormFunction`]. w and b have n elements.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).

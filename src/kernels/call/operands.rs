@@ -1,18 +1,18 @@
-//! Matrix operands: buffers, optionally with the stride between rows.
+//! Matrix operands: buffers, optionally with a stride between rows.
 
 use crate::{
     ptx::Target,
     run::{BufferMut, BufferRef, CallError, Queue},
 };
 
-/// A matrix that a kernel reads: a buffer that contains contiguous rows, or a pair `(buffer, stride)` with the stride between rows in
-/// elements. For a column-major matrix, the same applies to columns.
+/// A matrix that a kernel reads: either a buffer, in which the rows are contiguous, or a pair `(buffer, stride)`, where `stride` is the
+/// stride between rows in elements. For a column-major matrix, the same applies to columns instead of rows.
 pub trait Rows<'a, T> {
     /// Returns the buffer, and the stride if it is given.
     fn rows(self) -> (BufferRef<'a, T>, Option<u32>);
 }
 
-/// A matrix that a kernel writes: a buffer, or a pair `(buffer, stride)`, as for [`Rows`].
+/// A matrix that a kernel writes: a buffer or a pair `(buffer, stride)`, as described in [`Rows`].
 pub trait RowsMut<'a, T> {
     /// Returns the buffer, and the stride if it is given.
     fn rows_mut(self) -> (BufferMut<'a, T>, Option<u32>);

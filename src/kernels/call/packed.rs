@@ -15,8 +15,8 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// The sizes, mask, scale and layout of [`packed_attention`] and its gradients. The sequences are stored one after the other, like one long
-/// sequence.
+/// The sizes, mask, scale and layout of [`packed_attention`] and its gradients. The sequences are stored one after the other, without a
+/// batch axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackedShape {
     /// The number of sequences.
@@ -29,27 +29,28 @@ pub struct PackedShape {
     pub queries: u32,
     /// The number of rows of K and V per head.
     pub keys: u32,
-    /// The maximum number of queries per sequence. If a sequence has more, results are computed only for its first `longest` queries,
-    /// rounded up to whole tiles.
+    /// The maximum number of queries per sequence. If a sequence has more queries, results are computed only for the first `longest`
+    /// queries, rounded up to whole tiles.
     pub longest: u32,
-    /// The maximum number of keys per sequence. Used only by [`packed_attention_backward`], which does not compute gradients for further
-    /// keys of a sequence.
+    /// The maximum number of keys per sequence; used only by [`packed_attention_backward`]. If a sequence has more keys, gradients are not
+    /// computed for all of them.
     pub longest_keys: u32,
     /// The head size of Q and K: the number of elements per row.
     pub head_size: u32,
     /// The head size of V and O: the number of elements per row.
     pub value_size: u32,
-    /// The mask, which determines the keys of a sequence that each of its queries attends to.
+    /// The mask, which determines the keys that each query of the same sequence attends to.
     pub mask: AttentionMask,
     /// The scale factor for the scores, which must be positive; 1/√`head_size` if `None`.
     pub scale: Option<f32>,
-    /// The order of the axes, without the batch axis: `[position][head][column]` or `[head][position][column]`.
+    /// The order of the axes of Q, K, V and O, which are contiguous arrays without a batch axis: `[position][head][column]` or
+    /// `[head][position][column]`.
     pub order: HeadOrder,
 }
 
 impl PackedShape {
     /// Returns the shape of self-attention without a mask, with axes in the order [`HeadOrder::Positions`]. `positions` is the total number
-    /// of positions of all sequences; no sequence may have more than `longest` positions.
+    /// of positions of all sequences, and `longest` is the maximum number per sequence.
     pub const fn new(sequences: u32, heads: u32, positions: u32, longest: u32, head_size: u32) -> Self {
         Self {
             sequences,
@@ -67,8 +68,8 @@ impl PackedShape {
         }
     }
 
-    /// Returns the required lengths, in elements, of the two `workspace` buffers of [`packed_attention_backward`] for the same
-    /// `deterministic`.
+    /// Returns the required lengths, in elements, of the two `workspace` buffers of [`packed_attention_backward`]. `deterministic` must be
+    /// the same in both calls.
     #[must_use]
     pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
         let [heads, sequences, queries] =
@@ -87,13 +88,13 @@ impl PackedShape {
     }
 }
 
-/// Computes attention as [`attention`](super::attention()) does, for sequences of different lengths that are stored one after the other.
-/// `query_starts` and `key_starts` each have `sequences` + 1 elements: the index of the first row of each sequence, in ascending order, and
-/// the end of the last sequence. `lse` is a contiguous array `[head][query]`. Rows of O and `lse` that do not belong to any sequence are
-/// not written.
+/// Computes attention like [`attention`](super::attention()), for packed sequences: sequences of different lengths that are stored one
+/// after the other. `query_starts` and `key_starts` each have `sequences` + 1 elements: the index of the first row of each sequence, in
+/// ascending order, followed by the end of the last sequence. `lse` is a contiguous array `[head][query]`. Rows of O and elements of `lse`
+/// that do not belong to any sequence are not written.
 ///
-/// [`Attention::new`] chooses the kernel. It does not depend on the number or lengths of the sequences, so other sequences reuse it.
-/// Requires sm_80 or later.
+/// [`Attention::new`] chooses the kernel. The choice does not depend on the number and the lengths of the sequences, so calls with other
+/// sequences reuse the kernel. Requires a device of compute capability 8.0 or later.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -155,12 +156,13 @@ where
     )
 }
 
-/// Computes the gradients of [`packed_attention`] with respect to Q, K and V. This takes three launches; [`AttentionBackward::new`] chooses
-/// the kernels. If `deterministic` is true, the results are bit-identical in every run. Rows of the gradients that do not belong to any
-/// sequence are not written. The returned [`Called`] describes the kernel that computes dK and dV. Requires sm_90a.
+/// Computes the gradients of [`packed_attention`] with respect to Q, K and V in three launches. [`AttentionBackward::new`] chooses the
+/// kernels. If `deterministic` is true, the results are bit-identical in every run. Rows of the gradients that do not belong to any
+/// sequence are not written. The returned [`Called`] describes the kernel that computes dK and dV. Requires a device of compute capability
+/// 9.0.
 ///
-/// The last tile of a sequence may extend past the end of the sequence. If one of these additional rows of Q, K, V, O or dO contains NaN or
-/// ∞, the gradients of the sequence may become NaN.
+/// The last tile of a sequence may extend past the end of the sequence. If rows past the end of Q, K, V, O or dO contain NaN or ∞,
+/// gradients of the sequence may become NaN.
 ///
 /// # Errors
 /// Returns [`CallError`], for example if [`attention_backward`](super::attention_backward) does not support the head sizes, or if `dropout`

@@ -1,4 +1,4 @@
-//! Copies matrices to a different stride between rows.
+//! Copies of matrices to a different stride between rows.
 
 use super::{
     operands::{Rows, RowsMut, portable_target},
@@ -10,7 +10,7 @@ use crate::{
     tensor::TensorElement,
 };
 
-/// Copies an m×n matrix from x to y. The strides between rows may differ; elements between the rows of y are not written.
+/// Copies an m×n matrix from x to y. The strides between the rows of x and y may differ. Elements between the rows of y are not written.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};

@@ -1,4 +1,4 @@
-//! Attention of one or a few queries per head to a paged cache of keys and values.
+//! Attention between one or a few queries per head and a paged cache of keys and values.
 
 use super::{
     decode::{CacheScales, size_of_heads, strides_of_queries},
@@ -13,7 +13,7 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// The sizes, scale and layout of [`paged_attention`]. The layout of Q and O is `[batch][query][head][column]`.
+/// The sizes, scale and layout of [`paged_attention`]. All arrays are contiguous; Q and O have the layout `[batch][query][head][column]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PagedCacheShape {
     /// The number of sequences.
@@ -24,7 +24,7 @@ pub struct PagedCacheShape {
     pub kv_heads: u32,
     /// The number of queries per sequence and head: 1 to 8.
     pub queries: u32,
-    /// The number of pages of K, and also of V; all sequences share these pages.
+    /// The number of pages of K, which is also the number of pages of V. All sequences share the pages.
     pub pages: u32,
     /// The number of positions per page: 8, 16, 32, 64 or 128.
     pub page_size: u32,
@@ -38,10 +38,11 @@ pub struct PagedCacheShape {
     pub order: HeadOrder,
 }
 
-/// Computes attention as [`cached_attention`](super::cached_attention) does, for caches that are stored in pages. `tables` is the page
-/// table, a contiguous `batches`×`table_columns` matrix: position p of a sequence is stored at position `p % page_size` of page
-/// `tables[batch][p / page_size]`. Entries for positions at or after `lengths[batch]` may have any value. `lse` is a contiguous array
-/// `[batch][head][query]`. [`CachedAttention::for_problem`] chooses the kernel. Requires sm_90a.
+/// Computes attention like [`cached_attention`](super::cached_attention), for caches that are stored in pages. `tables` is the page table,
+/// a contiguous `batches`×`table_columns` matrix: position p of a sequence is stored at position `p % page_size` of page
+/// `tables[batch][p / page_size]`. Entries of the page table that contain only positions at or after `lengths[batch]` may have any value.
+/// `lse` is a contiguous array `[batch][head][query]`. [`CachedAttention::for_problem`] chooses the kernel. Requires a device of compute
+/// capability 9.0.
 ///
 /// # Errors
 /// Returns the same errors as [`cached_attention`](super::cached_attention), and `Refused` if the page size is not supported.
@@ -85,8 +86,8 @@ where
     )
 }
 
-/// Computes attention as [`paged_attention`] does, for keys and values of type `e4m3` that are multiplied by the scales of their KV heads.
-/// `T` is the type of Q and O. The kernel is [`CachedAttention::scaled_paged_kernel`].
+/// Computes attention like [`paged_attention`], with `e4m3` keys and values that are multiplied by the scales of their KV heads. `T` is the
+/// type of Q and O. [`CachedAttention::scaled_paged_kernel`] builds the kernel.
 ///
 /// # Errors
 /// Returns the same errors as [`paged_attention`].

@@ -12,9 +12,9 @@ use crate::{
 };
 
 /// Computes D = f(A·B) for 8-bit floats with promoted sums: after every 128 elements along k, the partial sums are added to f32
-/// accumulators, because tensor cores accumulate the products of 8-bit floats with a precision of only about 14 bits.
-/// [`Gemm::for_promoted`] chooses the kernel. Requires a device of compute capability 9.0. As described in [`gemm`](super::gemm()), an
-/// operand is copied first unless it is a row-major A or a column-major B with a stride that is a multiple of 16 bytes.
+/// accumulators. Without promotion, tensor cores accumulate the products of 8-bit floats with a precision of only about 14 bits.
+/// [`Gemm::for_promoted`] chooses the kernel. Requires a device of compute capability 9.0. As described in [`gemm`](super::gemm()), a
+/// column-major A, a row-major B, and operands with a stride that is not a multiple of 16 bytes are copied first.
 ///
 /// # Errors
 /// Returns the same errors as [`gemm`](super::gemm()), and an error if `T` is not an 8-bit float or the compute capability is not 9.0.
@@ -45,10 +45,13 @@ where
     Ok(with_copies(called, [&a, &b]))
 }
 
-/// Computes D = f(A·B) for 8-bit floats with one scale for each block of 128 elements along k, as in DeepSeek-V3: Dᵢⱼ = f(Σₛ rᵢₛ · cⱼₛ ·
-/// (Aₛ·Bₛ)ᵢⱼ), where Aₛ and Bₛ are the parts of A and B in block s, for s from 0 to ⌈k/128⌉ − 1. `a_scales[s·m + i]` is rᵢₛ, the scale of
-/// row i of Aₛ; [`quantize`](super::quantize()) writes these scales in the transposed layout, `[i][s]`. `b_scales[⌊j/128⌋·⌈k/128⌉ + s]` is
-/// cⱼₛ, which all columns of a 128×128 block of B share. The requirements are those of [`promoted_gemm`].
+/// Computes D = f(A·B) for 8-bit floats that are scaled in blocks of 128 elements along k, as in DeepSeek-V3: Dᵢⱼ = f(Σₛ rᵢₛ · cⱼₛ ·
+/// (Aₛ·Bₛ)ᵢⱼ). The sum is over the blocks s, from 0 to ⌈k/128⌉ − 1; Aₛ consists of the columns of A in block s, and Bₛ of the rows of B in
+/// block s.
+///
+/// `a_scales[s·m + i]` is rᵢₛ, the scale of row i of Aₛ. ([`quantize`](super::quantize()) writes such scales in the transposed layout,
+/// `[i][s]`.) `b_scales[⌊j/128⌋·⌈k/128⌉ + s]` is cⱼₛ, which is shared by a 128×128 block of B. The requirements are the same as for
+/// [`promoted_gemm`].
 ///
 /// # Errors
 /// Returns the same errors as [`promoted_gemm`].

@@ -11,8 +11,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes D = f(A·B) with promoted sums, as [`promoted_gemm`](super::promoted_gemm) does, and with an
-/// [`Epilogue`](crate::kernels::Epilogue): scales, the addition of another matrix, and a bias.
+/// Computes D = f(A·B) with promoted sums, like [`promoted_gemm`](super::promoted_gemm), and with an
+/// [`Epilogue`](crate::kernels::Epilogue), which can scale the product, and add another matrix and a bias.
 ///
 /// # Errors
 /// Returns the same errors as [`promoted_gemm`](super::promoted_gemm).

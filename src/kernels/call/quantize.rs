@@ -13,9 +13,9 @@ use crate::{
     tiles::Convert,
 };
 
-/// Quantizes m rows of n elements to e4m3 or i8: q = round(x / s), as described in [`Quantize`]. There is one f32 scale s for each row or
-/// for each group of 128 adjacent elements of a row. `scales` is an m×1 or m×⌈n/128⌉ matrix. Quantization to e4m3 requires a device of
-/// compute capability 8.9 or later.
+/// Quantizes m rows of n elements to e4m3 or i8: q = round(x / s), as described in [`Quantize`]. `group` determines whether there is one
+/// f32 scale s for each row or one for each group of 128 adjacent elements of a row, so `scales` is an m×1 or m×⌈n/128⌉ matrix.
+/// Quantization to e4m3 requires a device of compute capability 8.9 or later.
 ///
 /// ```
 /// use warpwright::{kernels::{ScaleGroup, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -31,7 +31,7 @@ use crate::{
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`], for example if rows of q or of the scales overlap, or if the device does not support e4m3.
+/// Returns [`CallError`], for example if rows of q or of `scales` overlap, or if the device does not support e4m3.
 pub fn quantize<'a, X, Q>(
     on: impl Into<Queue<'a>>,
     group: ScaleGroup,
@@ -59,8 +59,7 @@ where
     )
 }
 
-/// Quantizes norm(x) · w as [`quantize`] does, without rounding the product first, where norm is the given [`NormFunction`]; w has n
-/// elements.
+/// Quantizes norm(x) · w like [`quantize`], without rounding the product first. norm is the given [`NormFunction`], and w has n elements.
 ///
 /// # Errors
 /// Returns the same errors as [`quantize`].
@@ -98,8 +97,8 @@ where
     )
 }
 
-/// Quantizes f(x) · u as [`quantize`] does, without rounding the product first, where f is `function`. With [`PointwiseFunction::Silu`],
-/// the product is SwiGLU.
+/// Quantizes f(x) · u like [`quantize`], without rounding the product first; f is `function`. With [`PointwiseFunction::Silu`], the product
+/// is SwiGLU.
 ///
 /// # Errors
 /// Returns the same errors as [`quantize`].

@@ -14,19 +14,20 @@ use crate::{
 /// The groups of rows and the B matrices of [`ragged_gemm`].
 #[derive(Clone, Copy, Debug)]
 pub struct RaggedGroups<'a> {
-    /// The index of the first row of each group of rows of A and D, and the end of the last group: `count` + 1 elements in ascending order.
+    /// The index of the first row of each group in A and D, followed by the end of the last group: `count` + 1 elements in ascending order.
     /// Groups may be empty.
     pub offsets: BufferRef<'a, u32>,
     /// The number of groups, and therefore of B matrices.
     pub count: u32,
-    /// The distance between the first elements of consecutive B matrices, in elements; if `None`, the matrices are contiguous.
+    /// The distance between the first elements of consecutive B matrices, in elements. `None` means that there are no gaps between the
+    /// matrices.
     pub b_distance: Option<u32>,
 }
 
-/// Computes D = f(A·B) with a separate B for each group of rows of A and D, as in a mixture of experts. A group may have any number of rows
-/// and is not padded. The host need not know the sizes of the groups. Rows of D outside all groups are not written.
-/// [`Gemm::for_ragged_groups`] chooses the kernel. A must be row-major; the other requirements for sizes and strides are those of
-/// [`batched_gemm`](super::batched_gemm).
+/// Computes D = f(A·B) with a separate B for each group of rows of A and D, as in a mixture of experts. Groups may have any number of rows,
+/// without padding. The kernel reads the group boundaries from device memory, so the host need not know them. Rows of D outside all groups
+/// are not written. [`Gemm::for_ragged_groups`] chooses the kernel. A must be row-major. In addition, sizes and strides must meet the
+/// requirements of [`batched_gemm`](super::batched_gemm).
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};

@@ -11,7 +11,7 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes the sum, mean, maximum, minimum or 2-norm of each of m rows of n elements, in f32; y has m elements.
+/// Computes the sum, mean, maximum, minimum or 2-norm of each of m rows of n elements in f32. y has m elements.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -35,9 +35,9 @@ pub fn reduce_rows<'a, X: Convert<f32>>(
     )
 }
 
-/// Computes the sum, mean, maximum, minimum or 2-norm of each of the n columns of an m×n matrix, in f32; y has n elements. Tall matrices
-/// are reduced in two launches: the first reduces parts of each column and writes the results to `workspace`, and the second combines these
-/// results. The returned [`Called`] describes the first launch.
+/// Computes the sum, mean, maximum, minimum or 2-norm of each of the n columns of an m×n matrix in f32. y has n elements. Matrices with
+/// many rows are reduced in two launches: the first reduces parts of each column and writes the results to `workspace`, and the second
+/// combines these results. The returned [`Called`] describes the first launch.
 ///
 /// ```
 /// use warpwright::{kernels::{Reduction, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -77,8 +77,8 @@ pub fn reduce_columns<'a, X: Convert<f32>>(
     Ok(first)
 }
 
-/// Returns the required length, in elements, of the workspace of [`reduce_columns`] for an m×n matrix on the device of `kernels`, or 0 if
-/// one launch reduces the matrix.
+/// Returns the required length, in elements, of the workspace of [`reduce_columns`] for an m×n matrix on the device of `kernels`. The
+/// length is 0 if one launch reduces the matrix.
 #[must_use]
 pub fn column_workspace(kernels: &KernelCache<'_>, function: Reduction, [m, n]: [u32; 2]) -> usize {
     match column_parts(kernels, function, [m, n]) {
@@ -87,7 +87,7 @@ pub fn column_workspace(kernels: &KernelCache<'_>, function: Reduction, [m, n]: 
     }
 }
 
-/// The minimum number of rows per part; it ensures that the second launch reads much less than the first.
+/// The minimum number of rows per part, which ensures that the second launch reads much less than the first.
 const ROWS_OF_PART: u32 = 32;
 
 /// The number of columns per block: 256 threads with at least 4 columns each.

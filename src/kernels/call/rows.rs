@@ -11,8 +11,9 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes `logs` = ln Σₖ e^xₖ and `losses` = `logs` − x\[targets\] for each of the m rows of n logits. Rows with target `ignored` have
-/// loss 0; if any other target is not a column index, the loss is NaN.
+/// Computes the cross-entropy loss of each of m rows of n logits x: log = ln Σₖ e^xₖ and loss = log − x\[target\], where target is the
+/// row's element of `targets`, a column index. `logs` and `losses` receive one element per row. Rows with target `ignored` have loss 0. If
+/// any other target is not a column index, the loss is NaN.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -41,7 +42,7 @@ where
     )
 }
 
-/// Computes y = f(x) for each element of an m×n matrix, where f is `function`.
+/// Computes y = f(x) for each element of an m×n matrix; f is `function`.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -70,7 +71,7 @@ where
     )
 }
 
-/// Computes y = f(x) · u for each element of m×n matrices, where f is `function`. With [`PointwiseFunction::Silu`], this is SwiGLU.
+/// Computes y = f(x) · u for each element of m×n matrices; f is `function`. With [`PointwiseFunction::Silu`], this is SwiGLU.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -102,8 +103,8 @@ where
     )
 }
 
-/// Computes y = f(x) + u for each element of m×n matrices, where f is `function`. With [`PointwiseFunction::Identity`], this is the sum of
-/// two matrices, such as a residual connection.
+/// Computes y = f(x) + u for each element of m×n matrices; f is `function`. With [`PointwiseFunction::Identity`], this is the sum of two
+/// matrices, for example for a residual connection.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -134,27 +135,28 @@ where
     )
 }
 
-/// The tables of cosines and sines for [`rotary`], and the positions of the tokens, which are row indices of these tables.
+/// The tables of cosines and sines for [`rotary`], and the positions of the tokens, which are row indices in these tables.
 #[derive(Clone, Copy, Debug)]
 pub struct RotaryTables<'a> {
-    /// The cosines, a `rows`×`half` matrix.
+    /// The cosines: a contiguous `rows`×`half` matrix.
     pub cos: BufferRef<'a, f32>,
-    /// The sines, a `rows`×`half` matrix.
+    /// The sines: a contiguous `rows`×`half` matrix.
     pub sin: BufferRef<'a, f32>,
-    /// The number of rows of the tables, one for each position.
+    /// The number of rows of the tables: one for each position.
     pub rows: u32,
-    /// The number of columns of the tables: the number of pairs to rotate in each head.
+    /// The number of columns of the tables: one for each pair of elements that is rotated.
     pub half: u32,
     /// The position of each token, one element per token.
     pub positions: BufferRef<'a, i32>,
 }
 
-/// Rotates `half` pairs of elements of each head by the angles for the position of the head's token. `sizes` is `[tokens, heads, n]`: x and
-/// y have `tokens`·`heads` rows of n elements, one for each head of each token; the rows of a token are consecutive. If a token's position
-/// is not in the tables, its pairs become zero. The elements after the first 2·`half` of each row are copied.
+/// Applies rotary position embeddings: rotates `half` pairs of elements of each head by the angles for the token's position, whose cosines
+/// and sines are in `tables`. `pairs` determines which elements form a pair. `sizes` is `[tokens, heads, n]`: x and y have `tokens`·`heads`
+/// rows of n elements, one for each head of each token; the rows of a token are consecutive. If a token's position is not in the tables,
+/// its pairs become zero. Elements after the first 2·`half` of each row are copied.
 ///
 /// # Errors
-/// Returns [`CallError`], for example `Refused` if a head has fewer than `half` pairs.
+/// Returns [`CallError`], for example `Refused` if `half` is greater than n / 2.
 #[doc(alias = "RoPE")]
 pub fn rotary<'a, X>(
     on: impl Into<Queue<'a>>,
@@ -171,8 +173,8 @@ where
     rotated("rotary", on.into(), (pairs, false), sizes, tables, x, y)
 }
 
-/// Computes the gradient of [`rotary`] with respect to x from the gradient with respect to y. This rotates by the negated angles, so it is
-/// also the inverse of [`rotary`]. `pairs`, `sizes` and `tables` are the same as for [`rotary`].
+/// Computes the gradient of [`rotary`] with respect to x, given the gradient with respect to y. The pairs are rotated by the negated
+/// angles, so this function is also the inverse of [`rotary`]. `pairs`, `sizes` and `tables` have the same meaning as in [`rotary`].
 ///
 /// # Errors
 /// Returns the same errors as [`rotary`].

@@ -1,4 +1,4 @@
-//! Attention on 8-bit floats with a scale for each head.
+//! Attention with 8-bit floats and one scale per head.
 
 use super::{
     attention::{Arguments, AttentionShape},
@@ -13,19 +13,19 @@ use crate::{
     tiles::Convert,
 };
 
-/// The scale factors for Q, K and V in [`scaled_attention`], none of which may be negative.
+/// The scale factors of Q, K and V in [`scaled_attention`]. They must not be negative.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionScales<'a> {
-    /// The scales for Q, one for each query head of each batch.
+    /// The scales of Q, one for each query head of each batch.
     pub q: BufferRef<'a, f32>,
-    /// The scales for K, one for each KV head of each batch.
+    /// The scales of K, one for each KV head of each batch.
     pub k: BufferRef<'a, f32>,
-    /// The scales for V, one for each KV head of each batch.
+    /// The scales of V, one for each KV head of each batch.
     pub v: BufferRef<'a, f32>,
 }
 
 impl AttentionShape {
-    /// Returns the required length, in elements, of the buffer `values` of [`scaled_attention`].
+    /// Returns the required length, in elements, of the argument `values` of [`scaled_attention`].
     #[must_use]
     pub fn transposed_values(&self) -> usize {
         let heads = self.batches as usize * self.kv_heads as usize;
@@ -33,14 +33,15 @@ impl AttentionShape {
     }
 }
 
-/// Computes attention as [`attention`](super::attention()) does, for `e4m3` elements that are multiplied by the scales of their heads. This
-/// takes two launches. [`ScaledAttention::for_problem`] chooses the kernels, unless a table of the cache contains the problem
-/// ([`KernelCache::with_attention_table`](crate::run::KernelCache::with_attention_table)). `values` is a buffer for an intermediate result,
-/// the transpose of V; [`AttentionShape::transposed_values`] returns its length. The layouts are those of
-/// [`attention`](super::attention()). The returned [`Called`] describes the kernel that computes O. Requires sm_90a.
+/// Computes attention like [`attention`](super::attention()), with the same layouts, for `e4m3` elements that are multiplied by the scales
+/// of their heads. There are two launches: the first writes the transpose of V to `values`, and the second computes O.
+/// [`AttentionShape::transposed_values`] returns the length of `values`. If a [table of the
+/// cache](crate::run::KernelCache::with_attention_table) contains the problem, the kernels are taken from that table; otherwise,
+/// [`ScaledAttention::for_problem`] chooses them. The returned [`Called`] describes the second launch. Requires a device of compute
+/// capability 9.0.
 ///
 /// # Errors
-/// Returns [`CallError`], for example `Refused` if the head size is neither 64 nor 128, or if the head sizes of K and V differ.
+/// Returns [`CallError`], for example `Refused` if `head_size` is neither 64 nor 128, or if `value_size` differs from `head_size`.
 #[doc(alias = "fp8")]
 pub fn scaled_attention<'a, O>(
     on: impl Into<Queue<'a>>,

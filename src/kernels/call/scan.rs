@@ -11,8 +11,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes cumulative sums along each of m rows of n elements, in f32: yⱼ is the sum of the elements of x in columns 0 to j or, if
-/// `inclusive` is false, in the columns before j.
+/// Computes the cumulative sums of each of m rows of n elements in f32: yⱼ is the sum of the elements of x in columns 0 to j if `inclusive`
+/// is true, or in the columns before j if it is false.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).

@@ -1,4 +1,4 @@
-//! The largest elements of rows, and sampling.
+//! Selection of the largest elements of rows, and sampling.
 
 use super::{
     operands::{Rows, portable_target, refused},
@@ -10,11 +10,11 @@ use crate::{
     tiles::Convert,
 };
 
-/// Finds the `count` largest elements of each of m rows of n elements, in descending order, and their column indices, as described in
-/// [`TopK`]. `values` and `indices` are contiguous m×`count` matrices.
+/// Finds the `count` largest elements of each of m rows of n elements and their column indices, in descending order of the elements, as
+/// described in [`TopK`]. `values` and `indices` are contiguous m×`count` matrices.
 ///
 /// # Errors
-/// Returns [`CallError`], for example if `count` is not between 1 and 512.
+/// Returns [`CallError`], for example `Refused` if `count` is 0 or greater than 512.
 #[doc(alias = "topk")]
 pub fn top_k<'a, X>(
     on: impl Into<Queue<'a>>,
@@ -47,29 +47,30 @@ where
 /// The parameters that determine how [`Sample`] draws a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
-    /// The divisor of the elements before the softmax; 0 selects the largest element.
+    /// The temperature, by which elements are divided before the softmax. If it is 0, the column of the largest element is drawn.
     pub temperature: f32,
-    /// The maximum number of candidate columns, in descending order of their elements. The column of the largest element is always a
-    /// candidate. `u32::MAX` excludes no column.
+    /// The number of candidate columns: only the columns of the `top_k` largest elements can be drawn. The column of the largest element
+    /// can always be drawn. `u32::MAX` excludes no columns.
     pub top_k: u32,
-    /// A limit from 0 to 1: a column is a candidate only if the total probability of the columns that precede it, in descending order of
-    /// their elements, is less than this limit. The column of the largest element is always a candidate. A limit of 1 excludes no column.
+    /// The limit of nucleus sampling, from 0 to 1. With columns sorted by descending element, a column can be drawn only if the total
+    /// probability of the preceding columns is less than this limit. The column of the largest element can always be drawn. A limit of 1
+    /// excludes no columns.
     pub top_p: f32,
     /// The key of the random number generator.
     pub seed: u64,
-    /// An offset that distinguishes calls with the same seed, so that their random numbers differ.
+    /// The offset of the random number generator. If calls with the same seed have different offsets, their random numbers differ.
     pub offset: u64,
 }
 
 impl Sampling {
-    /// Returns parameters with temperature 1 and without restrictions on the columns.
+    /// Returns parameters with a temperature of 1 and without restrictions on the columns.
     pub const fn new(seed: u64, offset: u64) -> Self {
         Self { temperature: 1.0, top_k: u32::MAX, top_p: 1.0, seed, offset }
     }
 }
 
-/// Draws a column of each of m rows of n elements with the probabilities of the row's softmax, as described in [`Sample`]. `tokens`
-/// receives the column indices.
+/// Draws a column of each of m rows of n elements, with the probabilities given by the row's softmax, as described in [`Sample`]. `tokens`
+/// receives the m column indices.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -86,7 +87,7 @@ impl Sampling {
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`], for example if the temperature is negative or `top_p` is not between 0 and 1.
+/// Returns [`CallError`], for example `Refused` if the temperature is negative, or if `top_p` is less than 0 or greater than 1.
 #[doc(alias = "multinomial")]
 pub fn sample<'a, X>(
     on: impl Into<Queue<'a>>,

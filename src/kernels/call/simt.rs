@@ -11,9 +11,10 @@ use crate::{
     run::{BufferMut, BufferRef, CallError, Called, Queue},
 };
 
-/// Computes D = f(A·B) in f32 with fused multiply-adds. Unlike on tensor cores, operands are not rounded to tf32.
-/// [`MatmulSimt::for_strides`] chooses the kernel. Strides may have any value, except that rows of D must not overlap. Loads are wider if
-/// the strides and the lengths of contiguous rows or columns are multiples of 16 bytes. Addresses must be multiples of 16 bytes.
+/// Computes D = f(A·B) in f32 with fused multiply-adds. Tensor cores, which would round operands to tf32, are not used.
+/// [`MatmulSimt::for_strides`] chooses the kernel. Strides may have any value, but rows of D must not overlap. Copies are 16 bytes wide
+/// only if the strides and lengths of rows (or columns, in column order) are multiples of 16 bytes. Addresses must be multiples of 16
+/// bytes.
 ///
 /// ```
 /// use warpwright::{kernels::call::{self, GemmShape}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -51,8 +52,8 @@ pub fn matmul_simt<'a>(
     )
 }
 
-/// Computes D = f(A·B) in f32, as [`matmul_simt`] does, with an [`Epilogue`](crate::kernels::Epilogue): scales, the addition of another
-/// matrix, and a bias.
+/// Computes D = f(A·B) in f32, like [`matmul_simt`], and with an [`Epilogue`](crate::kernels::Epilogue), which can scale the product, and
+/// add another matrix and a bias.
 ///
 /// # Errors
 /// Returns the same errors as [`matmul_simt`].

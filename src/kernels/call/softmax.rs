@@ -11,7 +11,7 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes y = softmax(`scale` · x) along each of m rows of n elements, or the natural logarithm of the softmax if `log` is true. `scale`
+/// Computes y = softmax(`scale` · x) for each of m rows of n elements or, if `log` is true, the natural logarithm of the softmax. `scale`
 /// must be positive.
 ///
 /// # Errors
@@ -43,9 +43,9 @@ where
     )
 }
 
-/// Computes y as [`softmax`] does, but with a causal mask: row i includes only the first `first + i % queries` columns. Its other elements
-/// become 0, or −∞ if `log` is true. With `first` = 1, query q attends to the first q + 1 keys; with `first` = 1 + n − `queries`, the last
-/// query attends to all keys.
+/// Computes y like [`softmax`], but with a causal mask: the softmax of row i includes only the first `first + i % queries` columns. The
+/// row's other elements of y become 0, or −∞ if `log` is true. Each group of `queries` consecutive rows contains the scores of one head. If
+/// `first` is 1, query q attends to the first q + 1 keys; if `first` is 1 + n − `queries`, the last query attends to all keys.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -92,8 +92,8 @@ where
     )
 }
 
-/// Computes y as [`softmax`] does, but for rows of different lengths: row i includes only the first `lengths[i / rows]` columns. Its other
-/// elements become 0, or −∞ if `log` is true. `lengths` has ⌈m / `rows`⌉ elements.
+/// Computes y like [`softmax`], but for rows of different lengths: the softmax of row i includes only the first `lengths[i / rows]`
+/// columns. The row's other elements of y become 0, or −∞ if `log` is true. `lengths` has ⌈m / `rows`⌉ elements.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if `rows` is 0.
@@ -128,7 +128,7 @@ where
     )
 }
 
-/// Rejects scales that are not positive, or whose product with log₂ e is infinite.
+/// Rejects a scale that is not positive, or whose product with log₂ e is infinite.
 pub(super) fn check_scale(call: &'static str, scale: f32) -> Result<(), CallError> {
     let is_valid = scale > 0.0 && (scale * std::f32::consts::LOG2_E).is_finite();
     if is_valid { Ok(()) } else { Err(refused(call, "a positive scale of at most 2.3e38", scale)) }

@@ -27,32 +27,33 @@ pub struct StateSpaceShape {
     pub head_size: u32,
     /// The number of elements per row of B and C: 64 or 128.
     pub state_size: u32,
-    /// The order of the rows of X, B, C and Y, and of the elements of dt.
+    /// The order of the axes of X, B, C, Y and dt, which are contiguous arrays. B and C have groups instead of heads, and dt has one
+    /// column.
     pub order: HeadOrder,
 }
 
-/// The inputs of [`state_space`] other than the state.
+/// The inputs of [`state_space`], except the state.
 #[derive(Clone, Copy, Debug)]
 pub struct StateSpaceOperands<'a, T> {
-    /// X, with rows of `head_size` elements, one for each position and head.
+    /// X, which has one row of `head_size` elements for each position and head.
     pub x: BufferRef<'a, T>,
-    /// dt, the positive time steps, with one element for each position and head.
+    /// dt, the time steps, which must be positive: one element for each position and head.
     pub dt: BufferRef<'a, f32>,
-    /// A, with one finite negative element per head.
+    /// A, which has one element per head. All elements must be finite and negative.
     pub a: BufferRef<'a, f32>,
-    /// B, with rows of `state_size` elements, one for each position and group.
+    /// B, which has one row of `state_size` elements for each position and group.
     pub b: BufferRef<'a, T>,
-    /// C, with the layout of B.
+    /// C, which has the layout of B.
     pub c: BufferRef<'a, T>,
-    /// D, with one element per head.
+    /// D, which has one element per head.
     pub d: BufferRef<'a, f32>,
 }
 
 /// Computes the state space model of Mamba-2: Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ + dtᵢ · xᵢᵀ·bᵢ and yᵢ = Sᵢ·cᵢ + d · xᵢ, as described in [`StateSpace`].
 /// Y has the layout of X. `state` is a contiguous array `[batch][head][head_size][state_size]`. It contains the state before the first
-/// position (zeros at the start of a sequence) and is overwritten with the state after the last position. Requires sm_80 or later and, if
-/// `head_size` and `state_size` are both 128, 107 KiB of shared memory per block, which devices of compute capability 8.6, 8.9 and 12.x do
-/// not have.
+/// position (zeros at the start of a sequence) and is overwritten with the state after the last position. Requires a device of compute
+/// capability 8.0 or later. If `head_size` and `state_size` are both 128, the device must have at least 107 KiB of shared memory per block,
+/// which excludes compute capabilities 8.6, 8.9 and 12.x.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if `heads` is not a multiple of `groups`, or if a size is neither 64 nor 128.

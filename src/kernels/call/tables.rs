@@ -1,4 +1,4 @@
-//! Tables of kernels that were chosen by measurement. Functions that use a cache look up kernels in its tables.
+//! Tables of kernels that were chosen by measurement, which a kernel cache can contain.
 
 use super::gemm::gpu_of;
 use crate::{
@@ -7,10 +7,11 @@ use crate::{
 };
 
 impl KernelCache<'_> {
-    /// Returns the cache with an additional table, written by `warpwright tune gemm`. For problems in the table, `gemm`, `fused_gemm` and
-    /// `gated_gemm` use the table's kernels instead of those chosen by the crate's own tables and model. `fused_gemm` replaces tiles larger
-    /// than 128×128 with 128×128. `gated_gemm` looks up the product with all 2n columns of B and uses the most similar supported tile,
-    /// without a cluster. Tables for another kind of GPU have no effect. If several tables contain a problem, the last one added applies.
+    /// Returns the cache with an additional table, such as one written by `warpwright tune gemm`. For problems in the table,
+    /// [`gemm`](crate::kernels::call::gemm()), `fused_gemm` and `gated_gemm` use the table's kernels instead of those that
+    /// [`Gemm::for_problem`](crate::kernels::Gemm::for_problem) returns. `fused_gemm` replaces tiles larger than 128×128 with 128×128.
+    /// `gated_gemm` looks up the product with all 2n columns of B and uses the most similar supported tile, without a cluster. Tables for
+    /// other kinds of GPUs have no effect. If several tables contain a problem, the last one added applies.
     ///
     /// ```no_run
     /// use warpwright::{kernels::GemmTable, run::{self, KernelCache}};
@@ -33,10 +34,10 @@ impl KernelCache<'_> {
         self.setting::<Vec<GemmTable>>().map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the cache with an additional table, written by `warpwright tune attention`. For problems in the table, `attention` and
-    /// `scaled_attention` use the table's kernels instead of those that `for_problem` chooses. As for
-    /// [`with_gemm_table`](Self::with_gemm_table), tables for other kinds of GPUs have no effect, and the last table added takes
-    /// precedence.
+    /// Returns the cache with an additional table, such as one written by `warpwright tune attention`. For problems in the table,
+    /// [`attention`](crate::kernels::call::attention()) and [`scaled_attention`](crate::kernels::call::scaled_attention) use the table's
+    /// kernels instead of those that `for_problem` returns. Tables for other kinds of GPUs have no effect. If several tables contain a
+    /// problem, the last one added applies.
     #[must_use]
     #[doc(alias = "autotuner")]
     pub fn with_attention_table(mut self, table: AttentionTable) -> Self {

@@ -1,4 +1,4 @@
-//! Convolution by Fourier transforms that are computed as matrix products (Monarch).
+//! Convolution by means of Fourier transforms that are computed as matrix products (Monarch).
 
 mod residues;
 
@@ -12,22 +12,22 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`FftConvolution::kernel`] builds: `(u, re, im, y, [batches, channels, length], [of_u, of_y])`. `u` and
-/// `y` contain a sequence of `length` numbers for each batch and channel. `re` and `im` contain the real and the imaginary parts of the
-/// Fourier transform of each channel's filter, [`size`](FftConvolution::size) numbers per channel. `of_u` and `of_y` contain the strides of
-/// `u` and `y` in elements, first between batches and then between channels. All strides must be multiples of 8. `length` must be at most
-/// `size`, and a multiple of 32 if `size` is 1024, or of 64 otherwise.
+/// `y` contain a sequence of `length` elements for each batch and channel. `re` and `im` contain the real and the imaginary parts of the
+/// Fourier transform of each channel's filter, [`size`](FftConvolution::size) elements per channel. `of_u` and `of_y` contain the strides
+/// of `u` and `y` between batches and between channels, in elements; they must be multiples of 8. `length` must be at most `size` and a
+/// multiple of 64, or of 32 if `size` is 1024.
 pub type FftConvolutionArgs<T> = (In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u32; 2]; 2]);
 
 /// A kernel for circular convolutions of long sequences with a real filter for each channel: y = F⁻¹(F(u) ∘ f), where F is the Fourier
-/// transform and f is the transform of the filter. Sequences are padded with zeros to `size`; if the lengths of the sequence and of the
-/// filter are at most `size` / 2, the convolution is causal.
+/// transform, f is the transform of the filter, and ∘ is the elementwise product. Sequences are padded with zeros to a length of `size`. If
+/// the lengths of the sequence and of the filter are at most `size` / 2, the convolution is causal.
 ///
-/// A sequence of 1024 or 4096 numbers is processed as a matrix of √`size` rows. Its transform is computed in three steps: a transform of
+/// A sequence of 1024 or 4096 elements is processed as a matrix of √`size` rows. Its transform is computed in three steps: a transform of
 /// the columns, an elementwise multiplication by roots of unity, and a transform of the rows (the Monarch decomposition). A sequence of
-/// 8192 numbers is first reduced to two complex sequences of 4096 numbers, and a sequence of 16384 numbers to three. The transform of each
-/// complex sequence contains the frequencies with one residue modulo 2 or 4 (the frequencies with residue 3 modulo 4 are conjugates of the
-/// frequencies with residue 1). Roots of unity, the filter, and the numbers between two transforms are rounded to the element type; sums
-/// are f32.
+/// 8192 elements is first reduced to two complex sequences of 4096 elements, whose transforms contain the even and the odd frequencies. A
+/// sequence of 16384 elements is reduced to three complex sequences, whose transforms contain the frequencies that are congruent to 0, 1
+/// and 2 modulo 4; the remaining frequencies are the conjugates of those congruent to 1. Roots of unity, the filter, and intermediate
+/// results between transforms are rounded to the element type. Sums are f32.
 #[doc(alias = "Monarch")]
 #[doc(alias = "FlashFFTConv")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,7 +36,7 @@ pub struct FftConvolution {
     pub size: u32,
 }
 
-/// The maximum number of sequences that a block convolves, all of the same channel.
+/// The maximum number of sequences, all of the same channel, that a block convolves.
 const SEQUENCES: u32 = 16;
 
 impl FftConvolution {
@@ -54,7 +54,7 @@ impl FftConvolution {
     /// Builds the kernel. Its name contains the element type and the transform length, as in `fft_convolution_bf16_4096`.
     ///
     /// # Errors
-    /// Returns an error unless `size` is one of the [`sizes`](Self::sizes) that the target supports.
+    /// Returns an error if `size` is not one of the [`sizes`](Self::sizes) that the target supports.
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<FftConvolutionArgs<T>>, BuildError>
     where
         T: TensorElement + FloatElement + Product<T, f32> + Convert<f32>,
@@ -94,7 +94,7 @@ struct Inputs<'k, T> {
 /// Emits the kernel for sequences that are matrices of `W`×`W` subtiles. Each warp computes 16 rows of the result of each step.
 ///
 /// F(u) is (F·U ∘ R)·F, where F is the symmetric matrix that transforms a row and R contains roots of unity; the element in row i and
-/// column j is number i + j·n. As F⁻¹(z) is the conjugate of F(z̄) / n², the inverse has the same steps in reverse order.
+/// column j has index i + j·n. Because F⁻¹(z) is the conjugate of F(z̄) / n², the inverse consists of the same steps in reverse order.
 fn emit<'k, T, const W: usize>(k: Builder<'k>, inputs: Inputs<'k, T>)
 where
     T: TensorElement + FloatElement + Product<T, f32> + Convert<f32>,
@@ -149,7 +149,7 @@ where
                 sums = Crt { re: sums.re.mma_ab(&factor.re, &u), im: sums.im.mma_ab(&factor.im, &u) };
             }
             let spectrum = transform_rows(&sums * &own_rows(&twiddles));
-            // The factor 1 / n² is applied as 1 / n here and 1 / n below, so that rounded numbers stay close in magnitude to the elements
+            // The factor 1 / n² is applied as 1 / n here and 1 / n below, so that rounded values remain close in magnitude to the elements
             // of the filter and of u.
             let product = (&spectrum * &own_rows(&filter)).conj().scale(1.0 / n as f32);
             let rows = &transform_rows(product) * &own_rows(&twiddles);
@@ -194,8 +194,8 @@ fn roots<'k, const W: usize>(
     Crt { re: k.zeros(), im: angles }.exp()
 }
 
-/// Returns −2π · `number` / `period` reduced by full turns to an angle from −π to π, where the approximate sine is accurate. `period` is a
-/// power of two.
+/// Returns −2π · `number` / `period`, reduced by full turns to an angle from −π to π, for which the approximate sine is accurate. `period`
+/// is a power of two.
 #[track_caller]
 fn angle(number: Val<'_, u32>, period: u32) -> Val<'_, f32> {
     let turns = (number + period / 2) & (period - 1);

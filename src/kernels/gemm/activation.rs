@@ -10,11 +10,11 @@ use crate::{
 /// A function that is applied to each element of a product before the element is rounded and stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Activation {
-    /// max(x, 0).
+    /// ReLU: max(x, 0).
     Relu,
-    /// x·Φ(x), where Φ is the cumulative distribution function of the standard normal distribution, approximated with tanh.
+    /// GELU with the tanh approximation: x·Φ(x), where Φ is the cumulative distribution function of the standard normal distribution.
     GeluTanh,
-    /// x / (1 + e⁻ˣ).
+    /// SiLU: x / (1 + e⁻ˣ).
     Silu,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Activation {
     }
 }
 
-/// An accumulator type: f32, or i32 for integers.
+/// An accumulator type: `f32`, or `i32` for products of integers.
 pub trait GemmSum: Arithmetic + TensorElement<Word = Self> {
     /// Returns whether the type supports the function.
     #[doc(hidden)]

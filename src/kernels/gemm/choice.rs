@@ -7,7 +7,8 @@ use crate::{
 };
 
 impl Gemm {
-    /// Returns the candidates for the fastest kernel on a target, for results with `m` rows and operands in the given orders.
+    /// Returns the candidates for the fastest kernel for a product: the suitable combinations of tile, cluster and parts for a target, the
+    /// orders `a` and `b`, and a result with `m` rows.
     pub fn candidates(target: Target, a: MatrixOrder, b: MatrixOrder, m: u32) -> impl Iterator<Item = Self> {
         let has_wgmma = target.features().contains(Features::WGMMA);
         let few_rows = move |tile: &GemmTile| tile.size()[0] >= 64 || m <= 16 && a == MatrixOrder::Row;
@@ -27,25 +28,27 @@ impl Gemm {
         })
     }
 
-    /// Returns the kernel that multiplies row-major matrices, for a target and a tile.
+    /// Returns the kernel for a target that multiplies row-major matrices with the given tile.
     pub(super) fn of_target(target: Target, tile: GemmTile) -> Self {
         let gemm = Self { target, ..Self::new(tile) };
         if gemm.has_wgmma() { gemm } else { Self { schedule: Schedule::grouped(8), ..gemm } }
     }
 
-    /// Returns the kernel that multiplies an m×k matrix by a k×n matrix on a kind of GPU, where `size` is `[m, n, k]`. The operands have
-    /// type `T`, and the result has type `D`. The kernel has no activation, and its fields `any_ldd` and `any_size` are `false`. If one of
-    /// the [crate's tables](GemmTable::builtin) contains the problem, the kernel is taken from that table. Tables for this kind of GPU
-    /// are searched first, then tables for other kinds with the same compute capability and number of multiprocessors.
+    /// Returns the kernel for the product of an m×k and a k×n matrix on a kind of GPU, where `size` is `[m, n, k]`. The operands have type
+    /// `T`, and the result has type `D`. The kernel has no activation, and its fields `any_ldd` and `any_size` are `false`.
+    ///
+    /// If one of the [crate's tables](GemmTable::builtin) contains the problem, the kernel is taken from that table. Tables for this kind
+    /// of GPU are searched first, followed by tables for other kinds of GPUs with the same compute capability and number of
+    /// multiprocessors.
     ///
     /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model. The
-    /// model multiplies the number of waves of tiles by the time per tile. It combines the result with the time to read all operands from
-    /// memory and to write 16-bit results. The time per tile depends on the time to read operands from the L2 cache, which is longer if
-    /// rows of an operand do not start at cache lines, and shorter if blocks of a cluster share operands. On these GPUs, the kernel may
-    /// have clusters of several rows of tiles, which only [`kernel`](Self::kernel) and [`fused_kernel`](Self::fused_kernel) support.
+    /// model multiplies the number of waves of tiles by the time per tile, and combines this time with the time to read all operands from
+    /// memory and to write 16-bit results. The time per tile depends on the time to read operands from the L2 cache. This time is longer if
+    /// rows of an operand do not begin at cache-line boundaries, and shorter if blocks of a cluster share operands. The kernel may have
+    /// clusters of several rows of tiles, which only [`kernel`](Self::kernel) and [`fused_kernel`](Self::fused_kernel) support.
     ///
-    /// On other GPUs, the target is that of [`Target::newest_portable`], and the tile is the largest one that results in at least as many
-    /// tiles as multiprocessors, or the smallest one if there is none.
+    /// On other GPUs, [`Target::newest_portable`] determines the target. The tile is the largest one for which there are at least as many
+    /// tiles as multiprocessors; if there is no such tile, it is the smallest one.
     #[must_use]
     pub fn for_problem<T: Element, D: Element>(
         a: MatrixOrder,
@@ -67,8 +70,9 @@ impl Gemm {
     }
 
     /// Returns the [batched kernel](Self::batched_kernel) for `batches` products of an m×k and a k×n matrix with elements of type `T`,
-    /// where `size` is `[m, n, k]`. On GPUs of compute capability 9.0, this is the fastest kernel whose blocks do not share loads of A and
-    /// B, according to the model of [`for_problem`](Self::for_problem). On other GPUs, the tile is chosen as in `for_problem`.
+    /// where `size` is `[m, n, k]`. On GPUs of compute capability 9.0, this is the fastest kernel according to the model of
+    /// [`for_problem`](Self::for_problem), among those whose blocks do not share loads of A and B. On other GPUs, the tile is chosen as in
+    /// `for_problem`, and the tiles of all products are counted.
     #[must_use]
     pub fn for_batches<T: Element>(
         a: MatrixOrder,
@@ -89,8 +93,9 @@ impl Gemm {
     }
 
     /// Returns the [grouped kernel](Self::grouped_kernel) that multiplies groups of rows of an m×k matrix by k×n matrices with elements of
-    /// type `T`, where `size` is `[m, n, k]`. The number of rows of each group is a multiple of `rows`. Among the tiles with `rows` rows,
-    /// the kernel is chosen as in [`for_batches`](Self::for_batches); `None` if the target and the order of A support no such tile.
+    /// type `T`, where `size` is `[m, n, k]`. The number of rows of each group is a multiple of `rows`. Among the kernels whose tiles have
+    /// `rows` rows, one is chosen as in [`for_batches`](Self::for_batches). Returns `None` if no kernel for the GPU and the order of A has
+    /// such tiles.
     pub fn for_groups<T: Element>(
         a: MatrixOrder,
         b: MatrixOrder,
@@ -121,10 +126,10 @@ impl Gemm {
         Some(Self::filling(target, [a, b], tiles, (size, 1), gpu.multiprocessors))
     }
 
-    /// Returns the [kernel for ragged groups](Self::ragged_kernel) that multiplies `groups` groups of rows of a row-major m×k matrix by k×n
-    /// matrices with elements of type `T`. Tiles have 16, 64 or 128 rows: the smallest of these numbers that the target supports and that
-    /// is not less than the average number of rows per group, or 128 if this average is larger. Among the tiles of this height, the kernel
-    /// is chosen as in [`for_groups`](Self::for_groups), but [`parts`](Self::parts) is always 1.
+    /// Returns the [ragged kernel](Self::ragged_kernel) that multiplies `groups` groups of rows of a row-major m×k matrix by k×n matrices
+    /// with elements of type `T`. Tiles have 16, 64 or 128 rows (on GPUs of compute capability other than 9.0, 64 or 128): the smallest of
+    /// these numbers that is not less than the average number of rows per group, or 128 if the average is larger. Among the kernels with
+    /// such tiles, one is chosen as in [`for_groups`](Self::for_groups), but [`parts`](Self::parts) is always 1.
     #[must_use]
     pub fn for_ragged_groups<T: Element>(
         b: MatrixOrder,
@@ -144,8 +149,8 @@ impl Gemm {
     }
 
     /// Returns the sm_90a kernel with [promoted sums](Self::promoted_kernel) that multiplies a row-major m×k matrix by a column-major k×n
-    /// matrix with elements of type `T`, where `size` is `[m, n, k]`. Of the two supported tiles, this is the one that is faster according
-    /// to the model of [`for_problem`](Self::for_problem).
+    /// matrix with elements of type `T`, where `size` is `[m, n, k]`. Its tile is the faster one of the two supported tiles according to
+    /// the model of [`for_problem`](Self::for_problem).
     #[must_use]
     pub fn for_promoted<T: Element>(size: [u32; 3], gpu: &GpuKind) -> Self {
         let tiles = [GemmTile::T128x128, GemmTile::T128x192];
@@ -168,8 +173,8 @@ impl Gemm {
         times.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(gemm, _)| gemm)
     }
 
-    /// Returns this kernel with [`any_size`](Self::any_size) set to `true` and with tiles of at most 128×128, so that rows (or columns, in
-    /// column order) of A and B may have any length and stride. The target must not have `wgmma`.
+    /// Returns this kernel with [`any_size`](Self::any_size) set to `true`, so that rows (or columns, in column order) of A and B may have
+    /// any length and stride. Tiles of 128×256 are replaced with 128×128. The target must not have `wgmma`.
     #[must_use]
     pub const fn with_any_size(self) -> Self {
         let tile = match self.tile {

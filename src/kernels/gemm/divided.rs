@@ -14,30 +14,30 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`Gemm::partial_kernel`] builds: `(a, lda, b, ldb, partials, ld, distance, m, n, k, parts)`. `partials`
-/// contains `parts` m×n matrices, which are `distance` elements apart and whose rows are `ld` elements apart. [`GemmArgs`](super::GemmArgs)
-/// describes the other arguments.
+/// receives `parts` row-major m×n matrices of partial sums. `distance` is the distance between their first elements, and `ld` is the stride
+/// between their rows, both in elements. [`GemmArgs`](super::GemmArgs) describes the other arguments.
 pub type PartialGemmArgs<T, C> = (In<T>, u32, In<T>, u32, Out<C>, u32, u32, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Gemm::sum_kernel`] builds:
-/// `(partials, ld, distance, parts, d, ldd, m, n, alpha, beta, c, ldc, bias, row_scales, col_scales)`. [`PartialGemmArgs`] describes the
-/// partial sums, and [`FusedGemmArgs`](super::FusedGemmArgs) the other arguments.
+/// `(partials, ld, distance, parts, d, ldd, m, n, alpha, beta, c, ldc, bias, row_scales, col_scales)`. [`PartialGemmArgs`] describes
+/// `partials`, `ld`, `distance` and `parts`; [`FusedGemmArgs`](super::FusedGemmArgs) describes the other arguments.
 pub type SumOfPartsArgs<C, D> =
     (In<C>, u32, u32, u32, Out<D>, u32, u32, u32, f32, f32, In<D>, u32, In<f32>, In<f32>, In<f32>);
 
-/// For the kernel that adds partial sums, the number of columns of subtiles of a warp, and the number of warps per block.
+/// In the kernel that adds partial sums, the number of columns of subtiles per warp (`COLS`) and the number of warps per block (`WARPS`).
 const COLS: usize = 2;
 const WARPS: u32 = 4;
 /// The number of partial sums that a thread loads before it adds the first one.
 const AT_ONCE: usize = 4;
 
 impl Gemm {
-    /// Builds the kernel of a product whose sum over k is divided into any number of parts, which are computed independently. The kernel
-    /// stores the partial sums in device memory; the kernel of [`sum_kernel`](Self::sum_kernel) adds them and applies the activation.
-    /// Unlike the field [`parts`](Self::parts), this division does not require clusters.
+    /// Builds the first of the two kernels of a split-K product. The kernel divides the sum over k into any number of parts, computes them
+    /// independently, and stores the partial sums in device memory. The second kernel, which [`sum_kernel`](Self::sum_kernel) builds, adds
+    /// the partial sums and applies the activation. Unlike the field [`parts`](Self::parts), this division does not require clusters.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel), and an error for clusters of several rows of tiles. The activation is not
-    /// checked.
+    /// checked, because this kernel does not apply it.
     #[doc(alias = "split-K")]
     pub fn partial_kernel<T, C>(&self) -> Result<Kernel<PartialGemmArgs<T, C>>, BuildError>
     where
@@ -66,12 +66,13 @@ impl Gemm {
     }
 
     /// Builds the kernel that adds the partial sums of [`partial_kernel`](Self::partial_kernel), applies the epilogue and the activation,
-    /// and stores the results. Parts are added in order, so results are reproducible. The stride between rows of D may have any value.
+    /// and stores the results. The partial sums are added in order, so results are reproducible. The stride between rows of D may have any
+    /// value.
     ///
     /// # Errors
-    /// Returns an error if the epilogue is empty and the type of the sums does not support the activation; other epilogues are computed in
-    /// f32, which supports all activations. Also returns an error if the target does not support the type of D: bf16 and tf32 require sm_80
-    /// or later; e4m3 and e5m2 require sm_89 or later.
+    /// Returns an error if all fields of the epilogue are `false` and the type of the sums does not support the activation. Other epilogues
+    /// are computed in f32, which supports all activations. Also returns an error if the target does not support the type of D: bf16 and
+    /// tf32 require sm_80 or later, and e4m3 and e5m2 require sm_89 or later.
     pub fn sum_kernel<C, D>(&self, epilogue: Epilogue) -> Result<Kernel<SumOfPartsArgs<C, D>>, BuildError>
     where
         C: GemmSum + Convert<D> + Convert<f32>,
@@ -154,13 +155,13 @@ const CACHE_BANDWIDTH: f64 = 2.6e6;
 
 impl DividedGemm {
     /// Returns the kernel and the number of parts for the product of an m×k and a k×n matrix with elements of type `T`, where `size` is
-    /// `[m, n, k]`; `None` if the sum over k should not be divided. There are at most 16 parts, and at most one for every 512 elements
-    /// along k.
+    /// `[m, n, k]`. Returns `None` if the sum over k should not be divided. There are at most 16 parts, and at most one for every 512
+    /// elements along k.
     ///
     /// On GPUs of compute capability 9.0, the sum over k is divided if the model of [`Gemm::for_problem`] predicts that this takes less
     /// time than the fastest single kernel, including the time to write, read and add the partial sums. On other GPUs of compute capability
     /// 8.0 or later, the sum is divided if k is at least 1024 and the result has at most as many 64×64 tiles as the GPU has
-    /// multiprocessors; the number of parts is then the largest number within these limits that results in at most two blocks per
+    /// multiprocessors; the number of parts is then the largest one, within the limits above, for which there are at most two blocks per
     /// multiprocessor.
     #[must_use]
     pub fn for_problem<T: Element>(

@@ -9,9 +9,9 @@ use crate::{
 /// The arguments of the kernels that [`Gemm::fused_kernel`](super::Gemm::fused_kernel),
 /// [`Gemm::fused_promoted_kernel`](super::Gemm::fused_promoted_kernel) and
 /// [`MatmulSimt::fused_kernel`](crate::kernels::MatmulSimt::fused_kernel) build:
-/// `(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)`. These are the parameters of
-/// [`GemmArgs`](super::GemmArgs), followed by those of an [`Epilogue`]. Parameters that the epilogue does not use are not read, and their
-/// buffers may be empty. The buffers of C and D must not overlap.
+/// `(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)`. [`GemmArgs`](super::GemmArgs) describes the
+/// arguments up to `k`, and [`Epilogue`] describes the others. Arguments that the epilogue does not use are ignored, and their buffers may
+/// be empty. The buffers of C and D must not overlap.
 pub type FusedGemmArgs<T, D> =
     (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32, f32, f32, In<D>, u32, In<f32>, In<f32>, In<f32>);
 
@@ -22,13 +22,13 @@ pub type FusedGemmArgs<T, D> =
 pub struct Epilogue {
     /// Whether to multiply by α, the argument `alpha`.
     pub alpha: bool,
-    /// Whether to multiply each row i by the scale rᵢ; r has m elements.
+    /// Whether to multiply each row i by rᵢ, where r is the argument `row_scales`, with m elements.
     pub row_scales: bool,
-    /// Whether to multiply each column j by the scale sⱼ; s has n elements.
+    /// Whether to multiply each column j by sⱼ, where s is the argument `col_scales`, with n elements.
     pub col_scales: bool,
     /// Whether to add β · C, where β is the argument `beta` and C is an m×n matrix with a row pitch of `ldc` elements.
     pub c: bool,
-    /// Whether to add biasⱼ to each column j; the bias has n elements.
+    /// Whether to add biasⱼ to each column j, where bias is the argument `bias`, with n elements.
     pub bias: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The forms of the kernel: one product, products with additional operands, several products, and gated products.
+//! The forms of the kernel: single products, products with an epilogue, several products, and gated products.
 
 use super::{
     BatchedGemmArgs, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmSum, GemmTile, GroupedGemmArgs,
@@ -18,14 +18,21 @@ impl Gemm {
         Self { tile, ..*self }
     }
 
-    /// Builds the kernel. Its name contains the types, orders, tile, cluster and activation, as in `gemm_bf16_row_col_128x192`.
+    /// Builds the kernel. Its name contains the types, the orders, the tile and, where set, the cluster, the parts and other options, for
+    /// example `gemm_bf16_row_col_128x192`.
     ///
     /// # Errors
-    /// Returns an error if the target is older than sm_80 (sm_89 for e4m3 or e5m2 operands or results), if the table of [`Gemm`] does not
-    /// list the orders for the operand type, or if the type of the sums does not support the activation (integers support only ReLU). Also
-    /// returns an error if the target does not support the tile, `cluster` or `any_size`, if a cluster has no blocks or more than 8, or if
-    /// the tile does not support `parts`. Tiles of 16 rows require a row-major A and clusters with one column of tiles, tiles of 128×176
-    /// require 16-bit or 32-bit results, and tiles of 128×256 do not support `any_size`.
+    /// Returns an error if
+    ///
+    /// - the target is older than sm_80 or, for e4m3 or e5m2 operands or results, older than sm_89;
+    /// - the table of [`Gemm`] does not list the orders for the operand type;
+    /// - the type of the sums does not support the activation (`i32` supports only ReLU);
+    /// - the target does not support the tile, `cluster`, `parts` or `any_size`;
+    /// - a cluster has no blocks or more than 8 blocks;
+    /// - the tile does not support `parts`;
+    /// - the tile has 16 rows, and A is column-major or clusters have more than one column of tiles;
+    /// - the tile is 128×176, and the results are 8-bit; or
+    /// - the tile is 128×256, and `any_size` is `true`.
     pub fn kernel<T, C, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
     where
         T: TensorElement + Product<T, C>,
@@ -38,8 +45,8 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel that computes a product and applies an epilogue with additional operands. The sums of tiles larger than 128×128
-    /// leave no registers for these operands, so the kernel uses tiles of 128×128 instead.
+    /// Builds the kernel that computes a product and applies an epilogue to it. Tiles larger than 128×128 are replaced with 128×128,
+    /// because their sums leave no registers for the operands of the epilogue.
     ///
     /// ```
     /// use warpwright::{kernels::{Activation, Epilogue, Gemm, GemmTile, MatrixOrder}, prelude::*};
@@ -111,9 +118,9 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel that multiplies groups of rows of A by different B matrices, as in a mixture of experts. Groups consist of whole
-    /// tiles. For each row of tiles ([`GemmTile::size`]), the argument `groups` contains the index of the B matrix that these rows of A are
-    /// multiplied by.
+    /// Builds the kernel that multiplies groups of rows of A by different B matrices, as in a mixture of experts. Each group must consist
+    /// of whole rows of tiles; [`GemmTile::size`] returns the number of matrix rows per row of tiles. For each row of tiles, the argument
+    /// `groups` contains the index of the B matrix.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
@@ -145,16 +152,17 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel that computes a gated product, f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has
-    /// n columns. With [`Activation::Silu`](super::Activation::Silu), this is SwiGLU ([Shazeer 2020](https://arxiv.org/abs/2002.05202)).
+    /// Builds the kernel that computes a gated product, D = f(A·B₁) ⊙ (A·B₂), where ⊙ is the elementwise product. B has 2n columns: those
+    /// of B₁, followed by those of B₂. D has n columns. With [`Activation::Silu`](super::Activation::Silu), this is SwiGLU ([Shazeer
+    /// 2020](https://arxiv.org/abs/2002.05202)).
     ///
-    /// With `wgmma` and a row-major B, n elements must occupy a multiple of 16 bytes, because copies start at the first column of B₂. Every
-    /// launch checks this.
+    /// On targets with `wgmma`, n elements of a row-major B must occupy a multiple of 16 bytes, because tensor copies start at the first
+    /// column of B₂. Every launch checks this.
     ///
     /// # Errors
-    /// Returns the same errors as [`kernel`](Self::kernel), but all activations are supported. Also returns an error for tiles other than
-    /// 64×128 and 128×128 (on targets other than sm_90a, 128×128 and 128×256), for `parts` other than 1, and for clusters of several rows
-    /// of tiles.
+    /// Returns the same errors as [`kernel`](Self::kernel), but all activations are supported. Also returns an error for `parts` other than
+    /// 1, for clusters of several rows of tiles, and for unsupported tiles. The supported tiles are 64×128 and 128×128 on sm_90a, and
+    /// 128×128 and 128×256 on other targets.
     #[doc(alias = "SwiGLU")]
     #[doc(alias = "GeGLU")]
     pub fn gated_kernel<T, C, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>

@@ -5,7 +5,8 @@ use std::fmt;
 #[cfg(any(feature = "cuda", feature = "sim"))]
 use crate::run::Device;
 
-/// A kind of GPU: the properties that measurements depend on. Measurements on one GPU also apply to other GPUs of the same kind.
+/// A kind of GPU, defined by the properties on which measurements depend. Measurements on one GPU also apply to other GPUs of the same
+/// kind.
 ///
 /// ```
 /// use warpwright::kernels::GpuKind;
@@ -24,7 +25,7 @@ pub struct GpuKind {
 }
 
 impl GpuKind {
-    /// Returns the kind of a device. The name of the simulator's device differs from the names of all GPUs.
+    /// Returns the kind of a device. The simulator has its own device name, so its kind differs from those of all GPUs.
     #[cfg(any(feature = "cuda", feature = "sim"))]
     pub fn of(device: &impl Device) -> Self {
         Self {
@@ -34,8 +35,8 @@ impl GpuKind {
         }
     }
 
-    /// Returns whether another kind of GPU has the same compute capability and number of multiprocessors, so that mostly the same kernels
-    /// are fastest.
+    /// Returns whether another kind of GPU has the same compute capability and number of multiprocessors, so that the same kernels are
+    /// usually fastest.
     pub(super) fn is_similar_to(&self, other: &Self) -> bool {
         (self.capability, self.multiprocessors) == (other.capability, other.multiprocessors)
     }

@@ -9,7 +9,7 @@ use crate::{
 
 /// The number of registers of a producer thread and of a consumer thread, with two consumer warpgroups.
 const REGISTERS: [u32; 2] = [40, 232];
-/// The same with three consumer warpgroups.
+/// The same numbers with three consumer warpgroups.
 const REGISTERS_OF_THREE: [u32; 2] = [32, 160];
 
 /// Emits the kernel in which each resident block computes tiles of `M`×`N` subtiles. One thread loads ahead by up to `STAGES` stages, each

@@ -184,7 +184,8 @@ stages! {
 
 /// Emits the kernel in which each block computes a tile of `M`×`N` subtiles from `STAGES` stages, each `K` subtiles deep; each warp
 /// computes `H`×`W` subtiles of the tile. If `ahead` is true, a warp loads the fragments of the next slice while it multiplies, and its
-/// results pass through shared memory, in `R` parts of `P` columns of subtiles of sums, each of which becomes `Q` columns of subtiles of `D`.
+/// results pass through shared memory in `R` parts. Each part consists of `P` columns of subtiles of sums, which become `Q` columns of
+/// subtiles of `D`.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn by_warps<

@@ -66,8 +66,8 @@ impl Work {
 }
 
 impl Gemm {
-    /// Returns the time of a launch, excluding the time that every launch takes, where `bytes` is the size of an operand element; `None` if
-    /// the model does not predict it or the device cannot run a cluster.
+    /// Returns the time of a launch without the constant overhead of launches, where `bytes` is the size of an operand element. Returns
+    /// `None` if the model does not predict the time or the device cannot run a cluster.
     pub(super) fn estimated_micros(&self, work: Work, bytes: u32, multiprocessors: u32) -> Option<f64> {
         let cost = COSTS.iter().find(|cost| cost.tile == self.tile).filter(|_| self.is_predictable())?;
         let Work { size, batches, divided } = work;
@@ -118,8 +118,8 @@ impl Gemm {
     }
 }
 
-/// Returns the time of two operations that overlap, but not entirely. Unlike `f64::hypot`, this is cheap, which matters because all
-/// candidates are estimated for each product.
+/// Returns the time of two operations that overlap partially. Unlike `f64::hypot`, this is cheap, which matters because all candidates are
+/// estimated for each product.
 fn overlapped(a: f64, b: f64) -> f64 {
     (a * a + b * b).sqrt()
 }

@@ -5,9 +5,9 @@ use crate::ptx::Val;
 /// The order of an operand in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MatrixOrder {
-    /// Rows are contiguous.
+    /// Row-major: each row is contiguous.
     Row,
-    /// Columns are contiguous.
+    /// Column-major: each column is contiguous.
     Col,
 }
 
@@ -15,8 +15,7 @@ impl MatrixOrder {
     /// Both orders.
     pub const ALL: [Self; 2] = [Self::Row, Self::Col];
 
-    /// Returns the length of the contiguous rows (or columns, in column order) of a `rows`×`cols` matrix. This is the leading dimension if
-    /// there are no gaps.
+    /// Returns the leading dimension of a `rows`×`cols` matrix without gaps: the length of its rows (or columns, in column order).
     pub const fn leading_dimension(self, rows: u32, cols: u32) -> u32 {
         match self {
             Self::Row => cols,

@@ -7,8 +7,8 @@ use crate::{
     tiles::{ColVec, Consumer, Convert, Gl, Product, Rt, St, consumers, producer, row_major},
 };
 
-/// The arguments of the kernel that [`Gemm::block_scaled_kernel`] builds: `(a, lda, a_scales, b, ldb, b_scales, d, ldd, m, n, k)`. These
-/// are the parameters of [`GemmArgs`] and the scales of the blocks of A and B.
+/// The arguments of the kernel that [`Gemm::block_scaled_kernel`] builds: `(a, lda, a_scales, b, ldb, b_scales, d, ldd, m, n, k)`.
+/// [`Gemm::block_scaled_kernel`] describes `a_scales` and `b_scales`; [`GemmArgs`] describes the other arguments.
 pub type BlockScaledGemmArgs<T, D> = (In<T>, u32, In<f32>, In<T>, u32, In<f32>, Out<D>, u32, u32, u32, u32);
 
 /// The number of elements along k, and of columns of B, that share a scale.
@@ -16,12 +16,12 @@ const BLOCK: u32 = 128;
 
 impl Gemm {
     /// Builds the kernel that multiplies matrices of 8-bit floats with promoted sums: after every 128 elements along k, the partial sums
-    /// are added to f32 accumulators. Without promotion, as in [`kernel`](Self::kernel), tensor cores accumulate the products of 8-bit
-    /// floats with a precision of only about 14 bits, so errors grow with k.
+    /// are added to f32 accumulators. In kernels without promotion, such as those of [`kernel`](Self::kernel), tensor cores accumulate the
+    /// products of 8-bit floats with a precision of only about 14 bits, so errors grow with k.
     ///
     /// # Errors
-    /// Returns an error for targets other than sm_90a, types that are not 8-bit floats, orders other than a row-major A and a
-    /// column-major B, tiles other than 128×128 and 128×192, clusters, [`any_size`](Self::any_size), and `parts` other than 1.
+    /// Returns an error unless the target is sm_90a, `T` is an 8-bit float, A is row-major, B is column-major, the tile is 128×128 or
+    /// 128×192, `cluster` is `[1, 1]`, `parts` is 1, and `any_size` is `false`.
     #[doc(alias = "CUBLASLT_MATMUL_DESC_FAST_ACCUM")]
     pub fn promoted_kernel<T, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
     where
@@ -46,11 +46,11 @@ impl Gemm {
         )
     }
 
-    /// Builds the kernel of a product with [promoted sums](Self::promoted_kernel) and additional operands. The sums of 192-column tiles
-    /// leave no registers for these operands, so the kernel uses tiles of 128×128.
+    /// Builds the kernel that computes a product with [promoted sums](Self::promoted_kernel) and applies an epilogue to it. The kernel
+    /// always uses tiles of 128×128, because the sums of 128×192 tiles leave no registers for the operands of the epilogue.
     ///
     /// # Errors
-    /// Returns the same errors as [`promoted_kernel`](Self::promoted_kernel), except those for tiles.
+    /// Returns the same errors as [`promoted_kernel`](Self::promoted_kernel), except that any tile is accepted.
     pub fn fused_promoted_kernel<T, D>(
         &self,
         epilogue: Epilogue,
@@ -78,14 +78,15 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel that multiplies block-scaled matrices of 8-bit floats: Dᵢⱼ = Σₛ rᵢₛ · cⱼₛ · (Aₛ·Bₛ)ᵢⱼ. Aₛ and Bₛ are the parts of
-    /// A and B that contain elements 128 · s to 128 · s + 127 along k, and rᵢₛ and cⱼₛ are the scales in `a_scales` and `b_scales`.
-    /// `a_scales` contains one scale for each row of each Aₛ, at `a_scales[s · m + i]`; `b_scales` contains one scale for each 128×128
-    /// block of B, at `b_scales[(j / 128) · ⌈k / 128⌉ + s]` (as in [DeepSeek-V3](https://arxiv.org/abs/2412.19437)). The activation, if
-    /// any, is applied to the sum. The kernel uses tiles of 128×128.
+    /// Builds the kernel that multiplies block-scaled matrices of 8-bit floats, as in [DeepSeek-V3](https://arxiv.org/abs/2412.19437): Dᵢⱼ
+    /// = f(Σₛ rᵢₛ · cⱼₛ · (Aₛ·Bₛ)ᵢⱼ). Aₛ consists of columns 128·s to 128·s + 127 of A, and Bₛ of the same rows of B. The kernel always
+    /// uses tiles of 128×128.
+    ///
+    /// `a_scales[s·m + i]` is rᵢₛ, the scale of row i of Aₛ. `b_scales[⌊j/128⌋·⌈k/128⌉ + s]` is cⱼₛ, which is shared by a 128×128 block of
+    /// B.
     ///
     /// # Errors
-    /// Returns the same errors as [`promoted_kernel`](Self::promoted_kernel), except those for tiles.
+    /// Returns the same errors as [`promoted_kernel`](Self::promoted_kernel), except that any tile is accepted.
     #[doc(alias = "DeepGEMM")]
     pub fn block_scaled_kernel<T, D>(&self) -> Result<Kernel<BlockScaledGemmArgs<T, D>>, BuildError>
     where
@@ -146,7 +147,7 @@ pub(super) struct BlockScales<'k> {
     pub(super) b: Gl<'k, f32, Read>,
 }
 
-/// The scales of a step for the rows of a warp: one per row of A, and one for B.
+/// The scales of a step for the rows of a warp: one for each row of A, and one for B.
 type StepScales<'k> = (ColVec<'k, f32, 1>, Val<'k, f32>);
 
 impl<'k> BlockScales<'k> {

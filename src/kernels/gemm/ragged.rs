@@ -10,18 +10,19 @@ use crate::{
     tiles::{Convert, Gl, Product, vector},
 };
 
-/// The arguments of the kernel that [`Gemm::ragged_kernel`] builds: `(a, lda, b, ldb, b_distance, d, ldd, offsets, groups, m, n, k)`. These
-/// are the parameters of [`GemmArgs`](super::GemmArgs), for `groups` B matrices that are `b_distance` elements apart, and `offsets`, which
-/// contains the index of the first row of each group and the end of the last group: `groups` + 1 elements.
+/// The arguments of the kernel that [`Gemm::ragged_kernel`] builds: `(a, lda, b, ldb, b_distance, d, ldd, offsets, groups, m, n, k)`. There
+/// are `groups` B matrices, whose first elements are `b_distance` elements apart. `offsets` has `groups` + 1 elements: the index of the
+/// first row of each group in A and D, followed by the end of the last group. [`GemmArgs`](super::GemmArgs) describes the other arguments.
 pub type RaggedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u32>, u32, u32, u32, u32);
 
 /// The groups of a launch.
 ///
 /// Rows of tiles are numbered such that group g starts at number ⌊offsets[g] / height⌋ + g. Every group has at least as many numbers as
-/// rows of tiles, and at most one number without rows. The group of a number is found by bisection, without a table of tiles.
+/// rows of tiles, and at most one additional number, which has no rows. The group of a number is found by bisection, without a table of
+/// tiles.
 pub(super) struct RaggedGroups<'k> {
     pub(super) k: Builder<'k>,
-    /// The first row of each group, and the end of the last one.
+    /// The first row of each group, followed by the end of the last group.
     pub(super) offsets: Gl<'k, u32, Read, 1>,
     pub(super) count: Val<'k, u32>,
 }
@@ -67,14 +68,14 @@ impl<'k> RaggedGroups<'k> {
 
 impl Gemm {
     /// Builds the kernel that multiplies groups of rows of A by different B matrices, as in a mixture of experts: rows
-    /// `offsets[g]..offsets[g + 1]` of A are multiplied by B matrix g. A group may have any number of rows, including 0. `offsets` is in
-    /// device memory, and its elements must not decrease. Rows of D outside all groups are not written. Threads store D, as with
-    /// [`any_ldd`](Self::any_ldd). The sums of tiles larger than 128×128 leave too few registers for these stores, so the kernel uses tiles
-    /// of 128×128 instead.
+    /// `offsets[g]..offsets[g + 1]` of A are multiplied by B matrix g. A group may have any number of rows, including 0. The kernel reads
+    /// `offsets` from device memory; its elements must be in ascending order. Rows of D outside all groups are not written. D is stored by
+    /// threads, as with [`any_ldd`](Self::any_ldd). Tiles larger than 128×128 are replaced with 128×128, because their sums leave too few
+    /// registers for these stores.
     ///
     /// # Errors
-    /// Returns the same errors as [`kernel`](Self::kernel), and an error for a column-major A, for clusters of several rows of tiles,
-    /// and for `parts` other than 1.
+    /// Returns the same errors as [`kernel`](Self::kernel), and an error for a column-major A, for clusters of several rows of tiles, and
+    /// for `parts` other than 1.
     #[doc(alias = "MoE")]
     pub fn ragged_kernel<T, C, D>(&self) -> Result<Kernel<RaggedGemmArgs<T, D>>, BuildError>
     where

@@ -1,4 +1,4 @@
-//! The types of results.
+//! The element types of results.
 
 use super::{Gemm, GemmSum, GemmTile, problem::Problem};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// A result type: [`bf16`], [`struct@f16`], `f32`, [`tf32`], [`e4m3`], [`e5m2`], `i32`, `i8` or `u8`.
+/// An element type of the result D: [`bf16`], [`struct@f16`], `f32`, [`tf32`], [`e4m3`], [`e5m2`], `i32`, `i8` or `u8`.
 pub trait GemmResult: TensorElement + Convert<f32> {
     /// Emits the code of a kernel that computes products.
     #[doc(hidden)]

@@ -12,7 +12,7 @@ pub(super) struct Factors<'k, T: TensorElement> {
     pub(super) b: Gl<'k, T, Read>,
     /// In a gated product, the second half of B. It fills half of the columns of B in a stage.
     pub(super) up: Option<Gl<'k, T, Read>>,
-    /// The number of rows of a tile of A that are loaded, if not all; A must be row-major.
+    /// The number of rows of a tile of A that are loaded, or `None` for all rows. If it is set, A must be row-major.
     pub(super) rows: Option<u32>,
 }
 
@@ -40,7 +40,7 @@ pub(super) trait Stages<
         at: [Val<'k, u32>; 3],
     ) -> FillingStage<'k, Self::Tiles>;
 
-    /// Adds the product of part `part` of A in a stage.
+    /// Adds the product of part `part` of A, which has `P` rows of subtiles, and B in a stage.
     fn multiply(
         sums: InFlight<'k, [Rt<'k, C, 1, N, Row>; H]>,
         tiles: &<Self::Tiles as StageTiles<'k>>::Filled,

@@ -7,11 +7,11 @@ use std::sync::LazyLock;
 use super::{Gemm, GpuKind, MatrixOrder};
 use crate::ptx::Element;
 
-/// The fastest kernels that `warpwright tune gemm` found on a GPU, one for each problem, with the conditions of the measurement.
+/// A table of the fastest kernels that `warpwright tune gemm` found on a GPU, one for each problem, with the conditions of the measurement.
 ///
 /// The text of a table consists of lines with the conditions of the measurement, a line with the names of the columns, and one line for
-/// each entry, as in the example below. Parsing the text checks that [`Gemm`] supports the tile, cluster, orders and parts of every entry,
-/// and that no two entries have the same types, orders and sizes:
+/// each entry, as in the example below. Parsing fails if [`Gemm`] does not support the tile, cluster, orders and parts of an entry, or if
+/// two entries have the same types, orders and sizes.
 ///
 /// ```
 /// use warpwright::{kernels::{GemmTable, MatrixOrder}, prelude::*};
@@ -40,7 +40,7 @@ pub struct GemmTable {
     pub driver: String,
     /// The date of the measurement, such as `2026-11-23`.
     pub date: String,
-    /// The command line of the measurement.
+    /// The command that performed the measurement.
     pub command: String,
     /// The problems and their kernels.
     pub entries: Vec<GemmEntry>,
@@ -55,8 +55,8 @@ pub struct GemmEntry {
     pub result: String,
     /// m, n and k.
     pub size: [u32; 3],
-    /// The kernel. Of its fields, the text of the table contains only the orders, the tile, the cluster, the parts, and the number of rows
-    /// in a group of the schedule.
+    /// The kernel. The text of a table contains only its orders, tile, cluster and parts, and the number of rows in a group of its
+    /// schedule.
     pub gemm: Gemm,
     /// The median time of a launch in microseconds.
     pub micros: f64,
@@ -91,8 +91,8 @@ impl GemmTable {
         &*BUILTIN
     }
 
-    /// Returns the table's kernel for the product of an m×k and a k×n matrix in the orders `a` and `b`, where `size` is `[m, n, k]`; `None`
-    /// if the table does not contain this problem. The operands have type `T`, and the result has type `D`.
+    /// Returns the table's kernel for the product of an m×k and a k×n matrix in the orders `a` and `b`, where `size` is `[m, n, k]`. The
+    /// operands have type `T`, and the result has type `D`. Returns `None` if the table does not contain this problem.
     pub fn get<T: Element, D: Element>(
         &self,
         a: MatrixOrder,
@@ -103,8 +103,8 @@ impl GemmTable {
         self.entries.iter().find(|entry| entry.problem() == problem).map(|entry| entry.gemm)
     }
 
-    /// Returns the table's kernel for a problem, or the kernel that [`Gemm::for_problem`] returns if the table does not contain the
-    /// problem. The parameters are those of [`get`](Self::get).
+    /// Returns the table's kernel for a problem or, if the table does not contain the problem, the kernel that [`Gemm::for_problem`]
+    /// returns for the table's GPU. The parameters are the same as for [`get`](Self::get).
     #[must_use]
     pub fn for_problem<T: Element, D: Element>(
         &self,

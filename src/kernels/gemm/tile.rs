@@ -4,13 +4,15 @@ use std::fmt;
 
 use crate::ptx::{Features, Target};
 
-/// The part of a result that a warpgroup or a block computes at a time: rows × columns. On sm_90a, the two consumer warpgroups of a block
-/// take turns on tiles of up to 128×192, so that one stores while the other multiplies, unless a tile is computed in
-/// [`parts`](super::Gemm::parts) or with [promoted sums](super::Gemm::promoted_kernel). For larger tiles, which require fewer reads from
-/// the L2 cache, all consumer warpgroups of a block compute each tile together. On other targets, a block computes a tile.
+/// The size of the tiles into which a result is divided: rows × columns.
+///
+/// On sm_90a, the two consumer warpgroups of a block take turns on tiles of up to 128×192: one stores its tile while the other multiplies.
+/// This does not apply to tiles that are computed in several [`parts`](super::Gemm::parts) or with [promoted
+/// sums](super::Gemm::promoted_kernel). Larger tiles, which require fewer reads from the L2 cache, are computed by all consumer warpgroups
+/// of a block together. On other targets, each block computes one tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GemmTile {
-    /// 16×64, for results of at most 16 rows. `wgmma`s take as long as for 64 rows, but loads of A take less time.
+    /// 16×64, for results of at most 16 rows. A `wgmma` takes as long as for 64 rows, but loads of A take less time.
     T16x64,
     /// 16×128, for results of at most 16 rows.
     T16x128,
@@ -20,23 +22,23 @@ pub enum GemmTile {
     T64x128,
     /// 128×128.
     T128x128,
-    /// 128×160, for results that would leave many multiprocessors idle in the last round with tiles of other sizes.
+    /// 128×160, for results for which other tiles would leave many multiprocessors idle in the last wave.
     T128x160,
-    /// 128×176, for the same results as 128×160, if their elements are 16-bit or 32-bit. [`Gemm::for_problem`](super::Gemm::for_problem)
-    /// chooses this tile only from a [`GemmTable`](super::GemmTable). Slow if B is row-major, because rows of 176 elements allow only a
-    /// 32-byte swizzle.
+    /// 128×176, for the same purpose as 128×160; the elements of the result must be 16-bit or 32-bit.
+    /// [`Gemm::for_problem`](super::Gemm::for_problem) chooses this tile only from a [`GemmTable`](super::GemmTable). It is slow if B is
+    /// row-major, because rows of 176 elements allow only a 32-byte swizzle.
     T128x176,
     /// 128×192, the largest tile that a single warpgroup computes; for large results.
     T128x192,
-    /// 128×256, for large results, on targets with at least 160 KiB of shared memory per block.
+    /// 128×256, for large results; requires a target with at least 160 KiB of shared memory per block.
     T128x256,
     /// 192×192, which three warpgroups compute together.
     T192x192,
     /// 256×128.
     T256x128,
-    /// 256×160; slow if B is row-major, because rows of 160 elements allow only a 64-byte swizzle.
+    /// 256×160. It is slow if B is row-major, because rows of 160 elements allow only a 64-byte swizzle.
     T256x160,
-    /// 256×192, with the fewest reads from the L2 cache per element of the result; for products of at least 10¹² multiply-adds.
+    /// 256×192, for products of at least 10¹² multiply-adds. It requires the fewest reads from the L2 cache per element of the result.
     T256x192,
 }
 

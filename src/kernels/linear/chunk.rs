@@ -1,4 +1,4 @@
-//! The work of a block on a chunk of tokens, each with a decay factor.
+//! The processing of a chunk of tokens, each of which has a decay factor.
 
 use super::{decay::Decays, inputs::SUBTILES};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     tiles::{Col, ColVec, Convert, Filled, Product, Row, RowVec, Rt, St, Sv},
 };
 
-/// The work of a warp: 16 columns of V, and `P` of the subtiles of scores that all warps compute together. `D` is the number of columns of
+/// The operands of a warp, which computes 16 columns of the results and `P` subtiles of the scores. `D` is the number of columns of
 /// subtiles of Q and K.
 pub(super) struct Chunk<'a, 'k, T: TensorElement, const D: usize, const E: usize, const P: usize> {
     pub(super) k: Builder<'k>,
@@ -17,11 +17,11 @@ pub(super) struct Chunk<'a, 'k, T: TensorElement, const D: usize, const E: usize
     pub(super) keys: &'a Filled<St<'k, T, SUBTILES, D>>,
     pub(super) values: &'a Filled<St<'k, T, SUBTILES, E>>,
     pub(super) decays: &'a Decays<'k>,
-    /// The weight of each token, if it is not 1.
+    /// The weight of each token, if weights are not 1.
     pub(super) weights: Option<&'a Filled<Sv<'k, f32, SUBTILES>>>,
 }
 
-/// The transpose of Σ kⱼᵀ·vⱼ for 16 columns of V, where each term is multiplied by the decay factor from its token to the last token.
+/// The transpose of Σ kⱼᵀ·vⱼ for 16 columns of V. Each term is multiplied by the decay factor from token j to the last token.
 pub(super) type Past<'k, const D: usize> = Rt<'k, f32, 1, D>;
 
 impl<'k, T, const D: usize, const E: usize, const P: usize> Chunk<'_, 'k, T, D, E, P>
@@ -29,7 +29,7 @@ where
     T: TensorElement + Product<T, f32> + Convert<f32>,
     f32: Convert<T>,
 {
-    /// Returns qᵢ·kⱼ for j ≤ i, multiplied by the factors from token j to token i; each warp computes a part.
+    /// Returns qᵢ·kⱼ for j ≤ i, multiplied by the decay factors from token j to token i. Each warp computes some of the subtiles.
     #[track_caller]
     pub(super) fn scores(
         &self,
@@ -55,7 +55,8 @@ where
         scores.store_with(|all| all.subtile(row, part * P as u32).store(&products)).wait()
     }
 
-    /// Returns the results for each group of 16 tokens: the contributions of the state before the chunk and of the tokens of the chunk.
+    /// Returns the results for each group of 16 tokens: the sums of the contributions of the state before the chunk and of the tokens of
+    /// the chunk.
     #[track_caller]
     pub(super) fn sums(
         &self,

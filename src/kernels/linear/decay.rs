@@ -1,4 +1,4 @@
-//! The product of the decay factors between two tokens.
+//! Products of the decay factors between two tokens.
 
 use super::inputs::{CHUNK, SUBTILES};
 use crate::{
@@ -6,13 +6,13 @@ use crate::{
     tiles::{Col, ColVec, Filled, Naive, RowVec, Rt, Rv, Sv},
 };
 
-/// The decays in a chunk. At token i, token j is multiplied by 2^(cᵢ − cⱼ) · wⱼ, and the state before the chunk by 2^cᵢ, where cᵢ is the
-/// sum of the base-2 logarithms of the decays up to token i, and wⱼ is the weight of token j.
+/// The decay factors in a chunk. In the result of token i, token j is multiplied by 2^(cᵢ − cⱼ) · wⱼ, and the state before the chunk is
+/// multiplied by 2^cᵢ. cᵢ is the sum of the base-2 logarithms of the decay factors up to token i, and wⱼ is the weight of token j.
 pub(super) struct Decays<'k> {
     k: Builder<'k>,
-    /// c; each warp has a copy, which it reads without waiting for other warps.
+    /// cᵢ of all tokens. Each warp has a copy, which it reads without waiting for other warps.
     logs: Filled<Sv<'k, f32, SUBTILES>>,
-    /// c of the last token.
+    /// cᵢ of the last token.
     last: Val<'k, f32>,
 }
 
@@ -23,7 +23,7 @@ impl<'k> Decays<'k> {
         k.shared_tile_of(k.warp())
     }
 
-    /// Returns the decays of a chunk, given their base-2 logarithms.
+    /// Returns the decay factors of a chunk, given their base-2 logarithms.
     #[track_caller]
     pub(super) fn of(
         k: Builder<'k>,
@@ -40,7 +40,8 @@ impl<'k> Decays<'k> {
         self.logs.release()
     }
 
-    /// Returns the factors from the tokens of columns to those of rows, for tile (`row`, `col`) in units of the size of the result.
+    /// Returns a tile of the factors from the token of each column to the token of each row; `row` and `col` are in units of the tile's
+    /// size.
     #[track_caller]
     pub(super) fn between<const P: usize>(&self, row: Val<'k, u32>, col: Val<'k, u32>) -> Rt<'k, f32, 1, P> {
         let (rows, cols): (ColVec<f32, 1>, RowVec<f32, P>) =
@@ -48,14 +49,14 @@ impl<'k> Decays<'k> {
         (Rt::broadcast(&rows) - &cols).exp2()
     }
 
-    /// Returns the factors of the state before the chunk at 16 tokens.
+    /// Returns the factors by which the state before the chunk is multiplied at each of 16 tokens.
     #[track_caller]
     pub(super) fn of_past(&self, subtile: u32) -> ColVec<'k, f32, 1> {
         let logs: ColVec<f32, 1> = self.logs.tile(subtile).load();
         logs.exp2()
     }
 
-    /// Returns the factor of the state before the chunk at the last token of the chunk.
+    /// Returns the factor by which the state before the chunk is multiplied at the last token of the chunk.
     #[track_caller]
     pub(super) fn of_all(&self) -> Val<'k, f32> {
         self.k.exp2(self.last)

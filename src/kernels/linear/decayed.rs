@@ -19,12 +19,14 @@ use crate::{
 pub type DecayedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, In<f32>, Out<T>, InOut<f32>, [u32; 3], [[u32; 3]; 4]);
 
-/// A kernel for causal linear attention with a state that decays by a constant factor λ = e^`decay` per head: Sᵢ = λ · Sᵢ₋₁ + kᵢᵀ·vᵢ, oᵢ =
-/// qᵢ·Sᵢ. The argument `state` contains S₀ and is overwritten with the state after the last token, so a sequence can be processed in parts.
-/// Decays must be negative, or 0 for linear attention without decay; −∞ is not allowed.
+/// A kernel for causal linear attention with a state S that decays by a constant factor λ = e^`decay` per token. Each head has its own
+/// decay. For each token i, the kernel computes Sᵢ = λ · Sᵢ₋₁ + kᵢᵀ·vᵢ and oᵢ = qᵢ·Sᵢ.
 ///
-/// Sums are f32. The scores q·k and the values v (both multiplied by their decay factors) and the state are rounded to the element type
-/// before they become operands of an MMA.
+/// The argument `state` contains S₀ and is overwritten with the state after the last token, so a sequence can be processed in several
+/// launches. Each element of `decays` must be finite and at most 0; with 0, the state does not decay.
+///
+/// Sums are f32. The scores q·k and the values v are multiplied by decay factors in f32. Scores, values and the state are rounded to the
+/// element type before they become operands of an MMA.
 #[doc(alias = "Lightning Attention")]
 #[doc(alias = "RetNet")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,7 +42,7 @@ impl DecayedAttention {
     ///
     /// # Errors
     /// Returns an error for unsupported head sizes, for a target older than sm_80, and, if both head sizes are 128, for a target with less
-    /// than 106 KiB of shared memory per block (sm_86, sm_89 and sm_120a).
+    /// than 106 KiB of shared memory per block (such as sm_86, sm_89 and sm_120a).
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<DecayedAttentionArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32> + Convert<f32>,
@@ -88,8 +90,8 @@ struct Inputs<'k, T> {
     strides: [[Val<'k, u32>; 3]; 4],
 }
 
-/// Emits the kernel for rows of `D` subtiles of Q and K, and of `E` subtiles of V and O, one for each warp. Each warp computes `P` columns
-/// of subtiles of the products of queries and keys.
+/// Emits the kernel for rows of `D` subtiles of Q and K and of `E` subtiles of V and O. There are `E` warps, each of which computes one
+/// column of subtiles of O and `P` columns of subtiles of the products of queries and keys.
 fn emit<'k, T, const D: usize, const E: usize, const P: usize>(k: Builder<'k>, inputs: Inputs<'k, T>)
 where
     T: TensorElement + Product<T, f32> + Convert<f32>,
@@ -116,7 +118,7 @@ where
         start,
         |i, stage| stage.fill((q.tile(i, 0), keys.tile(i, 0), values.tile(i, 0))),
         |i, (past, (scores, memory)), (q, keys, values)| {
-            // Nothing decays after the last token.
+            // The state does not decay after the last token.
             let tokens = sizes.length - i * CHUNK;
             let logs = k.zeros::<Rv<f32, SUBTILES, Naive>>();
             let logs = logs.map_indexed(|_, token, _| token.lt(tokens).select(log, 0.0));

@@ -17,32 +17,33 @@ use crate::{
 pub type HedgehogArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u32; 3]; 4], f32);
 
-/// A kernel for causal attention with softmax over the latest tokens and learned features for older tokens: oᵢ = Σ wᵢⱼ · vⱼ / Σ wᵢⱼ over j
-/// ≤ i, where
+/// A kernel for causal attention with softmax weights for the latest tokens and learned features for older tokens. The results are oᵢ = Σ
+/// wᵢⱼ · vⱼ / Σ wᵢⱼ, with sums over the tokens j ≤ i. The weights are:
 ///
-/// - wᵢⱼ = α · e^(sᵢⱼ − max sᵢ) with sᵢⱼ = `scale` · qᵢ·kⱼ, for tokens j in the same chunk of 64 tokens as i and in the preceding chunk;
-/// - wᵢⱼ = β · φ(qᵢ)·φ(kⱼ) for older tokens j, with the 128 features φ(x) = \[softmax(x·W), softmax(−x·W)\]. Queries and keys have separate
-///   maps W for each head.
+/// - wᵢⱼ = α · e^(sᵢⱼ − max sᵢ) with sᵢⱼ = `scale` · qᵢ·kⱼ, for tokens j in the chunk of 64 tokens that contains i and in the preceding
+///   chunk;
+/// - wᵢⱼ = β · φ(qᵢ)·φ(kⱼ) for older tokens j, with the 128 features φ(x) = \[softmax(x·W), softmax(−x·W)\]. Each head has one map W for
+///   queries and one for keys.
 ///
-/// The maximum is over the tokens j ≤ i of these two chunks. `scale` and α must be positive, and β must not be negative.
+/// The maximum is over the tokens j ≤ i in these two chunks. `scale` and α must be positive, and β must not be negative.
 ///
 /// Sums and softmax are f32. Features, weights (divided by their sum) and the state (Σ φ(kⱼ)ᵀ·vⱼ over older tokens) are rounded to the
 /// element type before they become operands of an MMA.
 #[doc(alias = "LoLCATs")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hedgehog {
-    /// The head size of V and O: 64 or 128. With 128, each of two blocks computes half of the columns of a head.
+    /// The head size of V and O: 64 or 128. With 128, two blocks share each head, and each computes half of the columns.
     pub value_size: u32,
 }
 
-/// The width of a map, in subtiles; a token has twice as many features.
+/// The width of a map, in subtiles. The features of a token are twice as wide.
 const HALF: usize = 4;
 const FEATURES: usize = 2 * HALF;
 /// The width of Q and K, in subtiles.
 const D: usize = 4;
 type Keys<'k, T> = St<'k, T, SUBTILES, D>;
 type Values<'k, T> = St<'k, T, SUBTILES, VALUES>;
-/// The width of a block's part of V, in subtiles: one for each warp.
+/// The number of columns of subtiles of V that a block processes: one per warp.
 const VALUES: usize = 4;
 /// The width of the weights of the tokens of two chunks, in subtiles.
 const WINDOW: usize = 2 * SUBTILES;
@@ -57,7 +58,7 @@ impl Hedgehog {
     ///
     /// # Errors
     /// Returns an error for an unsupported head size, for a target older than sm_80, and for a target with less than 128 KiB of shared
-    /// memory per block (sm_86, sm_89 and sm_120a).
+    /// memory per block (such as sm_86, sm_89 and sm_120a).
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<HedgehogArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32> + Convert<f32>,
@@ -143,7 +144,7 @@ where
         sizes.length.ceil_div(CHUNK),
         start,
         |i, stage| {
-            // For the first chunk, the preceding chunk is the chunk itself, with weights of 0.
+            // For the first chunk, the chunk itself serves as the preceding chunk, with weights of 0.
             let before = i.max(1) - 1;
             let (keys_before, values_before) = (keys.tile(before, 0), values.tile(before, part));
             stage.fill((keys.tile(i, 0), values.tile(i, part), keys_before, values_before))
@@ -152,7 +153,7 @@ where
             let q = q.tile(i * SUBTILES as u32 + warp, 0).load::<T, 1, D, Row>();
             let has_before = i.gt(0);
             let exchanged = exchanged.store_with(|all| {
-                // The parts are computed one after the other, because there are not enough registers for all of them.
+                // Features and weights are computed one after the other, because there are not enough registers for all of them.
                 let keys_before_at = |d| keys_before.subtile(warp, d).load();
                 for (half, of_key) in halves().zip(features(k, keys_before_at, &k_map)) {
                     let of_key = of_key * has_before.select(1.0, Val::from(0.0));
@@ -243,7 +244,7 @@ struct Window<'a, 'k, T: TensorElement> {
     k: Builder<'k>,
     q: &'a Rt<'k, T, 1, D>,
     alpha: Val<'k, f32>,
-    /// The factor of products in base-2 exponents.
+    /// The factor by which products are multiplied to obtain base-2 exponents.
     scale: Val<'k, f32>,
 }
 
@@ -320,7 +321,7 @@ impl<'k> Past<'k> {
         (0..).zip(sums.vsplit::<1, SUBTILES>())
     }
 
-    /// Adds a chunk, given its exchanged features and its values.
+    /// Returns the state after a chunk, given the exchanged features and the values of the chunk.
     #[track_caller]
     fn with<T>(
         self,

@@ -7,9 +7,9 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`TaylorAttention::kernel`](super::TaylorAttention::kernel) builds:
-/// `(q, k, v, o, [batches, heads, length], strides)`. Q, K, V and O consist of a matrix of `length` rows for each batch and head. `strides`
-/// contains the strides of Q, K, V and O between batches, between heads and between rows, in elements. All strides must be multiples
-/// of 8.
+/// `(q, k, v, o, [batches, heads, length], strides)`. Each of Q, K, V and O consists of one matrix of `length` rows for each batch and
+/// head. `strides` contains the strides of Q, K, V and O between batches, between heads and between rows, in elements; they must be
+/// multiples of 8.
 pub type LinearAttentionArgs<T> = (In<T>, In<T>, In<T>, Out<T>, [u32; 3], [[u32; 3]; 4]);
 
 /// Returns the names of the strides of matrices.
@@ -32,8 +32,8 @@ pub(super) struct Sizes<'k> {
 }
 
 impl<'k> Sizes<'k> {
-    /// Returns the matrices of `columns` columns of all batches and heads. `strides` contains the strides between batches, heads and rows;
-    /// rows are accessed 16 bytes at a time.
+    /// Returns the matrices of all batches and heads, with `columns` columns each. `strides` contains the strides between batches, heads
+    /// and rows. Rows are accessed 16 bytes at a time.
     #[track_caller]
     pub(super) fn matrices<T: TensorElement, A>(
         self,

@@ -14,20 +14,22 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`StateSpace::kernel`] builds:
-/// `(x, dt, a, b, c, d, y, state, [batches, groups, heads, length], strides)`. X and Y consist of a matrix of `length` rows for each batch
-/// and each of the `groups`·`heads` heads; B and C consist of such a matrix for each batch and group. `strides` contains the strides of X,
-/// B, C, Y and dt between batches, between heads or groups, and between tokens, in elements. All strides except those of dt must be
-/// multiples of 8. `a` and `d` contain one element per head. `state` consists of contiguous `head_size`×`state_size` matrices, one for each
-/// batch and head.
+/// `(x, dt, a, b, c, d, y, state, [batches, groups, heads, length], strides)`. There are `heads` heads per group. X and Y consist of one
+/// matrix of `length` rows for each batch and head; B and C consist of one matrix of `length` rows for each batch and group. dt contains
+/// one element for each batch, head and token. `strides` contains the strides of X, B, C, Y and dt between batches, between heads or
+/// groups, and between tokens, in elements. All strides except those of dt must be multiples of 8. `a` and `d` contain one element for each
+/// of the `groups`·`heads` heads. `state` contains a contiguous `head_size`×`state_size` matrix for each batch and head.
 pub type StateSpaceArgs<T> =
     (In<T>, In<f32>, In<f32>, In<T>, In<T>, In<f32>, Out<T>, InOut<f32>, [u32; 4], [[u32; 3]; 5]);
 
-/// A kernel for the state space model of Mamba-2, whose state decays by a separate factor for each token and head: Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ +
-/// dtᵢ · xᵢᵀ·bᵢ, yᵢ = Sᵢ·cᵢ + d · xᵢ. The argument `state` contains S₀ and is overwritten with the state after the last token, so a
-/// sequence can be processed in parts. `a` must be finite and negative, and `dt` must be positive (usually the result of softplus).
+/// A kernel for the state space model of Mamba-2, whose state S decays by a separate factor for each token and head. For each token i, the
+/// kernel computes Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ + dtᵢ · xᵢᵀ·bᵢ and yᵢ = Sᵢ·cᵢ + d · xᵢ.
 ///
-/// Sums are f32. The scores c·b and the values x (both multiplied by their factors) and the state are rounded to the element type before
-/// they become operands of an MMA.
+/// The argument `state` contains S₀ and is overwritten with the state after the last token, so a sequence can be processed in several
+/// launches. `a` must be finite and negative, and `dt` must be positive (it is usually the result of softplus).
+///
+/// Sums are f32. The scores c·b and the values x are multiplied by dt and decay factors in f32. Scores, values and the state are rounded to
+/// the element type before they become operands of an MMA.
 #[doc(alias = "SSD")]
 #[doc(alias = "Mamba-2")]
 #[doc(alias = "mamba_chunk_scan")]
@@ -44,7 +46,7 @@ impl StateSpace {
     ///
     /// # Errors
     /// Returns an error for unsupported sizes, for a target older than sm_80, and, if both sizes are 128, for a target with less than 107
-    /// KiB of shared memory per block (sm_86, sm_89 and sm_120a).
+    /// KiB of shared memory per block (such as sm_86, sm_89 and sm_120a).
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<StateSpaceArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32> + Convert<f32>,
@@ -96,8 +98,8 @@ struct Inputs<'k, T> {
     strides: [[Val<'k, u32>; 3]; 5],
 }
 
-/// Emits the kernel for rows of `D` subtiles of B and C, and of `E` subtiles of X and Y, one for each warp. Each warp computes `P` columns
-/// of subtiles of the products of rows of C and B.
+/// Emits the kernel for rows of `D` subtiles of B and C and of `E` subtiles of X and Y. There are `E` warps, each of which computes one
+/// column of subtiles of Y and `P` columns of subtiles of the products of rows of C and B.
 fn emit<'k, T, const D: usize, const E: usize, const P: usize>(k: Builder<'k>, inputs: Inputs<'k, T>)
 where
     T: TensorElement + Product<T, f32> + Convert<f32>,

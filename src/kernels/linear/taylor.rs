@@ -11,16 +11,16 @@ use crate::{
     tiles::{Col, ColVec, Convert, Product, Row, Rt, St},
 };
 
-/// A kernel for causal attention weighted by the second-order Taylor expansion of the exponential: oᵢ = Σ w(qᵢ·kⱼ / 4) · vⱼ over j ≤ i with
-/// w(s) = 1 + s + s²/2, for head sizes of 16 (Q and K) and 64 (V and O).
+/// A kernel for causal attention whose weights are second-order Taylor expansions of the exponential. It computes oᵢ = Σ w(qᵢ·kⱼ / 4) · vⱼ
+/// with w(s) = 1 + s + s²/2, where the sum is over the tokens j ≤ i. The head size is 16 for Q and K, and 64 for V and O.
 ///
-/// w(q·k / 4) = φ(q)·φ(k) with 1 + 16 + 16² features φ, so the keys before a chunk of 64 tokens are represented by a state with one row per
-/// feature. Of the last 16² rows, the rows of the features (a, b) and (b, a) are equal, so only 16 · 9 rows are stored. Sums are f32.
-/// Weights, features and the state are rounded to the element type before they become operands of an MMA.
+/// Because w(q·k / 4) = φ(q)·φ(k) with 1 + 16 + 16² features φ, the tokens before a chunk of 64 tokens are represented by a state with one
+/// row per feature. Of the 16² rows for products of two elements, the rows for the pairs (a, b) and (b, a) are equal, so only 16 · 9 rows
+/// are stored. Sums are f32. Weights, features and the state are rounded to the element type before they become operands of an MMA.
 #[doc(alias = "Based")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TaylorAttention {
-    /// Whether sums are divided by the sums of the weights. Every weight is at least ½, so no divisor is 0.
+    /// Whether each oᵢ is divided by the sum of its weights. Every weight is at least ½, so the divisor is not 0.
     pub normalized: bool,
 }
 
@@ -69,7 +69,7 @@ impl TaylorAttention {
         T: Arithmetic + Product<T, f32> + Convert<f32>,
         f32: Convert<T>,
     {
-        // Each warp processes 16 columns of V; an additional warp processes columns of ones, whose weighted sums are the divisors.
+        // Each warp processes 16 columns of V. An additional warp processes columns of ones, whose weighted sums are the divisors.
         let warps = VALUES as u32 + u32::from(self.normalized);
         k.block([32 * warps]);
         k.min_blocks(if self.normalized { 1 } else { 2 });
@@ -145,7 +145,7 @@ impl TaylorAttention {
 
 /// The keys before a chunk, for the 16 columns of V of a warp.
 struct Past<'k> {
-    /// Σ v, in every row.
+    /// Σ v in every row.
     constant: Rt<'k, f32, 1, 1>,
     /// Σ vᵀ·k.
     linear: Rt<'k, f32, 1, 1>,
@@ -154,8 +154,8 @@ struct Past<'k> {
 }
 
 /// The masks of the stored pairs: (q·k)² is the sum over a and b of q_a·q_b · k_a·k_b, and each mask represents 16 pairs (a, b). The pairs
-/// of mask 0 are the squares; the pairs of mask 1 also occur as (b, a); the pairs of the other masks do not. No two masks have a pair in
-/// common.
+/// of mask 0 are the squares. For each pair (a, b) of mask 1, (b, a) is also a pair of mask 1; the other masks contain only one of (a, b)
+/// and (b, a). No two masks have a pair in common.
 const MASKS: [u32; 9] = [0, 1, 2, 4, 6, 8, 10, 12, 14];
 
 /// Returns b of the pair (a, b): a ^ `mask` or, if `mask` is at least 2 and its highest bit is set in a, a ^ (`mask` + 1).
@@ -179,7 +179,7 @@ impl<'k> Past<'k> {
         Self { constant: k.zeros(), linear: k.zeros(), quadratic: array::from_fn(|_| k.zeros()) }
     }
 
-    /// Returns the sums of the values of all keys, weighted for 16 queries.
+    /// Returns the weighted sums of all values for 16 queries.
     #[track_caller]
     fn weighted<T>(&self, q: &Rt<'k, T, 1, 1>) -> Rt<'k, f32, 1, 1>
     where
@@ -188,7 +188,7 @@ impl<'k> Past<'k> {
     {
         let mut sums = self.constant.map(|x| x).mma_abt(q, &self.linear.convert::<T>());
         for (mask, state) in MASKS.into_iter().zip(&self.quadratic) {
-            // s²/2 contains half of each square, and each other pair once.
+            // s²/2 contains half of each square, and the product of each other pair once.
             let state = if mask < 2 { (state * 0.5).convert::<T>() } else { state.convert() };
             sums = sums.mma_abt(&(q * &q.gather_cols(|a| partner(mask, a))), &state);
         }

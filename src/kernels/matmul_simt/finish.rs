@@ -1,4 +1,4 @@
-//! The operations on a thread's sums before they are stored.
+//! The operations on a thread's sums before the sums are stored.
 
 use crate::{
     kernels::{Activation, Epilogue, gemm::Parameters},
@@ -7,8 +7,8 @@ use crate::{
     tiles::{Gl, contiguous, row_major},
 };
 
-/// The factors and terms of the elements of D, and the function. Each matrix has the size of D; the matrices of scales and of the bias
-/// repeat one row or one column.
+/// The factors and terms of the elements of D, and the function that is applied to them. Each matrix has the size of D; the matrices of
+/// scales and of the bias repeat one row or one column.
 #[derive(Default)]
 pub(super) struct Finish<'k> {
     alpha: Option<Val<'k, f32>>,
@@ -20,7 +20,7 @@ pub(super) struct Finish<'k> {
 }
 
 impl<'k> Finish<'k> {
-    /// Returns the function only, without factors and terms.
+    /// Returns only the function, without factors and terms.
     pub(super) fn function(function: Option<Activation>) -> Self {
         Self { function, ..Self::default() }
     }
@@ -47,7 +47,7 @@ impl<'k> Finish<'k> {
         }
     }
 
-    /// Returns whether sums are stored as they are.
+    /// Returns whether sums are stored unchanged.
     const fn is_identity(&self) -> bool {
         let Self { alpha, row_scales, col_scales, c, bias, function } = self;
         alpha.is_none()
@@ -58,8 +58,8 @@ impl<'k> Finish<'k> {
             && function.is_none()
     }
 
-    /// Stores the results for a thread's sums. `own` returns the thread's part of a matrix of the size of D, whose value modes are columns
-    /// and rows; `rows` is the number of rows in this part.
+    /// Stores the results for a thread's sums. `own` returns the thread's elements of a matrix of the size of D, with columns and rows as
+    /// value modes. `rows` is the number of rows of these elements.
     #[track_caller]
     pub(super) fn store(
         &self,

@@ -12,21 +12,21 @@ pub(super) const DEPTH: usize = 2;
 pub(super) const STEP: usize = 2;
 /// The number of lanes of a warp along m, and along n.
 const LANES: [usize; 2] = [4, 8];
-/// The number of adjacent rows or columns in a group of a thread, if the rows or columns of the operand are contiguous in memory.
+/// The number of adjacent rows or columns in each group that a thread computes, if adjacent rows or columns of the operand are contiguous
+/// in memory.
 const ADJACENT: usize = 4;
 
 /// The rows or the columns of a tile of D, and their division among threads.
 #[derive(Clone, Copy)]
 struct Axis {
-    /// The number of rows or columns of a thread.
+    /// The number of rows or columns per thread.
     count: usize,
     lanes: usize,
     warps: usize,
-    /// Whether a thread computes groups of adjacent rows or columns. Otherwise, those of a thread are far apart, and adjacent ones belong
-    /// to adjacent lanes.
+    /// Whether a thread computes groups of adjacent rows or columns. Otherwise, adjacent rows or columns belong to adjacent lanes.
     ///
-    /// A thread loads a vector from a stage: adjacent rows or columns of the operand if these are contiguous; otherwise, the adjacent
-    /// elements of a step. In both cases, the vectors of a warp are in different banks.
+    /// A thread loads vectors from a stage. If adjacent rows or columns of the operand are contiguous, a vector contains adjacent rows or
+    /// columns; otherwise, it contains adjacent elements along k. In both cases, the vectors of a warp are in different banks.
     grouped: bool,
 }
 
@@ -41,7 +41,7 @@ impl Axis {
         if self.grouped { [ADJACENT, self.lanes * self.count] } else { [1, self.lanes] }
     }
 
-    /// Returns the shape and the strides of the rows or columns of a thread, where adjacent rows or columns are `unit` apart.
+    /// Returns the shape and the strides of a thread's rows or columns, given the stride `unit` between adjacent rows or columns.
     fn own(self, unit: usize) -> [String; 2] {
         let Self { count, lanes, warps, grouped } = self;
         if grouped {
@@ -72,7 +72,7 @@ impl Axis {
         if self.grouped { 16 * DEPTH } else { 1 }
     }
 
-    /// Returns the factor of row or column `i` in `step` among those that a thread has loaded.
+    /// Returns the element for row or column `i` and index `step` along k among the loaded `factors` of a thread.
     fn factor<T>(self, factors: &[T], i: usize, step: usize) -> &T {
         &factors[if self.grouped { self.count * step + i } else { STEP * i + step }]
     }
@@ -99,7 +99,7 @@ impl Share {
         }
     }
 
-    /// Returns the number of rows and columns of a thread.
+    /// Returns the number of rows and the number of columns per thread.
     pub(super) const fn size(self) -> [usize; 2] {
         [self.rows.count, self.cols.count]
     }
@@ -125,10 +125,10 @@ impl Share {
         ]
     }
 
-    /// Adds the products of a step.
+    /// Adds the products of a step of [`STEP`] elements along k.
     ///
-    /// Sums are visited in 2×2 squares, along rows of squares in alternating directions: each multiply-add shares a factor with the
-    /// preceding one, so this factor is not read from the register file again.
+    /// Sums are visited in 2×2 squares, along rows of squares in alternating directions. Each multiply-add shares a factor with the
+    /// preceding multiply-add, so this factor is not read from the register file again.
     #[track_caller]
     pub(super) fn multiply<'k>(
         self,

@@ -1,4 +1,4 @@
-//! The stages of operands in all orders.
+//! Stages of operands, for all storage orders.
 
 use super::share::DEPTH;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     tiles::{Filling, Gl, St, Stage, StageTiles},
 };
 
-/// Stages of `M` subtiles of rows of A and `N` subtiles of columns of B, for one order of A and one of B in memory.
+/// Stages of `M` subtiles of rows of A and `N` subtiles of columns of B, for given storage orders of A and B.
 pub(super) trait Stages<'k, const M: usize, const N: usize> {
     type Tiles: StageTiles<'k>;
 

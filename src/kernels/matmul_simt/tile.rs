@@ -1,11 +1,11 @@
-//! Tiles of a result, and the choice among them.
+//! Tiles of the result, and the choice of a tile size.
 
 use std::fmt;
 
 use super::MatmulSimt;
 use crate::{kernels::MatrixOrder, ptx::Target};
 
-/// The part of a result that a block computes: rows × columns.
+/// The size of the tile of the result that a block computes, as rows × columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SimtTile {
     /// 32×64, computed by 64 threads with 4×8 elements each.
@@ -18,8 +18,8 @@ pub enum SimtTile {
     T128x64,
     /// 128×128, computed by 256 threads with 8×8 elements each.
     T128x128,
-    /// 256×128, computed by 256 threads with 16×8 elements each. Requires a divisor that is a multiple of 4, and a target with at least 160
-    /// KiB of shared memory per block.
+    /// 256×128, computed by 256 threads with 16×8 elements each. Requires a [divisor](MatmulSimt::divisor) that is a multiple of 4, and a
+    /// target with at least 160 KiB of shared memory per block.
     T256x128,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for SimtTile {
 }
 
 impl SimtTile {
-    /// Returns the tiles for a target and a [divisor](MatmulSimt::divisor), from largest to smallest.
+    /// Returns the supported tile sizes for a target and a [divisor](MatmulSimt::divisor), from largest to smallest.
     pub fn all(target: Target, divisor: u32) -> impl Iterator<Item = Self> {
         let tiles =
             [Self::T256x128, Self::T128x128, Self::T128x64, Self::T64x128, Self::T64x64, Self::T32x64];
@@ -52,9 +52,9 @@ impl SimtTile {
         }
     }
 
-    /// Returns the estimated rate of multiply-adds of a multiprocessor for operands in the orders `a` and `b`, relative to that of the
-    /// largest tile for row-major operands: smaller tiles load more operands per multiply-add. With these rates, the tile that was faster
-    /// on an H200 and an H100 is chosen from 256×128 and 128×128.
+    /// Returns the estimated rate of multiply-adds of a multiprocessor for operands in the orders `a` and `b`, relative to the rate of the
+    /// largest tile with row-major operands. Smaller tiles load more operands per multiply-add. Between 256×128 and 128×128, these rates
+    /// select the tile that was faster on an H200 and an H100.
     const fn rate(self, a: MatrixOrder, b: MatrixOrder) -> f64 {
         use MatrixOrder::{Col, Row};
         match (self, a, b) {
@@ -71,9 +71,9 @@ impl SimtTile {
 }
 
 impl MatmulSimt {
-    /// Returns the kernel that multiplies an m×k matrix by a k×n matrix, without an activation, on a device with `multiprocessors`
-    /// multiprocessors; `size` is `[m, n, k]`. The tile is chosen as in [`for_strides`](Self::for_strides), for matrices without gaps
-    /// between their rows (or columns, in column order).
+    /// Returns the kernel that multiplies an m×k matrix by a k×n matrix, without an activation. `a` and `b` are the storage orders of the
+    /// factors, `size` is `[m, n, k]`, and `multiprocessors` is the number of multiprocessors on the device. The tile is chosen for
+    /// contiguous matrices, as in [`for_strides`](Self::for_strides).
     #[must_use]
     pub fn for_problem(
         target: Target,
@@ -86,9 +86,9 @@ impl MatmulSimt {
         Self::for_strides(target, a, b, size, strides, multiprocessors)
     }
 
-    /// Returns the kernel for A, B and D with the leading dimensions `strides`; the other arguments are those of
-    /// [`for_problem`](Self::for_problem). Tiles are computed in rounds of one tile per multiprocessor. A model estimates the time of a
-    /// round for each tile size, and the tile size with the least total time is chosen.
+    /// Returns the kernel for matrices with given leading dimensions. `strides` contains the leading dimensions of A, B and D, in elements;
+    /// [`for_problem`](Self::for_problem) describes the other parameters. The tile size with the least estimated time is chosen. The
+    /// estimate assumes that tiles are computed in rounds of one tile per multiprocessor.
     #[must_use]
     pub fn for_strides(
         target: Target,

@@ -1,15 +1,15 @@
-//! The axes of a permutation in the form that the kernel requires: merged, and extended to five.
+//! The axes of a permutation in the form that the kernel requires: merged where possible, and extended to five axes.
 
 use super::{PermuteError, RANK};
 
-/// Five axes: three that select a matrix, followed by the rows and columns of the matrices. Columns are the last axis of x.
+/// Five axes: three that select a matrix, followed by the row and column axes of the matrices. The column axis is the last axis of x.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Axes {
     pub(super) extents: [u32; RANK],
-    /// The strides in x and in y.
+    /// The strides in x; `y_strides` contains those in y.
     x_strides: [u64; RANK],
     y_strides: [u64; RANK],
-    /// Whether the row axis is the last axis of y; otherwise, the column axis is.
+    /// Whether the row axis, instead of the column axis, is the last axis of y.
     pub(super) transposes: bool,
 }
 
@@ -35,7 +35,7 @@ impl Axes {
             return Err(PermuteError::Order { axes: rank, order: order.to_vec() });
         }
         let mut axes = merged(extents, order);
-        // In the order of y: the last one is contiguous there.
+        // The axes are in the order of y, in which the last axis is contiguous.
         let last_of_x = axes.iter().position(|axis| axis.x_stride == 1);
         let transposes = last_of_x.is_some_and(|at| at + 1 != axes.len());
         let cols = last_of_x.map(|at| axes.remove(at));
@@ -70,7 +70,7 @@ impl Axes {
     }
 }
 
-/// Returns the axes in the order of y, without axes of extent 1; axes that are adjacent in both tensors are merged.
+/// Returns the axes in the order of y. Axes of extent 1 are omitted, and axes that are adjacent in both tensors are merged.
 fn merged(extents: &[u32], order: &[usize]) -> Vec<Axis> {
     let strides = |extents: &mut dyn DoubleEndedIterator<Item = u32>| {
         let mut strides: Vec<u64> = Vec::new();

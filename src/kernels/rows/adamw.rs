@@ -7,18 +7,19 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`AdamW::kernel`] builds:
-/// `(p, g, mean, square, ld, m, n, rate, beta1, beta2, epsilon, decay, correction1, correction2)`. The parameters, the gradients, and the
-/// averages of the gradients and of their squares are m×n, with a row pitch of `ld` elements.
+/// `(p, g, mean, square, ld, m, n, rate, beta1, beta2, epsilon, decay, correction1, correction2)`. p contains the parameters, g the
+/// gradients, and `mean` and `square` the moving averages of the gradients and of their squares. All four are m×n, with a row pitch of `ld`
+/// elements. [`AdamW`] describes the other arguments.
 pub type AdamWArgs<P, G> =
     (InOut<P>, In<G>, InOut<f32>, InOut<f32>, u32, u32, u32, f32, f32, f32, f32, f32, f32, f32);
 
-/// A kernel that performs one step of AdamW (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", algorithm 2) in place:
+/// A kernel that performs one step of AdamW in place (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", algorithm 2):
 ///
 /// - mean = β₁ · mean + (1 − β₁) · g, and square = β₂ · square + (1 − β₂) · g²;
-/// - p = p − rate · decay · p − rate · (mean / c₁) / (√(square / c₂) + ε), where the arguments `correction1` and `correction2` of step t
-///   are c₁ = 1 − β₁ᵗ and c₂ = 1 − β₂ᵗ.
+/// - p = p − rate · decay · p − rate · (mean / c₁) / (√(square / c₂) + ε), where c₁ = 1 − β₁ᵗ and c₂ = 1 − β₂ᵗ are the arguments
+///   `correction1` and `correction2` in step t.
 ///
-/// Arithmetic is f32, and p is rounded once. The elements of a contiguous tensor may be divided into rows of any length.
+/// Arithmetic is f32, and p is rounded once. A contiguous tensor may be treated as a matrix with rows of any length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AdamW {
     /// How rows are divided among threads.
@@ -26,12 +27,12 @@ pub struct AdamW {
 }
 
 impl AdamW {
-    /// Returns the kernel for rows of the given `sizes`; see [`RowTiling::for_elements`]. If the rows are unaligned, the kernel accesses
-    /// one element at a time.
+    /// Returns the kernel for given row sizes. `sizes` contains the maximum row length, followed by the row pitch; see
+    /// [`RowTiling::for_elements`]. If a size is not a multiple of 4 elements, the kernel accesses one element at a time.
     #[must_use]
     pub fn for_rows(target: Target, sizes: &[u32]) -> Self {
         let tiling = match RowTiling::for_elements(target, 4, sizes) {
-            // Aligned groups would contain elements of other rows, which other blocks write.
+            // Aligned groups could contain elements of other rows, which other blocks write.
             RowTiling { unaligned: true, .. } => RowTiling {
                 threads: 256,
                 rows: 1,
@@ -49,10 +50,10 @@ impl AdamW {
         Self { tiling }
     }
 
-    /// Builds the kernel. Its name contains the types of p and g and the tiling, as in `adamw_f32_f32_any_by4`.
+    /// Builds the kernel. Its name contains the types of p and g, and the tiling, as in `adamw_f32_f32_any_by4`.
     ///
     /// # Errors
-    /// Returns an error for an invalid or unaligned tiling.
+    /// Returns an error for an invalid tiling, and for a tiling with [unaligned](RowTiling::unaligned) rows.
     pub fn kernel<P, G>(&self, target: Target) -> Result<Kernel<AdamWArgs<P, G>>, BuildError>
     where
         P: Convert<f32>,

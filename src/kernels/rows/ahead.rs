@@ -1,4 +1,4 @@
-//! Rows that pass through shared memory: while a block processes a row, its next rows are copied.
+//! Rows that pass through shared memory: while a block processes a row, the next rows of the block are copied.
 
 use std::cell::RefCell;
 
@@ -14,15 +14,15 @@ use crate::{
 
 /// The alignment of rows in shared memory, for the widest accesses and copies.
 pub(super) const ALIGN: u32 = 16;
-/// The maximum number of words of weights that a thread keeps in registers.
+/// The maximum number of words of weights that a thread usually keeps in registers.
 const HELD_WORDS: u32 = 16;
-/// The same maximum for unaligned rows, if several of them share the weights.
+/// The same maximum for unaligned rows, if several rows share the weights.
 const ARRANGED_WORDS: u32 = 32;
-/// The number of a thread's registers that contain neither elements nor weights.
+/// The number of registers per thread that contain neither elements nor weights.
 const OTHER_REGISTERS: u32 = 32;
 /// The maximum size in bytes of a vector of weights that is arranged in shared memory for unaligned rows.
 const MOST_ARRANGED: u32 = 40 << 10;
-/// Returns the number of words that a thread keeps of a row with `bytes`-byte elements.
+/// Returns the number of words of a row of `bytes`-byte elements that a thread processes.
 const fn words_of_thread(tiling: RowTiling, bytes: u32) -> u32 {
     tiling.adjacent * tiling.stripes * bytes / 4
 }
@@ -31,12 +31,12 @@ const fn words_of_thread(tiling: RowTiling, bytes: u32) -> u32 {
 pub(super) const fn keeps_weights_in_shared_memory(tiling: RowTiling, bytes: u32, target: Target) -> bool {
     let RowTiling { rows, adjacent, unaligned, ahead, turns, .. } = tiling;
     let (words, room) = (words_of_thread(tiling, bytes), rows * tiling.own_slots() * bytes);
-    // If weights are wider than the elements of rows, shared memory may have to contain two vectors of weights, two rows of each of two
-    // inputs and, if rows are unaligned, exchanged results.
+    // If weights are wider than the elements of rows, shared memory may have to contain two vectors of weights and two rows of each of two
+    // inputs. If rows are unaligned, it may also have to contain exchanged results.
     let is_wide = adjacent * bytes > ALIGN;
     let is_room = !is_wide || if unaligned { 4 * room } else { 3 * room } <= shared_for_rows(target);
     let fits = match turns {
-        // Kernels that sum over any number of rows have registers for the weights of only a few elements.
+        // Kernels that sum over any number of rows have enough registers for the weights of only a few elements.
         u32::MAX => tiling.is_reloaded() && is_room,
         _ if unaligned => words <= ARRANGED_WORDS && room <= MOST_ARRANGED && is_room,
         _ => turns <= 1 && rows == 1 && words <= HELD_WORDS && !is_wide,
@@ -44,8 +44,8 @@ pub(super) const fn keeps_weights_in_shared_memory(tiling: RowTiling, bytes: u32
     ahead > 0 && fits && adjacent * bytes <= 2 * ALIGN
 }
 
-/// Returns whether threads move weights within shared memory to the addresses that they read for all rows of a block, and fill the
-/// remaining memory with 0.
+/// Returns whether threads move weights within shared memory to the addresses from which they read them for all rows of a block, and fill
+/// the remaining memory with 0.
 const fn are_arranged(tiling: RowTiling) -> bool {
     // In clusters that process aligned rows, each thread has copied the weights that it uses.
     tiling.unaligned || tiling.turns == u32::MAX && tiling.cluster == 1
@@ -54,15 +54,16 @@ const fn are_arranged(tiling: RowTiling) -> bool {
 /// Returns whether threads keep `bytes`-byte weights in registers, for rows that a block processes one after the other.
 const fn keeps_weights_in_registers(tiling: RowTiling, bytes: u32) -> bool {
     let words = words_of_thread(tiling, bytes);
-    // The condition for two vectors of unaligned weights, which take longer to load.
+    // Two vectors of unaligned weights, which take longer to load, must fit in registers.
     let fit = 2 * (words + tiling.at_a_time() * tiling.adjacent) + OTHER_REGISTERS <= tiling.registers();
     words <= HELD_WORDS || tiling.unaligned && tiling.ahead > 0 && words <= ARRANGED_WORDS && fit
 }
 
-/// The rows that each team of a block processes one after the other: one row, unless the tiling [reads rows ahead](RowTiling::ahead).
+/// The rows that each team of a block processes one after the other. Usually, there are several only if the tiling [reads rows
+/// ahead](RowTiling::ahead).
 pub(super) struct Turns<'k> {
     pub(super) first: Row<'k>,
-    /// The distance between consecutive rows of a team, if it has several.
+    /// The distance between consecutive rows of a team, if the team has several rows.
     step: Option<Val<'k, u32>>,
     tiling: RowTiling,
     /// The operations to emit once the first row and the weights have been copied.
@@ -73,8 +74,7 @@ pub(super) struct Turns<'k> {
 type FirstTurn<'k> = Box<dyn Fn(&Row<'k>) + 'k>;
 
 impl RowTiling {
-    /// Declares the block and the grid of a kernel on `m` rows of `n` elements. Groups of adjacent elements are aligned in matrices with
-    /// row pitch `pitch`.
+    /// Declares the block and the grid of a kernel on `m` rows of `n` elements. Groups are aligned in matrices with row pitch `pitch`.
     #[track_caller]
     pub(super) fn turns<'k>(self, k: Builder<'k>, sizes: [Val<'k, u32>; 3]) -> Turns<'k> {
         if self.is_segmented() {
@@ -85,8 +85,8 @@ impl RowTiling {
         self.turns_of_segments(k, sizes)
     }
 
-    /// Like [`turns`](Self::turns), for kernels that process all elements of a row in the same way and store no result per row. Each block
-    /// of a cluster can then process a segment of an unaligned row.
+    /// Declares the block and the grid like [`turns`](Self::turns), for kernels that process all elements of a row in the same way and
+    /// store no result per row. In such kernels, each block of a cluster can process a segment of an unaligned row.
     #[track_caller]
     pub(super) fn turns_of_segments<'k>(self, k: Builder<'k>, [m, n, pitch]: [Val<'k, u32>; 3]) -> Turns<'k> {
         let blocks = self.blocks(m);
@@ -94,7 +94,7 @@ impl RowTiling {
             k.grid([blocks]);
             return self.turns_from(self.row(k, [m, n, pitch]), None);
         }
-        // Each team processes fewer rows if some multiprocessors would otherwise have no blocks.
+        // If some multiprocessors would otherwise have no blocks, each team processes fewer rows.
         let enough = Dim::Multiprocessors.round_down(self.cluster) * self.resident.max(1);
         let of_turns = |together: u32| blocks.clone().ceil_div(self.turns.max(1) * together) * together;
         k.grid([match self.unaligned && self.turns > 1 {
@@ -112,8 +112,8 @@ impl RowTiling {
     }
 
     /// Declares the block and the grid of a kernel with `parts` teams, each of which processes every `parts`-th of `m` rows of `n`
-    /// elements. A thread processes the same columns of all rows: the columns of groups that are aligned in the first row of matrices with
-    /// row pitch `pitch`.
+    /// elements. A thread processes the same columns of all rows. In the team's first row of a matrix with row pitch `pitch`, the groups of
+    /// these columns are aligned.
     #[track_caller]
     pub(super) fn turns_in_parts<'k>(
         self,
@@ -134,7 +134,7 @@ impl RowTiling {
 }
 
 impl<'k> Turns<'k> {
-    /// Returns a matrix with row pitch `pitch` that is read a row at a time.
+    /// Returns an input matrix with row pitch `pitch`, whose rows are read one at a time.
     #[track_caller]
     pub(super) fn input<T: TensorElement, A: Readable>(
         &self,
@@ -144,7 +144,7 @@ impl<'k> Turns<'k> {
         let RowTiling { rows, adjacent, ahead, .. } = self.tiling;
         let pitch = if self.tiling.unaligned { pitch } else { pitch.multiple_of(adjacent) };
         let slots = (ahead > 0).then(|| {
-            // Declares the extents of the matrix, so that the launch checks them.
+            // This declares the extents of the matrix, so that the launch checks them.
             let layout = row_major(self.first.m, self.first.length()).with_row_stride(pitch);
             let _ = self.first.k.global(matrix, layout);
             self.first.k.shared_aligned::<T>(ahead * rows * self.tiling.own_slots(), ALIGN)
@@ -152,8 +152,8 @@ impl<'k> Turns<'k> {
         Input { matrix, pitch, slots }
     }
 
-    /// Returns a vector of the length of a row, which all rows share. Depending on the tiling, the vector is copied to shared memory with
-    /// the first row, kept in registers, or loaded again for each row.
+    /// Returns a vector of the length of a row that all rows share. Depending on the tiling, the vector is copied to shared memory with the
+    /// first row, kept in registers, or loaded again for each row.
     #[track_caller]
     pub(super) fn weights<T: TensorElement, A: Readable>(
         &self,
@@ -194,7 +194,7 @@ impl<'k> Turns<'k> {
         }
     }
 
-    /// Emits `work` for each row, as [`each`](Self::each) does, and passes a state from row to row.
+    /// Emits `work` for each row, like [`each`](Self::each), and passes a state from row to row.
     #[track_caller]
     pub(super) fn fold<S: State<'k>>(
         &self,
@@ -249,7 +249,7 @@ impl<'k> Turns<'k> {
 pub(super) struct Input<'k, T, A> {
     matrix: Ptr<'k, T, Global, A>,
     pitch: Val<'k, u32>,
-    /// The shared memory to which rows are copied: one slot for each team of the block and each row that is read ahead.
+    /// The shared memory to which rows are copied, with [`RowTiling::ahead`] slots for each team of the block.
     slots: Option<Ptr<'k, T, Shared>>,
 }
 
@@ -263,13 +263,13 @@ pub(super) enum Weights<'k, T: TensorElement, A> {
 
 /// A matrix whose rows can be copied to shared memory.
 pub(super) trait ReadAhead<'k> {
-    /// Starts copying this thread's part of a row, if any.
+    /// Starts copying this thread's groups of a row to shared memory, if rows pass through it.
     fn read_ahead(&self, row: &Row<'k>);
 
-    /// Zeroes the elements outside an unaligned row in this thread's groups, which have been copied.
+    /// Sets the elements of this thread's copied groups that are outside an unaligned row to 0.
     fn clear_outside(&self, row: &Row<'k>);
 
-    /// Returns whether the threads' groups are aligned in the matrix, if rows are unaligned and in shared memory.
+    /// Returns whether the threads' groups are aligned in the matrix, or `None` unless rows are unaligned and in shared memory.
     fn is_aligned(&self, row: &Row<'k>) -> Option<Val<'k, bool>>;
 }
 
@@ -311,7 +311,7 @@ impl<'k> Row<'k> {
         Line::Staged(StagedRow::new(slots.at(self.own_slot()), ahead, self.tiling.adjacent))
     }
 
-    /// Returns a number near the elements of the row, unaffected by single outliers: the median of the first, the middle and the last
+    /// Returns a value near the elements of the row that a single outlier does not affect: the median of the first, the middle and the last
     /// element, loaded from global memory.
     #[track_caller]
     pub(super) fn typical<T: Convert<f32>, A: Readable>(&self, input: &Input<'k, T, A>) -> Val<'k, f32> {

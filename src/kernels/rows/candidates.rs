@@ -6,13 +6,13 @@ use crate::{
     tiles::{Convert, Striped},
 };
 
-/// The rank of an element in a selection: greater elements have greater keys, and among equal elements, those in lower columns have greater
-/// keys. NaN is greater than all numbers, and −0 equals 0. No element has key 0.
+/// A key that represents the rank of an element. Greater elements have greater keys; among equal elements, those with lower column indices
+/// have greater keys. NaN is greater than all numbers, and −0 equals 0. No element has key 0.
 #[derive(Clone, Copy)]
 pub(super) struct Key<'k>(pub(super) Val<'k, u64>);
 
 impl<'k> Key<'k> {
-    /// Returns the key of element `x` of column `col`.
+    /// Returns the key of element `x` in column `col`.
     #[track_caller]
     pub(super) fn new(x: Val<'k, f32>, col: Val<'k, u32>) -> Self {
         // The addition turns −0 into +0, and every NaN into the canonical one, which is positive.
@@ -22,7 +22,7 @@ impl<'k> Key<'k> {
         Self(Val::<u64>::pack(!col, bits ^ mask))
     }
 
-    /// Returns the element: NaN for key 0.
+    /// Returns the element, or NaN for key 0.
     #[track_caller]
     pub(super) fn element(self) -> Val<'k, f32> {
         let (_, ordered) = self.0.unpack();
@@ -30,7 +30,7 @@ impl<'k> Key<'k> {
         (ordered ^ mask).bits()
     }
 
-    /// Returns the column: −1 for key 0.
+    /// Returns the column, or −1 for key 0.
     #[track_caller]
     pub(super) fn col(self) -> Val<'k, i32> {
         let (inverted, _) = self.0.unpack();
@@ -39,15 +39,15 @@ impl<'k> Key<'k> {
 }
 
 const SIGN: u32 = 1 << 31;
-/// The number of elements of a thread that are collected together; the keys of more elements would take too many registers.
+/// The number of elements of a thread that are collected together. The keys of more elements would occupy too many registers.
 const TOGETHER: usize = 4;
 
-/// The candidates of a row. A warp, or a block whose number of threads is a power of two, collects them in two slots per thread. When the
-/// slots are full, the candidates are sorted, and all but the `count` largest are discarded; from then on, only greater elements are
-/// collected.
+/// The candidates of a row. A warp, or a block whose number of threads is a power of two, collects candidates in two slots per thread. When
+/// the slots are full, the candidates are sorted, and all but the `count` largest are discarded. From then on, only elements that are
+/// greater than the smallest remaining candidate are collected.
 pub(super) struct Candidates<'a, 'k> {
     row: &'a Row<'k>,
-    /// The keys of this row.
+    /// The slots for the keys of this row.
     keys: Ptr<'k, u64, Shared>,
     /// The number of elements that were collected, including those left without a slot.
     collected: Ptr<'k, u32, Shared>,
@@ -71,9 +71,10 @@ impl<'a, 'k> Candidates<'a, 'k> {
         2 * self.row.tiling.threads
     }
 
-    /// Collects the largest elements of a row and sorts them; `load` returns the parts of the row.
+    /// Collects the largest elements of a row and sorts them. `load` returns a part of the row.
     ///
-    /// If a part has more elements to collect than there are slots, it is searched again after the candidates have been sorted.
+    /// If the slots cannot contain all elements to be collected from a part, the part is searched again after the candidates have been
+    /// sorted.
     #[track_caller]
     pub(super) fn collect<T: Convert<f32>>(&self, load: &dyn Fn(Val<'k, u32>) -> Striped<'k, T>) {
         let (k, team, parts) = (self.row.k, &self.row.team, self.row.parts());
@@ -102,8 +103,8 @@ impl<'a, 'k> Candidates<'a, 'k> {
         });
     }
 
-    /// Collects the `pending` elements of part `part` whose keys are greater than `least`. Returns a bit for each element left without a
-    /// slot, and whether the warp had such elements.
+    /// Collects the `pending` elements of part `part` whose keys are greater than `least`. Returns a bit for each element that was left
+    /// without a slot, and whether the warp had such elements.
     #[track_caller]
     fn collect_part<T: Convert<f32>>(
         &self,
@@ -124,7 +125,7 @@ impl<'a, 'k> Candidates<'a, 'k> {
             x.truncate(offsets.len());
             let all = u32::MAX >> (u32::BITS - x.len() as u32) << first;
             let largest = x.iter().copied().reduce(max_or_nan).expect("a group has elements");
-            // If an element is NaN, the comparison is false, so the elements are collected.
+            // If an element is NaN, the comparison is false, so that the elements are considered.
             let bits = largest.lt(floor).select(0, pending & all);
             k.if_(k.warp().any(bits.ne(0)), || {
                 let elements: Vec<_> = (first..)
@@ -149,8 +150,9 @@ impl<'a, 'k> Candidates<'a, 'k> {
         Key(self.keys.at(self.row.thread).load())
     }
 
-    /// Appends the elements of all lanes whose conditions are true; each element is given with the index of its bit. Returns a bit for each
-    /// element of this lane that was left without a slot, and a value that is nonzero if the warp had such elements.
+    /// Appends the elements of all lanes whose conditions are true. Each entry of `elements` consists of the index of the element's bit,
+    /// its key and its condition. Returns a bit for each element of this lane that was left without a slot, and a value that is nonzero if
+    /// the warp had such elements.
     #[track_caller]
     fn append(&self, elements: &[(u32, Key<'k>, Val<'k, bool>)]) -> (Val<'k, u32>, Val<'k, u32>) {
         let (k, warp) = (self.row.k, self.row.k.warp());
@@ -172,8 +174,8 @@ impl<'a, 'k> Candidates<'a, 'k> {
         (left, (first + total).gt(slots).select(1, 0))
     }
 
-    /// Sorts the candidates in descending order, and discards all but the first `count`. Returns the key of the last remaining candidate,
-    /// or 0 if there are fewer than `count`.
+    /// Sorts the candidates in descending order and discards all but the first `count`. Returns the key of the last remaining candidate, or
+    /// 0 if there are fewer than `count`.
     #[track_caller]
     fn sort(&self) -> Val<'k, u64> {
         let (k, slots, threads, thread) =
@@ -184,14 +186,14 @@ impl<'a, 'k> Candidates<'a, 'k> {
             k.when(slot.ge(found), || self.keys.at(slot).store(0u64));
         }
         self.row.team.sync();
-        // A bitonic sort: runs of `size` sorted keys, in alternating directions, whose halves are merged. The steps are loops, because
-        // ptxas keeps the addresses of unrolled steps in registers.
+        // This is a bitonic sort, which merges pairs of runs, sorted in opposite directions, into sorted runs of `size` keys. The steps are
+        // loops, because ptxas keeps the addresses of unrolled steps in registers.
         k.for_(1..slots.ilog2() + 1, |exponent| {
             let size = Val::from(1u32) << exponent;
             k.for_(exponent, |step| {
                 let stride = size >> (step + 1);
                 self.compare(size, stride);
-                // The pairs of a warp are in its own slots if they are at most 32 apart.
+                // If the slots of a pair are at most 32 apart, all pairs of a warp are in the warp's own slots.
                 let next = stride.eq(1).select(size, stride);
                 k.if_else(next.gt(32), || self.row.team.sync(), || k.warp().sync());
             });

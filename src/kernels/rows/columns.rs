@@ -6,15 +6,15 @@ use crate::{
     tiles::Convert,
 };
 
-/// The arguments of the kernel that [`ColumnReduction::kernel`] builds: `(x, ldx, y, ldy, parts, m, n)`, where x is m×n and y is `parts`×n,
-/// with row pitches `ldx` and `ldy` in elements.
+/// The arguments of the kernel that [`ColumnReduction::kernel`] builds: `(x, ldx, y, ldy, parts, m, n)`. x is m×n and y is `parts`×n, with
+/// row pitches of `ldx` and `ldy` elements.
 pub type ColumnReductionArgs<X> = (In<X>, u32, Out<f32>, u32, u32, u32, u32);
 
-/// A kernel that reduces columns: row p of y contains the results over rows p, p + `parts`, p + 2 · `parts`, … of x.
+/// A kernel that reduces the columns of x: row p of y contains the results for rows p, p + `parts`, p + 2 · `parts`, … of x.
 ///
-/// To reduce a tall matrix on all multiprocessors, launch the kernel twice: first with many parts, and then, on the result of the first
-/// launch, with one part. Results do not depend on the order in which blocks run. Means are computed per part, so they can be combined only
-/// if all parts have the same number of rows.
+/// To reduce a tall matrix on all multiprocessors, launch the kernel twice: first with a large value of `parts`, and then with `parts` = 1
+/// on the result of the first launch. Do not combine means in this way unless m is a multiple of the first value of `parts`. Results do not
+/// depend on the order in which blocks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ColumnReduction {
     /// How rows are divided among threads.
@@ -24,7 +24,8 @@ pub struct ColumnReduction {
 }
 
 impl ColumnReduction {
-    /// Returns the kernel for `bytes`-byte elements in rows of the given `sizes`; see [`RowTiling::for_elements`].
+    /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
+    /// [`RowTiling::for_elements`].
     #[must_use]
     pub fn for_rows(function: Reduction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling { rows: 1, ..RowTiling::for_elements(target, bytes, sizes) };

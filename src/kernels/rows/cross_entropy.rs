@@ -8,33 +8,35 @@ use crate::{
     tiles::Convert,
 };
 
-/// The arguments of the kernel that [`CrossEntropy::kernel`] builds: `(x, ldx, targets, losses, logs, m, n, ignored)`, where x is m×n, with
-/// a row pitch of `ldx` elements; the other buffers have m elements.
+/// The arguments of the kernel that [`CrossEntropy::kernel`] builds: `(x, ldx, targets, losses, logs, m, n, ignored)`. x is m×n, with a row
+/// pitch of `ldx` elements; the other buffers have m elements. [`CrossEntropy`] describes their contents and `ignored`.
 pub type CrossEntropyArgs<X> = (In<X>, u32, In<i32>, Out<f32>, Out<f32>, u32, u32, i32);
 
-/// The arguments of the kernel that [`CrossEntropy::backward_kernel`] builds: `(x, ldx, targets, logs, dlosses, dx, lddx, m, n, ignored)`,
-/// where dx is m×n, with a row pitch of `lddx` elements, and `dlosses` has m elements. [`CrossEntropyArgs`] describes the other arguments.
+/// The arguments of the kernel that [`CrossEntropy::backward_kernel`] builds: `(x, ldx, targets, logs, dlosses, dx, lddx, m, n, ignored)`.
+/// dx is m×n, with a row pitch of `lddx` elements. `dlosses` contains the gradients with respect to the m losses. [`CrossEntropyArgs`]
+/// describes the other arguments.
 pub type CrossEntropyBackwardArgs<X> = (In<X>, u32, In<i32>, In<f32>, In<f32>, Out<X>, u32, u32, u32, i32);
 
 /// Kernels that compute the loss of each row of logits, ln Σₖ e^xₖ − x_target, and its gradient.
 ///
-/// The buffer `logs` receives the logarithm of the sum of exponentials of each row. The gradient is computed from these logarithms: dxⱼ =
-/// (e^(xⱼ − logs) − [j = target]) · dloss. Rows with target `ignored` have loss 0 and gradient 0. If any other target is not a column
-/// index, the loss of its row is NaN.
+/// The buffer `targets` contains the target column of each row. The buffer `logs` receives the logarithm of the sum of exponentials of each
+/// row, from which the gradient is computed: dxⱼ = (e^(xⱼ − log) − [j = target]) · dloss, where [j = target] is 1 for the target column and
+/// 0 otherwise. Rows with the target `ignored` have loss 0 and gradient 0. If any other target is not a column index, the loss of its row
+/// is NaN.
 ///
-/// Rows may have any length. The loss of each row is computed in one pass over its parts, with a running maximum.
+/// Rows may have any length. The loss of each row is computed in one pass, with a running maximum.
 #[doc(alias = "nll_loss")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CrossEntropy {
-    /// How rows are divided among threads for the loss.
+    /// How rows are divided among threads by the kernel for the loss.
     pub tiling: RowTiling,
-    /// How rows are divided among threads for the gradient.
+    /// How rows are divided among threads by the kernel for the gradient.
     pub backward: RowTiling,
 }
 
 impl CrossEntropy {
-    /// Returns the kernels for `bytes`-byte logits in rows of the given `sizes`; see [`RowTiling::for_reductions`] for the loss and
-    /// [`RowTiling::for_elements`] for the gradient.
+    /// Returns the kernels for logits of `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches. The tilings
+    /// are those of [`RowTiling::for_reductions`] for the loss and [`RowTiling::for_elements`] for the gradient.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_reductions(target, bytes, sizes);

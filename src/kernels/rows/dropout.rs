@@ -1,4 +1,4 @@
-//! Dropout, with random numbers that depend only on the seed, the offset, and the row and column of an element.
+//! Dropout with random numbers that depend only on the seed, the offset, and the row and column of an element.
 
 use super::{
     RowTiling,
@@ -10,19 +10,22 @@ use crate::{
     tiles::{Convert, DropoutRule, Striped},
 };
 
-/// The arguments of the kernel that [`Dropout::kernel`] builds: `(x, ldx, y, ldy, m, n, p, seed, offset)`, where x and y are m×n, with row
-/// pitches `ldx` and `ldy` in elements.
+/// The arguments of the kernel that [`Dropout::kernel`] builds: `(x, ldx, y, ldy, m, n, p, seed, offset)`. x and y are m×n, with row
+/// pitches of `ldx` and `ldy` elements. [`Dropout`] describes the other arguments.
 pub type DropoutArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, u64, u64);
 
 /// The number of elements that share a counter.
 const WORDS: u32 = 4;
 
-/// A dropout kernel: each element becomes 0 with probability `p` (from 0 to 1), and the other elements are multiplied by 1 / (1 − `p`).
+/// A dropout kernel: each element is replaced with 0 with probability `p` (from 0 to 1), and the other elements are multiplied by 1 / (1 −
+/// `p`).
 ///
 /// Element (i, j) is kept if the upper 24 bits of its random word are at least `p` · 2²⁴. The random word is word j mod 4 of the result of
-/// [Philox4x32-10](crate::ptx::Builder::philox4x32) for the counter (i, ⌊j / 4⌋, `offset`) and the key `seed`, low words first. No mask is
-/// stored: a launch with the same `p`, `seed` and `offset` on the gradient with respect to y computes the gradient with respect to x. This
-/// also applies to the dropout in [`Norm::dropout_kernel`](super::Norm::dropout_kernel).
+/// [Philox4x32-10](crate::ptx::Builder::philox4x32) for the counter (i, ⌊j / 4⌋, `offset`) and the key `seed`; 64-bit values are passed as
+/// two words, low word first.
+///
+/// No mask is stored. To compute the gradient with respect to x, launch the kernel on the gradient with respect to y with the same `p`,
+/// `seed` and `offset`. This also applies to the dropout in [`Norm::dropout_kernel`](super::Norm::dropout_kernel).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Dropout {
     /// How rows are divided among threads.
@@ -30,7 +33,8 @@ pub struct Dropout {
 }
 
 impl Dropout {
-    /// Returns the kernel for `bytes`-byte elements in rows of the given `sizes`; see [`RowTiling::for_elements`].
+    /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
+    /// [`RowTiling::for_elements`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes) }
@@ -76,7 +80,7 @@ impl<'k> Mask<'k> {
         Self { rule: DropoutRule::new(p), key: halves(seed.unpack()), offset: halves(offset.unpack()) }
     }
 
-    /// Returns part `part` of a row after dropout.
+    /// Returns `x`, which is part `part` of a row, after dropout.
     #[track_caller]
     pub(super) fn applied(
         &self,
@@ -101,7 +105,7 @@ impl<'k> Mask<'k> {
         let mut words = Vec::with_capacity(offsets.len());
         for run in runs {
             let (col, count) = (start + run[0], run.len() as u32);
-            // One counter for each of the groups that the run may touch. Before the row, columns wrap around.
+            // There is one counter for each group of four that the run may touch. Columns before the row wrap around.
             let groups = if is_aligned { count.div_ceil(WORDS) } else { (count + WORDS - 1).div_ceil(WORDS) };
             let of_groups: Vec<_> = (0..groups)
                 .flat_map(|group| {
@@ -112,7 +116,7 @@ impl<'k> Mask<'k> {
             let first = col % WORDS;
             words.extend((0..count as usize).map(|i| match is_aligned {
                 true => of_groups[i],
-                // The groups end at least three words after the run's last one.
+                // The groups extend at least three words past the last word of the run.
                 false => (1..WORDS as usize).fold(of_groups[i], |word, shift| {
                     first.eq(shift as u32).select(of_groups[i + shift], word)
                 }),

@@ -1,4 +1,4 @@
-//! Embedding tables: selection of rows by indices, and addition to these rows.
+//! Embedding tables: selection of rows by index, and addition to the selected rows.
 
 use super::RowTiling;
 use crate::{
@@ -6,21 +6,22 @@ use crate::{
     tiles::{Convert, row_major},
 };
 
-/// The number of f32 elements that are added in one instruction.
+/// The number of f32 elements that one instruction adds.
 const VECTOR: usize = 4;
 
-/// The arguments of the kernel that [`Embedding::kernel`] builds: `(table, ldt, indices, y, ldy, rows, m, n)`, where the table is `rows`×n,
-/// there are m indices, and y is m×n. `ldt` and `ldy` are the row pitches in elements.
+/// The arguments of the kernel that [`Embedding::kernel`] builds: `(table, ldt, indices, y, ldy, rows, m, n)`. The table is `rows`×n and y
+/// is m×n, with row pitches of `ldt` and `ldy` elements. There are m indices.
 pub type GatherArgs<X> = (In<X>, u32, In<i32>, Out<X>, u32, u32, u32, u32);
 
-/// The arguments of the kernel that [`Embedding::add_kernel`] builds: `(x, ldx, indices, table, ldt, rows, m, n)`, where x is m×n, there
-/// are m indices, and the table is `rows`×n. `ldx` and `ldt` are the row pitches in elements.
+/// The arguments of the kernel that [`Embedding::add_kernel`] builds: `(x, ldx, indices, table, ldt, rows, m, n)`. x is m×n and the table
+/// is `rows`×n, with row pitches of `ldx` and `ldt` elements. There are m indices.
 pub type ScatterAddArgs<X> = (In<X>, u32, In<i32>, InOut<f32>, u32, u32, u32, u32);
 
-/// Kernels that select rows of a table (y = table\[indices\]) and that compute the gradient of this selection (table\[indices\] += x).
+/// Kernels for embedding tables: one selects rows of a table (y = table\[indices\]), and the other computes the gradient of this selection
+/// (table\[indices\] += x).
 ///
-/// An index that does not refer to a row of the table selects zeros, and its row of x is not added. Sums are f32. If an index occurs more
-/// than once, the order of the additions to its row is not specified, so the last bits of the sums can differ from run to run.
+/// An out-of-bounds index selects zeros, and the corresponding row of x is not added. Sums are f32. If an index occurs more than once, the
+/// order of the additions varies, so the last bits of the sums can differ from run to run.
 #[doc(alias = "index_select")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Embedding {
@@ -29,7 +30,8 @@ pub struct Embedding {
 }
 
 impl Embedding {
-    /// Returns the kernels for `bytes`-byte elements in rows of the given `sizes`; see [`RowTiling::for_elements`].
+    /// Returns the kernels for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
+    /// [`RowTiling::for_elements`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes) }

@@ -1,25 +1,25 @@
-//! Exchange of partial results among the blocks of a cluster that process a row.
+//! The exchange of partial results among the blocks of a cluster that process a row.
 
 use std::{array, cell::Cell};
 
 use super::tiling::RowTiling;
 use crate::ptx::{Builder, Mbarrier, MemoryScope, Ptr, Shared, SharedCluster, Val, Var};
 
-/// The index of the barrier for results that have been read, after the barriers for received results.
+/// The index of the barrier that counts reads of results; it follows the barriers for received results.
 const EMPTY: u32 = 2;
 
 /// Shared memory that receives the partial results of the warps of a cluster.
 ///
 /// Results are sent by `st.async`, which signals their arrival at an `mbarrier` of the receiving block. The fences of an exchange are
-/// restricted to shared memory. A cluster barrier would also wait for accesses to global memory: the stores of the preceding row and the
-/// copies of the next row.
+/// restricted to shared memory. A cluster barrier would also wait for accesses to global memory, such as the stores of the preceding row
+/// and the copies of the next row.
 pub(super) struct Exchange<'k> {
     k: Builder<'k>,
     tiling: RowTiling,
-    /// Two barriers, each of which completes a phase when the results of all warps have arrived. They are used in turn; in a loop, only the
-    /// first is used.
+    /// Two barriers, each of which completes a phase when the results of all warps have arrived. The barriers are used in turn; in a loop,
+    /// only the first one is used.
     full: Mbarrier<'k>,
-    /// Completes a phase when all warps have read the results of an exchange in a loop.
+    /// The barrier that completes a phase when all warps have read the results of an exchange in a loop.
     empty: Mbarrier<'k>,
     /// Whether all barriers of the cluster are known to be initialized.
     is_ready: Cell<bool>,
@@ -70,7 +70,7 @@ impl<'k> Exchange<'k> {
         }
     }
 
-    /// Ends a loop of exchanges. Blocks wait for each other, because they access each other's barriers.
+    /// Ends a loop of exchanges. Blocks wait for each other, because they access each other's barriers and must not exit early.
     #[track_caller]
     pub(super) fn end_rounds(&self) {
         self.k.this_cluster().sync();
@@ -82,8 +82,9 @@ impl<'k> Exchange<'k> {
         self.k.refuse("expected all reductions of a row in one loop, or none in a loop".into());
     }
 
-    /// Returns the results of all warps of the cluster, in the order of the blocks; `own` contains the results of this warp and is the same
-    /// in all lanes. `of` loads all results, given a pointer to the results of the first warp. All threads of the cluster must take part.
+    /// Exchanges the results of all warps of the cluster, and returns the result of `of`. `own` contains the results of this warp and must
+    /// be the same in all lanes. `of` loads all results, which are in the order of the blocks, given a pointer to the results of the first
+    /// warp. All threads of the cluster must execute the emitted code.
     #[track_caller]
     pub(super) fn results_of_warps<const N: usize, R>(
         &self,
@@ -107,7 +108,8 @@ impl<'k> Exchange<'k> {
             Past::Parity(parity_of_past) => {
                 let parity = parity_of_past.get();
                 let (there, full_there) = self.to_each_block(received, N, self.full);
-                // The first phase of `empty` completes when the memory has been read once; until then, the memory is free.
+                // The first phase of `empty` completes only after the memory has been read once. The first exchange does not wait, because
+                // the memory is free.
                 wait(empty, parity ^ 1);
                 self.send(own, there, full_there, self.full);
                 wait(self.full, parity);
@@ -130,7 +132,7 @@ impl<'k> Exchange<'k> {
         self.tiling.threads / 32 * self.tiling.cluster
     }
 
-    /// Returns whether this lane sends results; one lane for each block of the cluster does.
+    /// Returns whether this lane sends results. In each warp, one lane sends results to each block of the cluster.
     #[track_caller]
     fn is_sender(&self) -> Val<'k, bool> {
         self.k.lane().rank().lt(self.tiling.cluster)
@@ -150,7 +152,7 @@ impl<'k> Exchange<'k> {
         (received.at(warp * count as u32).in_block(rank), full.in_block(rank))
     }
 
-    /// Sends `own` to `there` in each block, with the barrier `full_there`; `full` is the corresponding barrier of this block.
+    /// Sends `own` to `there` in each block and signals the barrier `full_there`; `full` is the corresponding barrier of this block.
     #[track_caller]
     fn send<const N: usize>(
         &self,

@@ -11,7 +11,7 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(super) struct Exponent<'k> {
     pub(super) k: Builder<'k>,
-    /// The factor of x in base-2 exponents.
+    /// The factor by which x is multiplied to obtain base-2 exponents.
     pub(super) scale: Val<'k, f32>,
 }
 
@@ -34,7 +34,7 @@ impl<'k> Total<'k> {
         [self.max, self.sum]
     }
 
-    /// Returns the base of the exponentials: the maximum, or 0 if it is −∞.
+    /// Returns the value to which exponentials are relative: the maximum, or 0 if the maximum is −∞.
     #[track_caller]
     pub(super) fn base(self) -> Val<'k, f32> {
         base(self.max)

@@ -1,5 +1,5 @@
-//! Minima and maxima that are NaN if either number is NaN: `min.NaN` and `max.NaN`, or several instructions on sm_75, which lacks them
-//! (PTX ISA, `min` and `max`).
+//! Minima and maxima that are NaN if either operand is NaN. They are computed by `min.NaN` and `max.NaN` or, on sm_75, which does not
+//! support these, by several instructions (PTX ISA, `min` and `max`).
 
 use crate::ptx::{Features, Val};
 
@@ -15,7 +15,7 @@ pub(super) fn min_or_nan<'k>(a: Number<'k>, b: Number<'k>) -> Number<'k> {
     if has_nan_forms(a, b) { a.min_nan(b) } else { nan_or(a, b, a.min(b)) }
 }
 
-/// Returns whether the target has the instructions; constants need none.
+/// Returns whether the target supports the instructions. If both operands are constants, returns true, because no instruction is needed.
 fn has_nan_forms<'k>(a: Number<'k>, b: Number<'k>) -> bool {
     let k = a.kernel().or(b.kernel());
     k.is_none_or(|k| k.target().features().contains(Features::AMPERE))

@@ -1,4 +1,4 @@
-//! RMSNorm and LayerNorm, optionally of a residual sum.
+//! RMSNorm and LayerNorm, optionally applied to a residual sum.
 
 mod dropout;
 mod tilings;
@@ -17,8 +17,8 @@ use crate::{
 
 pub use dropout::DropoutNormArgs;
 
-/// The arguments of the kernel that [`Norm::kernel`] builds: `(x, ldx, w, y, ldy, m, n, epsilon)`, where x and y are m×n, with row pitches
-/// `ldx` and `ldy` in elements; w has n elements.
+/// The arguments of the kernel that [`Norm::kernel`] builds: `(x, ldx, w, y, ldy, m, n, epsilon)`. x and y are m×n, with row pitches of
+/// `ldx` and `ldy` elements. w has n elements, and `epsilon` is the ε of [`NormFunction`].
 pub type NormArgs<X, W, Y> = (In<X>, u32, In<W>, Out<Y>, u32, u32, u32, f32);
 
 /// The arguments of the kernel that [`Norm::biased_kernel`] builds: `(x, ldx, w, b, y, ldy, m, n, epsilon)`. b has n elements; [`NormArgs`]
@@ -26,7 +26,7 @@ pub type NormArgs<X, W, Y> = (In<X>, u32, In<W>, Out<Y>, u32, u32, u32, f32);
 pub type BiasedNormArgs<X, W, Y> = (In<X>, u32, In<W>, In<W>, Out<Y>, u32, u32, u32, f32);
 
 /// The arguments of the kernel that [`Norm::residual_kernel`] builds: `(x, ldx, r, ldr, w, h, ldh, y, ldy, m, n, epsilon)`. r and h are
-/// m×n, with row pitches `ldr` and `ldh` in elements; [`NormArgs`] describes the other arguments.
+/// m×n, with row pitches of `ldr` and `ldh` elements; [`NormArgs`] describes the other arguments.
 pub type ResidualNormArgs<X, W, Y> = (In<X>, u32, In<X>, u32, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32);
 
 /// The arguments of the kernel that [`Norm::residual_biased_kernel`] builds: `(x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon)`. b has
@@ -34,7 +34,7 @@ pub type ResidualNormArgs<X, W, Y> = (In<X>, u32, In<X>, u32, In<W>, Out<X>, u32
 pub type ResidualBiasedNormArgs<X, W, Y> =
     (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32);
 
-/// Threads with at most this many registers keep only one of two vectors of weights at a time.
+/// The maximum number of registers with which a thread keeps only one of two vectors of weights at a time.
 const FEW_REGISTERS: u32 = 64;
 
 /// The function that normalizes a row.
@@ -57,29 +57,30 @@ impl NormFunction {
     }
 }
 
-/// Kernels that compute y = norm(x) · w or y = norm(x) · w + b along rows, where norm is a [`NormFunction`]. The residual kernels normalize
-/// the sum h = x + r instead of x, and also store h.
+/// Kernels that normalize the rows of a matrix: y = norm(x) · w or y = norm(x) · w + b, where norm is a [`NormFunction`]. The residual
+/// kernels normalize the sum h = x + r instead of x, and also store h.
 ///
 /// Sums are f32, and the result is rounded once; h is rounded to its type before it is normalized. As in PyTorch, if a row contains NaN or
-/// ±∞, y contains NaN. The rows must fit the [tiling](RowTiling); each launch checks this. Rows that do not fit in registers are read two
-/// or three times.
+/// ±∞, the corresponding row of y contains NaN. Each launch checks that the rows fit the [tiling](RowTiling). Rows that do not fit in
+/// registers are read two or three times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Norm {
     /// How rows are divided among threads.
     pub tiling: RowTiling,
-    /// RMSNorm or LayerNorm.
+    /// The function that normalizes rows.
     pub function: NormFunction,
 }
 
 impl Norm {
-    /// Returns the kernel for rows of at most `sizes[0]` elements; [`RowTiling::for_rows`] describes `bytes` and the other `sizes`.
+    /// Returns the kernels that normalize x, for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by
+    /// the row pitches; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: tilings::of_rows(function, target, bytes, sizes), function }
     }
 
-    /// Returns the kernel for residual sums; [`for_rows`](Self::for_rows) describes the parameters. Because there are two input matrices,
-    /// fewer rows pass through shared memory.
+    /// Returns the kernels for residual sums; [`for_rows`](Self::for_rows) describes the parameters. Because there are two input matrices,
+    /// rows are copied to shared memory in fewer cases.
     #[must_use]
     pub fn for_residual_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: tilings::of_residual_rows(function, target, bytes, sizes), function }
@@ -237,7 +238,7 @@ impl Norm {
                 let x = statistics.normalized(row, part, &x);
                 let results = match inputs.b {
                     None => x.zip(&w, |x, w| x * w),
-                    // The bias is loaded once the weights no longer take registers.
+                    // The bias is loaded only after the registers of the weights are free.
                     Some(b) if self.tiling.registers() <= FEW_REGISTERS => {
                         x.zip(&w, |x, w| x * w).zip(&row.of_weights(b, part), |x, b| x + b)
                     }
@@ -289,7 +290,7 @@ impl<'k> Statistics<'k> {
         }
     }
 
-    /// Returns norm(x); elements outside the row are finite if the elements in the row are finite.
+    /// Returns norm(x). Elements outside the row are finite if the elements in the row are finite.
     #[track_caller]
     pub(super) fn normalized(
         &self,
@@ -310,9 +311,9 @@ impl<'k> Statistics<'k> {
 /// The inputs of a kernel.
 struct Inputs<'k, X: TensorElement, W: TensorElement> {
     x: Input<'k, X, Read>,
-    /// The matrix that is added to x, and the matrix of the sums.
+    /// The matrix that is added to x, and the matrix that receives the sums.
     residual: Option<(Input<'k, X, Read>, Output<'k, X>)>,
-    /// The mask of the elements of x that are kept; `None` if all are kept.
+    /// The dropout mask; `None` if all elements of x are kept.
     mask: Option<Mask<'k>>,
     w: Weights<'k, W, Read>,
     b: Option<Weights<'k, W, Read>>,
@@ -350,7 +351,7 @@ impl<'k, X: TensorElement, W: TensorElement> Inputs<'k, X, W> {
         Self { mask: Some(mask), ..self }
     }
 
-    /// Returns the inputs that are read ahead.
+    /// Returns the input matrices, whose rows can be read ahead.
     fn read_ahead(&self) -> Vec<&dyn ReadAhead<'k>> {
         let r: Option<&dyn ReadAhead<'k>> = self.residual.as_ref().map(|(r, _)| r as _);
         std::iter::once(&self.x as _).chain(r).collect()
@@ -376,7 +377,7 @@ impl<'k, X: Convert<f32>, W: TensorElement> RowInputs<'_, 'k, X, W>
 where
     f32: Convert<X>,
 {
-    /// Loads a part of the row that is normalized: x, or x + r as it is stored.
+    /// Loads a part of the row that is normalized: x, or x + r rounded to the type of h.
     #[track_caller]
     fn load(&self, row: &Row<'k>, part: Val<'k, u32>) -> Striped<'k, f32> {
         let masked = |x: Striped<'k, f32>| match self.mask {

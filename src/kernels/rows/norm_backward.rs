@@ -9,33 +9,35 @@ use crate::{
     tiles::{Convert, Striped},
 };
 
-/// The arguments of the kernel that [`NormBackward::kernel`] builds: `(x, ldx, w, dy, lddy, dx, lddx, dw, db, parts, m, n, epsilon)`, where
-/// x, dy and dx are m×n, with row pitches `ldx`, `lddy` and `lddx` in elements, w has n elements, and dw and db are `parts`×n and
-/// contiguous.
+/// The arguments of the kernel that [`NormBackward::kernel`] builds: `(x, ldx, w, dy, lddy, dx, lddx, dw, db, parts, m, n, epsilon)`. x, dy
+/// and dx are m×n, with row pitches of `ldx`, `lddy` and `lddx` elements. w has n elements. dw and db are contiguous `parts`×n matrices.
+/// `epsilon` is the ε of [`NormFunction`].
 pub type NormBackwardArgs<X, W> =
     (In<X>, u32, In<W>, In<X>, u32, Out<X>, u32, Out<f32>, Out<f32>, u32, u32, u32, f32);
 
-/// The minimum number of blocks per multiprocessor if rows are not read ahead: a multiple of the number of resident blocks, so that the
-/// last round is full.
+/// The minimum number of blocks per multiprocessor if rows are not read ahead. The actual number is a multiple of the number of resident
+/// blocks, so that the last round is full.
 const BLOCKS: u32 = 4;
 
-/// A kernel that computes the gradients of y = norm(x) · w + b: dx, and partial sums of dw and db.
+/// A kernel that computes the gradients of y = norm(x) · w + b: dx, and partial sums for dw and db.
 ///
-/// Let g = dy · w and x̂ = norm(x), and let r be the square root that norm divides by. Then dx = (g − mean(g · x̂) · x̂) / r; for
-/// LayerNorm, mean(g) is also subtracted inside the parentheses. Row `p` of dw contains the sums of dy · x̂ over rows p, p + `parts`, … of
-/// x, and row `p` of db contains the sums of dy over the same rows; [`ColumnReduction`](super::ColumnReduction) adds the rows. Results
-/// therefore depend on `parts`, but not on the order in which blocks run. Rows must not be longer than the [capacity](RowTiling::capacity)
-/// of the tiling.
+/// Let g = dy · w and x̂ = norm(x), and let r be the square root by which norm divides. Then dx = (g − mean(g · x̂) · x̂) / r for RMSNorm,
+/// and dx = (g − mean(g) − mean(g · x̂) · x̂) / r for LayerNorm.
+///
+/// Row p of the output dw contains the sums of dy · x̂ over rows p, p + `parts`, … of x. Row p of db contains the sums of dy over the same
+/// rows. To obtain the gradients of w and b, add the rows with [`ColumnReduction`](super::ColumnReduction). Results depend on `parts`, but
+/// not on the order in which blocks run. Rows must not be longer than the [capacity](RowTiling::capacity) of the tiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NormBackward {
-    /// How rows are divided among threads; rows are not read in parts.
+    /// How rows are divided among threads. [`streamed`](RowTiling::streamed) must be false.
     pub tiling: RowTiling,
-    /// RMSNorm or LayerNorm.
+    /// The function that normalizes rows.
     pub function: NormFunction,
 }
 
 impl NormBackward {
-    /// Returns the kernel for `bytes`-byte elements in rows of the given `sizes`; [`RowTiling::for_rows`] describes the parameters.
+    /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
+    /// [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_summed_rows(target, bytes, sizes);
@@ -47,22 +49,24 @@ impl NormBackward {
         Self { tiling: if fastest.fits_sums(target, bytes) { fastest } else { tiling }, function }
     }
 
-    /// Returns a suitable value of the argument `parts` for a device that runs `clusters` clusters of the tiling's size at the same time,
-    /// with one block per multiprocessor ([`KernelCache::resident_clusters`](crate::run::KernelCache::resident_clusters)). If the tiling
-    /// has no clusters, `clusters` is the number of multiprocessors. With more parts, the last cluster would start only after other
-    /// clusters have finished.
+    /// Returns a suitable value for the argument `parts`.
+    ///
+    /// `clusters` is the number of clusters that the device can run simultaneously with one block per multiprocessor; see
+    /// [`KernelCache::resident_clusters`](crate::run::KernelCache::resident_clusters). If the tiling's [`cluster`](RowTiling::cluster) is
+    /// 1, pass the number of multiprocessors. With a greater value of `parts`, the last clusters would start only after others have
+    /// finished.
     #[must_use]
     pub fn parts(&self, clusters: u32) -> u32 {
         let RowTiling { rows, adjacent, unaligned, resident, ahead, .. } = self.tiling;
         let resident = resident.max(1);
         let resident = if ahead > 0 { resident } else { BLOCKS.next_multiple_of(resident) };
         let teams = clusters.max(1) * resident;
-        // The rows of a team then begin at the same distance from an aligned element.
+        // With this number of teams, all rows of a team begin at the same distance from an aligned element.
         let together = if unaligned && teams >= adjacent { adjacent } else { 1 };
         teams / together * together * rows
     }
 
-    /// Builds the kernel. At launch, `parts` must be a multiple of the tiling's [`rows`](RowTiling::rows).
+    /// Builds the kernel. The argument `parts` of a launch must be a multiple of the tiling's [`rows`](RowTiling::rows).
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, for a tiling that reads rows in parts, and for clusters on targets older than sm_90.
@@ -98,7 +102,7 @@ impl NormBackward {
                 let is_full =
                     self.function == NormFunction::Rms && self.tiling.stripes * self.tiling.adjacent >= 32;
                 let reciprocal = || Val::from(1.0) / n.cast::<f32>();
-                // Rows are reloaded if registers are few; a register for the reciprocal would then make others spill.
+                // Rows are reloaded if there are few registers; keeping the reciprocal in a register would then cause spills.
                 let kept = (!turns.first.is_reloaded()).then(reciprocal);
                 let sums = turns.fold(&[&x, &dy], [zeros.clone(), zeros], |row, [dws, dbs]| {
                     let dx = row.moved_to(row.of(dx, lddx));
@@ -120,7 +124,7 @@ impl NormBackward {
                         }
                         NormFunction::Layer => Moments::in_two_passes(row, per_element, parts),
                     };
-                    // A row past the last one adds nothing, even if ε is 0.
+                    // Rows past the last one must add 0, even if ε is 0.
                     let scale = row.at.lt(row.m).select(k.rsqrt(moments.variance + epsilon), 0.0);
                     let along = -(moments.along * scale) * scale;
                     let center = -moments.g_mean * scale;
@@ -154,15 +158,15 @@ impl NormBackward {
     }
 }
 
-/// Returns whether a second reduction takes longer than loading a few elements, because the blocks of a cluster exchange its results or
-/// aligned rows are loaded again for it.
+/// Returns whether a second reduction takes longer than loading a few elements. This is the case if the blocks of a cluster exchange
+/// results, or if aligned rows are loaded again for the reduction.
 fn is_reduction_slow(row: &Row<'_>) -> bool {
     row.tiling.cluster > 1 || row.is_reloaded() && !row.tiling.unaligned
 }
 
-/// Averages over a row, where g = dy · w.
+/// Means over a row, where g = dy · w.
 struct Moments<'k> {
-    /// The mean of x, unless x has been centered.
+    /// The mean of x; `None` if x has been centered.
     x_mean: Option<Val<'k, f32>>,
     g_mean: Val<'k, f32>,
     /// The mean of (x − mean(x))².
@@ -171,11 +175,11 @@ struct Moments<'k> {
     along: Val<'k, f32>,
 }
 
-/// Returns a part of a row: x, dy and g, which are 0 outside the row.
+/// A function that returns x, dy and g for a part of a row; they are 0 outside the row.
 type Parts<'f, 'k> = Box<dyn Fn(Val<'k, u32>) -> [Striped<'k, f32>; 3] + 'f>;
 
 impl<'k> Moments<'k> {
-    /// Computes the moments about 0, that is, without subtracting the means.
+    /// Computes moments about 0, without subtracting means.
     #[track_caller]
     fn about_zero(row: &Row<'k>, per_element: Val<'k, f32>, parts: &Parts<'_, 'k>) -> Self {
         let [variance, along] = row.means(per_element, &|part| {
@@ -185,7 +189,7 @@ impl<'k> Moments<'k> {
         Self { x_mean: None, g_mean: 0.0.into(), variance, along }
     }
 
-    /// Computes the means first, and then the averages that depend on them; returns them with the parts in which x has been centered.
+    /// Computes the means of x and g first, and then the moments about them. Returns the moments, and the parts with x centered.
     #[track_caller]
     fn in_two_passes<'f>(
         row: &'f Row<'k>,
@@ -203,11 +207,12 @@ impl<'k> Moments<'k> {
         (Self { g_mean, ..Self::about_zero(row, per_element, &centered) }, centered)
     }
 
-    /// Computes all averages in one pass, from deviations from `typical`, a number near the elements of the row. The variance is the
-    /// difference between the mean square of these deviations and the square of their mean, so its relative error is the error of the mean
-    /// square times the ratio of the mean square to the variance. If `typical` is within a few standard deviations of the mean, this ratio
-    /// is small, and the precision suffices for 16-bit types. If it is one of the elements, the ratio is at most about the number of
-    /// elements.
+    /// Computes all moments in one pass, from deviations from `typical`, a value near the elements of the row.
+    ///
+    /// The variance is the difference between the mean square of these deviations and the square of their mean. Its relative error is
+    /// therefore the error of the mean square times the ratio of the mean square to the variance. If `typical` is within a few standard
+    /// deviations of the mean, this ratio is small, and the precision suffices for 16-bit types. If `typical` is one of the elements, the
+    /// ratio is at most about the number of elements.
     #[track_caller]
     fn in_one_pass(
         row: &Row<'k>,
@@ -256,22 +261,22 @@ fn fastest(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32])
         (NormFunction::Layer, 2, 769..=1025) if are_copied => narrow(32, 256),
         (NormFunction::Rms, 2, 769..=1025) if are_copied => narrow(16, 512),
         (_, 2, 1026..=2112) if are_copied => narrow(24, 1),
-        // Without clusters; otherwise, such rows are divided among blocks.
+        // This applies without clusters; with clusters, such rows are divided among blocks.
         (NormFunction::Rms, 2, 1281..=1536) => tiling.in_registers(groups, 3, 512).copied_ahead(1),
         _ => tiling,
     }
 }
 
-/// Returns the fastest tiling for the gradients of unaligned rows of 16-bit elements that do not fit in a block: of the tilings in
-/// segments, the one with the fewest empty groups.
+/// Returns the fastest tiling for the gradients of unaligned rows of 16-bit elements that do not fit in a block: the tiling in segments
+/// with the fewest empty groups.
 fn in_segments(function: NormFunction, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     // The number of blocks per cluster, of elements per thread and of threads per block, and the maximum number of threads per
     // multiprocessor. More elements per thread require more registers.
     let ways: &[_] = match function {
         NormFunction::Rms => &[
-            // Blocks of 224 and 256 threads spill 4 bytes per thread.
+            // With 224 and 256 threads, blocks spill 4 bytes per thread.
             (8, 24, 96..=320, 640),
-            // These spill 104 bytes per thread, and are faster than without spills.
+            // These blocks spill 104 bytes per thread, but are faster than alternatives without spills.
             (8, 24, 352..=352, 704),
             (8, 16, 128..=256, 800),
             (8, 32, 96..=160, 512),
@@ -291,8 +296,8 @@ fn in_segments(function: NormFunction, tiling: RowTiling, sizes: &[u32]) -> RowT
     ways.min_by_key(|way| way.capacity()).or_else(direct).unwrap_or(tiling)
 }
 
-/// Returns the fastest tiling in clusters for the gradients of LayerNorm of rows of 32-bit elements with odd sizes: segments, unless they
-/// would leave many groups of long rows empty.
+/// Returns the fastest tiling in clusters for the gradients of LayerNorm with rows of 32-bit elements and odd sizes. Rows are divided into
+/// segments, unless many groups of long rows would be empty.
 fn layer_of_odd_words(tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let n = sizes.first().copied().unwrap_or(1);
     let are_full = |segments: &RowTiling| segments.threads <= 192 && segments.capacity() <= n / 8 * 9;
@@ -301,8 +306,8 @@ fn layer_of_odd_words(tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     segments.unwrap_or_else(|| in_cluster(tiling, sizes))
 }
 
-/// Returns the fastest tiling for the gradients of unaligned rows of 32-bit elements that do not fit in a block: groups narrow enough that
-/// every row starts at a group boundary, and as few empty groups as possible.
+/// Returns the fastest tiling for the gradients of unaligned rows of 32-bit elements that do not fit in a block. Its groups are so narrow
+/// that every row starts at a group boundary, and as few groups as possible are empty.
 fn in_cluster(tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let adjacent = aligned_elements(sizes).min(tiling.adjacent);
     let is_even = adjacent > 1;

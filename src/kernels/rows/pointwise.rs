@@ -1,4 +1,4 @@
-//! Elementwise functions, alone and as gates, and their gradients.
+//! Elementwise functions, gates and sums, and their gradients.
 
 use std::f32::consts::{FRAC_2_SQRT_PI, SQRT_2};
 
@@ -9,22 +9,23 @@ use crate::{
     tiles::Convert,
 };
 
-/// The arguments of the kernel that [`Pointwise::kernel`] builds: `(x, ldx, y, ldy, m, n)`, where x and y are m×n, with row pitches `ldx`
-/// and `ldy` in elements.
+/// The arguments of the kernel that [`Pointwise::kernel`] builds: `(x, ldx, y, ldy, m, n)`. x and y are m×n, with row pitches of `ldx` and
+/// `ldy` elements.
 pub type PointwiseArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32);
 
-/// The arguments of the kernel that [`Pointwise::gated_kernel`] builds: `(x, ldx, u, ldu, y, ldy, m, n)`. u is m×n; [`PointwiseArgs`]
-/// describes the other arguments.
+/// The arguments of the kernel that [`Pointwise::gated_kernel`] builds: `(x, ldx, u, ldu, y, ldy, m, n)`. u is m×n, with a row pitch of
+/// `ldu` elements; [`PointwiseArgs`] describes the other arguments.
 pub type GatedArgs<X, Y> = (In<X>, u32, In<X>, u32, Out<Y>, u32, u32, u32);
 
 /// The arguments of the kernel that [`Pointwise::gated_backward_kernel`] builds: `(x, ldx, u, ldu, dy, lddy, dx, lddx, du, lddu, m, n)`.
-/// dy, dx and du are m×n; [`GatedArgs`] describes the other arguments.
+/// dy, dx and du are m×n, with row pitches of `lddy`, `lddx` and `lddu` elements; [`GatedArgs`] describes the other arguments.
 pub type GatedBackwardArgs<X> = (In<X>, u32, In<X>, u32, In<X>, u32, Out<X>, u32, Out<X>, u32, u32, u32);
 
 /// A function that is applied to each element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PointwiseFunction {
-    /// x itself: y = f(x) is a conversion between types, and the gate is the product x · u.
+    /// x itself. With this function, [`Pointwise::kernel`] only converts between types, and [`Pointwise::gated_kernel`] computes the
+    /// product x · u.
     Identity,
     /// max(x, 0).
     Relu,
@@ -74,7 +75,7 @@ impl PointwiseFunction {
                 value.mad(Val::from(1.0) - s, s)
             }
             Self::Gelu => {
-                // Φ + x·φ; Φ is recomputed, because it cannot be recovered from the value if x = 0.
+                // The derivative is Φ + x·φ. Φ is recomputed, because it cannot be derived from the value if x = 0.
                 let density = k.exp(x * x * -0.5) * (FRAC_2_SQRT_PI / SQRT_2 / 2.0);
                 let distribution = k.gelu(x.abs()) / x.abs();
                 let distribution = x.lt(0.0).select(Val::from(1.0) - distribution, distribution);
@@ -93,14 +94,14 @@ impl PointwiseFunction {
     }
 }
 
-/// A function of an element and the corresponding element of another matrix.
+/// A function of two corresponding elements of different matrices.
 type OfTwo<'f> = dyn for<'k> Fn(Builder<'k>, Val<'k, f32>, Val<'k, f32>) -> Val<'k, f32> + 'f;
 
-/// Kernels that apply a function f to each element: y = f(x), the gate y = f(x) · u, the sum y = f(x) + u, and the gradients of the first
-/// two.
+/// Kernels that apply a function f to each element: y = f(x), the gate y = f(x) · u, the sum y = f(x) + u, and the gradients of f and of
+/// the gate.
 ///
-/// Arithmetic is f32, and results are rounded once. Rows may have any length; long rows are divided among blocks
-/// ([`RowTiling::for_elements`]).
+/// Arithmetic is f32, and results are rounded once. Rows may have any length; long rows are divided among blocks (see
+/// [`RowTiling::for_elements`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pointwise {
     /// How rows are divided among threads.
@@ -110,7 +111,8 @@ pub struct Pointwise {
 }
 
 impl Pointwise {
-    /// Returns the kernels for `bytes`-byte elements in rows of the given `sizes`; see [`RowTiling::for_elements`].
+    /// Returns the kernels for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
+    /// [`RowTiling::for_elements`].
     #[must_use]
     pub fn for_rows(function: PointwiseFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes), function }
@@ -208,8 +210,7 @@ impl Pointwise {
         )
     }
 
-    /// Builds the kernel that applies `of` to the elements of two matrices, given the suffix `form` of the function's name, the parameters
-    /// and the formula.
+    /// Builds the kernel that applies `of` to the elements of two matrices. `form` is the suffix of the function's name.
     #[track_caller]
     fn of_two<X, Y>(
         &self,

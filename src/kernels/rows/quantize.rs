@@ -1,4 +1,4 @@
-//! Quantization to 8 bits with a scale for each row, or for each group of 128 elements of a row.
+//! Quantization to 8 bits, with a scale for each row or for each block of 128 elements of a row.
 
 use super::{
     NormFunction, PointwiseFunction, RowTiling,
@@ -12,22 +12,22 @@ use crate::{
     tiles::{Convert, Striped},
 };
 
-/// The arguments of the kernel that [`Quantize::kernel`] builds: `(x, ldx, q, ldq, scales, lds, m, n)`, where x and q are m×n, with row
-/// pitches `ldx` and `ldq` in elements. `scales` is m×`lds`; each of its rows begins with one scale ([`ScaleGroup::Row`]) or ⌈n/128⌉ scales
-/// ([`ScaleGroup::Block`]).
+/// The arguments of the kernel that [`Quantize::kernel`] builds: `(x, ldx, q, ldq, scales, lds, m, n)`. x and q are m×n, with row pitches
+/// of `ldx` and `ldq` elements. `scales` has m rows with a pitch of `lds` elements. Each row contains one scale for [`ScaleGroup::Row`], or
+/// ⌈n/128⌉ scales for [`ScaleGroup::Block`].
 pub type QuantizeArgs<X, Q> = (In<X>, u32, Out<Q>, u32, Out<f32>, u32, u32, u32);
 
-/// The arguments of the kernel that [`Quantize::norm_kernel`] builds: `(x, ldx, w, q, ldq, scales, lds, m, n, epsilon)`. w has n elements;
-/// [`QuantizeArgs`] describes the other arguments.
+/// The arguments of the kernel that [`Quantize::norm_kernel`] builds: `(x, ldx, w, q, ldq, scales, lds, m, n, epsilon)`. w has n elements,
+/// and `epsilon` is the ε of [`NormFunction`]; [`QuantizeArgs`] describes the other arguments.
 pub type NormQuantizeArgs<X, W, Q> = (In<X>, u32, In<W>, Out<Q>, u32, Out<f32>, u32, u32, u32, f32);
 
-/// The arguments of the kernel that [`Quantize::gated_kernel`] builds: `(x, ldx, u, ldu, q, ldq, scales, lds, m, n)`. u is m×n;
-/// [`QuantizeArgs`] describes the other arguments.
+/// The arguments of the kernel that [`Quantize::gated_kernel`] builds: `(x, ldx, u, ldu, q, ldq, scales, lds, m, n)`. u is m×n, with a row
+/// pitch of `ldu` elements; [`QuantizeArgs`] describes the other arguments.
 pub type GatedQuantizeArgs<X, Q> = (In<X>, u32, In<X>, u32, Out<Q>, u32, Out<f32>, u32, u32, u32);
 
-/// An element type of quantized numbers.
+/// An element type of quantized matrices.
 pub trait Quantized: TensorElement {
-    /// The largest magnitude in a group after quantization.
+    /// The largest magnitude of the elements of a group after quantization.
     const LARGEST: f32;
 }
 
@@ -44,7 +44,7 @@ impl Quantized for i8 {
 pub enum ScaleGroup {
     /// All elements of a row.
     Row,
-    /// 128 adjacent elements of a row; the last group of a row may be smaller.
+    /// A block of 128 adjacent elements of a row; the last block of a row may be smaller.
     Block,
 }
 
@@ -52,7 +52,7 @@ pub enum ScaleGroup {
 const BLOCK: u32 = 128;
 
 impl ScaleGroup {
-    /// Returns the number of scales of a row of n elements.
+    /// Returns the number of scales for a row of `n` elements.
     pub const fn scales(self, n: u32) -> u32 {
         match self {
             Self::Row => 1,
@@ -68,23 +68,23 @@ impl ScaleGroup {
     }
 }
 
-/// Kernels that quantize y, which is x, norm(x) · w or f(x) · u: q = round(y / s), where the scale s of each [group](ScaleGroup) is
-/// max |y| / 448 for e4m3 and max |y| / 127 for i8.
+/// Kernels that quantize a matrix y to 8 bits: q = round(y / s), where the scale s of each [group](ScaleGroup) is max |y| / 448 for e4m3
+/// and max |y| / 127 for i8. Depending on the kernel, y is x, norm(x) · w or f(x) · u.
 ///
 /// Arithmetic is f32, and q is rounded once, to nearest even. A group of zeros has s = 0 and q = 0. A group that contains NaN has s = NaN,
-/// and q = NaN for e4m3 or q = 0 for i8. A group that contains ±∞ but no NaN has s = ∞.
+/// with q = NaN for e4m3 and q = 0 for i8. A group that contains ±∞ but no NaN has s = ∞.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quantize {
-    /// How rows are divided among threads. With [`ScaleGroup::Block`], each group is divided among adjacent threads of a
-    /// warp, or among all threads of the row.
+    /// How rows are divided among threads. With [`ScaleGroup::Block`], each group is processed by adjacent threads of a warp or by all
+    /// threads of a row.
     pub tiling: RowTiling,
     /// The elements that share a scale.
     pub group: ScaleGroup,
 }
 
 impl Quantize {
-    /// Returns the kernels for rows of the given `sizes`; see [`RowTiling::for_rows`]. `bytes` is the size of the widest element that is
-    /// read or written.
+    /// Returns the kernels that quantize x or f(x) · u, for elements of at most `bytes` bytes. `sizes` contains the maximum row length,
+    /// followed by the row pitches; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let of_rows = RowTiling::for_rows(target, bytes, sizes);
@@ -94,25 +94,27 @@ impl Quantize {
         }
     }
 
-    /// Returns the kernel for quantized norms of rows of the given `sizes`; see [`RowTiling::for_copied_rows`].
+    /// Returns the kernel that quantizes norm(x) · w, for elements of at most `bytes` bytes. `sizes` contains the maximum row length,
+    /// followed by the row pitches; see [`RowTiling::for_copied_rows`].
     #[must_use]
     pub fn for_norm_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self::with_tiling(group, RowTiling::for_copied_rows(target, bytes, sizes))
     }
 
-    /// Returns the kernels with tiling `of_rows` or, if it does not support the groups, with a tiling that does.
+    /// Returns the kernels with the tiling `of_rows` if it supports the groups, or with another tiling otherwise.
     fn with_tiling(group: ScaleGroup, of_rows: RowTiling) -> Self {
         let rows = Self { tiling: of_rows, group };
         if group == ScaleGroup::Row {
             return rows;
         }
         if rows.lanes().is_some() {
-            // The maximum of a group takes more registers than two blocks of 1024 threads, or three blocks of copied rows, leave.
+            // The maximum of a group requires more registers than are available with two resident blocks of 1024 threads or three resident
+            // blocks of copied rows.
             let is_full = of_rows.streamed && of_rows.threads == 1024;
             let resident = of_rows.resident.min(if is_full { 1 } else { 2 });
             return Self { tiling: RowTiling { resident, ..of_rows }, group };
         }
-        // In unaligned rows, adjacent elements of a block belong to different threads and are accessed separately.
+        // In unaligned rows, adjacent elements belong to different threads and are accessed separately.
         let adjacent = if of_rows.unaligned { 1 } else { of_rows.adjacent };
         let threads = (BLOCK / adjacent).min(32);
         let tiling = RowTiling {
@@ -143,8 +145,8 @@ impl Quantize {
     /// `quantize_row_bf16_e4m3_8192_by8`.
     ///
     /// # Errors
-    /// Returns an error for a tiling that is invalid or does not fit the group, for clusters on targets older than sm_90, and for e4m3 on
-    /// targets older than sm_89.
+    /// Returns an error for a tiling that is invalid or does not support the scale group, for clusters on targets older than sm_90, and for
+    /// e4m3 on targets older than sm_89.
     pub fn kernel<X, Q>(&self, target: Target) -> Result<Kernel<QuantizeArgs<X, Q>>, BuildError>
     where
         X: Convert<f32>,
@@ -161,8 +163,8 @@ impl Quantize {
         })
     }
 
-    /// Builds the kernel that quantizes norm(x) · w, without intermediate rounding of the product. Its name begins with the name of the
-    /// norm, as in `rmsnorm_quantize_row_bf16_e4m3_8192_by8`.
+    /// Builds the kernel that quantizes norm(x) · w. The product is not rounded before it is quantized. The kernel's name begins with the
+    /// name of the norm, as in `rmsnorm_quantize_row_bf16_e4m3_8192_by8`.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel).
@@ -195,7 +197,7 @@ impl Quantize {
                     let results = Results { q: row.of(q, ldq), scales, lds };
                     let y = row.keep(|part| {
                         let w = row.of_weights(&w, part);
-                        // 0 outside the row, as weights are.
+                        // The result is 0 outside the row, as the weights are.
                         statistics.normalized(row, part, &x(part)).zip(&w, |x, w| x * w)
                     });
                     match self.group {
@@ -209,8 +211,8 @@ impl Quantize {
         )
     }
 
-    /// Builds the kernel that quantizes f(x) · u (SwiGLU, if f is SiLU), without intermediate rounding of the product. Its name begins with
-    /// the name of the function, as in `silu_gated_quantize_row_bf16_e4m3_8192_by8`.
+    /// Builds the kernel that quantizes f(x) · u (SwiGLU if f is SiLU). The product is not rounded before it is quantized. The kernel's
+    /// name begins with the name of the function, as in `silu_gated_quantize_row_bf16_e4m3_8192_by8`.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel).
@@ -332,10 +334,10 @@ where
     }
 }
 
-/// Divides numbers by the scale of their group, whose largest magnitude is `most`.
+/// Divides elements by the scale of their group, whose largest magnitude is `most`.
 #[track_caller]
 fn scaled<'k, Q: Quantized>(x: &Striped<'k, f32>, most: Val<'k, f32>) -> Striped<'k, f32> {
-    // The minimum keeps the reciprocal of a scale that is 0, or almost 0, finite.
+    // The minimum keeps the reciprocal finite if the scale is 0 or almost 0.
     let per_scale = min_or_nan(Val::from(Q::LARGEST) / most, f32::MAX.into());
     x.map(|x| x * per_scale)
 }

@@ -9,11 +9,11 @@ use crate::{
     tiles::Convert,
 };
 
-/// The arguments of the kernel that [`RowReduction::kernel`] builds: `(x, ldx, y, m, n)`, where x is m×n, with a row pitch of `ldx`
-/// elements; y has m elements.
+/// The arguments of the kernel that [`RowReduction::kernel`] builds: `(x, ldx, y, m, n)`. x is m×n, with a row pitch of `ldx` elements; y
+/// has m elements.
 pub type RowReductionArgs<X> = (In<X>, u32, Out<f32>, u32, u32);
 
-/// A function that reduces many elements to one.
+/// A function that reduces several elements to one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reduction {
     /// The sum.
@@ -40,7 +40,7 @@ impl Reduction {
         }
     }
 
-    /// Returns the result if there are no elements.
+    /// Returns the result of reducing no elements.
     pub(super) const fn neutral(self) -> f32 {
         match self {
             Self::Sum | Self::Mean | Self::Norm => 0.0,
@@ -49,7 +49,7 @@ impl Reduction {
         }
     }
 
-    /// Returns the term that an element contributes before terms are combined.
+    /// Returns the contribution of an element, to which [`combine`](Self::combine) is applied.
     #[track_caller]
     pub(super) fn term(self, x: Val<'_, f32>) -> Val<'_, f32> {
         if self == Self::Norm { x * x } else { x }
@@ -64,7 +64,7 @@ impl Reduction {
         }
     }
 
-    /// Returns the result for `count` elements from their combined terms.
+    /// Returns the result for `count` elements, given their combined contributions.
     #[track_caller]
     pub(super) fn result<'k>(self, k: Builder<'k>, total: Val<'k, f32>, count: Val<'k, u32>) -> Val<'k, f32> {
         match self {
@@ -75,7 +75,7 @@ impl Reduction {
     }
 }
 
-/// A kernel that reduces each row of a matrix to one element, in f32.
+/// A kernel that reduces each row of a matrix to one f32 value. Arithmetic is f32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowReduction {
     /// How rows are divided among threads.
@@ -85,7 +85,8 @@ pub struct RowReduction {
 }
 
 impl RowReduction {
-    /// Returns the kernel for `bytes`-byte elements in rows of the given `sizes`; see [`RowTiling::for_reductions`].
+    /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
+    /// [`RowTiling::for_reductions`].
     #[must_use]
     pub fn for_rows(function: Reduction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_reductions(target, bytes, sizes), function }

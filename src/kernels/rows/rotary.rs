@@ -7,8 +7,9 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`Rotary::kernel`] builds:
-/// `(x, ldx, cos, sin, ldt, rows, positions, tokens, heads, half, y, ldy, m, n)`, where x and y are m×n, with row pitches `ldx` and `ldy`
-/// in elements; `cos` and `sin` are `rows`×`half`, with a row pitch of `ldt` elements; and `positions` has `tokens` elements.
+/// `(x, ldx, cos, sin, ldt, rows, positions, tokens, heads, half, y, ldy, m, n)`. x and y are m×n, with row pitches of `ldx` and `ldy`
+/// elements. The tables `cos` and `sin` are `rows`×`half`, with a row pitch of `ldt` elements. `positions` has `tokens` elements.
+/// [`Rotary`] describes `heads` and `half`.
 pub type RotaryArgs<X> =
     (In<X>, u32, In<f32>, In<f32>, u32, u32, In<i32>, u32, u32, u32, Out<X>, u32, u32, u32);
 
@@ -24,16 +25,16 @@ pub enum RotaryPairs {
     Adjacent,
 }
 
-/// A kernel that rotates `half` pairs (a, b) of each row by the angles for the row's position: (a · cos − b · sin, b · cos + a · sin). The
-/// elements after the first 2 · `half` are copied.
+/// A kernel for rotary position embeddings. In each row, it replaces `half` pairs of elements (a, b) with (a · cos − b · sin, b · cos + a ·
+/// sin) and copies the elements after the first 2 · `half`.
 ///
-/// The position of row i is `positions[i / heads]`; the row of the tables with this index contains the cosines and sines of the angles. In
-/// rows past the last token and rows with a position that is not in the tables, the pairs become zeros. Arithmetic is f32, and results are
-/// rounded once.
+/// The position of row i is `positions[i / heads]`. It is the index of the row of the tables that contains the cosines and sines for the
+/// pairs. If i / `heads` or the position is out of bounds, the pairs are replaced with zeros. Arithmetic is f32, and results are rounded
+/// once.
 #[doc(alias = "RoPE")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rotary {
-    /// The number of threads per row, a power of two up to 32.
+    /// The number of threads per row: a power of two up to 32.
     pub threads: u32,
     /// The number of adjacent elements that a thread accesses together. It must divide `half`, n and all row pitches.
     pub adjacent: u32,
@@ -45,12 +46,12 @@ pub struct Rotary {
 
 /// The number of threads per block.
 const THREADS: u32 = 256;
-/// The number of rows per thread: usually heads of the same token, which share angles.
+/// The number of rows per thread. These rows are usually heads of the same token, which share angles.
 const ROWS: u32 = 4;
 
 impl Rotary {
-    /// Returns the kernel for `bytes`-byte elements. `sizes` contains `half` as its first entry, followed by the length of rows and all row
-    /// pitches, or by divisors of these.
+    /// Returns the kernel for elements of `bytes` bytes. `sizes` contains `half`, followed by the row length and all row pitches, or
+    /// divisors of them.
     #[must_use]
     pub fn for_rows(pairs: RotaryPairs, bytes: u32, sizes: &[u32]) -> Self {
         let widest = (16 / bytes).clamp(1, 8);
@@ -90,7 +91,7 @@ impl Rotary {
                 let thread = k.block([THREADS]).thread();
                 // Without a minimum, ptxas limits registers to 128 for rows of f32, and spills.
                 k.min_blocks(1);
-                // One thread for each pair of groups.
+                // There is one thread for each pair of groups.
                 let of_row = (n.into_dim()).ceil_div(2 * threads * self.adjacent);
                 let teams = THREADS / threads;
                 k.grid([m.into_dim().ceil_div(teams * ROWS), of_row]);
@@ -143,7 +144,7 @@ impl Rotary {
         )
     }
 
-    /// Returns the arrangement of a group.
+    /// Returns the layout of a group.
     #[track_caller]
     fn group<'k>(&self, k: Builder<'k>) -> Stripes<'k> {
         k.stripes(0, 1, self.adjacent, 1)

@@ -7,19 +7,21 @@ use crate::{
     tiles::Convert,
 };
 
-/// A kernel for cumulative sums along rows: yⱼ is the sum of the elements of x in the columns up to j, including or excluding column j.
+/// A kernel for cumulative sums along rows: yⱼ is the sum of the elements of x in the columns before j or, if the sum is inclusive, up to
+/// and including j.
 ///
 /// Sums are computed in f32, in an order that depends only on the tiling, and each result is rounded once. Rows may have any length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CumulativeSum {
-    /// How rows are divided among threads: a warp or a block processes each row in parts, with one group per thread in each part.
+    /// How rows are divided among threads. A single warp or block must process each row, with [`stripes`](RowTiling::stripes) = 1.
     pub tiling: RowTiling,
     /// Whether yⱼ includes the element of column j.
     pub inclusive: bool,
 }
 
 impl CumulativeSum {
-    /// Returns the kernel for `bytes`-byte elements in rows of the given `sizes`; see [`RowTiling::for_rows`].
+    /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
+    /// [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(inclusive: bool, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let chosen = RowTiling::for_rows(target, bytes, sizes);
@@ -29,12 +31,11 @@ impl CumulativeSum {
         Self { tiling, inclusive }
     }
 
-    /// Builds the kernel. Its name contains the types and the tiling, as in `cumsum_bf16_any_by8` or, if it is not inclusive,
-    /// `cumsum_before_bf16_any_by8`.
+    /// Builds the kernel. Its name contains the types and the tiling, as in `cumsum_bf16_any_by8` or, if [`inclusive`](Self::inclusive) is
+    /// false, `cumsum_before_bf16_any_by8`.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and if a row is not processed by exactly one warp or block, or if a thread has several
-    /// groups.
+    /// Returns an error for an invalid tiling, and for a tiling that does not meet the requirements of [`tiling`](Self::tiling).
     #[doc(alias = "cumsum")]
     pub fn kernel<X, Y>(&self, target: Target) -> Result<Kernel<PointwiseArgs<X, Y>>, BuildError>
     where

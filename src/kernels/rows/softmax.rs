@@ -13,39 +13,39 @@ use crate::{
     tiles::{Convert, vector},
 };
 
-/// The arguments of the kernel that [`Softmax::kernel`] builds: `(x, ldx, y, ldy, m, n, scale)`, where x and y are m×n, with row pitches
-/// `ldx` and `ldy` in elements.
+/// The arguments of the kernel that [`Softmax::kernel`] builds: `(x, ldx, y, ldy, m, n, scale)`. x and y are m×n, with row pitches of `ldx`
+/// and `ldy` elements.
 pub type SoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32);
 
-/// The arguments of the kernel that [`Softmax::causal_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, queries, first)`. Row `i` sees the
-/// first `first + i % queries` columns. [`SoftmaxArgs`] describes the other arguments.
+/// The arguments of the kernel that [`Softmax::causal_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, queries, first)`. Only the first
+/// `first + i % queries` columns of row i are visible. [`SoftmaxArgs`] describes the other arguments.
 pub type CausalSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, u32, i32);
 
-/// The arguments of the kernel that [`Softmax::lengths_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, lengths, count, rows)`. Row `i` sees
-/// the first `lengths[i / rows]` columns, or no columns if `i / rows` is not less than `count`, the length of `lengths`. [`SoftmaxArgs`]
-/// describes the other arguments.
+/// The arguments of the kernel that [`Softmax::lengths_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, lengths, count, rows)`. `lengths`
+/// has `count` elements. Only the first `lengths[i / rows]` columns of row i are visible, or none if `i / rows` is at least `count`.
+/// [`SoftmaxArgs`] describes the other arguments.
 pub type LengthsSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, In<u32>, u32, u32);
 
-/// Kernels that compute y = softmax(`scale` · x) along rows, or its natural logarithm. `scale`, the reciprocal of a temperature, must be
-/// positive.
+/// Kernels that compute y = softmax(`scale` · x) along rows, or its natural logarithm. `scale` must be positive; it is the reciprocal of
+/// the temperature.
 ///
-/// With a mask, the columns that a row does not see count as −∞, so their y is 0, or −∞ if y is the logarithm. This also applies to all
-/// elements of a row that sees no columns. As in PyTorch, a row becomes NaN if its visible columns contain NaN or +∞, or only −∞.
+/// [`causal_kernel`](Self::causal_kernel) and [`lengths_kernel`](Self::lengths_kernel) apply a mask: only the first columns of each row are
+/// visible. In the other columns, y is 0, or −∞ if y is the logarithm. As in PyTorch, the visible columns of y are NaN if those of x
+/// contain NaN or +∞, or only −∞.
 ///
-/// Exponentials and sums are f32. The length n of rows and the pitches `ldx` and `ldy` must fit the [tiling](RowTiling); each launch checks
-/// this.
+/// Exponentials and sums are f32. Each launch checks that the row length n and the pitches `ldx` and `ldy` fit the [tiling](RowTiling).
 #[doc(alias = "log_softmax")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Softmax {
     /// How rows are divided among threads.
     pub tiling: RowTiling,
-    /// Whether y is the logarithm of softmax.
+    /// Whether y is the natural logarithm of softmax.
     pub log: bool,
 }
 
 impl Softmax {
-    /// Returns the kernels with [`log`](Self::log) set to `false`, for `bytes`-byte elements in rows of the given `sizes`;
-    /// [`RowTiling::for_rows`] describes the parameters.
+    /// Returns the kernels that compute softmax, not its logarithm, for elements of at most `bytes` bytes. `sizes` contains the maximum row
+    /// length, followed by the row pitches; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_copied_rows(target, bytes, sizes);
@@ -73,8 +73,9 @@ impl Softmax {
         })
     }
 
-    /// Builds the kernel for causal masks: row `i` sees the first `first` + `i` mod `queries` columns. With `first` = 1, query q sees the
-    /// first q + 1 keys; with `first` = 1 + n − `queries`, the last query sees all keys.
+    /// Builds the kernel with a causal mask: only the first `first` + i mod `queries` columns of row i are visible. If rows are queries and
+    /// columns are keys, query q sees the first q + 1 keys with `first` = 1, and the last query sees all keys with `first` = 1 + n −
+    /// `queries`.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel).
@@ -92,7 +93,7 @@ impl Softmax {
                 self.describe::<X, Y>(k, "; row i sees the first first + i mod queries columns");
                 let turns = self.tiling.turns(k, [m, n, ldy]);
                 let x = turns.input(x, ldx);
-                // All columns at most, so that the sum does not overflow.
+                // `first` is limited to the number of columns, so that the sum does not overflow.
                 let first = first.min(n.min(i32::MAX as u32).cast::<i32>());
                 turns.each(&[&x], &|row| {
                     let visible = (row.at % queries).cast::<i32>() + first;
@@ -103,7 +104,7 @@ impl Softmax {
         )
     }
 
-    /// Builds the kernel for rows of different lengths: row `i` sees the first `lengths[i / rows]` columns.
+    /// Builds the kernel for rows of different lengths: only the first `lengths[i / rows]` columns of row i are visible.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel).

@@ -1,4 +1,4 @@
-//! The gradient of softmax and of its logarithm.
+//! The gradients of softmax and of its logarithm.
 
 use std::f32::consts::LOG2_E;
 
@@ -8,26 +8,26 @@ use crate::{
     tiles::Convert,
 };
 
-/// The arguments of the kernel that [`SoftmaxBackward::kernel`] builds: `(y, ldy, dy, lddy, dx, lddx, m, n, scale)`, where y, dy and dx are
-/// m×n, with row pitches `ldy`, `lddy` and `lddx` in elements.
+/// The arguments of the kernel that [`SoftmaxBackward::kernel`] builds: `(y, ldy, dy, lddy, dx, lddx, m, n, scale)`. y, dy and dx are m×n,
+/// with row pitches of `ldy`, `lddy` and `lddx` elements. `scale` must have the same value as in the forward kernel.
 pub type SoftmaxBackwardArgs<Y, X> = (In<Y>, u32, In<Y>, u32, Out<X>, u32, u32, u32, f32);
 
-/// A kernel that computes, from y and dy, the gradient with respect to x: dx = `scale` · y · (dy − Σ(dy · y)) for y = softmax(`scale` · x),
-/// or dx = `scale` · (dy − e^y · Σ dy) for its logarithm y. Sums are over a row.
+/// A kernel that computes the gradient of softmax or of its logarithm. For y = softmax(`scale` · x), it computes dx = `scale` · y · (dy −
+/// Σ(dy · y)) from y and dy; for y = log softmax(`scale` · x), it computes dx = `scale` · (dy − e^y · Σ dy). Sums are over a row.
 ///
-/// Masked elements of softmax (y = 0) have dx = 0; masked elements of its logarithm (y = −∞) have dx = `scale` · dy.
+/// For masked elements of softmax (y = 0), dx is 0. For masked elements of its logarithm (y = −∞), dx is `scale` · dy.
 #[doc(alias = "log_softmax")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SoftmaxBackward {
     /// How rows are divided among threads.
     pub tiling: RowTiling,
-    /// Whether y is the logarithm of softmax.
+    /// Whether y is the natural logarithm of softmax.
     pub log: bool,
 }
 
 impl SoftmaxBackward {
-    /// Returns the kernel with [`log`](Self::log) set to `false`, for `bytes`-byte elements in rows of the given `sizes`;
-    /// [`RowTiling::for_rows`] describes the parameters.
+    /// Returns the kernel for the gradient of softmax, not of its logarithm, for elements of at most `bytes` bytes. `sizes` contains the
+    /// maximum row length, followed by the row pitches; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let (direct, copied) =
@@ -42,7 +42,7 @@ impl SoftmaxBackward {
         let tiling = match direct.unaligned {
             true if in_cluster.is_some() => in_cluster.unwrap_or(direct),
             true if fits(&copied) => copied,
-            // More elements for each thread of a block leave too few registers, and rows in parts are read twice.
+            // With more elements per thread, a single block would have too few registers, and rows in parts would be read twice.
             false if groups > in_one_block && matches!(held.cluster, 2..=8) => {
                 RowTiling { resident: 0, ..held }
             }

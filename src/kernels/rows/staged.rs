@@ -1,4 +1,4 @@
-//! Rows in shared memory, which threads read and reorder.
+//! Rows in shared memory that threads read and reorder.
 
 use std::panic::Location;
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl<'k> Row<'k> {
-    /// Returns the groups that this thread copies, as parts of the row.
+    /// Returns the groups that this thread copies, as offsets in the row.
     #[track_caller]
     pub(super) fn groups(&self) -> Groups<'k> {
         let RowTiling { adjacent, stripes, .. } = self.tiling;
@@ -22,21 +22,21 @@ impl<'k> Row<'k> {
         Groups { first: self.thread * adjacent, step, count: stripes }
     }
 
-    /// Returns the groups that this thread copies, in the shared memory of this block.
+    /// Returns the groups that this thread copies, as offsets in the shared memory of this block.
     #[track_caller]
     pub(super) fn own_groups(&self) -> Groups<'k> {
         let RowTiling { threads, adjacent, stripes, .. } = self.tiling;
         Groups { first: self.own_thread() * adjacent, step: threads * adjacent, count: stripes }
     }
 
-    /// Returns this thread's groups of part `part` of a row, in the shared memory of this block.
+    /// Returns this thread's groups in part `part` of a row, as offsets in the shared memory of this block.
     #[track_caller]
     fn own_groups_of(&self, part: Val<'k, u32>) -> Groups<'k> {
         let (own, count) = (self.own_groups(), self.tiling.at_a_time());
         Groups { first: own.first + part * (count * own.step), count, ..own }
     }
 
-    /// Loads part `part` of a row from shared memory: the groups that this thread has copied, or unaligned groups.
+    /// Loads this thread's groups in part `part` of a row from shared memory: the groups that the thread has copied, or unaligned groups.
     #[track_caller]
     pub(super) fn load_staged<T: Convert<f32>>(
         &self,
@@ -70,11 +70,11 @@ impl<'k> Row<'k> {
             }
         };
         let loaded = self.stripes.with(&T::convert_words(&words));
-        // An integer, or a float without infinities, may not be able to represent `outside`.
+        // An integer type, or a floating-point type without infinities, may not be able to represent `outside`.
         if exact.is_some() { loaded } else { loaded.fill_outside(part, self.n, outside) }
     }
 
-    /// For a vector that has been copied in aligned groups, stores each thread's groups at the addresses that the thread reads.
+    /// Stores each thread's groups of a vector, which has been copied in aligned groups, at the addresses that the thread reads.
     #[track_caller]
     pub(super) fn arrange_staged<T: TensorElement>(&self, line: &StagedRow<'k, T>) {
         let words = line.load_anywhere(self.groups_in(self.stripes), self.n);
@@ -82,7 +82,7 @@ impl<'k> Row<'k> {
         line.store_groups(self.own_groups(), &words);
     }
 
-    /// Loads this thread's groups of part `part` of a vector that has been arranged.
+    /// Loads this thread's groups in part `part` of a vector that has been arranged.
     #[track_caller]
     pub(super) fn load_arranged<T: Convert<f32>>(
         &self,
@@ -102,7 +102,7 @@ impl<'k> Row<'k> {
                 let room = self.tiling.own_slots();
                 let slots = self.k.shared_aligned::<T>(rows * room, ALIGN).at(self.in_block * room);
                 let exchange = StagedRow::new(slots, self.stripes.ahead(), adjacent);
-                // The rows of a warp may differ in their distance from an aligned element.
+                // The rows of a warp may begin at different distances from an aligned element.
                 let is_in_place = if rows > 1 { false.into() } else { to.ahead().eq(self.stripes.ahead()) };
                 MovedLine::Exchanged { to, is_in_place, exchange }
             }
@@ -148,14 +148,14 @@ impl<'k> Row<'k> {
         });
     }
 
-    /// Returns the arrangement of a row that is loaded in parts.
+    /// Returns the division among threads of a whole row that is loaded in parts.
     #[track_caller]
     fn whole_stripes(&self) -> Stripes<'k> {
         let RowTiling { adjacent, stripes, .. } = self.tiling;
         self.k.stripes(self.thread, self.tiling.threads_together(), adjacent, stripes)
     }
 
-    /// Returns this thread's groups in an arrangement of a row.
+    /// Returns this thread's groups in a given division of a row among threads.
     #[track_caller]
     fn groups_in(&self, stripes: Stripes<'k>) -> Groups<'k> {
         Groups { first: stripes.first(), ..self.own_groups() }
@@ -163,7 +163,7 @@ impl<'k> Row<'k> {
 }
 
 impl<'k, T: TensorElement, A> MovedLine<'k, T, A> {
-    /// Returns whether the threads' groups are those of the row in memory, if that depends on the row.
+    /// Returns whether the threads' groups are aligned groups of the row in global memory, or `None` if this does not depend on the row.
     pub(super) fn is_in_place(&self) -> Option<Val<'k, bool>> {
         match self {
             Self::InPlace(_) => None,

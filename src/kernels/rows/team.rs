@@ -1,4 +1,4 @@
-//! Reductions over the threads of a row: a part of a warp, a block, or a cluster.
+//! Reductions over the threads of a row: some or all threads of a warp, a block, or a cluster.
 
 use std::rc::Rc;
 
@@ -41,7 +41,7 @@ impl<'k> Team<'k> {
         }
     }
 
-    /// Waits until all threads of the row that are in this block have arrived; their writes are then visible to each other.
+    /// Waits until all threads of the row that are in this block have arrived. Their writes are then visible to each other.
     #[track_caller]
     pub(super) fn sync(&self) {
         match self.tiling.threads {
@@ -50,8 +50,8 @@ impl<'k> Team<'k> {
         }
     }
 
-    /// Returns whether `predicate` is true in any thread of a row that one warp or one block processes. Synchronizes a block, but not a
-    /// warp.
+    /// Returns whether `predicate` is true in any thread of a row that a single warp or block processes. The threads of a block are
+    /// synchronized; the threads of a warp are not.
     #[track_caller]
     pub(super) fn any(&self, predicate: Val<'k, bool>) -> Val<'k, bool> {
         match self.tiling.threads {
@@ -60,10 +60,10 @@ impl<'k> Team<'k> {
         }
     }
 
-    /// Waits until all threads of the row that are in this block have read the results of earlier reductions, so that a loop may reuse
-    /// their memory. In a cluster that processes aligned rows, the exchange waits for them, and threads read only groups that they have
-    /// copied themselves. A warp waits only if, after the last reduction, its lanes load elements that other lanes have copied to shared
-    /// memory.
+    /// Waits until all threads of the row that are in this block have read the results of earlier reductions, so that a loop may reuse the
+    /// memory of the results. In a cluster that processes aligned rows, no wait is necessary: the exchange waits for the threads, and
+    /// threads read only groups that they have copied themselves. A warp waits only if, after the last reduction, its lanes load elements
+    /// that other lanes have copied to shared memory.
     #[track_caller]
     pub(super) fn finish_round(&self) {
         let tiling = self.tiling;
@@ -109,7 +109,8 @@ impl<'k> Team<'k> {
         self.butterfly(of_lane, lanes, combine)
     }
 
-    /// Returns the results of all warps of the block, in order; `own` is the result of this warp and is the same in all lanes.
+    /// Returns a pointer to the results of all warps of the block, in order. `own` contains the results of this warp and must be the same
+    /// in all lanes.
     #[track_caller]
     fn results_of_warps<const N: usize>(&self, own: [Val<'k, f32>; N]) -> Ptr<'k, f32, Shared> {
         let (k, block) = (self.k, self.k.this_block());
@@ -122,7 +123,7 @@ impl<'k> Team<'k> {
         results
     }
 
-    /// Combines the values of `lanes` lanes, a power of two.
+    /// Combines the values of each group of `lanes` adjacent lanes; `lanes` must be a power of two.
     #[track_caller]
     pub(super) fn butterfly<const N: usize>(
         &self,

@@ -1,4 +1,4 @@
-//! How the rows of matrices are divided among threads.
+//! The division of the rows of matrices among threads.
 
 mod narrow;
 mod parts;
@@ -13,35 +13,41 @@ pub(super) use narrow::aligned_elements;
 use row::Segment;
 pub(super) use row::{Line, Row, same_or};
 
-/// How the rows of a matrix are divided among threads, and how long the rows may be.
+/// The division of the rows of a matrix among threads.
+///
+/// A row is divided into groups of [`adjacent`](Self::adjacent) consecutive elements, and the groups are distributed among threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowTiling {
-    /// The number of threads of a block that process a row: a power of two up to 32, or a multiple of 32 up to 1024.
+    /// The number of threads per block that process the same row: a power of two up to 32, or a multiple of 32 up to 1024.
     pub threads: u32,
-    /// The number of rows per block; more than 1 only if a row has at most 32 threads.
+    /// The number of rows that a block processes at a time. It must be 1 if `threads` is greater than 32; otherwise, `threads` · `rows`
+    /// must be a multiple of 32.
     pub rows: u32,
-    /// The number of blocks that process a row together, as a cluster: a power of two up to 8. Clusters of more than one block require
-    /// sm_90 or later and PTX 8.6 (a driver for CUDA 12.7 or later).
+    /// The number of blocks that process a row together, as a cluster: 1, 2, 4 or 8. Values greater than 1 require that `threads` is a
+    /// multiple of 32, sm_90 or later, and PTX 8.6 (a driver for CUDA 12.7 or later).
     pub cluster: u32,
-    /// The number of adjacent elements that a thread accesses together, at most 16 bytes at a time; a power of two.
+    /// The number of elements in a group: a power of two up to 16. Groups of more than 16 bytes are accessed 16 bytes at a time.
     pub adjacent: u32,
-    /// Whether rows may be unaligned, that is, begin at any element; otherwise, `adjacent` must divide their length and their pitches. In
-    /// unaligned rows, `adjacent` elements must fill whole words, and are loaded from the two aligned groups that contain them.
+    /// Whether rows may be unaligned, that is, begin at any element. If false, `adjacent` must divide the row length and the row pitches.
+    /// If true, the elements of a group must fill whole words; each group is loaded from the two aligned groups that contain its elements.
     pub unaligned: bool,
-    /// The number of groups of adjacent elements that a thread keeps in registers.
+    /// The number of groups that a thread processes in each row or, if the row is read in parts, in each part.
     pub stripes: u32,
-    /// Whether rows may be longer than the [capacity](Self::capacity); if so, longer rows are read in parts, possibly several times.
+    /// Whether rows may be longer than the [capacity](Self::capacity). Longer rows are read in parts, possibly several times.
     pub streamed: bool,
-    /// The number of blocks that must fit on a multiprocessor at the same time, which limits the registers per thread; 0 for no limit.
+    /// The number of blocks that must be resident on a multiprocessor simultaneously, which limits the registers per thread. 0 means no
+    /// limit.
     pub resident: u32,
-    /// The number of rows in shared memory for each set of threads that process a row together; 0 if rows are loaded directly into
-    /// registers. If it is more than 1, the next rows are copied while a row is processed. Values other than 0 require sm_80 or later; if
-    /// rows are also unaligned, each block of a cluster processes a segment of the row, which only norms without dropout or quantization,
-    /// their gradients and the gradient of softmax support.
+    /// The number of rows that shared memory contains for each set of threads that process a row together, or 0 if rows are loaded directly
+    /// into registers. If it is greater than 1, the next rows are copied while a row is processed. Values other than 0 require sm_80 or
+    /// later.
+    ///
+    /// If rows are unaligned, `ahead` is not 0, and `cluster` is greater than 1, each block of a cluster processes a segment of the row.
+    /// Only norms without dropout or quantization, the gradients of norms, and the gradient of softmax support segments.
     pub ahead: u32,
-    /// The number of rows that the same threads process one after the other, if rows pass through shared memory; fewer if some
-    /// multiprocessors would otherwise have no block. Small values let all blocks finish at about the same time, and keep the rows in
-    /// progress close to each other.
+    /// If `ahead` is not 0, the number of rows that the same threads process one after the other. The kernel uses a smaller number if some
+    /// multiprocessors would otherwise have no block. With small values, all blocks finish at about the same time, and the rows in progress
+    /// are close to each other in memory.
     pub turns: u32,
 }
 
@@ -49,13 +55,13 @@ pub struct RowTiling {
 const GROUPS: u32 = 2;
 /// The number of groups per thread if a warp processes a row.
 const GROUPS_IN_WARP: u32 = 4;
-/// The maximum number of blocks of a cluster that every device with clusters supports.
+/// The maximum number of blocks per cluster that every device with clusters supports.
 const MOST_BLOCKS: u32 = 8;
 /// The maximum number of groups per thread in blocks of 1024 threads, which have 64 registers each.
 const MOST_GROUPS: u32 = 8;
-/// The number of threads per block if each row has at most a warp.
+/// The number of threads per block if at most a warp processes each row.
 const SHORT: u32 = 64;
-/// The maximum number of groups of an unaligned row that a part of a warp processes, in kernels that process matrices without gaps as one
+/// The maximum number of groups in an unaligned row that at most a warp processes, in kernels that process matrices without gaps as one
 /// row.
 const LONG: u32 = 64;
 /// The maximum number of elements that a thread keeps in registers if they are also in shared memory.
@@ -63,21 +69,21 @@ const MOST_HELD: u32 = 32;
 
 /// The maximum number of threads in a block with enough registers for unaligned rows and their weights.
 const MOST_HOLDING: u32 = 512;
-/// The maximum number of elements of a row in shared memory that a thread loads at a time if it does not keep them.
+/// The maximum number of elements that a thread loads at a time from a row in shared memory if it does not keep them.
 const MOST_AT_A_TIME: u32 = 16;
 
 /// The same maximum if few registers are left, or if they contain sums.
 const MOST_IN_FEW: u32 = 4;
-/// The maximum number of registers per thread that leaves few for elements.
+/// The maximum number of registers per thread with which few registers are left for elements.
 const FEW_REGISTERS: u32 = 80;
 
-/// The number of registers of a multiprocessor, which are divided equally among its schedulers.
+/// The number of registers per multiprocessor, which are divided equally among its schedulers.
 const REGISTERS: u32 = 1 << 16;
-/// The number of schedulers of a multiprocessor.
+/// The number of schedulers per multiprocessor.
 const SCHEDULERS: u32 = 4;
-/// The maximum number of registers of a thread.
+/// The maximum number of registers per thread.
 const MOST_REGISTERS: u32 = 248;
-/// The number of registers of a thread that contain no elements.
+/// The number of registers per thread that contain no elements.
 const OTHER_REGISTERS: u32 = 48;
 
 /// The number of bytes of a block's shared memory that are reserved for reductions.
@@ -90,13 +96,18 @@ const MOST_BYTES_OF_WEIGHTS: u32 = 4;
 const MOST_UNALIGNED: u32 = 1 << 30;
 
 impl RowTiling {
-    /// Returns the tiling for rows of at most `sizes[0]` elements. `bytes` is the size of the widest element that is read or written. The
-    /// other entries of `sizes` are row pitches, or divisors of these. Rows are aligned only if every entry, in bytes, is a multiple of 16.
+    /// Returns the tiling for rows of at most `sizes[0]` elements. Each of the other entries of `sizes` is a row pitch or a divisor of a
+    /// row pitch. `bytes` is the size of the widest element that is read or written. Rows are unaligned unless every entry of `sizes`,
+    /// multiplied by `bytes`, is a multiple of 16.
     ///
-    /// On an H200, the fastest tiling is a warp per row for short rows, and a block with 32 bytes per thread for longer rows; for elements
-    /// narrower than 32 bits, blocks are small enough for two to fit on a multiprocessor. For still longer rows of f32, the fastest tiling
-    /// is a block with up to 32 elements per thread and, for the longest rows, a cluster of up to 8 blocks. Long rows of 16-bit elements,
-    /// and all long rows on targets without clusters, are read twice, in parts; the second read hits the L2 cache.
+    /// The following tilings were the fastest on an H200:
+    ///
+    /// - for short rows, at most one warp per row;
+    /// - for longer rows, a block with 32 bytes per thread (for elements narrower than 32 bits, at least two such blocks fit on a
+    ///   multiprocessor);
+    /// - for even longer rows of f32, a block with up to 32 elements per thread and, for the longest rows, a cluster of up to 8 blocks;
+    /// - for long rows of 16-bit elements, and for all long rows on targets without clusters, a block that reads the row in parts. Kernels
+    ///   that read such a row twice find it in the L2 cache the second time.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let adjacent = (16 / bytes).max(1);
@@ -120,7 +131,7 @@ impl RowTiling {
             }
         };
         let clusters = target.features().contains(Features::HOPPER);
-        // Two aligned groups are loaded for each unaligned group.
+        // For each unaligned group, two aligned groups are loaded.
         let held = 1024 * if unaligned { MOST_GROUPS / 2 } else { MOST_GROUPS };
         let in_cluster = || {
             let cluster = groups.div_ceil(held).next_power_of_two();
@@ -151,12 +162,12 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for kernels that read each row once or twice and can copy rows to shared memory first. If copying is not faster
-    /// or not supported, the tiling is the same as in [`for_rows`](Self::for_rows).
+    /// Returns the tiling for kernels that read each row once or twice and can copy rows to shared memory first.
+    /// [`for_rows`](Self::for_rows) describes the parameters. If copying is not faster or not supported, the tiling is the same as that of
+    /// `for_rows`.
     ///
-    /// On an H200, rows of 8 to 64 KiB (32 to 64 KiB of f32) are processed fastest by one block each. The block copies its row to shared
-    /// memory while other blocks compute, so that more bytes are in flight than registers can contain. Unaligned rows are reordered in
-    /// shared memory.
+    /// On an H200, rows of 8 to 64 KiB (32 to 64 KiB for f32) are processed fastest if each block copies a row to shared memory while other
+    /// blocks compute: more bytes can then be in flight than registers can contain. Unaligned rows are reordered in shared memory.
     #[must_use]
     pub fn for_copied_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let direct = Self::for_rows(target, bytes, sizes);
@@ -167,11 +178,11 @@ impl RowTiling {
         let is_wide = direct.adjacent <= 4;
         let copied = match (direct.unaligned, groups) {
             (true, 33..=128) => Self { resident: 8, ahead: 2, turns: 4, ..direct },
-            // Elements that are whole words are reordered in registers just as fast.
+            // Reordering elements that are whole words is equally fast in registers.
             (true, 129..=512) if is_wide => direct,
             (true, 129..=1152) => direct.copied(groups, 4, 2, 4),
             (true, 1153..=2560) => direct.copied(groups, 8, 2, 4),
-            // A block that is alone on a multiprocessor leaves it idle at first.
+            // A multiprocessor with only one block is idle while the block's first row is copied.
             (true, 2561..=4096) => direct.copied(groups, 8, 2, 8),
             (true, 4097..=8192) if is_wide => match direct.copied(groups, 8, 2, 8) {
                 two if two.fits(target, bytes, 1) => two,
@@ -185,13 +196,13 @@ impl RowTiling {
         if copied.fits(target, bytes, 1) { copied } else { direct }
     }
 
-    /// Returns whether the shared memory of a block can contain the rows of `inputs` inputs, as many rows of results, and two vectors of
-    /// weights, all with `bytes`-byte elements.
+    /// Returns whether the shared memory of a block can contain the rows of `inputs` inputs and two vectors of weights, all with
+    /// `bytes`-byte elements.
     pub(super) fn fits(self, target: Target, bytes: u32, inputs: u32) -> bool {
         self.fits_with(target, bytes, inputs, 2)
     }
 
-    /// Returns whether the shared memory of a block can contain the rows and `vectors` vectors of weights.
+    /// Returns whether the shared memory of a block can contain the rows of `inputs` inputs and `vectors` vectors of weights.
     pub(super) fn fits_with(self, target: Target, bytes: u32, inputs: u32, vectors: u32) -> bool {
         self.ahead == 0 || self.shared_bytes(target, bytes, inputs, vectors) <= shared_for_rows(target)
     }
@@ -199,14 +210,14 @@ impl RowTiling {
     /// Returns the number of bytes of shared memory that a block requires for rows of `inputs` inputs and `vectors` vectors of weights,
     /// with `bytes`-byte elements.
     fn shared_bytes(self, target: Target, bytes: u32, inputs: u32, vectors: u32) -> u32 {
-        // Narrower weights are copied to shared memory for more elements per thread.
+        // With narrower weights, weights are copied to shared memory for more elements per thread.
         let sizes = [1, 2, 4, 8].into_iter().filter(|&size| size <= bytes);
         let of_weights = sizes.filter(|&size| keeps_weights_in_shared_memory(self, size, target)).max();
         self.rows * self.own_slots() * (self.ahead * inputs * bytes + vectors * of_weights.unwrap_or(0))
     }
 
-    /// Returns this tiling for unaligned rows and `vectors` vectors of weights, with one row ahead if shared memory is too small for two in
-    /// all resident blocks.
+    /// Returns this tiling for unaligned rows and `vectors` vectors of weights. If shared memory is too small for two rows in each resident
+    /// block, `ahead` is reduced to 1.
     pub(super) fn with_room(self, target: Target, bytes: u32, vectors: u32) -> Self {
         let of_blocks = self.resident * self.shared_bytes(target, bytes, 1, vectors);
         let is_full =
@@ -222,7 +233,7 @@ impl RowTiling {
     /// Returns the tiling for rows of `groups` groups that pass through shared memory, with at most `stripes` groups per thread.
     pub(super) fn copied(self, groups: u32, stripes: u32, ahead: u32, turns: u32) -> Self {
         let threads = groups.div_ceil(stripes).next_multiple_of(32);
-        // Elements of unaligned rows, and the words from which they are shifted, take more registers.
+        // Unaligned rows require more registers, for the words from which elements are extracted.
         let resident = match stripes {
             ..4 => (1536 / threads).clamp(1, 3),
             4..8 if self.unaligned => (640 / threads).max(1),
@@ -232,16 +243,17 @@ impl RowTiling {
             _ if threads <= 512 => 2,
             _ => 1,
         };
-        // Threads fill whole warps, which may leave fewer groups per thread. More than four groups are loaded in equal parts, which an odd
-        // number of groups does not have.
+        // Because threads fill whole warps, there may be fewer groups per thread. More than four groups are loaded in equal parts, so their
+        // number must not become odd.
         let stripes = if stripes <= 4 { groups.div_ceil(threads) } else { stripes };
         Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead, turns, ..self }
     }
 
-    /// Returns the tiling for kernels that keep several rows in registers; [`for_rows`](Self::for_rows) describes the parameters. Short
-    /// rows are divided among at most a warp, as in `for_rows`. For longer rows, a thread keeps at most 16 elements of each row, and rows
-    /// of more than 8192 elements are divided among the blocks of a cluster. On targets without clusters, single blocks of up to 1024
-    /// threads process such rows, with more elements per thread if necessary.
+    /// Returns the tiling for kernels that keep several rows in registers; [`for_rows`](Self::for_rows) describes the parameters.
+    ///
+    /// Short rows are divided among at most a warp, as in `for_rows`. For longer rows, a thread keeps at most 16 elements of each row. Rows
+    /// of more than 8192 elements are divided among the blocks of a cluster or, on targets without clusters, among up to 1024 threads of a
+    /// block, with more elements per thread if necessary.
     #[must_use]
     pub fn for_held_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
@@ -258,9 +270,10 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for kernels whose blocks keep sums of many rows in registers and can copy the next row to shared memory while
-    /// they process a row. For rows that are too short or too long for such copies, for elements of more than 4 bytes, and on targets older
-    /// than sm_80, the tiling is the same as in [`for_held_rows`](Self::for_held_rows).
+    /// Returns the tiling for kernels whose blocks keep sums over many rows in registers and can copy the next row to shared memory while
+    /// they process a row. [`for_rows`](Self::for_rows) describes the parameters. For rows that are too short or too long for such copies,
+    /// for elements of more than 4 bytes, and on targets older than sm_80, the tiling is the same as that of
+    /// [`for_held_rows`](Self::for_held_rows).
     #[must_use]
     pub fn for_summed_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let held = Self::for_held_rows(target, bytes, sizes);
@@ -284,7 +297,7 @@ impl RowTiling {
             })
         };
         let most = || copied(32, 512, 512).filter(|_| bytes < 4 && !held.unaligned);
-        // Many blocks are resident, because they wait for each other.
+        // Several blocks are resident per multiprocessor, because the blocks of a cluster wait for each other.
         let in_cluster = || {
             // The number of elements per thread, and the number of threads per multiprocessor.
             let ways: &[_] = if bytes < 4 { &[(24, 640), (32, 512)] } else { &[(16, 640)] };
@@ -303,8 +316,8 @@ impl RowTiling {
         chosen.filter(|tiling| tiling.fits_sums(target, bytes)).unwrap_or(held)
     }
 
-    /// Returns whether the shared memory of a block of a kernel that keeps sums can contain two rows of both inputs and, where the block
-    /// needs them there, one row of weights and one row of results, all with `bytes`-byte elements.
+    /// Returns whether the shared memory of a block of a kernel that keeps sums can contain two rows of each of its two inputs. If
+    /// required, it must also contain a row of weights and a row of results. Elements have `bytes` bytes.
     pub(super) fn fits_sums(self, target: Target, bytes: u32) -> bool {
         let is_reloaded = Self { turns: u32::MAX, ..self }.is_reloaded();
         let of_weights = if is_reloaded { MOST_BYTES_OF_WEIGHTS } else { 0 };
@@ -312,8 +325,8 @@ impl RowTiling {
         self.ahead == 0 || self.own_slots() * of_element <= shared_for_rows(target)
     }
 
-    /// Returns the tiling for kernels that read rows of the given `sizes` once. It is the same as in [`for_rows`](Self::for_rows), except
-    /// that rows that do not fit in a block are read in parts.
+    /// Returns the tiling for kernels that read each row once; [`for_rows`](Self::for_rows) describes the parameters. The tiling is the
+    /// same as that of `for_rows`, except that rows that do not fit in a block are read in parts.
     #[must_use]
     pub fn for_reductions(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
@@ -322,7 +335,7 @@ impl RowTiling {
         }
     }
 
-    /// Returns this tiling for kernels whose blocks process parts of a row independently: rows that would be read in parts are divided
+    /// Returns this tiling for kernels whose blocks process parts of a row independently. Rows that would be read in parts are divided
     /// among more, smaller blocks.
     pub(super) fn in_parts_of_blocks(self) -> Self {
         match self.streamed && !self.unaligned {
@@ -331,8 +344,9 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for elementwise functions of rows of the given `sizes`. It is the same as in [`for_rows`](Self::for_rows), except
-    /// that rows that are too long for a warp are divided among blocks of 64 threads, each of which processes two groups of up to 16 bytes.
+    /// Returns the tiling for elementwise functions; [`for_rows`](Self::for_rows) describes the parameters. The tiling is the same as that
+    /// of `for_rows`, except that rows that are too long for a warp are divided among blocks of 64 threads. Each of these threads processes
+    /// two groups.
     #[must_use]
     pub fn for_elements(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
@@ -353,14 +367,14 @@ impl RowTiling {
     pub(super) const fn is_reloaded(self) -> bool {
         let elements = self.stripes * self.adjacent;
         let are_too_few = match self.turns {
-            // Two sums, two inputs and a product of each element take registers.
+            // For each element, two sums, two inputs and a product occupy registers.
             u32::MAX => 5 * elements + OTHER_REGISTERS > self.registers(),
             _ => elements > MOST_HELD || self.unaligned && self.threads > MOST_HOLDING,
         };
         self.ahead > 0 && !self.streamed && are_too_few
     }
 
-    /// Returns the number of registers of a thread.
+    /// Returns the number of registers per thread.
     pub(super) const fn registers(self) -> u32 {
         let blocks = if self.resident > 0 { self.resident } else { 1 };
         let warps = (self.threads * self.rows / 32 * blocks).div_ceil(SCHEDULERS);
@@ -388,7 +402,7 @@ impl RowTiling {
         self.stripes / self.at_a_time()
     }
 
-    /// Returns the maximum length of a row that the threads can process at a time, regardless of its alignment.
+    /// Returns the maximum number of elements of a row that the threads can process at a time, regardless of the row's alignment.
     #[must_use]
     pub const fn capacity(self) -> u32 {
         if self.is_segmented() { self.cluster * self.segment() } else { self.slots() - self.slack() }
@@ -399,8 +413,9 @@ impl RowTiling {
         self.unaligned && self.ahead > 0 && self.cluster > 1
     }
 
-    /// Returns the number of elements of a segment: whole groups, so that all segments of a row begin at the same distance from an aligned
-    /// element, and one group fewer than the block has, because unaligned groups span one more aligned group.
+    /// Returns the number of elements in a segment. Segments consist of whole groups, so that all segments of a row begin at the same
+    /// distance from an aligned element. They have one group fewer than a block can process, because unaligned groups span one more aligned
+    /// group.
     const fn segment(self) -> u32 {
         self.own_slots().saturating_sub(self.adjacent)
     }
@@ -410,12 +425,12 @@ impl RowTiling {
         if self.is_segmented() { self.threads } else { self.threads * self.cluster }
     }
 
-    /// Returns the number of elements that the threads of a row process at a time.
+    /// Returns the number of elements that the threads of a row can process at a time.
     const fn slots(self) -> u32 {
         self.threads * self.cluster * self.adjacent * self.stripes
     }
 
-    /// Returns the number of elements of a row that a block processes at a time.
+    /// Returns the number of elements of a row that a block can process at a time.
     pub(super) const fn own_slots(self) -> u32 {
         self.threads * self.adjacent * self.stripes
     }
@@ -448,8 +463,8 @@ impl RowTiling {
         }
     }
 
-    /// Declares the block and the grid of a kernel on `m` rows of `n` elements, and returns this thread's row. Groups of adjacent elements
-    /// are aligned in matrices with row pitch `pitch`.
+    /// Declares the block and the grid of a kernel on `m` rows of `n` elements, and returns this thread's row. Groups are aligned in
+    /// matrices with row pitch `pitch`.
     #[track_caller]
     pub(super) fn row_of<'k>(self, k: Builder<'k>, [m, n, pitch]: [Val<'k, u32>; 3]) -> Row<'k> {
         self.refuse_ahead(k);
@@ -540,8 +555,8 @@ pub(super) const fn shared_for_rows(target: Target) -> u32 {
     target.max_shared_bytes() - FOR_REDUCTIONS
 }
 
-/// Formats the end of a kernel's name, as in `8192_by8`: the [capacity](RowTiling::capacity), or `any` if longer rows are read in parts,
-/// and the number of adjacent elements, or 1 if rows are unaligned.
+/// Formats the tiling as in the names of kernels, for example as `8192_by8`. The first number is the [capacity](RowTiling::capacity); it is
+/// replaced by `any` if longer rows are read in parts. The second number is [`adjacent`](RowTiling::adjacent), or 1 if rows are unaligned.
 impl fmt::Display for RowTiling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.streamed {

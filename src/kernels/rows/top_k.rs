@@ -6,25 +6,25 @@ use crate::{
     tiles::{Convert, row_major},
 };
 
-/// The arguments of the kernel that [`TopK::kernel`] builds: `(x, ldx, values, indices, m, n, count)`, where x is m×n, with a row pitch of
-/// `ldx` elements; `values` and `indices` are contiguous m×`count` matrices.
+/// The arguments of the kernel that [`TopK::kernel`] builds: `(x, ldx, values, indices, m, n, count)`. x is m×n, with a row pitch of `ldx`
+/// elements. `values` and `indices` are contiguous m×`count` matrices that receive the elements and their columns.
 pub type TopKArgs<X> = (In<X>, u32, Out<X>, Out<i32>, u32, u32, u32);
 
-/// A kernel that finds the `count` largest elements of each row and their columns, in descending order. `count` is at least 1 and at most
-/// the number of threads per row.
+/// A kernel that finds the `count` largest elements of each row and their columns, in descending order. `count` must be at least 1 and at
+/// most the number of threads per row.
 ///
-/// Equal elements are ordered by column; −0 equals 0 and is returned as 0. As in PyTorch, NaN is greater than all numbers. If a row has
-/// fewer than `count` elements, the remaining values are NaN, and the remaining indices are −1.
+/// Equal elements are ordered by ascending column. −0 equals 0 and is returned as 0. As in PyTorch, NaN is greater than all numbers. If a
+/// row has fewer than `count` elements, the remaining values are NaN, and the remaining indices are −1.
 ///
-/// Rows of any length are read once, in parts. Elements that rank above the smallest of the `count` largest elements so far are collected
-/// in shared memory. When the slots, two per thread, are full, the elements are sorted, and all but the `count` largest are discarded. If n
-/// elements are in random order, about `count` · ln n of them are collected; in the worst case, a row in ascending order, all n are
-/// collected.
+/// Rows may have any length; they are read once, in parts. Elements that are greater than the smallest of the `count` largest elements so
+/// far are collected in shared memory, in two slots per thread. When the slots are full, the collected elements are sorted, and all but the
+/// `count` largest are discarded. If n elements are in random order, about `count` · ln n of them are collected. In the worst case, a row
+/// in ascending order, all n are collected.
 #[doc(alias = "topk")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TopK {
-    /// How rows are divided among threads: each row is read in parts by one warp, or by one block whose number of threads is a power of
-    /// two.
+    /// How rows are divided among threads. Each row must be read in parts by a single warp, or by a single block whose number of threads is
+    /// a power of two.
     pub tiling: RowTiling,
 }
 
@@ -36,11 +36,11 @@ const MOST_OF_WARP: u32 = 128;
 const THREADS: u32 = 256;
 
 impl TopK {
-    /// The maximum `count`; threads of larger blocks would have too few registers.
+    /// The maximum value of `count`. In larger blocks, threads would have too few registers.
     pub const MOST: u32 = 512;
 
-    /// Returns the kernel that finds up to `count` elements (at most [`MOST`](Self::MOST)), for `bytes`-byte elements in rows of the given
-    /// `sizes`; see [`RowTiling::for_rows`].
+    /// Returns the kernel that finds up to `count` elements of each row; `count` must be at most [`MOST`](Self::MOST). Elements have at
+    /// most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32], count: u32) -> Self {
         let chosen = RowTiling::for_rows(target, bytes, sizes);
@@ -51,7 +51,7 @@ impl TopK {
         // Each element of a thread is represented by a bit of a word.
         let most = if chosen.unaligned { 2 } else { GROUPS }.min(32 / chosen.adjacent.min(32));
         let stripes = groups.div_ceil(threads).clamp(1, most);
-        // Unaligned rows, and the instructions for earlier targets, take more registers.
+        // Unaligned rows and earlier targets require more registers.
         let is_narrow = !chosen.unaligned && target.features().contains(Features::HOPPER);
         let resident = if is_narrow { 768 } else { 512 } / (threads * rows);
         Self {
@@ -68,11 +68,11 @@ impl TopK {
         }
     }
 
-    /// Builds the kernel. Its name contains the maximum `count`, the type and the tiling, as in `top_256_bf16_any_by8`.
+    /// Builds the kernel. Its name contains the number of threads per row (the maximum value of `count`), the type and the tiling, as in
+    /// `top_256_bf16_any_by8`.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and if a row is not read in parts by exactly one warp, or by one block whose number of
-    /// threads is a power of two.
+    /// Returns an error for an invalid tiling, and for a tiling that does not meet the requirements of [`tiling`](Self::tiling).
     pub fn kernel<X>(&self, target: Target) -> Result<Kernel<TopKArgs<X>>, BuildError>
     where
         X: Convert<f32>,

@@ -1,4 +1,4 @@
-//! Steps along an axis of a tile, as reductions, broadcasts and masks require.
+//! Steps along an axis of a tile, for reductions, broadcasts and masks.
 
 use super::{TvError, TvLayout};
 use crate::layout::{
@@ -8,32 +8,33 @@ use crate::layout::{
 
 /// The bits of the thread index and the modes of the value index that vary along one axis of a tile.
 ///
-/// Starting from any value of any thread, all combinations of these bits and modes yield every owned element on the same line along the
-/// axis. A reduction along the axis therefore first combines the [`values`](Self::values) of each thread, and then exchanges the results
-/// between threads with indices that differ in the [`thread_bits`](Self::thread_bits).
+/// Starting from any value of any thread, the combinations of these bits and modes reach all owned elements of the same line along the axis
+/// (of the same row or column of a matrix). A reduction along the axis therefore first combines the [`values`](Self::values) of each
+/// thread, and then exchanges the results between threads whose indices differ in the [`thread_bits`](Self::thread_bits).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Along {
     /// The bits of the thread index, lowest first; bits 0 to 4 are the bits of the lane index.
     pub thread_bits: Vec<ThreadBit>,
-    /// A thread's values on one line, as steps of the value index from the first value on the line: 0, and the steps to the other values.
+    /// The values of a thread on one line, given as value indices relative to the first value on the line.
     pub values: Layout,
-    /// For each index of [`values`](Self::values), the step along the axis in elements.
+    /// The distance from the first value along the axis, in elements, for each index of [`values`](Self::values).
     pub offsets: Layout,
 }
 
 /// A bit of the thread index that varies along an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ThreadBit {
-    /// The index of the bit, 0 for the lowest.
+    /// The index of the bit; the lowest bit has index 0.
     pub bit: u32,
-    /// The step along the axis in elements.
+    /// The distance along the axis, in elements, between two threads that differ only in this bit.
     pub offset: i64,
 }
 
 impl TvLayout {
-    /// Returns the bits of the thread index and the modes of the value index that vary along `axis`, a mode of the tile. In a matrix, rows
-    /// extend along axis 1, and columns extend along axis 0. Bits and modes that vary along no axis, because several threads or values own
-    /// the same element, are omitted.
+    /// Returns the bits of the thread index and the modes of the value index that vary along `axis`.
+    ///
+    /// An axis is a mode of the tile. In a matrix, rows extend along axis 1, and columns extend along axis 0. Bits and modes that do not
+    /// vary along any axis, because several threads or values own the same element, are omitted.
     ///
     /// # Errors
     /// Returns [`TvError::Axis`] if the tile does not have the axis, [`TvError::Diagonal`] or [`TvError::Wraps`] if a mode of the layout

@@ -15,8 +15,8 @@ impl TvLayout {
     /// Checks that every element has exactly one owner.
     ///
     /// # Errors
-    /// Returns [`TvError::Shared`] for the first value, in the order of threads and then of values, whose element has an earlier owner;
-    /// otherwise [`TvError::Unowned`], naming the first element without an owner.
+    /// Returns [`TvError::Shared`] if an element has several owners; otherwise, [`TvError::Unowned`] if an element has no owner. The error
+    /// names the element.
     pub fn check_bijective(&self) -> Result<(), TvError> {
         for (thread, value) in self.positions() {
             let index = self.index(thread, value);

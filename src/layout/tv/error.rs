@@ -5,8 +5,9 @@ use thiserror::Error;
 use super::Owner;
 use crate::layout::LayoutError;
 
-/// An invalid (thread, value) layout, or a query without a valid result. The messages of all variants except [`Layout`](Self::Layout) start
-/// with the name of the layout.
+/// An invalid (thread, value) layout, or a query without a valid result.
+///
+/// The messages of all variants except [`Layout`](Self::Layout) start with the name of the layout.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TvError {
@@ -47,7 +48,7 @@ pub enum TvError {
         name: String,
         /// The thread that owns the lowest index if that index is negative, otherwise the thread that owns the highest index.
         thread: i64,
-        /// The value, as an index within the thread.
+        /// The index of the value within the thread.
         value: i64,
         /// The column-major index of the value in the tile.
         index: i64,
@@ -94,7 +95,7 @@ pub enum TvError {
         /// Another owner of the element.
         second: Owner,
     },
-    /// Copies of a tile that is not a matrix.
+    /// A tile to be repeated that is not a matrix.
     #[error("{name}: expected a tile of rank 2 to repeat, found {shape}")]
     Matrix {
         /// The name of the layout.

@@ -1,4 +1,4 @@
-//! Owners of elements, and elements of threads.
+//! The owners of elements, and the elements of threads.
 
 use std::fmt;
 
@@ -13,11 +13,11 @@ use crate::layout::{
 pub struct Owner {
     /// The thread; in a warp, the lane.
     pub thread: i64,
-    /// The index of the value in the thread.
+    /// The index of the value within the thread.
     pub value: i64,
-    /// The index of the register that contains the value, in the order of the instruction's operand.
+    /// The index of the register that contains the value.
     pub register: i64,
-    /// The slot in the register, counted from the lowest bits; always 0 with one value per register.
+    /// The index of the value within the register, counted from the lowest bits; 0 if each register contains one value.
     pub slot: i64,
 }
 
@@ -27,27 +27,27 @@ impl fmt::Display for Owner {
     }
 }
 
-/// A value of a thread, and the element that it contains.
+/// A value of a thread and the coordinate of its element.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Element {
-    /// The index of the value in the thread.
+    /// The index of the value within the thread.
     pub value: i64,
-    /// The index of the register that contains the value, in the order of the instruction's operand.
+    /// The index of the register that contains the value.
     pub register: i64,
-    /// The slot in the register, counted from the lowest bits; always 0 with one value per register.
+    /// The index of the value within the register, counted from the lowest bits; 0 if each register contains one value.
     pub slot: i64,
     /// The 0-based coordinate in the tile: one integer per mode.
     pub coord: Coord,
 }
 
 impl Element {
-    /// Returns the index along mode 0 of the tile: the row of a matrix.
+    /// Returns the index along mode 0 of the tile: the row index in a matrix.
     #[must_use]
     pub fn row(&self) -> i64 {
         self.along(0)
     }
 
-    /// Returns the index along mode 1 of the tile: the column of a matrix; 0 if the tile has one mode.
+    /// Returns the index along mode 1 of the tile: the column index in a matrix, and 0 if the tile has only one mode.
     #[must_use]
     pub fn col(&self) -> i64 {
         self.along(1)
@@ -62,7 +62,7 @@ impl Element {
 pub(super) type OwnerTable = Vec<Option<u32>>;
 
 impl TvLayout {
-    /// Returns the first owner of an element in the order of threads, then of values.
+    /// Returns the first owner of an element, in the order of thread and value indices.
     ///
     /// # Errors
     /// Returns [`TvError::Coordinate`] if the coordinate is outside the tile, and [`TvError::Unowned`] if the element has no owner.
@@ -71,7 +71,9 @@ impl TvLayout {
         self.first_owner(index).ok_or_else(|| self.unowned(index))
     }
 
-    /// Returns all owners of an element, in the order of threads, then of values. Visits every value of every thread.
+    /// Returns all owners of an element, ordered by thread and then by value.
+    ///
+    /// Visits every value of every thread.
     ///
     /// # Errors
     /// Returns [`TvError::Coordinate`] if the coordinate is outside the tile.
@@ -81,7 +83,7 @@ impl TvLayout {
         Ok(self.positions().filter(owns).map(|(thread, value)| self.at(thread, value)).collect())
     }
 
-    /// Returns the elements of a thread, in the order of its values.
+    /// Returns the elements of a thread, ordered by value index.
     ///
     /// # Errors
     /// Returns [`TvError::Thread`] if the layout does not have this thread.

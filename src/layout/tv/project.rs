@@ -1,4 +1,4 @@
-//! Vectors of a tile: one element per row or per column, owned by the threads that own a part of the row or column.
+//! Vectors of a tile: one element per row or column, owned by all threads that own an element of the row or column.
 
 use super::{TvError, TvLayout};
 use crate::layout::{
@@ -7,10 +7,12 @@ use crate::layout::{
 };
 
 impl TvLayout {
-    /// Returns the layout of a vector with one element per index along `axis`. A thread owns an element of the vector if it owns any
-    /// element of the tile at that index. For a matrix and axis 0, element `i` of the vector belongs to row `i`.
+    /// Returns the layout of a vector with one element per index along `axis`.
     ///
-    /// Values are in the order of the tile's values; several threads may own the same element, as a broadcast requires.
+    /// A thread owns an element of the vector if it owns any element of the tile at that index. For a matrix and axis 0, element `i` of the
+    /// vector belongs to row `i`.
+    ///
+    /// Values are in the order of the tile's values. Several threads may own the same element.
     ///
     /// # Errors
     /// Returns [`TvError::Axis`] if the tile does not have the axis, and [`TvError::Wraps`] if a mode of the layout wraps from one axis to
@@ -33,8 +35,9 @@ impl TvLayout {
         TvLayout::new(format!("{} vector", self.name), extent, layout)
     }
 
-    /// Returns, for each value index of the tile, the value index of the [`vector`](Self::vector) along `axis` that has the same
-    /// coordinate.
+    /// Returns a layout that maps each value index of the tile to the value index of the [`vector`](Self::vector) along `axis`.
+    ///
+    /// The value of the tile and the value of the vector have the same coordinate along `axis`.
     ///
     /// # Errors
     /// Returns the same errors as [`vector`](Self::vector).

@@ -4,13 +4,15 @@ use super::{TvError, TvLayout, check_size};
 use crate::layout::construct::Layout;
 
 impl TvLayout {
-    /// Returns the layout of `height`×`width` copies of a matrix tile, as in the register tile `rt<height, width>`: element
-    /// `(i · rows + r, j · cols + c)` is element `(r, c)` of copy `(i, j)`, and registers are numbered by `(i, j, register)`, with
-    /// `i` varying slowest.
+    /// Returns the layout of `height`×`width` copies of a matrix tile, as in ThunderKittens' register tile `rt<height, width>`.
+    ///
+    /// Element `(i · rows + r, j · cols + c)` is element `(r, c)` of copy `(i, j)`. Registers are ordered by `(i, j, register)`, with `i`
+    /// varying slowest.
     ///
     /// # Errors
-    /// Returns [`TvError::Matrix`] if the tile is not of rank 2, [`TvError::TooLarge`] as in [`new`](Self::new), or [`TvError::Layout`] if
-    /// `height` or `width` is 0, or if a mode of the layout wraps from one column to the next.
+    /// Returns [`TvError::Matrix`] if the tile is not of rank 2, [`TvError::TooLarge`] if the result exceeds the limits of
+    /// [`new`](Self::new), or [`TvError::Layout`] if `height` or `width` is 0, or if a mode of the layout wraps from one column to the
+    /// next.
     #[doc(alias = "rt")]
     pub fn tiled(base: &TvLayout, height: u32, width: u32) -> Result<TvLayout, TvError> {
         let name = format!("{} {height}×{width}", base.name);

@@ -12,7 +12,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::{Body, RegId};
 use crate::ptx::{mnemonic::Mnemonic, operand::Operand, types::RegClass};
 
-/// The first parts of the mnemonics of instructions with results that depend only on their operands.
+/// The first components of mnemonics whose instructions have results that depend only on the operands.
 const PURE: &[&str] = &[
     "abs",
     "add",
@@ -72,7 +72,7 @@ const PURE: &[&str] = &[
     "xor",
 ];
 
-/// Special registers that may change while a thread runs.
+/// The special registers that may change while a thread runs.
 const CHANGING: &[&str] = &["%clock", "%clock_hi", "%clock64", "%globaltimer", "%smid", "%warpid"];
 
 /// Returns whether an instruction's result depends only on its operands. Extended-precision arithmetic also accesses the carry flag.

@@ -14,7 +14,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// An integer type for loop counters: `u32`, `i32`, `u64`, `i64`.
+/// An integer type for loop counters: `u32`, `i32`, `u64` or `i64`.
 pub trait Counter: IntegerDivision {
     /// The smallest value of the type.
     const MIN: Self;
@@ -33,7 +33,7 @@ macro_rules! counters {
 
 counters! { u32 i32 u64 i64 }
 
-/// The range of a counted loop: `n` (from 0) or `start..end`, with an optional step ([`by`](Self::by)).
+/// The range of a counted loop: `start..end`, or `n` for the range `0..n`. The step is 1 unless [`by`](Self::by) sets another one.
 #[derive(Clone, Copy, Debug)]
 pub struct Steps<'k, T: Counter> {
     start: Val<'k, T>,
@@ -42,7 +42,7 @@ pub struct Steps<'k, T: Counter> {
 }
 
 impl<'k, T: Counter> Steps<'k, T> {
-    /// Creates the range from `start` up to but not including `end`, with step 1.
+    /// Creates the range `start..end` with step 1.
     pub fn new(start: impl Into<Val<'k, T>>, end: impl Into<Val<'k, T>>) -> Self {
         Self { start: start.into(), end: end.into(), step: T::ONE.into() }
     }

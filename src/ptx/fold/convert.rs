@@ -14,7 +14,7 @@ fn nan_as_integer(from: Format, to: Format) -> Option<u64> {
     }
 }
 
-/// A number type that `cvt` converts to and from.
+/// A numeric type that `cvt` converts to and from.
 #[diagnostic::on_unimplemented(
     note = "`cast` converts between integers, f16, bf16, f32 and f64; `to_minifloat` and `to_f32` convert to and from 8-bit floats, and \
             `to_tf32` converts to tf32"

@@ -10,7 +10,7 @@ use super::{
     format::{Exact, Format, Rounding},
 };
 
-/// How a floating-point instruction rounds its result, and whether it flushes subnormals and clamps the result.
+/// The rounding mode of a floating-point instruction, and whether the instruction flushes subnormals and clamps its result.
 ///
 /// Examples: `Mode::from(Rounding::Rz)`, `Mode::RN.ftz().sat()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -21,17 +21,17 @@ pub struct Mode {
 }
 
 impl Mode {
-    /// Rounds to nearest even, without flushing or clamping.
+    /// Rounding to nearest even, without flushing or clamping.
     pub const RN: Self = Self { rounding: Rounding::Rn, ftz: false, sat: false };
 
-    /// Returns this mode with subnormal inputs and results flushed to zeros of the same sign: `.ftz` (f32, f16).
+    /// Returns this mode with subnormal inputs and results flushed to zeros of the same sign: `.ftz` (f32 and f16 only).
     #[doc(alias = ".ftz")]
     #[must_use]
     pub const fn ftz(self) -> Self {
         Self { ftz: true, ..self }
     }
 
-    /// Returns this mode with results clamped to the range from 0 to 1, and with NaN replaced by 0: `.sat` (f32, f16).
+    /// Returns this mode with results clamped to the range from 0 to 1 and NaN replaced by 0: `.sat` (f32 and f16 only).
     #[doc(alias = ".sat")]
     #[must_use]
     pub const fn sat(self) -> Self {

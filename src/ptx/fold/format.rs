@@ -1,6 +1,6 @@
 //! Number formats: conversion of bits to exact numbers, and rounding of exact numbers to bits.
 
-/// The rounding mode for results that are not representable (PTX ISA, "Rounding Modifiers").
+/// The rounding mode for results that are not exactly representable (PTX ISA, "Rounding Modifiers").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rounding {
     /// To nearest, ties to even: `.rn`, `.rni`.
@@ -77,7 +77,7 @@ pub enum Format {
     Float {
         /// The width of the exponent field in bits.
         exponent: u32,
-        /// The width of the significand field in bits, without the leading one.
+        /// The width of the significand field in bits, without the implicit leading one.
         significand: u32,
     },
 }

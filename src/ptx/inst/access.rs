@@ -1,5 +1,5 @@
-//! Accesses through plain pointers: safe in shared and local memory, where no access can reach memory outside the cluster, `unsafe`
-//! elsewhere.
+//! Accesses through plain pointers. They are safe in shared and local memory, where no access can reach memory outside the cluster, and
+//! `unsafe` elsewhere.
 #![allow(unsafe_code, reason = "declares the unsafe accesses; nothing unsafe is done here")]
 
 use super::{
@@ -25,7 +25,8 @@ macro_rules! safety {
 /// Defines the accesses through a pointer: `unsafe` if the last section of their documentation is given, and safe otherwise.
 macro_rules! accesses {
     ($space:ident $(: $unsafe:tt $safety:expr)?) => {
-        /// Returns the pointer with a condition: accesses through it are performed only if the condition holds; otherwise, loads return 0.
+        /// Returns the pointer with a condition. Accesses through it are performed only if the condition is true; otherwise, loads return
+        /// 0.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn when(self, condition: impl Into<Val<'k, bool>>) -> CheckedPtr<'k, T, $space, A> {
@@ -43,7 +44,7 @@ macro_rules! accesses {
             self.accessed().load()
         }
 
-        /// Loads the element with a cache operator or an ordering.
+        /// Loads the element with the given cache operator or ordering.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn load_with(self, how: Load) -> Val<'k, T::Reg>
@@ -65,7 +66,7 @@ macro_rules! accesses {
             self.accessed().load_vector()
         }
 
-        /// Loads a vector as [`load_vector`](Self::load_vector) does, but with a cache operator or an ordering.
+        /// Loads a vector as [`load_vector`](Self::load_vector) does, but with the given cache operator or ordering.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn load_vector_with<const N: usize>(self, how: Load) -> [Val<'k, T::Reg>; N]
@@ -86,7 +87,7 @@ macro_rules! accesses {
             self.accessed().store(value);
         }
 
-        /// Stores `value` to the element, with a cache operator or an ordering.
+        /// Stores `value` to the element with the given cache operator or ordering.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn store_with(self, how: Store, value: impl Into<Val<'k, T::Reg>>)
@@ -108,7 +109,7 @@ macro_rules! accesses {
             self.accessed().store_vector(values);
         }
 
-        /// Stores a vector as [`store_vector`](Self::store_vector) does, but with a cache operator or an ordering.
+        /// Stores a vector as [`store_vector`](Self::store_vector) does, but with the given cache operator or ordering.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn store_vector_with<const N: usize>(self, how: Store, values: [Val<'k, T::Reg>; N])
@@ -123,9 +124,10 @@ macro_rules! accesses {
 /// Defines the atomic operations through a pointer in the same way.
 macro_rules! atomics {
     ($space:ident $(: $unsafe:tt $safety:expr)?) => {
-        /// Returns the atomic operations on the element. By default, they are relaxed, with block scope in shared memory of the block, cluster
-        /// scope in shared memory of the cluster, and device scope elsewhere. Examples: `counter.atomic().add(1)`,
-        /// `flag.atomic().order(Order::AcqRel).scope(MemoryScope::Sys).exchange(1)`.
+        /// Returns the atomic operations on the element. By default, they are relaxed. Their default scope is the block for shared memory
+        /// of the block, the cluster for shared memory of the cluster, and the device for other memory.
+        ///
+        /// Examples: `counter.atomic().add(1)`, `flag.atomic().order(Order::AcqRel).scope(MemoryScope::Sys).exchange(1)`.
         $(#[doc = $safety])?
         #[doc(alias = "atom")]
         #[track_caller]
@@ -133,9 +135,9 @@ macro_rules! atomics {
             self.accessed().atomic()
         }
 
-        /// Returns the reductions on the element: atomic operations that return no result. By default, they are relaxed, with block scope in
-        /// shared memory of the block, cluster scope in shared memory of the cluster, and device scope elsewhere. Example:
-        /// `sum.reduction().add(x)`.
+        /// Returns the reductions on the element, which are atomic operations that return no value: `sum.reduction().add(x)`. By default,
+        /// they are relaxed. Their default scope is the block for shared memory of the block, the cluster for shared memory of the cluster,
+        /// and the device for other memory.
         $(#[doc = $safety])?
         #[doc(alias = "red")]
         #[track_caller]
@@ -146,8 +148,8 @@ macro_rules! atomics {
 }
 
 impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
-    /// Returns the pointer for an access that is safe in its space or that an `unsafe` method performs; calls to `unsafe` methods are
-    /// counted.
+    /// Returns the pointer for an access that is safe in its state space or that an `unsafe` method performs. Accesses by `unsafe` methods
+    /// are counted.
     #[track_caller]
     pub(super) fn accessed(self) -> CheckedPtr<'k, T, S, A> {
         if !S::CONFINED {

@@ -1,4 +1,4 @@
-//! Addresses: `prefetch`, `isspacep`, `cvta`.
+//! Prefetches and address conversions: `prefetch`, `isspacep`, `cvta`.
 
 use std::panic::Location;
 
@@ -33,7 +33,7 @@ impl Prefetch {
     }
 }
 
-/// A space that supports prefetches: global, local or generic.
+/// A state space that supports prefetches: global, local or generic.
 pub trait Prefetchable: Space {}
 
 impl Prefetchable for Global {}
@@ -41,7 +41,7 @@ impl Prefetchable for Local {}
 impl Prefetchable for Generic {}
 
 impl<T: Element, S: Prefetchable, A: Readable> CheckedPtr<'_, T, S, A> {
-    /// Prefetches the cache line that contains the element, if the element is in bounds.
+    /// Prefetches the cache line that contains the element if the element is in bounds.
     #[track_caller]
     pub fn prefetch(self, into: Prefetch) {
         let (k, address) = (self.kernel(), self.pointer.operand());
@@ -123,7 +123,7 @@ impl<'k, T: Element, S: GenericWindow, A: Access> Ptr<'k, T, S, A> {
 }
 
 impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
-    /// Returns whether the address is in space `S`.
+    /// Returns whether the address is in state space `S`.
     #[doc(alias = "isspacep")]
     #[track_caller]
     pub fn is_in<S: GenericWindow>(self) -> Val<'k, bool> {
@@ -131,11 +131,11 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
         k.result(["isspacep", S::PTX], &[self.address().operand(k)])
     }
 
-    /// Returns a pointer in space `S` to the same memory.
+    /// Returns a pointer in state space `S` to the same memory.
     ///
     /// # Safety
     ///
-    /// The address must be in space `S`; the result of converting any other address is undefined.
+    /// The address must be in state space `S`; otherwise, the resulting address is undefined.
     #[doc(alias = "cvta.to")]
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]

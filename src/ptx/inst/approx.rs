@@ -1,7 +1,6 @@
-//! Approximations: `rcp`, `sqrt`, `rsqrt`, `sin`, `cos`, `lg2`, `ex2`, `tanh`, `div`.
+//! Approximate functions: `rcp`, `sqrt`, `rsqrt`, `sin`, `cos`, `lg2`, `ex2`, `tanh`, `div`.
 //!
-//! Their results depend on the hardware, so they are never folded: they are methods of [`Builder`] and emit an instruction even for
-//! constant operands.
+//! Their results depend on the hardware. They are therefore methods of [`Builder`] and emit an instruction even for constant operands.
 
 use crate::ptx::{
     kernel::Builder,
@@ -31,7 +30,7 @@ unary! {
     rcp_approx: f32 = "rcp.approx.f32";
     /// Approximates 1 / x, with subnormals flushed to zero.
     rcp_approx_ftz: f32 = "rcp.approx.ftz.f32";
-    /// Approximates 1 / x in f64 to 20 bits, with subnormals flushed to zero.
+    /// Approximates 1 / x in f64 to 20 bits of precision, with subnormals flushed to zero.
     rcp_approx_f64: f64 = "rcp.approx.ftz.f64";
     /// Approximates √x.
     sqrt_approx: f32 = "sqrt.approx.f32";
@@ -43,7 +42,7 @@ unary! {
     rsqrt_approx_ftz: f32 = "rsqrt.approx.ftz.f32";
     /// Approximates 1 / √x in f64.
     rsqrt_approx_f64: f64 = "rsqrt.approx.f64";
-    /// Approximates 1 / √x in f64 to 20 bits, with subnormals flushed to zero.
+    /// Approximates 1 / √x in f64 to 20 bits of precision, with subnormals flushed to zero.
     rsqrt_approx_ftz_f64: f64 = "rsqrt.approx.ftz.f64";
     /// Approximates the sine of x radians.
     sin_approx: f32 = "sin.approx.f32";
@@ -99,8 +98,8 @@ macro_rules! quotients {
 }
 
 quotients! {
-    /// Approximates x / y with an error of at most 2 ulp for |y| between 2^−126 and 2^126; for larger finite |y|, the result is 0 (NaN if x
-    /// is infinite).
+    /// Approximates x / y. The error is at most 2 ulp for |y| between 2^−126 and 2^126. For larger finite |y|, the result is 0, or NaN if x
+    /// is infinite.
     div_approx = "div.approx.f32";
     /// Approximates x / y as [`div_approx`](Self::div_approx) does, but with subnormals flushed to zero.
     div_approx_ftz = "div.approx.ftz.f32";

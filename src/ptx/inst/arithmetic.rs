@@ -1,7 +1,7 @@
-//! Arithmetic with operators: `add`, `sub`, `mul`, `mad`/`fma`, `div`, `rem`; also `min`, `max` and full-width products.
+//! Arithmetic with operators (`add`, `sub`, `mul`, `mad`/`fma`, `div`, `rem`), minimum and maximum, and full-width products.
 //!
 //! The operators `+ - * / %` emit instructions, as do the methods. Floating-point instructions have an explicit rounding modifier
-//! (`add.rn.f32`); without it, ptxas may contract a multiplication and an addition to an `fma`, which changes the result.
+//! (`add.rn.f32`). Without it, ptxas could contract a multiplication and an addition to an `fma`, which would change the result.
 
 use std::ops::{Add, Div, Mul, Rem, Sub};
 
@@ -149,8 +149,8 @@ impl<'k, T: Number> Val<'k, T> {
             .with_dim(|| Some(value.dim()? * factor.dim()? + addend.dim()?))
     }
 
-    /// Returns the minimum of both operands. For floating-point types, −0 is less than +0, and the result is NaN only if both operands are NaN.
-    /// 16-bit floating-point types and pairs require sm_80 or later.
+    /// Returns the minimum of the operands. For floating-point types, −0 is less than +0, and the result is NaN only if both operands are
+    /// NaN. 16-bit floating-point types and pairs require sm_80 or later.
     #[track_caller]
     pub fn min(self, other: impl Into<Self>) -> Self {
         let other = other.into();
@@ -176,8 +176,8 @@ impl<'k, T: Number> Val<'k, T> {
         }
     }
 
-    /// Returns the maximum of both operands. For floating-point types, +0 is greater than −0, and the result is NaN only if both operands are
-    /// NaN. 16-bit floating-point types and pairs require sm_80 or later.
+    /// Returns the maximum of the operands. For floating-point types, +0 is greater than −0, and the result is NaN only if both operands
+    /// are NaN. 16-bit floating-point types and pairs require sm_80 or later.
     #[track_caller]
     pub fn max(self, other: impl Into<Self>) -> Self {
         let other = other.into();
@@ -205,7 +205,7 @@ impl<'k, T: Number> Val<'k, T> {
 }
 
 impl<'k, T: Number> Val<'k, T> {
-    /// Clamps the value to the range from `low` to `high`. The result is `low` for NaN, and `high` if `low` is greater than `high`. 16-bit
+    /// Clamps the value to the range from `low` to `high`. NaN becomes `low`. If `low` is greater than `high`, the result is `high`. 16-bit
     /// floating-point types and pairs require sm_80 or later.
     #[track_caller]
     pub fn clamp(self, low: impl Into<Self>, high: impl Into<Self>) -> Self {
@@ -219,14 +219,14 @@ impl<'k, T: Number> Val<'k, T> {
     }
 }
 
-/// A type that supports division: integers, with quotients truncated toward zero, and f32, f64, f16, bf16 and pairs, with correctly rounded
-/// quotients. bf16 requires sm_80 or later.
+/// A type that supports division. Integer quotients are truncated toward zero. Quotients of f32, f64, f16, bf16, f16x2 and bf16x2 are
+/// correctly rounded. bf16 and bf16x2 require sm_80 or later.
 pub trait Divide: Number {
     #[doc(hidden)]
     fn quotient<'k>(dividend: Val<'k, Self>, divisor: Val<'k, Self>) -> Val<'k, Self>;
 }
 
-/// An integer type that supports division.
+/// An integer type that supports division and remainders.
 pub trait IntegerDivision: Integer + Divide + PartialOrd {}
 
 impl<T: Integer + Divide + PartialOrd> IntegerDivision for T {}
@@ -274,7 +274,7 @@ halves! {
 }
 
 impl<'k, T: IntegerDivision> Val<'k, T> {
-    /// Returns `⌈self / divisor⌉` for a positive divisor.
+    /// Returns `⌈self / divisor⌉`. `divisor` must be positive.
     #[track_caller]
     pub fn ceil_div(self, divisor: impl Into<Self>) -> Self {
         let divisor = divisor.into();
@@ -333,7 +333,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
     }
 }
 
-/// An integer type that supports `mul_hi` and `mad_hi`: all 16-bit, 32-bit and 64-bit integers.
+/// An integer type that supports [`mul_hi`](Val::mul_hi) and [`mad_hi`](Val::mad_hi): any 16-bit, 32-bit or 64-bit integer.
 pub trait WideProduct: Integer {
     #[doc(hidden)]
     fn fold_mul_hi(self, other: Self) -> Self;
@@ -352,7 +352,7 @@ macro_rules! wide_products {
 wide_products! { u16, u32; i16, i32; u32, u64; i32, i64; u64, u128; i64, i128; }
 
 impl<'k, T: WideProduct> Val<'k, T> {
-    /// Returns the upper half of the product of both operands.
+    /// Returns the upper half of `self · other`.
     #[doc(alias = "mul.hi")]
     #[track_caller]
     pub fn mul_hi(self, other: impl Into<Self>) -> Self {
@@ -370,7 +370,7 @@ impl<'k, T: WideProduct> Val<'k, T> {
     }
 }
 
-/// A 16-bit or 32-bit integer type. The full product of two such integers has a type twice as wide.
+/// An integer type that supports full-width products: any 16-bit or 32-bit integer.
 pub trait Widen: Integer + Numeric {
     /// The integer type that is twice as wide.
     type Wide: Integer + Numeric + From<Self>;
@@ -390,7 +390,7 @@ impl Widen for i32 {
 }
 
 impl<'k, T: Widen> Val<'k, T> {
-    /// Returns the full product of both operands, in a type twice as wide.
+    /// Returns the full product `self · other`, in a type twice as wide.
     #[doc(alias = "mul.wide")]
     #[track_caller]
     pub fn mul_wide(self, other: impl Into<Self>) -> Val<'k, T::Wide> {
@@ -408,7 +408,7 @@ impl<'k, T: Widen> Val<'k, T> {
         }
     }
 
-    /// Returns the full product of `self` and `other`, plus `addend`, in a type twice as wide.
+    /// Returns the full product `self · other` plus `addend`, in a type twice as wide.
     #[doc(alias = "mad.wide")]
     #[track_caller]
     pub fn mad_wide(self, other: impl Into<Self>, addend: impl Into<Val<'k, T::Wide>>) -> Val<'k, T::Wide> {

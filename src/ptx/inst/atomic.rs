@@ -11,7 +11,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A space that supports atomic operations: global, shared (of the block or of the cluster), or generic.
+/// A state space that supports atomic operations: global, shared (of the block or of the cluster), or generic.
 pub trait AtomicSpace: Space {
     /// The default memory scope; `None` means the device.
     #[doc(hidden)]
@@ -27,7 +27,7 @@ impl AtomicSpace for SharedCluster {
 }
 impl AtomicSpace for Generic {}
 
-/// An element type that supports atomic addition.
+/// An element type that supports atomic addition: a 32-bit or 64-bit integer, f32, f64, f16, bf16, f16x2 or bf16x2.
 #[diagnostic::on_unimplemented(message = "there is no atomic addition to `{Self}`")]
 pub trait AtomicAdd: Element {
     /// The operation and the type, such as `".add.u32"`.
@@ -57,7 +57,7 @@ additions! {
     bf16x2, ".add.noftz.bf16x2";
 }
 
-/// A 32-bit or 64-bit integer element type. It supports atomic minimum, maximum and bitwise operations.
+/// A 32-bit or 64-bit integer element type, which supports atomic minimum, maximum and bitwise operations.
 #[diagnostic::on_unimplemented(message = "`{Self}` is not an integer of 32 or 64 bits")]
 pub trait AtomicInteger: Element<Reg: Scalar> {
     /// The untyped PTX type of the same width, such as `"b32"`.
@@ -95,8 +95,8 @@ impl Ordering {
     }
 }
 
-/// The atomic operations on one element, each of which returns the element's old value. The `atomic` methods of pointers return this type, for
-/// example [`CheckedPtr::atomic`].
+/// The atomic operations on one element. Each operation returns the element's old value. `Atomic` is created by the `atomic` methods of
+/// pointers, such as [`CheckedPtr::atomic`].
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Atomic<'k, T: Element, S: Space> {
@@ -104,8 +104,8 @@ pub struct Atomic<'k, T: Element, S: Space> {
     ordering: Ordering,
 }
 
-/// The reductions on one element: atomic operations that return no result. The `reduction` methods of pointers return this type, for example
-/// [`CheckedPtr::reduction`].
+/// The reductions on one element: atomic operations that return no value. `Reduction` is created by the `reduction` methods of pointers,
+/// such as [`CheckedPtr::reduction`].
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Reduction<'k, T: Element, S: Space> {
@@ -114,16 +114,18 @@ pub struct Reduction<'k, T: Element, S: Space> {
 }
 
 impl<'k, T: Element, S: AtomicSpace> CheckedPtr<'k, T, S, ReadWrite> {
-    /// Returns the atomic operations on the element, such as `counter.at(0).atomic().add(1)`. By default, they are relaxed, with block scope in
-    /// shared memory of the block, cluster scope in shared memory of the cluster, and device scope elsewhere. If the element is out of bounds,
-    /// they have no effect and return 0.
+    /// Returns the atomic operations on the element: `counter.at(0).atomic().add(1)`. If the element is out of bounds, they have no effect
+    /// and return 0.
+    ///
+    /// By default, the operations are relaxed. Their default scope is the block for shared memory of the block, the cluster for shared
+    /// memory of the cluster, and the device for other memory.
     #[doc(alias = "atom")]
     pub fn atomic(self) -> Atomic<'k, T, S> {
         Atomic { at: self, ordering: Ordering::of::<S>() }
     }
 
-    /// Returns the reductions on the element: atomic operations that return no result, such as `sum.at(0).reduction().add(x)`. The default
-    /// order and scope are those of [`atomic`](Self::atomic).
+    /// Returns the reductions on the element, which are atomic operations that return no value: `sum.at(0).reduction().add(x)`. If the
+    /// element is out of bounds, they have no effect. The default order and scope are those of [`atomic`](Self::atomic).
     #[doc(alias = "red")]
     pub fn reduction(self) -> Reduction<'k, T, S> {
         Reduction { at: self, ordering: Ordering::of::<S>() }
@@ -133,14 +135,14 @@ impl<'k, T: Element, S: AtomicSpace> CheckedPtr<'k, T, S, ReadWrite> {
 macro_rules! ordering {
     ($name:ident) => {
         impl<'k, T: Element, S: AtomicSpace> $name<'k, T, S> {
-            /// Sets the order of the operation with respect to the thread's other accesses. Reductions support only [`Order::Relaxed`] and
+            /// Sets the memory ordering with respect to the thread's other accesses. Reductions support only [`Order::Relaxed`] and
             /// [`Order::Release`].
             pub fn order(mut self, order: Order) -> Self {
                 self.ordering.order = Some(order);
                 self
             }
 
-            /// Sets the memory scope: the operation is atomic with respect to the threads in this scope.
+            /// Sets the memory scope: the operation is atomic with respect to the threads of this scope.
             pub fn scope(mut self, scope: MemoryScope) -> Self {
                 self.ordering.scope = Some(scope);
                 self
@@ -174,7 +176,7 @@ impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
         old
     }
 
-    /// Stores `value` and returns the old value. Elements must be 32 or 64 bits wide.
+    /// Stores `value` and returns the old value. The element must be 32 or 64 bits wide.
     #[doc(alias = "atom.exch")]
     #[track_caller]
     pub fn exchange(self, value: impl Into<Val<'k, T::Reg>>) -> Val<'k, T::Reg> {
@@ -182,8 +184,8 @@ impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
         self.emit(format_args!(".exch.b{}", 8 * T::SIZE), &[value.into()])
     }
 
-    /// Stores `value` if the element has the same bits as `expected`. Returns the old value in either case. Elements must be 16, 32 or 64
-    /// bits wide.
+    /// Stores `value` if the element has the same bits as `expected`, and returns the old value in either case. The element must be 16, 32
+    /// or 64 bits wide.
     #[doc(alias = "atom.cas")]
     #[track_caller]
     pub fn compare_exchange(
@@ -221,8 +223,8 @@ impl<'k, T: Element, S: AtomicSpace> Reduction<'k, T, S> {
 macro_rules! operations {
     ($name:ident $(-> $result:ty, $word:ty)?) => {
         impl<'k, T: AtomicAdd, S: AtomicSpace> $name<'k, T, S> {
-            /// Adds `value`. bf16 requires sm_90 or later. Floating-point sums are rounded to nearest even; additions of f32 in global
-            /// memory also flush subnormals to zero.
+            /// Adds `value` to the element. Floating-point sums are rounded to nearest even; f32 additions in global memory also flush
+            /// subnormals to zero. bf16 requires sm_90 or later.
             #[allow(clippy::should_implement_trait, reason = "it adds to memory")]
             #[track_caller]
             pub fn add(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {
@@ -243,19 +245,19 @@ macro_rules! operations {
                 self.emit(format_args!(".max.{}", T::MEM), &[value.into()])
             }
 
-            /// Clears the bits that are 0 in `value`.
+            /// Clears the bits of the element that are 0 in `value`.
             #[track_caller]
             pub fn and(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {
                 self.emit(format_args!(".and.{}", T::BITS), &[value.into()])
             }
 
-            /// Sets the bits that are 1 in `value`.
+            /// Sets the bits of the element that are 1 in `value`.
             #[track_caller]
             pub fn or(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {
                 self.emit(format_args!(".or.{}", T::BITS), &[value.into()])
             }
 
-            /// Flips the bits that are 1 in `value`.
+            /// Flips the bits of the element that are 1 in `value`.
             #[track_caller]
             pub fn xor(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {
                 self.emit(format_args!(".xor.{}", T::BITS), &[value.into()])
@@ -263,13 +265,13 @@ macro_rules! operations {
         }
 
         impl<'k, S: AtomicSpace> $name<'k, u32, S> {
-            /// Adds 1, or wraps to 0 if the element is at least `last`.
+            /// Adds 1 to the element, or sets it to 0 if it is at least `last`.
             #[track_caller]
             pub fn inc(self, last: impl Into<Val<'k, u32>>) $(-> $word)? {
                 self.emit(format_args!(".inc.u32"), &[last.into()])
             }
 
-            /// Subtracts 1, or wraps to `first` if the element is 0 or greater than `first`.
+            /// Subtracts 1 from the element, or sets it to `first` if it is 0 or greater than `first`.
             #[track_caller]
             pub fn dec(self, first: impl Into<Val<'k, u32>>) $(-> $word)? {
                 self.emit(format_args!(".dec.u32"), &[first.into()])
@@ -282,9 +284,10 @@ operations! { Atomic -> Val<'k, T::Reg>, Val<'k, u32> }
 operations! { Reduction }
 
 impl<'k, T: AtomicAdd> Reduction<'k, T, Global> {
-    /// Adds `values` to `N` adjacent elements, each atomically. `N` may be 2 or 4 for f32, f16, bf16 and pairs, and also 8 for f16 and bf16.
-    /// The address must be known to be aligned to the size of the vector, and the elements must be all in bounds or all out of bounds. Supports
-    /// only [`Order::Relaxed`]. Requires sm_90 or later.
+    /// Adds `values` to `N` adjacent elements. Each addition is atomic. Supports only [`Order::Relaxed`]. Requires sm_90 or later.
+    ///
+    /// `N` may be 2 or 4 for f32, f16, bf16, f16x2 and bf16x2, and also 8 for f16 and bf16. The address must be known to be aligned to the
+    /// size of the vector, and the elements must be all in bounds or all out of bounds.
     #[doc(alias = "red.v4")]
     #[track_caller]
     pub fn add_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N]) {

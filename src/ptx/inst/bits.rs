@@ -12,7 +12,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A 32-bit or 64-bit type that supports bit counting, reversal and insertion.
+/// A type that supports bit counting, reversal and insertion: a 32-bit or 64-bit integer, [`B32`] or [`B64`].
 pub trait WideBits: Bits {}
 
 impl WideBits for u32 {}
@@ -22,10 +22,10 @@ impl WideBits for i64 {}
 impl WideBits for B32 {}
 impl WideBits for B64 {}
 
-/// The treatment of shift amounts, bit positions and bit counts that exceed the width.
+/// The treatment of shift amounts, bit positions and bit counts of 32 or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ShiftMode {
-    /// The amount, position or count is clamped to the width.
+    /// The amount, position or count is clamped to 32.
     #[doc(alias = ".clamp")]
     Clamp,
     /// Only the low 5 bits of the amount, position or count are used.
@@ -70,7 +70,7 @@ impl<'k, T: WideBits> Val<'k, T> {
         self.count("popc", u64::count_ones)
     }
 
-    /// Returns the number of zero bits above the highest one bit; the width in bits if the value is 0.
+    /// Returns the number of zero bits above the highest one bit, or the width in bits if the value is 0.
     #[doc(alias = "clz")]
     #[track_caller]
     pub fn leading_zeros(self) -> Val<'k, u32> {
@@ -89,8 +89,8 @@ impl<'k, T: WideBits> Val<'k, T> {
         }
     }
 
-    /// Returns `into` with the `length` bits that start at bit `position` replaced by the low bits of this value. `position` and `length` must
-    /// be between 0 and 255; bits beyond the width are dropped.
+    /// Returns `into` with the `length` bits that start at bit `position` replaced by the low bits of this value. `position` and `length`
+    /// must be between 0 and 255; bits beyond the width are dropped.
     #[doc(alias = "bfi")]
     #[track_caller]
     pub fn insert_bits(
@@ -114,7 +114,7 @@ impl<'k, T: WideBits> Val<'k, T> {
 }
 
 /// Reduces a constant position or length to the range 0 to 255, as ptxas requires. This preserves the result: 32-bit instructions use only
-/// the low 8 bits, and for 64-bit instructions, 255 is beyond the width, just as larger values are.
+/// the low 8 bits, and for 64-bit instructions, 255 exceeds the width, as larger values do.
 fn immediate<T: Scalar>(amount: Val<'_, u32>) -> Val<'_, u32> {
     amount.as_constant().map_or(amount, |amount| in_field::<T>(amount).min(255).into())
 }
@@ -136,14 +136,15 @@ fn fold_insert<T: Scalar>(a: T, b: T, position: u32, length: u32) -> T {
 }
 
 impl<'k, T: WideBits + Integer> Val<'k, T> {
-    /// Returns the position of the highest one bit or, for a negative number, the highest zero bit; `u32::MAX` if there is no such bit.
+    /// Returns the position of the highest one bit or, for a negative number, of the highest zero bit. Returns `u32::MAX` if there is no
+    /// such bit.
     #[doc(alias = "bfind")]
     #[track_caller]
     pub fn highest_bit(self) -> Val<'k, u32> {
         self.find("", |bit, _| bit)
     }
 
-    /// Returns the amount of a left shift that moves the [`highest_bit`](Self::highest_bit) to the most significant position; `u32::MAX` if
+    /// Returns the left-shift amount that moves the [`highest_bit`](Self::highest_bit) to the most significant position, or `u32::MAX` if
     /// there is no such bit.
     #[doc(alias = "bfind.shiftamt")]
     #[track_caller]
@@ -203,7 +204,7 @@ fn sign_extended<T: Integer>(value: T) -> u64 {
     if T::SIGNED { ((value.to_bits() << unused) as i64 >> unused) as u64 } else { value.to_bits() }
 }
 
-/// Implements PTX ISA, "bfe": the sign is the highest bit of the field within the number.
+/// Implements PTX ISA, "bfe": the sign is the highest bit of the field that is within the number.
 fn fold_extract<T: Integer>(a: T, position: u32, length: u32) -> T {
     let top = 8 * T::BYTES - 1;
     let bit = |i: u32| a.to_bits() >> i & 1 == 1;
@@ -247,9 +248,9 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Returns the position of the `offset`-th one bit at or above bit `base`. For a negative offset, returns the position of the `−offset`-th
-    /// one bit at or below bit `base`; for an offset of 0, returns `base` if bit `base` is 1. Returns `u32::MAX` if there is no such bit.
-    /// `base` must be between 0 and 31.
+    /// Finds the `offset`-th one bit, counted from bit `base`, and returns its position, or `u32::MAX` if there is no such bit. A positive
+    /// `offset` searches upward and a negative one downward, in both cases including bit `base` itself. If `offset` is 0, returns `base` if
+    /// bit `base` is 1. `base` must be between 0 and 31.
     #[doc(alias = "fns")]
     #[track_caller]
     pub fn find_nth_set(self, base: impl Into<Self>, offset: impl Into<Val<'k, i32>>) -> Self {

@@ -1,7 +1,7 @@
 //! Bulk copies of the async proxy: their hints and groups (PTX ISA, "Non-Tensor copy instructions", "Tensor copy instructions").
 //!
-//! One thread issues a copy. Copies to shared memory signal their completion at an [`Mbarrier`](super::Mbarrier); the issuing thread waits
-//! for copies from shared to global memory in groups.
+//! One thread issues a copy. Copies to shared memory signal their completion at an [`Mbarrier`](super::Mbarrier). For copies from shared to
+//! global memory, the issuing thread waits for groups of copies.
 
 mod copy;
 mod edit;
@@ -21,7 +21,7 @@ pub use edit::{MapField, TensorMapEdit};
 pub use map::{BufferMap, MapUse, TensorMapPtr};
 pub(crate) use map::{MAP_ALIGN, MAP_BYTES};
 
-/// Optional operands of a bulk copy: the blocks of the cluster that receive the data, and a cache policy.
+/// Optional operands of a bulk copy: a cache policy, and the blocks of the cluster that receive the data.
 ///
 /// `Hints::default()` sets neither; `Hints::default().multicast(mask).policy(policy)` sets both.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,16 +31,16 @@ pub struct Hints<'k> {
 }
 
 impl<'k> Hints<'k> {
-    /// Copies to the same offset in the shared memory of every block whose bit is set in the mask `blocks`. In each of these blocks, completion
-    /// is signaled at the barrier at the same offset. Only copies from global to shared memory support multicast. Requires sm_90a or sm_100a,
-    /// because multicast is slow when compiled for plain `sm_90`.
+    /// Copies to the same offset in the shared memory of each block whose bit in the mask `blocks` is set; bit i represents the block with
+    /// rank i in the cluster. In each of these blocks, completion is signaled at the barrier at the same offset. Only copies from global to
+    /// shared memory support multicast. Requires sm_90a or sm_100a, because multicast is slow when compiled for plain `sm_90`.
     #[must_use]
     #[doc(alias = ".multicast::cluster")]
     pub fn multicast(self, blocks: impl Into<Val<'k, u16>>) -> Self {
         Self { multicast: Some(blocks.into()), ..self }
     }
 
-    /// Applies a cache policy to the accesses to global memory.
+    /// Applies a cache policy to the copy's accesses to global memory.
     #[must_use]
     #[doc(alias = ".L2::cache_hint")]
     pub fn policy(self, policy: CachePolicy<'k>) -> Self {
@@ -80,8 +80,8 @@ impl Builder<'_> {
         self.emit(format_args!("cp.async.bulk.commit_group"), &[]);
     }
 
-    /// Waits until at most the `pending` newest bulk groups of this thread are in flight; all older groups are then complete. Requires sm_90 or
-    /// later.
+    /// Waits until at most the `pending` newest bulk groups of this thread are in flight; all older groups are then complete. Requires
+    /// sm_90 or later.
     #[doc(alias = "cp.async.bulk.wait_group")]
     #[track_caller]
     pub fn cp_async_bulk_wait_group(self, pending: u32) {

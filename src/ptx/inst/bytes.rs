@@ -1,4 +1,4 @@
-//! Conversion of 8-bit integers: `cvt` and `cvt.pack`.
+//! Conversion to 8-bit integers: `cvt` and `cvt.pack`.
 
 use super::float::kernel_of;
 use crate::ptx::{
@@ -7,7 +7,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// An 8-bit integer type, stored in 32-bit registers: `u8` or `i8`.
+/// An 8-bit integer type whose values occupy 32-bit registers: `u8` or `i8`.
 pub trait ByteSized: Element {
     #[doc(hidden)]
     fn fold_wrap(value: i64) -> Self::Reg;
@@ -34,8 +34,8 @@ impl ByteSized for i8 {
 }
 
 impl<'k> Val<'k, f32> {
-    /// Rounds to an integer, clamps the result to the range of an 8-bit type, and extends it to 32 bits, as in
-    /// `x.round_to::<i8>(Rounding::Rn)`. NaN becomes 0.
+    /// Rounds to an integer, clamps it to the range of an 8-bit type, and extends it to 32 bits: `x.round_to::<i8>(Rounding::Rn)`. NaN
+    /// becomes 0.
     #[doc(alias = "cvt.rni.sat.s8.f32")]
     #[track_caller]
     pub fn round_to<B: ByteSized>(self, rounding: Rounding) -> Val<'k, B::Reg> {
@@ -52,7 +52,8 @@ impl<'k> Val<'k, f32> {
 }
 
 impl<'k> Val<'k, u32> {
-    /// Clamps four integers to the range of an 8-bit type and packs them, the first in the low byte: `Val::pack_bytes::<i8>([a, b, c, d])`.
+    /// Clamps four integers to the range of an 8-bit type and packs them into 32 bits, the first in the low byte:
+    /// `Val::pack_bytes::<i8>([a, b, c, d])`.
     #[doc(alias = "cvt.pack.sat.s8.s32.b32")]
     #[doc(alias = "cvt.pack.sat.u8.s32.b32")]
     #[track_caller]

@@ -1,4 +1,5 @@
-//! Eviction priorities of the L2 cache: `createpolicy`, `applypriority`, `discard` (PTX ISA, "Cache Eviction Priority Hints").
+//! Cache policies and eviction priorities of the L2 cache: `createpolicy`, `applypriority`, `discard` (PTX ISA, "Cache Eviction Priority
+//! Hints").
 #![allow(unsafe_code, reason = "declares obligations; nothing unsafe is done here")]
 
 use crate::ptx::{
@@ -9,7 +10,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The eviction priority of a line in the L2 cache.
+/// The eviction priority of a cache line in the L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Eviction {
     /// The line is evicted after other lines.
@@ -33,18 +34,18 @@ impl Eviction {
     }
 }
 
-/// A cache policy: 64 opaque bits in a register. Asynchronous, bulk and tensor copies accept it as a hint ([`CopyHints`](super::CopyHints),
-/// [`Hints`](super::Hints)).
+/// A cache policy: 64 opaque bits in a register. It is passed to `cp.async` copies in [`CopyHints`](super::CopyHints), and to bulk and
+/// tensor copies in [`Hints`](super::Hints).
 #[derive(Clone, Copy, Debug)]
 pub struct CachePolicy<'k>(Val<'k, u64>);
 
 impl<'k> CachePolicy<'k> {
-    /// Returns the policy's bits, for use as loop state or in a raw line.
+    /// Returns the policy's bits, for use as loop state or in [`Builder::raw`].
     pub fn bits(self) -> Val<'k, u64> {
         self.0
     }
 
-    /// Returns the policy with the given bits, as returned by [`bits`](Self::bits) or created by another program.
+    /// Creates a policy from bits that [`bits`](Self::bits) returned or that another program created.
     pub fn from_bits(bits: impl Into<Val<'k, u64>>) -> Self {
         Self(bits.into())
     }
@@ -56,7 +57,7 @@ impl<'k> CachePolicy<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns a policy with priority `primary` for all accesses. Requires sm_80 or later.
+    /// Returns a policy that applies the priority `primary` to all accesses. Requires sm_80 or later.
     #[doc(alias = "createpolicy.fractional")]
     #[track_caller]
     pub fn cache_policy(self, primary: Eviction) -> CachePolicy<'k> {
@@ -64,8 +65,8 @@ impl<'k> Builder<'k> {
         CachePolicy(self.result(mnemonic, &[]))
     }
 
-    /// Returns a policy with priority `primary` for a fraction of the accesses and priority `secondary` for the others. The fraction must be
-    /// greater than 0 and at most 1, and `secondary` must be [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged). Requires sm_80
+    /// Returns a policy that applies the priority `primary` to a fraction of the accesses and `secondary` to the others. `fraction` must be
+    /// greater than 0 and at most 1. `secondary` must be [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged). Requires sm_80
     /// or later.
     #[doc(alias = "createpolicy.fractional")]
     #[track_caller]
@@ -86,8 +87,10 @@ impl<'k> Builder<'k> {
         CachePolicy(self.result(mnemonic, &[fraction.operand(self)]))
     }
 
-    /// Returns a policy with priority `primary` for the `bytes` bytes that start at `start`, and priority `secondary` for the `window − bytes`
-    /// bytes after them and the `window − bytes` bytes before `start`. Accesses with the policy must be within these bytes. `secondary` must be
+    /// Returns a policy for a range of global memory. The priority `primary` applies to the `bytes` bytes that start at `start`;
+    /// `secondary` applies to the `window − bytes` bytes before them and the `window − bytes` bytes after them.
+    ///
+    /// Accesses with the policy must be within this range. `bytes` must be at most `window`, and `secondary` must be
     /// [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged). Requires sm_80 or later.
     #[doc(alias = "createpolicy.range")]
     #[track_caller]
@@ -111,7 +114,7 @@ impl<'k> Builder<'k> {
         CachePolicy(self.result(mnemonic, &operands))
     }
 
-    /// Converts the bits of an access property of `cudaAccessPolicyWindow` to a policy. Requires sm_80 or later.
+    /// Converts a 64-bit access property created with a CUDA API to a policy. Requires sm_80 or later.
     #[doc(alias = "createpolicy.cvt")]
     #[track_caller]
     pub fn cache_policy_of_access_property(self, bits: impl Into<Val<'k, u64>>) -> CachePolicy<'k> {
@@ -119,12 +122,12 @@ impl<'k> Builder<'k> {
     }
 }
 
-/// The number of bytes that `discard` and `applypriority` operate on.
+/// The number of bytes on which `discard` and `applypriority` operate.
 const LINE: u32 = 128;
 
 impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {
-    /// Discards the 128 bytes that start at this address without writing them back to memory; their values are undefined until they are
-    /// written again. Requires sm_80 or later.
+    /// Discards the 128 bytes at this address in the L2 cache without writing them back to memory. Their values are undefined until they
+    /// are written again. Requires sm_80 or later.
     ///
     /// # Safety
     ///
@@ -137,7 +140,7 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {
 }
 
 impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
-    /// Sets the eviction priority of the 128 bytes that start at this address to [`Normal`](Eviction::Normal). Requires sm_80 or later.
+    /// Sets the eviction priority of the 128 bytes at this address to [`Normal`](Eviction::Normal). Requires sm_80 or later.
     ///
     /// # Safety
     ///

@@ -1,4 +1,4 @@
-//! Steps by constants that may extend a chain: `x * 4 << 2` is one instruction on `x`.
+//! Operations with a constant that can be merged with an earlier one: `x * 4 << 2` is computed from `x` in one instruction.
 
 use crate::ptx::{
     dim::Dim,
@@ -89,7 +89,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         result.with_origin(self, Step::Times(bits))
     }
 
-    /// Returns a value and a constant with the same product as `self · factor`. If `self` is itself a product by a constant, the constants
+    /// Returns a value and a constant whose product equals `self · factor`. If `self` is itself a product with a constant, the constants
     /// are combined.
     pub(super) fn without_factor(self, factor: T) -> (Self, T) {
         match self.origin() {
@@ -101,7 +101,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// Returns `self >> amount`, filled with zeros, for an amount from 1 to less than the width.
+    /// Returns `self >> amount`, filled with zeros. The amount is at least 1 and less than the width.
     #[track_caller]
     pub(super) fn right(self, k: Builder<'k>, amount: u32) -> Self {
         let width = 8 * T::BYTES;

@@ -1,5 +1,5 @@
-//! Shared memory of other blocks of the cluster: `mapa`, `getctarank`, `st.async`, `red.async`, and cluster barriers that threads arrive at
-//! individually.
+//! Shared memory of other blocks of the cluster (`mapa`, `getctarank`, `st.async`, `red.async`) and the barrier of the cluster
+//! (`barrier.cluster`).
 
 use super::{
     mbarrier::Mbarrier,
@@ -15,8 +15,9 @@ use crate::ptx::{
 };
 
 impl<'k, T: Element, A: Access> Ptr<'k, T, Shared, A> {
-    /// Returns the corresponding address in the shared memory of the block with rank `rank` in the cluster. That block must be running; to
-    /// ensure this, use barriers of the cluster before the first and after the last access. Requires sm_90 or later.
+    /// Returns the corresponding address in the shared memory of the block with rank `rank` in the cluster. That block must be running
+    /// during every access through the address; to ensure this, synchronize the cluster before the first access and after the last.
+    /// Requires sm_90 or later.
     #[doc(alias = "mapa")]
     #[track_caller]
     pub fn in_block(self, rank: impl Into<Val<'k, u32>>) -> Ptr<'k, T, SharedCluster, A> {
@@ -25,15 +26,15 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Shared, A> {
         self.in_space(k.result(format_args!("mapa.shared::cluster.u32"), &operands))
     }
 
-    /// Returns this address as an address in the cluster's shared memory (`.shared::cluster`), without emitting an instruction.
+    /// Returns this address as an address in the shared memory of the cluster (`.shared::cluster`). Emits no instruction.
     pub fn in_cluster(self) -> Ptr<'k, T, SharedCluster, A> {
         self.in_space(self.base())
     }
 }
 
 impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
-    /// Returns the corresponding address in the shared memory of the block with rank `rank` in the cluster. This address must be in shared
-    /// memory. Requires sm_90 or later.
+    /// Returns the corresponding generic address in the shared memory of the block with rank `rank` in the cluster. This address must be in
+    /// shared memory. The other block must be running during every access through the address. Requires sm_90 or later.
     #[doc(alias = "mapa.u64")]
     #[track_caller]
     pub fn in_block(self, rank: impl Into<Val<'k, u32>>) -> Self {
@@ -42,7 +43,7 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
         self.in_space(k.result(format_args!("mapa.u64"), &operands))
     }
 
-    /// Returns the rank of the block whose shared memory contains the address. Requires sm_90 or later.
+    /// Returns the rank, in the cluster, of the block whose shared memory contains the address. Requires sm_90 or later.
     #[doc(alias = "getctarank.u64")]
     #[track_caller]
     pub fn block_rank(self) -> Val<'k, u32> {
@@ -52,7 +53,7 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
 }
 
 impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
-    /// Returns the rank of the block whose shared memory contains the address. Requires sm_90 or later.
+    /// Returns the rank, in the cluster, of the block whose shared memory contains the address. Requires sm_90 or later.
     #[doc(alias = "getctarank")]
     #[track_caller]
     pub fn block_rank(self) -> Val<'k, u32> {
@@ -61,8 +62,8 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         k.result(format_args!("getctarank.shared::cluster.u32"), &[address])
     }
 
-    /// Stores `value` asynchronously to the element, which must be 32 or 64 bits wide. Completion is signaled at `barrier`, which must be
-    /// in the same block as the element. Requires sm_90 or later.
+    /// Stores `value` asynchronously to the element, which must be 32 or 64 bits wide. On completion, `barrier` counts the stored bytes;
+    /// `barrier` must be in the same block as the element. Requires sm_90 or later.
     #[doc(alias = "st.async")]
     #[track_caller]
     pub fn store_async(self, value: impl Into<Val<'k, T::Reg>>, barrier: Mbarrier<'k, SharedCluster>)
@@ -72,8 +73,8 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         self.store_values_async([value.into()], barrier);
     }
 
-    /// Stores `N` adjacent elements (2 or 4, at most 16 bytes in total) as [`store_async`](Self::store_async) does. The address must be known
-    /// to be aligned to the size of the vector.
+    /// Stores `N` adjacent elements (2 or 4, at most 16 bytes in total) asynchronously, as [`store_async`](Self::store_async) does. The
+    /// address must be known to be aligned to the size of the vector.
     #[doc(alias = "st.async.v4")]
     #[track_caller]
     pub fn store_vector_async<const N: usize>(
@@ -103,9 +104,14 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         k.emit(mnemonic, &[self.operand(), one_or_vector(&registers), barrier.pointer().operand()]);
     }
 
-    /// Combines the element asynchronously with `value`, using the operation `op`. Completion is signaled at `barrier`, which must be in
-    /// the same block as the element. Supports all operations on `u32`, all except [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec) on
-    /// `i32`, bitwise operations on other 32-bit types, and addition of `u64` and `i64`. Requires sm_90 or later.
+    /// Combines the element asynchronously with `value`, using the operation `op`. On completion, `barrier` counts the bytes of the
+    /// element; `barrier` must be in the same block as the element. Requires sm_90 or later.
+    ///
+    /// The supported operations are:
+    /// - `u32`: all operations
+    /// - `i32`: all operations except [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec)
+    /// - other 32-bit types: bitwise operations
+    /// - `u64` and `i64`: addition
     #[doc(alias = "red.async")]
     #[track_caller]
     pub fn reduce_async(
@@ -126,22 +132,25 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
 }
 
 impl Builder<'_> {
-    /// Arrives at the barrier of the cluster without waiting. The lanes of a warp may have diverged; every thread of the cluster must arrive
-    /// once. After the wait, a thread's earlier writes are visible to all threads of the cluster. Requires sm_90 or later.
+    /// Arrives at the barrier of the cluster without waiting. Every thread of the cluster must arrive once; the lanes of a warp need not
+    /// arrive together. A thread's writes before its arrival are visible to all threads of the cluster after
+    /// [`barrier_cluster_wait`](Self::barrier_cluster_wait). Requires sm_90 or later.
     #[doc(alias = "barrier.cluster.arrive")]
     #[track_caller]
     pub fn barrier_cluster_arrive(self) {
         self.emit(format_args!("barrier.cluster.arrive"), &[]);
     }
 
-    /// Arrives as [`barrier_cluster_arrive`](Self::barrier_cluster_arrive) does, but does not order earlier accesses. Requires sm_90 or later.
+    /// Arrives as [`barrier_cluster_arrive`](Self::barrier_cluster_arrive) does, except that earlier accesses are not ordered. Requires
+    /// sm_90 or later.
     #[doc(alias = "barrier.cluster.arrive.relaxed")]
     #[track_caller]
     pub fn barrier_cluster_arrive_relaxed(self) {
         self.emit(format_args!("barrier.cluster.arrive.relaxed"), &[]);
     }
 
-    /// Waits until all threads of the cluster have arrived. The lanes of a warp may have diverged. Requires sm_90 or later.
+    /// Waits until all threads of the cluster have arrived at the barrier of the cluster. The lanes of a warp need not wait together.
+    /// Requires sm_90 or later.
     #[doc(alias = "barrier.cluster.wait")]
     #[track_caller]
     pub fn barrier_cluster_wait(self) {

@@ -1,4 +1,4 @@
-//! Comparison: `setp`, `set`.
+//! Comparisons: `setp`, `set`.
 
 use std::cmp::Ordering;
 
@@ -31,7 +31,7 @@ pub enum Comparison {
     Gt,
     /// `a >= b`; false if either is NaN.
     Ge,
-    /// `a == b`, or either is NaN. This comparison and those below are only for floating-point types.
+    /// `a == b`, or either is NaN. This comparison and the following ones support only floating-point types.
     Equ,
     /// `a != b`, or either is NaN.
     Neu,
@@ -69,7 +69,7 @@ impl Comparison {
         }
     }
 
-    /// Returns the comparison of `b` with `a` that is equivalent to this comparison of `a` with `b`.
+    /// Returns the comparison `c` for which `b c a` is equivalent to `a self b`.
     const fn mirrored(self) -> Self {
         match self {
             Self::Lt => Self::Gt,
@@ -185,7 +185,8 @@ macro_rules! comparisons {
 comparisons! { Number:
     /// Returns whether `self == other`; false if either operand is NaN.
     eq, Eq, "setp.eq";
-    /// Returns whether `self != other`; false if either operand is NaN, as in PTX. In that case, Rust's `!=` and [`neu`](Self::neu) are true.
+    /// Returns whether `self != other`; false if either operand is NaN, as in PTX. [`neu`](Self::neu) is true in that case, like Rust's
+    /// `!=`.
     ne, Ne, "setp.ne";
     /// Returns whether `self < other`; false if either operand is NaN.
     lt, Lt, "setp.lt";
@@ -222,7 +223,8 @@ const fn is_pair(ptx: &str) -> bool {
 }
 
 impl<'k, T: Number> Val<'k, T> {
-    /// Compares two numbers: `x.compare(Comparison::Ltu, y)`.
+    /// Returns whether a comparison of two numbers is true: `x.compare(Comparison::Ltu, y)`. For pairs, use
+    /// [`compare_each`](Self::compare_each).
     ///
     /// On targets older than sm_90, bf16 is compared in f32, which gives the same result.
     #[doc(alias = "setp")]
@@ -259,7 +261,7 @@ impl<'k, T: Number> Val<'k, T> {
 }
 
 impl<'k, T: Numeric> Val<'k, T> {
-    /// Returns all ones if the comparison holds and 0 otherwise. bf16 requires sm_90 or later.
+    /// Returns `u32::MAX` if the comparison is true, and 0 otherwise. bf16 requires sm_90 or later.
     #[doc(alias = "set")]
     #[track_caller]
     pub fn compare_mask(self, comparison: Comparison, other: impl Into<Self>) -> Val<'k, u32> {
@@ -274,13 +276,13 @@ impl<'k, T: Numeric> Val<'k, T> {
     }
 }
 
-/// A type in which `set` can return 1 or 0: a 16-bit floating-point type, or a pair of such numbers.
+/// A type that supports [`compare_unit`](Val::compare_unit): f16, bf16, f16x2 or bf16x2.
 pub trait UnitMask: Number {
     #[doc(hidden)]
     fn fold_unit(self, other: Self, holds: impl Fn(Option<Ordering>) -> bool) -> Self;
 }
 
-/// A pair of 16-bit floating-point numbers that are compared separately.
+/// A pair whose halves can be compared separately: f16x2 or bf16x2.
 pub trait CompareEach: UnitMask {
     #[doc(hidden)]
     fn fold_each(self, other: Self, holds: impl Fn(Option<Ordering>) -> bool) -> [bool; 2];
@@ -314,8 +316,8 @@ unit_masks! {
 }
 
 impl<'k, T: UnitMask> Val<'k, T> {
-    /// Returns 1 if the comparison holds and 0 otherwise, in the compared type. The halves of a pair are compared separately. bf16 requires
-    /// sm_90 or later.
+    /// Returns 1 if the comparison is true, and 0 otherwise, as a number of the compared type. The halves of a pair are compared
+    /// separately. bf16 requires sm_90 or later.
     #[doc(alias = "set")]
     #[track_caller]
     pub fn compare_unit(self, comparison: Comparison, other: impl Into<Self>) -> Self {
@@ -328,8 +330,8 @@ impl<'k, T: UnitMask> Val<'k, T> {
 }
 
 impl<'k, T: CompareEach> Val<'k, T> {
-    /// Compares the low halves and the high halves separately. Returns the result for the low halves, then the result for the high halves. bf16
-    /// requires sm_90 or later.
+    /// Compares the halves of two pairs separately, and returns the results for the low halves and for the high halves. bf16 requires sm_90
+    /// or later.
     #[doc(alias = "setp")]
     #[track_caller]
     pub fn compare_each(

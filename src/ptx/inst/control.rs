@@ -1,5 +1,5 @@
-//! Ending, stopping and pausing a thread: `exit`, `trap`, `brkpt`, `nanosleep`; register counts and dependent launches: `setmaxnreg`,
-//! `griddepcontrol`.
+//! Ending, stopping and pausing a thread (`exit`, `trap`, `brkpt`, `nanosleep`), register counts (`setmaxnreg`) and dependent launches
+//! (`griddepcontrol`).
 
 use crate::ptx::{
     kernel::Builder,
@@ -14,7 +14,7 @@ impl<'k> Builder<'k> {
         self.leave("exit");
     }
 
-    /// Aborts the kernel with an error that the host receives.
+    /// Aborts the kernel and reports an error to the host.
     #[track_caller]
     pub fn trap(self) {
         self.emit(format_args!("trap"), &[]);
@@ -32,10 +32,12 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("nanosleep.u32"), &[nanoseconds.into().operand(self)]);
     }
 
-    /// Increases the number of registers per thread of the warpgroup to `registers`, a multiple of 8 from 24 to 256, and waits until they are
-    /// available. All threads of the warpgroup must execute the instruction. The kernel must already have declared
-    /// [`max_registers`](Self::max_registers), or [`min_blocks`](Self::min_blocks) and either [`block`](Self::block) or
-    /// [`max_block`](Self::max_block); otherwise, ptxas would ignore the instruction. Requires sm_90a, sm_100a or sm_120a.
+    /// Increases the number of registers per thread of the warpgroup to `registers`, a multiple of 8 from 24 to 256, and waits until they
+    /// are available. All threads of the warpgroup must execute the instruction. Requires sm_90a, sm_100a or sm_120a.
+    ///
+    /// The kernel must already have declared its initial number of registers: with [`max_registers`](Self::max_registers), or with
+    /// [`min_blocks`](Self::min_blocks) and either [`block`](Self::block) or [`max_block`](Self::max_block). Otherwise, the builder rejects
+    /// the instruction, because ptxas would ignore it.
     #[doc(alias = "setmaxnreg.inc")]
     #[track_caller]
     pub fn setmaxnreg_inc(self, registers: u32) {
@@ -73,12 +75,12 @@ impl<'k> Builder<'k> {
         entry.max_registers.is_some() || threads.is_some() && entry.min_blocks.is_some()
     }
 
-    /// Allows launches of this kernel to start before the preceding kernel in the stream has ended, waits here until that kernel has ended, and
-    /// allows the next kernel to start. Earlier instructions, such as the initialization of barriers, can overlap with the end of the preceding
-    /// kernel.
+    /// Enables programmatic dependent launch. A launch of this kernel may then start before the preceding kernel in the stream has ended.
+    /// The emitted code waits until that kernel has ended, and then allows the next kernel to start. Instructions before this call, such as
+    /// the initialization of barriers, can overlap with the end of the preceding kernel.
     ///
-    /// All threads must execute the emitted code. The builder rejects a programmatic launch after an instruction that may access global memory,
-    /// and in conditions, loops and roles. Requires sm_90 or later.
+    /// All threads must execute the emitted code. The builder rejects a programmatic launch after an instruction that may access global
+    /// memory, and in conditions, loops and roles. Requires sm_90 or later.
     #[doc(alias = "programmatic dependent launch")]
     #[doc(alias = "PDL")]
     #[track_caller]
@@ -98,7 +100,7 @@ impl<'k> Builder<'k> {
         self.griddepcontrol_launch_dependents();
     }
 
-    /// Waits until the grids that this grid depends on are complete and their writes are visible; returns immediately if this is not a
+    /// Waits until the grids on which this grid depends are complete and their writes are visible. Returns immediately if this is not a
     /// dependent launch. Requires sm_90 or later.
     #[doc(alias = "griddepcontrol.wait")]
     #[doc(alias = "cudaGridDependencySynchronize")]

@@ -1,4 +1,4 @@
-//! Conversion: `cvt`, and reinterpretation of bits.
+//! Conversions (`cvt`) and reinterpretation of bits.
 
 use super::{ByteSized, Half};
 use crate::ptx::{
@@ -43,14 +43,17 @@ fn is_exact<T: Numeric, U: Numeric>() -> bool {
 }
 
 impl<'k, T: Numeric> Val<'k, T> {
-    /// Converts the number to another type as Rust's `as` does: conversions between integers wrap around; conversions from floating-point
-    /// numbers to integers round toward zero and saturate; other conversions round to nearest even. If the floating-point or the integer
-    /// type is 64 bits wide, NaN becomes the integer with only the highest bit set; otherwise, NaN becomes 0, as with `as`.
+    /// Converts the number to another type, like Rust's `as`:
+    /// - Conversions between integers wrap around.
+    /// - Conversions from floating-point numbers to integers round toward zero and saturate. NaN becomes 0 or, if either type is 64 bits
+    ///   wide, the integer with only the highest bit set.
+    /// - Other conversions round to nearest even.
     ///
-    /// Conversions between integers of the same width emit no instruction. Conversions to bf16 require sm_80 or later. Conversions between
-    /// bf16 and types other than f32 take one instruction on sm_90 and later. On earlier targets, they use f32 as an intermediate type if
-    /// this gives the same result. The other conversions, from f64 and from 32-bit and 64-bit integers to bf16, would round twice, so the
-    /// builder rejects them on these targets; convert via f32 explicitly if double rounding is acceptable.
+    /// Conversions between integers of the same width emit no instruction. Conversions to bf16 require sm_80 or later.
+    ///
+    /// On sm_90 and later, conversions between bf16 and types other than f32 take one instruction. Older targets convert through f32 if
+    /// this gives the same result. Conversions to bf16 from f64 and from 32-bit and 64-bit integers would round twice, so the builder
+    /// rejects them on older targets; convert to f32 explicitly if double rounding is acceptable.
     #[doc(alias = "cvt")]
     #[track_caller]
     pub fn cast<U: Numeric>(self) -> Val<'k, U> {
@@ -58,8 +61,8 @@ impl<'k, T: Numeric> Val<'k, T> {
         self.convert(rounding)
     }
 
-    /// Converts the number to another type with an explicit rounding mode, which matters if the result may be inexact:
-    /// `x.convert::<f16>(Rounding::Rz)`, `x.convert::<i32>(Rounding::Rm)`. In all other respects, this method is like [`cast`](Self::cast).
+    /// Converts the number as [`cast`](Self::cast) does, but with an explicit rounding mode for inexact results:
+    /// `x.convert::<f16>(Rounding::Rz)`, `x.convert::<i32>(Rounding::Rm)`.
     #[doc(alias = "cvt")]
     #[track_caller]
     pub fn convert<U: Numeric>(self, rounding: Rounding) -> Val<'k, U> {
@@ -93,9 +96,11 @@ impl<'k, T: Numeric> Val<'k, T> {
         if T::PTX == "u32" && U::PTX == "u64" { result.with_dim(|| self.dim()) } else { result }
     }
 
-    /// Clamps the number to the range of another integer type, or rounds it to a floating-point type and clamps it to the range from 0 to 1. In
-    /// a floating-point type, NaN becomes 0; in an integer type, NaN and fractions are converted as [`cast`](Self::cast) converts them. The
-    /// builder rejects conversions to bf16, and from bf16 to other floating-point types.
+    /// Converts the number and clamps the result: to the range of the type for an integer type, and to the range from 0 to 1 for a
+    /// floating-point type, after rounding.
+    ///
+    /// If the result is a floating-point number, NaN becomes 0. If it is an integer, NaN and fractions are converted as
+    /// [`cast`](Self::cast) converts them. The builder rejects conversions to bf16, and from bf16 to other floating-point types.
     #[doc(alias = "cvt.sat")]
     #[track_caller]
     pub fn cast_saturating<U: Numeric>(self) -> Val<'k, U> {
@@ -161,8 +166,7 @@ impl<'k, T: Integer> Val<'k, T> {
 }
 
 impl<'k> Val<'k, f32> {
-    /// Converts to f16 or bf16 with rounding [`Rounding::Rn`] or [`Rounding::Rz`], and replaces negative numbers with 0. Requires sm_80 or
-    /// later.
+    /// Converts to f16 or bf16, rounding with [`Rounding::Rn`] or [`Rounding::Rz`]; negative numbers become 0. Requires sm_80 or later.
     #[doc(alias = "cvt.relu")]
     #[track_caller]
     pub fn convert_relu<U: Numeric + Half>(self, rounding: Rounding) -> Val<'k, U> {
@@ -187,7 +191,7 @@ impl<'k> Val<'k, f32> {
         }
     }
 
-    /// Converts to tf32 with rounding [`Rounding::Rn`] or [`Rounding::Rz`]. Requires sm_90 or later.
+    /// Converts to tf32, rounding with [`Rounding::Rn`] or [`Rounding::Rz`]. Requires sm_90 or later.
     #[doc(alias = "cvt.rn.tf32.f32")]
     #[doc(alias = "cvt.rz.tf32.f32")]
     #[track_caller]
@@ -198,7 +202,7 @@ impl<'k> Val<'k, f32> {
         }
     }
 
-    /// Converts as [`to_tf32_with`](Self::to_tf32_with) does, but replaces negative numbers with 0. Requires sm_90 or later.
+    /// Converts as [`to_tf32_with`](Self::to_tf32_with) does, except that negative numbers become 0. Requires sm_90 or later.
     #[doc(alias = "cvt.rn.relu.tf32.f32")]
     #[track_caller]
     pub fn to_tf32_relu(self, rounding: Rounding) -> Val<'k, tf32> {
@@ -213,7 +217,7 @@ impl<'k> Val<'k, f32> {
 }
 
 impl<'k> Val<'k, tf32> {
-    /// Returns the same number in f32. The low 13 bits of the register are ignored, as they are by `mma`.
+    /// Converts exactly to f32. The low 13 bits of the register are ignored, as they are by `mma`.
     #[track_caller]
     pub fn to_f32(self) -> Val<'k, f32> {
         (self.bits::<u32>() & !0x1fff).bits()
@@ -221,7 +225,8 @@ impl<'k> Val<'k, tf32> {
 }
 
 impl<'k, T: Scalar> Val<'k, T> {
-    /// Reinterprets the bits as another type of the same size. Emits no instruction if both types use the same register class.
+    /// Reinterprets the bits as another type of the same size. Emits no instruction if both types use the same register class, and a `mov`
+    /// otherwise.
     #[doc(alias = "mov.b32")]
     #[track_caller]
     pub fn bits<U: Scalar>(self) -> Val<'k, U> {

@@ -11,20 +11,21 @@ use crate::ptx::{
 };
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
-    /// Starts copying `BYTES` bytes (4, 8 or 16) from a view of global memory to this address. If the elements are out of bounds, zeros are
-    /// written and nothing is read. Both addresses must be known to be aligned to `BYTES` bytes, and the elements must be all in bounds or all
-    /// out of bounds, as for [`CheckedPtr::load_vector`].
+    /// Starts copying `BYTES` bytes (4, 8 or 16) from global memory at `from` to this address. If the elements are out of bounds, nothing
+    /// is read and zeros are written. Requires sm_80 or later.
     ///
-    /// The data have arrived once this thread has [committed](Builder::cp_async_commit_group) the copy to a group and has
-    /// [waited](Builder::cp_async_wait_group) for this group. They are visible to other threads after a subsequent barrier. 16-byte copies
-    /// bypass L1 (`.cg`); smaller ones do not (`.ca`). Requires sm_80 or later.
+    /// Both addresses must be known to be aligned to `BYTES` bytes. The elements must be all in bounds or all out of bounds, as for
+    /// [`CheckedPtr::load_vector`]. 16-byte copies bypass L1 (`.cg`); smaller copies do not (`.ca`).
+    ///
+    /// To wait for the copy, the thread must [commit](Builder::cp_async_commit_group) it to a group and
+    /// [wait](Builder::cp_async_wait_group) for this group. The data is visible to other threads after a subsequent barrier.
     #[doc(alias = "cp.async")]
     #[track_caller]
     pub fn copy_async<const BYTES: u32>(self, from: CheckedPtr<'k, T, Global, impl Readable>) {
         self.copy_async_with::<BYTES>(from, CopyHints::default());
     }
 
-    /// Starts copying as [`copy_async`](Self::copy_async) does, but with a prefetch size, a cache policy or both.
+    /// Starts copying as [`copy_async`](Self::copy_async) does, but with a prefetch size, a cache policy, or both.
     #[doc(alias = "cp.async.L2::cache_hint")]
     #[track_caller]
     pub fn copy_async_with<const BYTES: u32>(
@@ -37,7 +38,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
         self.copy_async_bytes(from, BYTES, CpAsyncCache::Best, BYTES.into(), hints);
     }
 
-    /// Starts copying the first `valid` of `BYTES` bytes as [`copy_async`](Self::copy_async) does; the remaining bytes become zero. If
+    /// Starts copying the first `valid` of `BYTES` bytes as [`copy_async`](Self::copy_async) does, and sets the remaining bytes to zero. If
     /// `valid` is 0, nothing is read. Requires sm_80 or later.
     ///
     /// # Safety
@@ -61,7 +62,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     }
 }
 
-/// The number of bytes that a copy prefetches into the L2 cache.
+/// The number of bytes that a copy prefetches to the L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PrefetchSize {
     /// 64 bytes.
@@ -72,7 +73,7 @@ pub enum PrefetchSize {
     B256,
 }
 
-/// Hints for the L2 cache, for `cp.async`. Requires sm_80 or later.
+/// L2 cache hints for `cp.async`. Requires sm_80 or later.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CopyHints<'k> {
     /// The prefetch size; by default, the hardware decides.
@@ -105,8 +106,8 @@ pub(crate) enum CpAsyncCache {
 }
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
-    /// Starts copying the first `valid` of `bytes` bytes (4, 8 or 16) from global memory to this address; the remaining bytes become zero.
-    /// If `from` is out of bounds, all bytes become zero.
+    /// Starts copying the first `valid` of `bytes` bytes (4, 8 or 16) from global memory to this address, and sets the remaining bytes to
+    /// zero. If `from` is out of bounds, all bytes become zero.
     #[track_caller]
     pub(crate) fn copy_async_bytes<R: Readable>(
         self,

@@ -8,9 +8,9 @@ pub trait ExtendedPrecision: Integer {}
 impl ExtendedPrecision for u32 {}
 impl ExtendedPrecision for u64 {}
 
-/// Extended-precision arithmetic on `N`-word integers, low word first. The carry is not exposed.
+/// Extended-precision arithmetic on `N`-word integers, low word first.
 impl<'k> Builder<'k> {
-    /// Returns `a + b` for `N`-word integers, low word first; the sum wraps around.
+    /// Returns `a + b` for `N`-word integers, low word first. The result wraps around.
     #[doc(alias = "add.cc")]
     #[doc(alias = "addc")]
     #[track_caller]
@@ -22,7 +22,7 @@ impl<'k> Builder<'k> {
         self.carry_chain("add", a, b)
     }
 
-    /// Returns `a − b` for `N`-word integers, low word first; the difference wraps around.
+    /// Returns `a − b` for `N`-word integers, low word first. The result wraps around.
     #[doc(alias = "sub.cc")]
     #[doc(alias = "subc")]
     #[track_caller]

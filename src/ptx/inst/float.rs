@@ -1,4 +1,4 @@
-//! Floating-point arithmetic with explicit rounding, flushing and clamping; reciprocals, roots, rounding to integral values.
+//! Floating-point arithmetic with explicit rounding, flushing and clamping; reciprocals and square roots; rounding to integral values.
 
 use std::cmp::Ordering;
 
@@ -19,10 +19,6 @@ macro_rules! binary {
     ($($(#[$doc:meta])* $name:ident, $ptx:literal, $bound:ident, $fold:expr;)*) => {$(
         impl<'k, T: $bound> Val<'k, T> {
             $(#[$doc])*
-            ///
-            /// The supported modes depend on the type: all modes for f32; all rounding modes for f64; rounding to nearest even, with or without
-            /// flushing and clamping, for f16; only [`Mode::RN`] for bf16, on sm_90 and later. Division supports only f32 and f64, without
-            /// clamping. The builder rejects instructions with other modes.
             #[track_caller]
             pub fn $name(self, other: impl Into<Self>, mode: impl Into<Mode>) -> Self {
                 let (other, mode) = (other.into(), mode.into());
@@ -37,22 +33,28 @@ macro_rules! binary {
 
 binary! {
     /// Returns `self + other` with the given mode: `x.add_with(y, Rounding::Rz)` or `x.add_with(y, Mode::RN.ftz().sat())`.
+    ///
+    /// The builder rejects modes that the type does not support. The supported modes are:
+    /// - f32: all modes
+    /// - f64: all rounding modes, without flushing or clamping
+    /// - f16: rounding to nearest even, with or without flushing and clamping
+    /// - bf16: only [`Mode::RN`], on sm_90 and later
     #[doc(alias = "add")]
     add_with, "add", Float, exact::add;
-    /// Returns `self − other` with the given mode.
+    /// Returns `self − other` with the given mode. Each type supports the same modes as for [`add_with`](Self::add_with).
     #[doc(alias = "sub")]
     sub_with, "sub", Float, exact::sub;
-    /// Returns `self · other` with the given mode.
+    /// Returns `self · other` with the given mode. Each type supports the same modes as for [`add_with`](Self::add_with).
     #[doc(alias = "mul")]
     mul_with, "mul", Float, exact::mul;
-    /// Returns `self / other` with the given mode.
+    /// Returns `self / other` with the given mode, which may specify any rounding and, for f32, flushing of subnormals to zero (`.ftz`).
     #[doc(alias = "div")]
     div_with, "div", Real,  exact::div;
 }
 
 impl<'k, T: Float> Val<'k, T> {
-    /// Returns `self · factor + addend`, rounded once with the given mode. Each type supports the same modes as in
-    /// [`add_with`](Self::add_with), but bf16 requires only sm_80.
+    /// Returns `self · factor + addend`, rounded once with the given mode. Each type supports the same modes as for
+    /// [`add_with`](Self::add_with), except that bf16 requires only sm_80.
     #[doc(alias = "fma")]
     #[track_caller]
     pub fn fma_with(self, factor: impl Into<Self>, addend: impl Into<Self>, mode: impl Into<Mode>) -> Self {
@@ -65,7 +67,7 @@ impl<'k, T: Float> Val<'k, T> {
         }
     }
 
-    /// Rounds to an integral value: `x.round(Rounding::Rm)` is the floor. bf16 requires sm_90 or later.
+    /// Rounds to an integral value; `x.round(Rounding::Rm)`, for example, is the floor of `x`. bf16 requires sm_90 or later.
     #[doc(alias = "cvt.rni")]
     #[track_caller]
     pub fn round(self, rounding: Rounding) -> Self {
@@ -91,7 +93,7 @@ impl<'k, T: Scalar> Val<'k, T> {
     }
 }
 
-/// A 16-bit floating-point type, or a pair of 16-bit floating-point numbers.
+/// A 16-bit floating-point type or a pair: f16, bf16, f16x2 or bf16x2.
 pub trait Half: Number {
     #[doc(hidden)]
     fn fold_relu(self) -> Self;
@@ -133,7 +135,7 @@ halves! {
 }
 
 impl<'k, T: Half> Val<'k, T> {
-    /// Returns `self · factor + addend`, rounded once, with negative results replaced by 0. Requires sm_80 or later.
+    /// Returns `self · factor + addend`, rounded once; a negative result becomes 0. Requires sm_80 or later.
     #[doc(alias = "fma.relu")]
     #[track_caller]
     pub fn fma_relu(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -147,7 +149,7 @@ impl<'k, T: Half> Val<'k, T> {
     }
 }
 
-/// A type for which `min` and `max` can propagate NaN: f32, f16, bf16 and pairs.
+/// A type for which `min` and `max` can propagate NaN: f32, f16, bf16, f16x2 or bf16x2.
 pub trait NanExtremum: Number {
     #[doc(hidden)]
     fn fold_nan_extremum(self, other: Self, wanted: Ordering) -> Self;
@@ -172,7 +174,7 @@ macro_rules! nan_extrema {
 nan_extrema! { f16 bf16 f16x2 bf16x2 }
 
 impl<'k, T: NanExtremum> Val<'k, T> {
-    /// Returns the minimum of both operands, or NaN if either operand is NaN. Requires sm_80 or later.
+    /// Returns the minimum of the operands, or NaN if either operand is NaN. Requires sm_80 or later.
     #[doc(alias = "min.NaN")]
     #[track_caller]
     pub fn min_nan(self, other: impl Into<Self>) -> Self {
@@ -183,7 +185,7 @@ impl<'k, T: NanExtremum> Val<'k, T> {
         }
     }
 
-    /// Returns the maximum of both operands, or NaN if either operand is NaN. Requires sm_80 or later.
+    /// Returns the maximum of the operands, or NaN if either operand is NaN. Requires sm_80 or later.
     #[doc(alias = "max.NaN")]
     #[track_caller]
     pub fn max_nan(self, other: impl Into<Self>) -> Self {

@@ -1,6 +1,6 @@
-//! Elementary functions of f32, of 16-bit floating-point numbers and of their pairs: exponentials, logarithms, roots, activations.
+//! Elementary functions: square roots, reciprocals, exponentials, logarithms, trigonometric functions and activations.
 //!
-//! Most functions are approximations with hardware-dependent results, so they are never folded: they are methods of [`Builder`] and emit
+//! Most of these functions are approximations whose results depend on the hardware. They are therefore methods of [`Builder`] and emit
 //! instructions even for constant operands. Approximate instructions on f32, except `tanh.approx`, flush subnormal operands and results to
 //! zero.
 
@@ -15,7 +15,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A type that supports square roots and reciprocals: f32, f64, f16, bf16 and pairs. bf16 and its pairs require sm_80 or later.
+/// A type that supports square roots and reciprocals: f32, f64, f16, bf16, f16x2 or bf16x2. bf16 and bf16x2 require sm_80 or later.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no roots and reciprocals",
     note = "f32, f64, f16, bf16, f16x2 and bf16x2 have them"
@@ -29,15 +29,17 @@ pub trait Root: Scalar {
     fn emit_rsqrt<'k>(k: Builder<'k>, x: Val<'k, Self>) -> Val<'k, Self>;
 }
 
-/// A type that supports elementary functions: f32, f16, bf16 and pairs. If a function is computed in f32, the stated error is that of the f32
-/// result; a 16-bit result is then rounded to nearest even. The approximate f32 instructions, except the one for [`tanh`](Builder::tanh), flush
-/// subnormal operands and results to zero; the stated errors do not cover these cases.
+/// A type that supports the elementary functions of [`Builder`], such as [`Builder::exp`]: f32, f16, bf16, f16x2 or bf16x2.
+///
+/// If a function of a 16-bit type is computed in f32, its documented error is that of the f32 result, which is then rounded to nearest
+/// even. The approximate f32 instructions, except the one for [`tanh`](Builder::tanh), flush subnormal operands and results to zero; the
+/// documented errors do not cover these cases.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no elementary functions",
     note = "f32, f16, bf16, f16x2 and bf16x2 have them; for f64, PTX has only square roots and reciprocals"
 )]
 pub trait Elementary: Root {
-    /// Applies a function of f32 to each number, and rounds the results to nearest even.
+    /// Applies a function of f32 to each element and rounds the results to nearest even.
     #[doc(hidden)]
     fn in_f32<'k>(x: Val<'k, Self>, f: impl Fn(Val<'k, f32>) -> Val<'k, f32>) -> Val<'k, Self>;
     /// Returns the instruction for 2^x if the target supports it.
@@ -156,18 +158,18 @@ macro_rules! functions {
 }
 
 functions! { Root:
-    /// Returns √x, correctly rounded. Emits `sqrt.rn` unless `x` is a constant. For 16-bit types, the f32 result is rounded again; the
-    /// final result is still correctly rounded.
+    /// Returns √x, correctly rounded. Emits `sqrt.rn` unless `x` is a constant. For 16-bit types, the root is computed in f32 and then
+    /// converted, which gives the correctly rounded result.
     #[doc(alias = "sqrt.rn")]
     sqrt = |k, x| T::emit_sqrt(k, x);
 
-    /// Returns 1 / x, correctly rounded. Emits `rcp.rn` unless `x` is a constant. For 16-bit types, the f32 result is rounded again; the
-    /// final result is still correctly rounded.
+    /// Returns 1 / x, correctly rounded. Emits `rcp.rn` unless `x` is a constant. For 16-bit types, the reciprocal is computed in f32 and
+    /// then converted, which gives the correctly rounded result.
     #[doc(alias = "rcp.rn")]
     recip = |k, x| T::emit_recip(k, x);
 
     /// Approximates 1 / √x, with a relative error of at most 2^−22.4 for f32 and 2^−52 for f64. Emits `rsqrt.approx`. For 16-bit types, the
-    /// result is computed in f32 and rounded to nearest even. Subnormal f32 numbers are treated as zero.
+    /// result is computed in f32 and rounded to nearest even. Subnormal f32 operands are treated as zero.
     #[doc(alias = "rsqrt.approx")]
     rsqrt = |k, x| T::emit_rsqrt(k, x);
 }
@@ -178,16 +180,17 @@ functions! { Elementary:
     #[doc(alias = "ex2.approx")]
     exp2 = |k, x| k.native(T::ex2(k), x, |x| k.ex2_approx_ftz(x));
 
-    /// Approximates e^x as 2^(x · log₂ e), in f32. The relative error grows with |x|, up to 2^−16 for results that are normal f32 numbers.
+    /// Approximates e^x as 2^(x · log₂ e), in f32. The relative error grows with |x|; it is at most 2^−16 if the result is a normal f32
+    /// number.
     #[doc(alias = "ex2.approx")]
     exp = |k, x| T::in_f32(x, |x| k.ex2_approx_ftz(x * std::f32::consts::LOG2_E));
 
-    /// Approximates the base-2 logarithm, in f32. The absolute error is at most 2^−22 for x between ½ and 2; elsewhere, the relative error
-    /// is at most 2^−22.
+    /// Approximates the base-2 logarithm, in f32. The absolute error is at most 2^−22 for x between ½ and 2. For other x, the relative
+    /// error is at most 2^−22.
     #[doc(alias = "lg2.approx")]
     log2 = |k, x| T::in_f32(x, |x| k.lg2_approx_ftz(x));
 
-    /// Approximates the natural logarithm as log₂ x · ln 2, in f32. The absolute error is at most 2^−22 for x between ½ and 2; elsewhere,
+    /// Approximates the natural logarithm as log₂ x · ln 2, in f32. The absolute error is at most 2^−22 for x between ½ and 2. For other x,
     /// the relative error is at most 2^−21.
     #[doc(alias = "lg2.approx")]
     #[doc(alias = "log")]
@@ -198,30 +201,32 @@ functions! { Elementary:
     #[doc(alias = "tanh.approx")]
     tanh = |k, x| k.native(T::tanh(k), x, |x| k.tanh_approx(x));
 
-    /// Approximates the sine of x radians, in f32. The absolute error is at most 2^−20.4 for x between −π and π, and grows with |x|
-    /// elsewhere.
+    /// Approximates the sine of x radians, in f32. The absolute error is at most 2^−20.4 for x between −π and π; outside this range, it
+    /// grows with |x|.
     #[doc(alias = "sin.approx")]
     sin = |k, x| T::in_f32(x, |x| k.sin_approx_ftz(x));
 
-    /// Approximates the cosine of x radians, in f32. The absolute error is at most 2^−20.4 for x between −π and π, and grows with |x|
-    /// elsewhere.
+    /// Approximates the cosine of x radians, in f32. The absolute error is at most 2^−20.4 for x between −π and π; outside this range, it
+    /// grows with |x|.
     #[doc(alias = "cos.approx")]
     cos = |k, x| T::in_f32(x, |x| k.cos_approx_ftz(x));
 
-    /// Approximates the logistic function 1 / (1 + e^−x), in f32, with a relative error of at most 2^−16.
+    /// Approximates the logistic function 1 / (1 + e^−x), in f32. The relative error is at most 2^−16 for x ≥ −87. The result is 0 for x
+    /// below about −87.3.
     sigmoid = |k, x| T::in_f32(x, |x| k.logistic(x));
 
-    /// Approximates x · sigmoid(x), in f32, with a relative error of at most 2^−16 for x ≥ −87. The result is −0 for finite x below about
-    /// −87.3, and NaN for −∞.
+    /// Approximates x · [`sigmoid`](Self::sigmoid)(x), in f32. The relative error is at most 2^−16 for x ≥ −87. The result is −0 for finite
+    /// x below about −87.3, and NaN for −∞.
     #[doc(alias = "swish")]
     silu = |k, x| T::in_f32(x, |x| x * k.logistic(x));
 
-    /// Approximates x · Φ(x) in f32, where Φ is the cumulative distribution function of the standard normal distribution. The absolute error is
-    /// at most 2^−20 · max(1, |x|). The result for −∞ is NaN.
+    /// Approximates x · Φ(x), in f32, where Φ is the cumulative distribution function of the standard normal distribution. The absolute
+    /// error is at most 2^−20 · max(1, |x|). The result for −∞ is NaN.
     gelu = |k, x| T::in_f32(x, |x| x * k.normal_distribution(x));
 
-    /// Approximates x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))) in f32; this function is itself an approximation of [`gelu`](Self::gelu).
-    /// The relative error is at most 2^−14 for x ≥ −10. The result is −0 for finite x below about −10, and NaN for −∞.
+    /// Approximates x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), in f32. This function is itself an approximation of
+    /// [`gelu`](Self::gelu). The relative error is at most 2^−14 for x ≥ −10. The result is −0 for finite x below about −10, and NaN for
+    /// −∞.
     gelu_tanh = |k, x| T::in_f32(x, |x| {
         // (1 + tanh(u)) / 2 is the logistic function of 2u.
         let twice = 2.0 * (2.0 / std::f32::consts::PI).sqrt();

@@ -1,4 +1,5 @@
-//! Integer arithmetic without operators: saturation, upper halves, 24-bit multiplication, sums of absolute differences, dot products.
+//! Integer arithmetic that has no operator: saturation, upper halves of products, 24-bit multiplication, sums of absolute differences, dot
+//! products.
 
 use super::{
     Operands::{In, Known},
@@ -21,7 +22,7 @@ macro_rules! ternary {
 }
 
 impl<'k> Val<'k, i32> {
-    /// Returns `self + other`, clamped to the range of the type.
+    /// Returns `self + other`, clamped to the range of `i32`.
     #[doc(alias = "add.sat")]
     #[track_caller]
     pub fn saturating_add(self, other: impl Into<Self>) -> Self {
@@ -32,7 +33,7 @@ impl<'k> Val<'k, i32> {
         }
     }
 
-    /// Returns `self − other`, clamped to the range of the type.
+    /// Returns `self − other`, clamped to the range of `i32`.
     #[doc(alias = "sub.sat")]
     #[track_caller]
     pub fn saturating_sub(self, other: impl Into<Self>) -> Self {
@@ -43,7 +44,7 @@ impl<'k> Val<'k, i32> {
         }
     }
 
-    /// Returns the upper half of `self · factor`, plus `addend`, clamped to the range of the type.
+    /// Adds `addend` to the upper half of `self · factor`, and clamps the result to the range of `i32`.
     #[doc(alias = "mad.hi.sat")]
     #[track_caller]
     pub fn saturating_mad_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -75,7 +76,7 @@ impl<'k> Val<'k, i32> {
 }
 
 impl<'k, T: WideProduct> Val<'k, T> {
-    /// Returns the upper half of `self · factor`, plus `addend`.
+    /// Adds `addend` to the upper half of `self · factor`. The sum wraps around.
     #[doc(alias = "mad.hi")]
     #[track_caller]
     pub fn mad_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -85,7 +86,7 @@ impl<'k, T: WideProduct> Val<'k, T> {
 }
 
 impl<'k, T: Integer> Val<'k, T> {
-    /// Returns `|self − other| + addend`.
+    /// Returns `|self − other| + addend`. The sum wraps around.
     #[track_caller]
     pub fn sad(self, other: impl Into<Self>, addend: impl Into<Self>) -> Self {
         let fold = |a: T, b: T, c: T| a.fold_max(b).fold_sub(a.fold_min(b)).fold_add(c);
@@ -95,7 +96,7 @@ impl<'k, T: Integer> Val<'k, T> {
 
 /// A type that supports 24-bit multiplication: `u32` or `i32`.
 pub trait Narrow24: Integer {
-    /// Returns the low 24 bits as a number of the type.
+    /// Returns the low 24 bits, zero-extended or sign-extended.
     #[doc(hidden)]
     fn low24(self) -> i64;
 }
@@ -145,7 +146,7 @@ impl<'k, T: Narrow24> Val<'k, T> {
         }
     }
 
-    /// Returns the result of [`mul24_lo`](Self::mul24_lo) plus `addend`.
+    /// Returns [`mul24_lo`](Self::mul24_lo) of `self` and `factor`, plus `addend`.
     #[doc(alias = "mad24.lo")]
     #[track_caller]
     pub fn mad24_lo(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -153,7 +154,7 @@ impl<'k, T: Narrow24> Val<'k, T> {
         ternary!(self, factor.into(), addend.into(), fold, "mad24.lo.{}", T::PTX)
     }
 
-    /// Returns the result of [`mul24_hi`](Self::mul24_hi) plus `addend`.
+    /// Returns [`mul24_hi`](Self::mul24_hi) of `self` and `factor`, plus `addend`.
     #[doc(alias = "mad24.hi")]
     #[track_caller]
     pub fn mad24_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -163,7 +164,7 @@ impl<'k, T: Narrow24> Val<'k, T> {
 }
 
 impl<'k> Val<'k, i32> {
-    /// Returns the result of [`mad24_hi`](Self::mad24_hi), clamped to the range of the type.
+    /// Returns the result of [`mad24_hi`](Self::mad24_hi), clamped to the range of `i32` instead of wrapping around.
     #[doc(alias = "mad24.hi.sat")]
     #[track_caller]
     pub fn saturating_mad24_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -172,12 +173,12 @@ impl<'k> Val<'k, i32> {
     }
 }
 
-/// A type for packed integers (four 8-bit or two 16-bit integers): `u32` for unsigned integers, `i32` for signed integers.
+/// A 32-bit type that contains four 8-bit or two 16-bit integers: unsigned integers in `u32`, signed integers in `i32`.
 pub trait Packed: Integer {
-    /// Returns byte `i` as a number.
+    /// Returns byte `i`, zero-extended or sign-extended.
     #[doc(hidden)]
     fn byte(self, i: u32) -> i64;
-    /// Returns 16-bit half `i` as a number.
+    /// Returns 16-bit half `i`, zero-extended or sign-extended.
     #[doc(hidden)]
     fn half(self, i: u32) -> i64;
 }
@@ -201,8 +202,8 @@ impl Packed for i32 {
 }
 
 impl<'k, A: Packed> Val<'k, A> {
-    /// Returns `addend` plus the dot product of the four bytes of `self` and the four bytes of `other`, modulo 2³². The type of each
-    /// operand determines whether its bytes are signed.
+    /// Returns `addend` plus the dot product of the four bytes of `self` and the four bytes of `other`, modulo 2³². The bytes of an operand
+    /// are signed if its type is `i32`.
     #[track_caller]
     pub fn dp4a<B: Packed, C: Packed>(
         self,
@@ -213,7 +214,8 @@ impl<'k, A: Packed> Val<'k, A> {
         self.dot(other.into(), addend.into(), "dp4a", fold)
     }
 
-    /// Returns `addend` plus the dot product of the two 16-bit halves of `self` and the low two bytes of `other`, modulo 2³².
+    /// Returns `addend` plus the dot product of the two 16-bit halves of `self` and the low two bytes of `other`, modulo 2³². The halves or
+    /// bytes of an operand are signed if its type is `i32`.
     #[doc(alias = "dp2a.lo")]
     #[track_caller]
     pub fn dp2a_lo<B: Packed, C: Packed>(
@@ -225,7 +227,8 @@ impl<'k, A: Packed> Val<'k, A> {
         self.dot(other.into(), addend.into(), "dp2a.lo", fold)
     }
 
-    /// Returns `addend` plus the dot product of the two 16-bit halves of `self` and the high two bytes of `other`, modulo 2³².
+    /// Returns `addend` plus the dot product of the two 16-bit halves of `self` and the high two bytes of `other`, modulo 2³². The halves
+    /// or bytes of an operand are signed if its type is `i32`.
     #[doc(alias = "dp2a.hi")]
     #[track_caller]
     pub fn dp2a_hi<B: Packed, C: Packed>(

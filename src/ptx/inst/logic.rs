@@ -1,4 +1,4 @@
-//! Logic and shifts on integers and untyped bits: `and`, `or`, `xor`, `not`, `shl`, `shr`.
+//! Logic and shifts of integers and untyped bits: `and`, `or`, `xor`, `not`, `shl`, `shr`.
 
 use std::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
 

@@ -1,5 +1,5 @@
-//! Matrix instructions of a warp: `ldmatrix`, `stmatrix`, `movmatrix`, `mma`
-//! (PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions").
+//! Matrix instructions of a warp: `ldmatrix`, `stmatrix`, `movmatrix`, `mma` (PTX ISA, "Warp Level Matrix Multiply-Accumulate
+//! Instructions").
 //!
 //! All 32 lanes must execute these instructions together. [`crate::atoms`] defines which lane owns which element.
 
@@ -12,7 +12,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The accumulator type of an `mma` with pairs of type `P` as inputs: `f32`, or [`f16x2`] for f16 inputs.
+/// The accumulator type of an `mma` whose inputs are pairs of type `P`: `f32`, or [`f16x2`] for f16 inputs.
 #[diagnostic::on_unimplemented(
     message = "no `mma` accumulates products of `{P}` in `{Self}`",
     note = "bf16 accumulates in f32; f16 in f32 or f16"
@@ -52,15 +52,15 @@ macro_rules! mnemonic {
 }
 
 impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
-    /// Loads `N` (1, 2 or 4) matrices of 8×8 16-bit elements. Lane `8i + r` provides the address of row `r` of matrix `i`, which must be
-    /// known to be aligned to 16 bytes; every lane receives element `(lane / 4, 2 (lane % 4))` of each matrix and the element to its right.
-    /// All 32 lanes must execute the instruction.
+    /// Loads `N` (1, 2 or 4) 8×8 matrices of 16-bit elements. Lane `8i + r` provides the address of row `r` of matrix `i`; the addresses
+    /// must be known to be aligned to 16 bytes. From each matrix, every lane receives two elements of row `lane / 4`: those in columns
+    /// `2 (lane % 4)` and `2 (lane % 4) + 1`. All 32 lanes must execute the instruction.
     #[track_caller]
     pub fn ldmatrix<const N: usize, P: Scalar>(self) -> [Val<'k, P>; N] {
         self.load_matrices("")
     }
 
-    /// Loads matrices as [`ldmatrix`](Self::ldmatrix) does, and transposes each.
+    /// Loads matrices as [`ldmatrix`](Self::ldmatrix) does, but transposes each of them.
     #[doc(alias = "ldmatrix.trans")]
     #[track_caller]
     pub fn ldmatrix_trans<const N: usize, P: Scalar>(self) -> [Val<'k, P>; N] {
@@ -86,14 +86,14 @@ impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
 }
 
 impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
-    /// Stores `N` (1, 2 or 4) matrices of 8×8 16-bit elements; addresses and elements are assigned to lanes as in
+    /// Stores `N` (1, 2 or 4) 8×8 matrices of 16-bit elements. Addresses and elements are assigned to lanes as for
     /// [`ldmatrix`](Ptr::ldmatrix). All 32 lanes must execute the instruction. Requires sm_90 or later.
     #[track_caller]
     pub fn stmatrix<const N: usize, P: Scalar>(self, values: [Val<'k, P>; N]) {
         self.store_matrices("", values);
     }
 
-    /// Stores matrices as [`stmatrix`](Self::stmatrix) does, and transposes each.
+    /// Stores matrices as [`stmatrix`](Self::stmatrix) does, but transposes each of them.
     #[doc(alias = "stmatrix.trans")]
     #[track_caller]
     pub fn stmatrix_trans<const N: usize, P: Scalar>(self, values: [Val<'k, P>; N]) {
@@ -118,21 +118,21 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the transpose of an 8×8 matrix of 16-bit elements, which are assigned to lanes as in [`ldmatrix`](Ptr::ldmatrix). All 32
-    /// lanes must execute the instruction.
+    /// Returns the transpose of an 8×8 matrix of 16-bit elements. The elements are assigned to lanes as for [`ldmatrix`](Ptr::ldmatrix).
+    /// All 32 lanes must execute the instruction.
     #[track_caller]
     pub fn movmatrix<P: HalfPair>(self, matrix: Val<'k, P>) -> Val<'k, P> {
         self.transpose_matrix(matrix)
     }
 
-    /// Returns the transpose as [`movmatrix`](Self::movmatrix) does, for words of any type that contain two elements.
+    /// Transposes as [`movmatrix`](Self::movmatrix) does, for words of any type that contain two elements.
     #[track_caller]
     pub(crate) fn transpose_matrix<W: Scalar>(self, matrix: Val<'k, W>) -> Val<'k, W> {
         self.result(format_args!("movmatrix.sync.aligned.m8n8.trans.b16"), &[matrix.operand(self)])
     }
 
-    /// Returns `A·B + C`, where A is 16×16, B is 16×8, and C is 16×8. C and the result each take four `f32` or two [`f16x2`] registers per
-    /// lane. All 32 lanes must execute the instruction. Requires sm_80 or later.
+    /// Returns `A·B + C`, where A is 16×16, B is 16×8, and C is 16×8. C and the result each occupy four `f32` or two [`f16x2`] registers
+    /// per lane. All 32 lanes must execute the instruction. Requires sm_80 or later.
     #[doc(alias = "mma.m16n8k16")]
     #[track_caller]
     pub fn mma_m16n8k16<P: HalfPair, C: Accumulator<P>, const N: usize>(
@@ -144,7 +144,7 @@ impl<'k> Builder<'k> {
         self.mma_into_fresh("m16n8k16", &a, &b, c)
     }
 
-    /// Returns `A·B + C`, where A is 16×8, B is 8×8, and C is 16×8. C and the result each take four `f32` or two [`f16x2`] registers per
+    /// Returns `A·B + C`, where A is 16×8, B is 8×8, and C is 16×8. C and the result each occupy four `f32` or two [`f16x2`] registers per
     /// lane. All 32 lanes must execute the instruction. bf16 requires sm_80 or later.
     #[doc(alias = "mma.m16n8k8")]
     #[track_caller]

@@ -12,16 +12,18 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A barrier in shared memory (`mbarrier`), with phases that threads and asynchronous copies complete.
+/// A barrier in shared memory (`mbarrier`) that counts arrivals of threads and bytes of asynchronous copies.
 ///
-/// A phase is complete when the expected number of arrivals has been reached and all expected bytes have been copied. Phases alternate
-/// between parity 0 and 1: a wait for parity `p` returns once the current phase has the other parity, so `wait(0)` waits for the first
-/// phase. [`Builder::mbarriers`] allocates barriers. `S` is [`SharedCluster`] for a barrier of another block, which
-/// [`in_block`](Self::in_block) returns; threads can arrive at such a barrier but not wait on it. Requires sm_80 or later; byte counts and
-/// clusters require sm_90 or later.
+/// A phase of the barrier is complete when the expected number of arrivals has been reached and all expected bytes have been copied. Phases
+/// have alternating parity, and the first has parity 0. A wait for parity `p` returns once the current phase has the other parity;
+/// `wait(0)` therefore waits for the first phase.
 ///
-/// By default, arrivals are `.release` and waits are `.acquire`, with block scope. [`relaxed`](Self::relaxed) and [`scope`](Self::scope) return
-/// handles to the same barrier with other semantics, as in `full.scope(MemoryScope::Cluster).wait(0)`.
+/// [`Builder::mbarriers`] allocates barriers. [`in_block`](Self::in_block) returns the corresponding barrier of another block of the
+/// cluster, for which `S` is [`SharedCluster`]; threads can arrive at such a barrier but cannot wait on it. Requires sm_80 or later. Byte
+/// counts and clusters require sm_90 or later.
+///
+/// By default, arrivals are `.release` and waits are `.acquire`, with block scope. [`relaxed`](Self::relaxed) and [`scope`](Self::scope)
+/// return handles to the same barrier with other semantics: `full.scope(MemoryScope::Cluster).wait(0)`.
 ///
 /// ```
 /// use warpwright::prelude::*;
@@ -73,7 +75,7 @@ impl<S: Space> fmt::Debug for Mbarrier<'_, S> {
 /// The maximum number of arrivals per phase (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier").
 const MOST_ARRIVALS: u32 = (1 << 20) - 1;
 
-/// Returns the number of arrivals, and rejects a constant that is out of range.
+/// Returns the number of arrivals; rejects a constant that is out of range.
 #[track_caller]
 fn counted<'k>(k: Builder<'k>, arrivals: Val<'k, u32>) -> Val<'k, u32> {
     if let Some(found) = arrivals.as_constant().filter(|found| !(1..=MOST_ARRIVALS).contains(found)) {
@@ -83,14 +85,14 @@ fn counted<'k>(k: Builder<'k>, arrivals: Val<'k, u32>) -> Val<'k, u32> {
 }
 
 impl<'k> Builder<'k> {
-    /// Allocates `count` adjacent barriers in shared memory and returns the first; [`Mbarrier::at`] returns the others. A thread must
+    /// Allocates an array of `count` barriers in shared memory and returns the first; [`Mbarrier::at`] returns the others. A thread must
     /// [`init`](Mbarrier::init) each barrier before any thread uses it.
     #[track_caller]
     pub fn mbarriers(self, count: u32) -> Mbarrier<'k> {
         Mbarrier::new(self.shared_aligned::<u64>(count, 8))
     }
 
-    /// Returns the number of arrivals that the phase of `state` still expected immediately before the arrival that returned `state`.
+    /// Returns the number of arrivals that the phase still expected immediately before the arrival that returned `state`.
     #[doc(alias = "mbarrier.pending_count")]
     #[track_caller]
     pub fn mbarrier_pending_count(self, state: Val<'k, u64>) -> Val<'k, u32> {
@@ -114,7 +116,7 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         self.at
     }
 
-    /// Returns a handle to the same barrier with operations that do not order the thread's other accesses (`.relaxed`). Requires sm_90 or
+    /// Returns a handle to the same barrier whose operations do not order the thread's other accesses (`.relaxed`). Requires sm_90 or
     /// later.
     #[must_use]
     #[doc(alias = ".relaxed")]
@@ -122,8 +124,8 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         Self { relaxed: true, ..self }
     }
 
-    /// Returns a handle to the same barrier with operations that order accesses for the threads of `scope`, which must be the block or the
-    /// cluster. Cluster scope requires sm_90 or later.
+    /// Returns a handle to the same barrier whose operations order accesses for the threads of `scope`, which must be [`MemoryScope::Cta`]
+    /// or [`MemoryScope::Cluster`]. Cluster scope requires sm_90 or later.
     #[must_use]
     #[track_caller]
     pub fn scope(self, scope: MemoryScope) -> Self {
@@ -142,7 +144,7 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         self.transaction("expect_tx", bytes.into());
     }
 
-    /// Simulates the completion of `bytes` bytes of asynchronous copies, without a copy. Requires sm_90 or later.
+    /// Signals the completion of `bytes` bytes, as an asynchronous copy would. Requires sm_90 or later.
     #[doc(alias = "mbarrier.complete_tx")]
     #[track_caller]
     pub fn complete_tx(self, bytes: impl Into<Val<'k, u32>>) {
@@ -161,7 +163,7 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         k.emit(mnemonic, &[self.at.operand(), bytes.operand(k)]);
     }
 
-    /// Returns the qualifiers of an operation with the default order `order`.
+    /// Returns the qualifiers of an operation whose default order is `order`.
     fn qualifiers(self, order: &'static str) -> (&'static str, &'static str) {
         match (self.relaxed, self.scope) {
             (false, None) => ("", ""),
@@ -180,9 +182,9 @@ impl<'k> Mbarrier<'k> {
         Mbarrier { at: at.in_block(rank), relaxed, scope }
     }
 
-    /// Initializes the barrier; each phase expects `arrivals` arrivals, from 1 to 2²⁰ − 1. Exactly one thread must execute the instruction.
-    /// Other threads of the block may use the `mbarrier` after a block-wide barrier; threads of other blocks and the async proxy may use it
-    /// after [`fence_mbarrier_init`](Builder::fence_mbarrier_init) and a barrier of the cluster.
+    /// Initializes the barrier so that each phase expects `arrivals` arrivals, from 1 to 2²⁰ − 1. Exactly one thread must execute the
+    /// instruction. Other threads of the block may use the `mbarrier` after a barrier of the block. Threads of other blocks and the async
+    /// proxy may use it after [`fence_mbarrier_init`](Builder::fence_mbarrier_init) and a barrier of the cluster.
     #[doc(alias = "mbarrier.init")]
     #[track_caller]
     pub fn init(self, arrivals: impl Into<Val<'k, u32>>) {
@@ -190,23 +192,23 @@ impl<'k> Mbarrier<'k> {
         k.emit(format_args!("mbarrier.init.shared.b64"), &[self.at.operand(), arrivals.operand(k)]);
     }
 
-    /// Invalidates the barrier. Its memory may then be used for other purposes.
+    /// Invalidates the barrier, so that its memory can be used for other purposes.
     #[doc(alias = "mbarrier.inval")]
     #[track_caller]
     pub fn invalidate(self) {
         self.at.kernel().emit(format_args!("mbarrier.inval.shared.b64"), &[self.at.operand()]);
     }
 
-    /// Arrives at the barrier when all `cp.async` copies that this thread has started are complete. This instruction also increases the number
-    /// of arrivals that the current phase expects by one.
+    /// Arrives at the barrier once all `cp.async` copies that this thread has started are complete. The arrival is additional: the number
+    /// of arrivals that the current phase expects is increased by one.
     #[doc(alias = "cp.async.mbarrier.arrive")]
     #[track_caller]
     pub fn arrive_after_copies(self) {
         self.at.kernel().emit(format_args!("cp.async.mbarrier.arrive.shared.b64"), &[self.at.operand()]);
     }
 
-    /// Arrives as [`arrive_after_copies`](Self::arrive_after_copies) does, but counts as one of the arrivals that [`init`](Self::init)
-    /// specified.
+    /// Arrives as [`arrive_after_copies`](Self::arrive_after_copies) does, except that the arrival is one of those that
+    /// [`init`](Self::init) specified.
     #[doc(alias = "cp.async.mbarrier.arrive.noinc")]
     #[track_caller]
     pub fn arrive_after_copies_counted(self) {
@@ -251,22 +253,22 @@ impl<'k> Mbarrier<'k> {
         self.poll(operation, parity, limit)
     }
 
-    /// Returns whether the phase of `state`, the result of an arrival, is complete.
+    /// Returns whether the phase in which an arrival returned `state` is complete.
     #[doc(alias = "mbarrier.test_wait")]
     #[track_caller]
     pub fn test_wait(self, state: Val<'k, u64>) -> Val<'k, bool> {
         self.poll("test_wait", state, None)
     }
 
-    /// Returns whether the phase with the given parity, which is the current or the previous phase, is complete.
+    /// Returns whether the phase with the given parity is complete. The phase must be the current one or the immediately preceding one.
     #[doc(alias = "mbarrier.test_wait.parity")]
     #[track_caller]
     pub fn test_wait_parity(self, parity: impl Into<Val<'k, u32>>) -> Val<'k, bool> {
         self.poll_parity("test_wait.parity", parity.into(), None)
     }
 
-    /// Suspends the thread until the phase of `state` is complete or a system-dependent time has passed, and returns whether the phase is
-    /// complete. Requires sm_90 or later.
+    /// Suspends the thread until the phase in which an arrival returned `state` is complete, or until a system-dependent time has passed.
+    /// Returns whether the phase is complete. Requires sm_90 or later.
     #[doc(alias = "mbarrier.try_wait")]
     #[track_caller]
     pub fn try_wait(self, state: Val<'k, u64>) -> Val<'k, bool> {
@@ -279,16 +281,16 @@ impl<'k> Mbarrier<'k> {
         self.poll("try_wait", state, Some(nanoseconds.into()))
     }
 
-    /// Suspends the thread until the phase with the given parity is complete or a system-dependent time has passed, and returns whether the
-    /// phase is complete. Requires sm_90 or later.
+    /// Suspends the thread until the phase with the given parity is complete, or until a system-dependent time has passed. Returns whether
+    /// the phase is complete. Requires sm_90 or later.
     #[doc(alias = "mbarrier.try_wait.parity")]
     #[track_caller]
     pub fn try_wait_parity(self, parity: impl Into<Val<'k, u32>>) -> Val<'k, bool> {
         self.poll_parity("try_wait.parity", parity.into(), None)
     }
 
-    /// Waits as [`try_wait_parity`](Self::try_wait_parity) does, but with a time limit of about `nanoseconds` nanoseconds. Requires sm_90 or
-    /// later.
+    /// Waits as [`try_wait_parity`](Self::try_wait_parity) does, but with a time limit of about `nanoseconds` nanoseconds. Requires sm_90
+    /// or later.
     #[track_caller]
     pub fn try_wait_parity_for(
         self,
@@ -298,7 +300,8 @@ impl<'k> Mbarrier<'k> {
         self.poll_parity("try_wait.parity", parity.into(), Some(nanoseconds.into()))
     }
 
-    /// Waits until the phase with the given parity is complete. Emits a loop of `try_wait`, or of `test_wait` on targets older than sm_90.
+    /// Waits until the phase with the given parity is complete. Emits a loop of `try_wait` instructions, or of `test_wait` on targets older
+    /// than sm_90.
     #[doc(alias = "mbarrier.try_wait")]
     #[track_caller]
     pub fn wait(self, parity: impl Into<Val<'k, u32>>) {
@@ -315,8 +318,8 @@ impl<'k> Mbarrier<'k> {
 macro_rules! arrivals {
     ($space:ident, $counted:literal $(, $state:ty)?) => {
         impl<'k> Mbarrier<'k, $space> {
-            /// Arrives at the barrier. At a barrier of this block, returns the state that [`test_wait`](Self::test_wait) accepts; at a
-            /// barrier of another block, returns nothing.
+            /// Arrives at the barrier. At a barrier of this block, returns the state for [`test_wait`](Self::test_wait); at a barrier of
+            /// another block, returns nothing.
             #[doc(alias = "mbarrier.arrive")]
             #[track_caller]
             pub fn arrive(self) $(-> $state)? {
@@ -330,28 +333,28 @@ macro_rules! arrivals {
                 self.arrival("arrive", $counted, Some(counted(self.at.kernel(), count.into())))
             }
 
-            /// Adds `bytes` to the number of expected bytes and arrives. Requires sm_90 or later.
+            /// Adds `bytes` to the number of bytes that the current phase expects, and arrives. Requires sm_90 or later.
             #[doc(alias = "mbarrier.arrive.expect_tx")]
             #[track_caller]
             pub fn arrive_expect_tx(self, bytes: impl Into<Val<'k, u32>>) $(-> $state)? {
                 self.arrival("arrive.expect_tx", $space::PTX, Some(bytes.into()))
             }
 
-            /// Arrives for the last time: all later phases expect one fewer arrival.
+            /// Arrives, and reduces by one the number of arrivals that later phases expect.
             #[doc(alias = "mbarrier.arrive_drop")]
             #[track_caller]
             pub fn arrive_drop(self) $(-> $state)? {
                 self.arrival("arrive_drop", $space::PTX, None)
             }
 
-            /// Arrives `count` times, and all later phases expect `count` fewer arrivals. Requires sm_90 or later.
+            /// Arrives `count` times, and reduces by `count` the number of arrivals that later phases expect. Requires sm_90 or later.
             #[doc(alias = "mbarrier.arrive_drop")]
             #[track_caller]
             pub fn arrive_drop_count(self, count: impl Into<Val<'k, u32>>) $(-> $state)? {
                 self.arrival("arrive_drop", $counted, Some(counted(self.at.kernel(), count.into())))
             }
 
-            /// Adds `bytes` to the number of expected bytes, and arrives for the last time, as [`arrive_drop`](Self::arrive_drop) does.
+            /// Adds `bytes` to the number of bytes that the current phase expects, and arrives as [`arrive_drop`](Self::arrive_drop) does.
             /// Requires sm_90 or later.
             #[doc(alias = "mbarrier.arrive_drop.expect_tx")]
             #[track_caller]
@@ -367,15 +370,17 @@ arrivals! { Shared, ".shared::cta", Val<'k, u64> }
 arrivals! { SharedCluster, ".shared::cluster" }
 
 impl<'k> Mbarrier<'k> {
-    /// Arrives `count` times and returns the state. The arrivals must not complete the phase: `count` must be less than the number of arrivals
-    /// that the current phase still expects. The builder rejects [`relaxed`](Self::relaxed) handles and handles with cluster scope.
+    /// Arrives `count` times and returns the state. The arrivals must not complete the phase: `count` must be less than the number of
+    /// arrivals that the current phase still expects. The builder rejects [`relaxed`](Self::relaxed) handles and handles with cluster
+    /// scope.
     #[doc(alias = "mbarrier.arrive.noComplete")]
     #[track_caller]
     pub fn arrive_no_complete(self, count: impl Into<Val<'k, u32>>) -> Val<'k, u64> {
         self.arrival("arrive.noComplete", ".shared", Some(counted(self.at.kernel(), count.into())))
     }
 
-    /// Arrives as [`arrive_no_complete`](Self::arrive_no_complete) does, and all later phases expect `count` fewer arrivals.
+    /// Arrives as [`arrive_no_complete`](Self::arrive_no_complete) does, and reduces by `count` the number of arrivals that later phases
+    /// expect.
     #[doc(alias = "mbarrier.arrive_drop.noComplete")]
     #[track_caller]
     pub fn arrive_drop_no_complete(self, count: impl Into<Val<'k, u32>>) -> Val<'k, u64> {

@@ -1,4 +1,4 @@
-//! Memory: `ld`, `st`, scalar and vector, with cache operators and memory ordering.
+//! Loads and stores of scalars and vectors (`ld`, `st`), with cache operators and memory ordering.
 
 use std::panic::Location;
 
@@ -11,7 +11,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The caching or the ordering of a load (PTX ISA, "Cache Operators", "Memory Consistency Model").
+/// The caching or ordering of a load (PTX ISA, "Cache Operators", "Memory Consistency Model").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Load {
     /// Cached at all levels. For memory of an `In` parameter, the same as [`Nc`](Self::Nc), except in a kernel with a [programmatic
@@ -20,7 +20,7 @@ pub enum Load {
     Default,
     /// Cached at all levels, even for memory of an `In` parameter.
     Ca,
-    /// Cached only at the global level, L2.
+    /// Cached only at the global level (L2).
     Cg,
     /// Streaming: likely accessed once.
     Cs,
@@ -34,14 +34,13 @@ pub enum Load {
     Volatile,
     /// Coherent with accesses by other threads of the scope, but not ordered.
     Relaxed(MemoryScope),
-    /// If the load reads a value that a release operation has written, the accesses before the release are visible to accesses after the
-    /// load.
+    /// If the load reads a value written by a release operation, the accesses before the release are visible to accesses after the load.
     Acquire(MemoryScope),
 }
 
 impl Load {
-    /// Returns the suffixes of the ordering and of its scope, which precede the state space, and that of the cache operator, which follows
-    /// it.
+    /// Returns the suffixes for the ordering, its scope, and the cache operator. The first two precede the state space in the mnemonic; the
+    /// last follows it.
     const fn suffixes(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Default => ("", "", ""),
@@ -64,9 +63,9 @@ pub enum Store {
     /// Write-back at all coherent levels.
     #[default]
     Default,
-    /// Explicit write-back.
+    /// The same as [`Default`](Self::Default), with an explicit `.wb`.
     Wb,
-    /// Cached only at the global level, L2.
+    /// Cached only at the global level (L2).
     Cg,
     /// Streaming: likely accessed once.
     Cs,
@@ -76,13 +75,13 @@ pub enum Store {
     Volatile,
     /// Coherent with accesses by other threads of the scope, but not ordered.
     Relaxed(MemoryScope),
-    /// Ordered: earlier writes are visible to threads that acquire the value.
+    /// Earlier writes are visible to threads that acquire the stored value.
     Release(MemoryScope),
 }
 
 impl Store {
-    /// Returns the suffixes of the ordering and of its scope, which precede the state space, and that of the cache operator, which follows
-    /// it.
+    /// Returns the suffixes for the ordering, its scope, and the cache operator. The first two precede the state space in the mnemonic; the
+    /// last follows it.
     const fn suffixes(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Default => ("", "", ""),
@@ -100,7 +99,7 @@ impl Store {
 impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
     /// Loads the element, or returns 0 if the element is out of bounds.
     ///
-    /// Memory of an `In` parameter is read through the read-only cache, `ld.global.nc`, except in a kernel with a [programmatic
+    /// Memory of an `In` parameter is read through the read-only cache (`ld.global.nc`), except in a kernel with a [programmatic
     /// launch](crate::ptx::Builder::programmatic_launch).
     #[doc(alias = "ld")]
     #[track_caller]
@@ -121,7 +120,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         value
     }
 
-    /// Loads the element as [`load`](Self::load) does, but with a cache operator or an ordering.
+    /// Loads the element as [`load`](Self::load) does, but with the given cache operator or ordering.
     #[track_caller]
     pub fn load_with(self, how: Load) -> Val<'k, T::Reg>
     where
@@ -131,9 +130,9 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         value
     }
 
-    /// Loads `N` adjacent elements (2 or 4, at most 16 bytes in total) with one instruction, or returns zeros if they are out of bounds. The
-    /// address must be known to be aligned to the size of the vector, and the elements must be all in bounds or all out of bounds: for a slice,
-    /// the index and the length must be known to be multiples of `N`.
+    /// Loads `N` adjacent elements (2 or 4, at most 16 bytes in total) with one instruction, or returns zeros if they are out of bounds.
+    /// The address must be known to be aligned to the size of the vector, and the elements must be all in bounds or all out of bounds. For
+    /// a slice, the latter means that the index and the length must be known to be multiples of `N`.
     #[doc(alias = "ld.v4")]
     #[track_caller]
     pub fn load_vector<const N: usize>(self) -> [Val<'k, T::Reg>; N]
@@ -154,7 +153,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.load_values(Load::Default, otherwise)
     }
 
-    /// Loads a vector as [`load_vector`](Self::load_vector) does, but with a cache operator or an ordering.
+    /// Loads a vector as [`load_vector`](Self::load_vector) does, but with the given cache operator or ordering.
     #[track_caller]
     pub fn load_vector_with<const N: usize>(self, how: Load) -> [Val<'k, T::Reg>; N]
     where
@@ -201,7 +200,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.store_with(Store::Default, value);
     }
 
-    /// Stores `value` as [`store`](Self::store) does, but with a cache operator or an ordering.
+    /// Stores `value` as [`store`](Self::store) does, but with the given cache operator or ordering.
     #[track_caller]
     pub fn store_with(self, how: Store, value: impl Into<Val<'k, T::Reg>>)
     where
@@ -210,8 +209,8 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.store_values(how, [value.into()]);
     }
 
-    /// Stores `N` adjacent elements with one instruction if they are in bounds. The requirements on size, alignment and bounds are those of
-    /// [`load_vector`](Self::load_vector).
+    /// Stores `N` adjacent elements with one instruction if they are in bounds. The size, alignment and bounds must meet the requirements
+    /// of [`load_vector`](Self::load_vector).
     #[doc(alias = "st.v4")]
     #[track_caller]
     pub fn store_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N])
@@ -221,7 +220,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.store_vector_with(Store::Default, values);
     }
 
-    /// Stores a vector as [`store_vector`](Self::store_vector) does, but with a cache operator or an ordering.
+    /// Stores a vector as [`store_vector`](Self::store_vector) does, but with the given cache operator or ordering.
     #[track_caller]
     pub fn store_vector_with<const N: usize>(self, how: Store, values: [Val<'k, T::Reg>; N])
     where

@@ -1,5 +1,5 @@
-//! Conversion of minifloats: `cvt` for `.e4m3x2` and similar types. The documentation of each type states which targets support its
-//! conversions.
+//! Conversion from and to minifloats: `cvt` for `.e4m3x2` and similar types. The documentation of each type states which targets support
+//! its conversions.
 
 use super::{
     Half,
@@ -45,9 +45,11 @@ impl Negative {
 }
 
 impl<'k> Val<'k, u16> {
-    /// Converts two numbers to a [`Minifloat`] type and packs them, the first in the low byte: `Val::pack_minifloats::<e4m3>(x, y)`. Rounds to
-    /// nearest even. Infinities and numbers out of range become the largest finite number of the same sign. NaN becomes the positive NaN, or
-    /// the largest number if the format has no NaN. Requires a target that supports conversions of the type.
+    /// Converts two numbers to a [`Minifloat`] type, rounding to nearest even, and packs them, the first in the low byte:
+    /// `Val::pack_minifloats::<e4m3>(x, y)`. Requires a target that supports conversions of the type.
+    ///
+    /// Infinities and numbers out of range become the largest finite number of the same sign. NaN becomes the positive NaN, or the largest
+    /// number if the format has no NaN.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f32")]
     #[doc(alias = "cvt.rn.satfinite.e5m2x2.f32")]
     #[track_caller]
@@ -58,7 +60,7 @@ impl<'k> Val<'k, u16> {
         Self::packed::<T>(low.into(), high.into(), Negative::Kept)
     }
 
-    /// Packs as [`pack_minifloats`](Self::pack_minifloats) does, but replaces negative numbers with 0.
+    /// Packs two numbers as [`pack_minifloats`](Self::pack_minifloats) does, except that negative numbers become 0.
     #[doc(alias = "cvt.rn.satfinite.relu.e4m3x2.f32")]
     #[track_caller]
     pub fn pack_minifloats_relu<T: Minifloat>(
@@ -80,7 +82,7 @@ impl<'k> Val<'k, u16> {
         }
     }
 
-    /// Converts both numbers of a packed pair to f16 without rounding: `pair.unpack_minifloats::<e4m3>()`. Requires a target that supports
+    /// Converts both numbers of a packed pair exactly to f16: `pair.unpack_minifloats::<e4m3>()`. Requires a target that supports
     /// conversions of the type.
     #[doc(alias = "cvt.rn.f16x2.e4m3x2")]
     #[doc(alias = "cvt.rn.f16x2.e5m2x2")]
@@ -89,7 +91,7 @@ impl<'k> Val<'k, u16> {
         self.unpacked::<T>(Negative::Kept)
     }
 
-    /// Unpacks as [`unpack_minifloats`](Self::unpack_minifloats) does, but replaces negative numbers with 0.
+    /// Unpacks as [`unpack_minifloats`](Self::unpack_minifloats) does, except that negative numbers become 0.
     #[doc(alias = "cvt.rn.relu.f16x2.e4m3x2")]
     #[track_caller]
     pub fn unpack_minifloats_relu<T: Minifloat>(self) -> Val<'k, f16x2> {
@@ -112,8 +114,8 @@ impl<'k> Val<'k, u16> {
 }
 
 impl<'k> Val<'k, f16x2> {
-    /// Rounds and packs both halves as [`Val::pack_minifloats`] does: `pair.to_minifloats::<e4m3>()`. If PTX has no conversion from f16x2 to
-    /// the type, emits exact conversions to f32, followed by a conversion from f32. Requires a target that supports conversions of the type.
+    /// Rounds and packs both halves as [`Val::pack_minifloats`] does: `pair.to_minifloats::<e4m3>()`. If PTX has no direct conversion from
+    /// f16x2 to the type, the halves are first converted exactly to f32. Requires a target that supports conversions of the type.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f16x2")]
     #[doc(alias = "cvt.rn.satfinite.e5m2x2.f16x2")]
     #[track_caller]
@@ -121,7 +123,7 @@ impl<'k> Val<'k, f16x2> {
         self.narrowed::<T>(Negative::Kept)
     }
 
-    /// Rounds as [`to_minifloats`](Self::to_minifloats) does, but replaces negative numbers with 0.
+    /// Converts as [`to_minifloats`](Self::to_minifloats) does, except that negative numbers become 0.
     #[doc(alias = "cvt.rn.satfinite.relu.e4m3x2.f16x2")]
     #[track_caller]
     pub fn to_minifloats_relu<T: Minifloat>(self) -> Val<'k, u16> {
@@ -147,8 +149,8 @@ impl<'k> Val<'k, f16x2> {
 }
 
 impl<'k> Val<'k, f32> {
-    /// Rounds to a [`Minifloat`] type, for example `x.to_minifloat::<e4m3>()`. To convert two numbers, use [`Val::pack_minifloats`], which
-    /// costs no more than a single conversion and rounds in the same way. Requires a target that supports conversions of the type.
+    /// Rounds to a [`Minifloat`] type as [`Val::pack_minifloats`] does: `x.to_minifloat::<e4m3>()`. To convert two numbers, use
+    /// `pack_minifloats`, which costs no more than a single conversion. Requires a target that supports conversions of the type.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f32")]
     #[track_caller]
     pub fn to_minifloat<T: Minifloat>(self) -> Val<'k, T> {
@@ -158,11 +160,11 @@ impl<'k> Val<'k, f32> {
 }
 
 impl<'k, T: Minifloat> Val<'k, T> {
-    /// Returns the same number in f32; NaN becomes 0x7fff_ffff. Requires a target that supports conversions of the type.
+    /// Converts exactly to f32. NaN becomes 0x7fff_ffff. Requires a target that supports conversions of the type.
     #[doc(alias = "cvt.rn.f16x2.e4m3x2")]
     #[track_caller]
     pub fn to_f32(self) -> Val<'k, f32> {
-        // The upper number of the pair is unused, and may be anything.
+        // The upper number of the pair is unused and may have any value.
         let pair = self.bits::<u32>().cast::<u16>();
         pair.unpack_minifloats::<T>().unpack().0.cast()
     }

@@ -2,7 +2,7 @@
 
 use crate::ptx::kernel::Builder;
 
-/// The threads that an operation can synchronize with (PTX ISA, "Scope").
+/// The threads with which an operation can synchronize (PTX ISA, "Scope").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemoryScope {
     /// The threads of the block.
@@ -30,7 +30,7 @@ impl MemoryScope {
     }
 }
 
-/// The memory ordering of an atomic operation: how it orders the thread's other accesses.
+/// The memory ordering of an atomic operation with respect to the thread's other accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// Other accesses are not ordered.
@@ -55,14 +55,15 @@ impl Order {
 }
 
 impl Builder<'_> {
-    /// Orders this thread's earlier accesses before its later accesses, for all threads of the scope that synchronize with this thread.
+    /// Orders this thread's earlier accesses before its later accesses, as observed by threads of the scope that synchronize with this
+    /// thread.
     #[doc(alias = "fence.acq_rel")]
     #[track_caller]
     pub fn fence(self, scope: MemoryScope) {
         self.emit(["fence.acq_rel", scope.suffix()], &[]);
     }
 
-    /// Emits a [`fence`](Self::fence) that, in addition, is totally ordered with all other sequentially consistent fences.
+    /// Orders accesses as [`fence`](Self::fence) does, and is also totally ordered with all other sequentially consistent fences.
     #[doc(alias = "fence.sc")]
     #[track_caller]
     pub fn fence_sc(self, scope: MemoryScope) {
@@ -70,7 +71,7 @@ impl Builder<'_> {
     }
 
     /// Waits until this thread's earlier accesses are visible to the threads of the scope. This is the older form of
-    /// [`fence_sc`](Self::fence_sc) and does not support clusters.
+    /// [`fence_sc`](Self::fence_sc); it does not support [`MemoryScope::Cluster`].
     #[doc(alias = "__threadfence")]
     #[track_caller]
     pub fn membar(self, scope: MemoryScope) {

@@ -1,4 +1,4 @@
-//! Functions of three bits, funnel shifts, and byte permutations: `lop3`, `shf`, `prmt`.
+//! Bitwise functions of three operands, funnel shifts, and byte permutations: `lop3`, `shf`, `prmt`.
 
 use super::{bits::ShiftMode, float::kernel_of};
 use crate::ptx::{
@@ -7,7 +7,10 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The rule that [`Val::permute_with`] uses to select bytes (PTX ISA, "prmt"); `n` is the value of the selector's low two bits.
+/// A rule by which [`Val::permute_with`] selects four of the eight source bytes (PTX ISA, "prmt").
+///
+/// In the descriptions of the variants, `n` is the value of the selector's low two bits. Source bytes are numbered from 0, the lowest, to
+/// 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Permute {
     /// Bytes `n`, `n + 1`, `n + 2` and `n + 3`.
@@ -20,7 +23,7 @@ pub enum Permute {
     Ecl,
     /// Bytes 0 to 3, with the bytes above byte `n` replaced by byte `n`.
     Ecr,
-    /// 16-bit half `n` mod 2, twice.
+    /// Bytes `2m` and `2m + 1`, twice, where `m` is `n` mod 2.
     Rc16,
 }
 
@@ -51,7 +54,7 @@ impl Permute {
 }
 
 /// Returns the truth table of a bitwise function of three operands, for [`Val::lop3`]: `lop3_table(|a, b, c| a & b | c)`. `f` must consist
-/// of bitwise operations, because it is called once, with 0xf0, 0xcc and 0xaa.
+/// of bitwise operations: it is called only once, with 0xf0, 0xcc and 0xaa.
 pub fn lop3_table(f: impl Fn(u8, u8, u8) -> u8) -> u8 {
     f(0xf0, 0xcc, 0xaa)
 }
@@ -67,7 +70,7 @@ fn byte_of(low: u32, high: u32, i: u32) -> u32 {
     (u64::from(high) << 32 | u64::from(low)).to_le_bytes()[(i & 7) as usize].into()
 }
 
-/// Permutes bytes: for each byte of the result, four bits of the selector specify the source byte and whether its sign bit is replicated
+/// Permutes bytes. For each byte of the result, four bits of the selector specify the source byte and whether its sign bit is replicated
 /// instead.
 fn fold_permute(low: u32, high: u32, selector: u32) -> u32 {
     let byte = |i: u32| {
@@ -94,8 +97,8 @@ fn known(a: Val<'_, u32>, b: Val<'_, u32>, c: Val<'_, u32>) -> Known3 {
 }
 
 impl<'k> Val<'k, u32> {
-    /// Applies a function of three bits to the corresponding bits of `self`, `b` and `c`. Bit `4x + 2y + z` of `table` is the function's value
-    /// for a bit x of `self`, y of `b` and z of `c`; see [`lop3_table`].
+    /// Applies a bitwise function of three operands to `self`, `b` and `c`. `table` is the truth table of the function, as returned by
+    /// [`lop3_table`]: bit `4x + 2y + z` is the result for a bit x of `self`, y of `b` and z of `c`.
     #[track_caller]
     pub fn lop3(self, b: impl Into<Self>, c: impl Into<Self>, table: u8) -> Self {
         let (b, c) = (b.into(), c.into());
@@ -203,17 +206,17 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Selects each byte of the result from the eight bytes of `high:self`, with `self` as the lower half. For each result byte, lowest
-    /// first, four bits of `selector` are an index n: if n is less than 8, byte n is copied; otherwise, the sign bit of byte n − 8 is
-    /// replicated.
+    /// Selects each byte of the result from the eight bytes of `high:self`, with `self` in the lower half. Bits `4i` to `4i + 3` of
+    /// `selector` are a number n that determines byte i of the result: if n is less than 8, byte n is copied; otherwise, the sign bit of
+    /// byte n − 8 is copied to all 8 bits.
     #[doc(alias = "prmt")]
     #[track_caller]
     pub fn permute(self, high: impl Into<Self>, selector: impl Into<Self>) -> Self {
         self.prmt("", high.into(), selector.into(), fold_permute)
     }
 
-    /// Selects each byte of the result from the eight bytes of `high:self`, with `self` as the lower half, according to `rule` and the low
-    /// two bits of `selector`.
+    /// Selects each byte of the result from the eight bytes of `high:self`, with `self` in the lower half. `rule` and the low two bits of
+    /// `selector` determine which bytes are selected.
     #[doc(alias = "prmt")]
     #[track_caller]
     pub fn permute_with(self, high: impl Into<Self>, selector: impl Into<Self>, rule: Permute) -> Self {

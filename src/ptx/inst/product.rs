@@ -1,5 +1,4 @@
-//! Emission of any `mma`, given its mnemonic and registers. It is used by [`crate::atoms`], which checks the operands, and by the typed
-//! methods.
+//! Emits any `mma` from its mnemonic and registers. [`crate::atoms`], which checks the operands, and the typed methods use it.
 
 use std::fmt;
 
@@ -20,7 +19,7 @@ const MOST: usize = 8;
 pub(crate) struct Addition<'k> {
     /// The metadata of a sparse A, and the selector.
     pub(crate) sparse: Option<(Val<'k, u32>, u32)>,
-    /// The scales of A and of B: a register, and the selected byte and thread.
+    /// For A and for B: the register that contains the scales, and the selected byte and thread.
     pub(crate) scales: Option<[(Val<'k, u32>, [u32; 2]); 2]>,
     /// Whether the operands are single registers without braces.
     pub(crate) bare: bool,

@@ -1,9 +1,9 @@
-//! Fences between the proxies that threads and asynchronous copies use to access memory (PTX ISA, "membar, fence", "Proxies").
+//! Fences between the proxies through which threads and asynchronous copies access memory (PTX ISA, "membar, fence", "Proxies").
 
 use super::order::MemoryScope;
 use crate::ptx::kernel::Builder;
 
-/// The memory that `fence.proxy.async` orders accesses to.
+/// The memory to which [`Builder::fence_proxy_async`] applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProxySpace {
     /// All memory.
@@ -36,8 +36,8 @@ impl Builder<'_> {
         self.emit(format_args!("fence.mbarrier_init.release.cluster"), &[]);
     }
 
-    /// Orders this thread's ordinary accesses with accesses of the async proxy, for example before bulk copies or `wgmma` read data that
-    /// the thread has stored. Requires sm_90 or later.
+    /// Orders this thread's ordinary accesses to `space` with accesses of the async proxy. The fence is required, for example, before bulk
+    /// copies or `wgmma` read data that the thread has stored. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.async")]
     #[track_caller]
     pub fn fence_proxy_async(self, space: ProxySpace) {
@@ -51,7 +51,8 @@ impl Builder<'_> {
         self.emit(format_args!("fence.proxy.alias"), &[]);
     }
 
-    /// Orders this thread's changes to a tensor map before a later acquire of that map at `scope`. Requires sm_90 or later.
+    /// Orders this thread's changes to a tensor map before a later [acquire](crate::ptx::TensorMapPtr::acquire) of that map at `scope`.
+    /// Requires sm_90 or later.
     #[doc(alias = "fence.proxy.tensormap::generic.release")]
     #[track_caller]
     pub fn fence_proxy_tensormap_release(self, scope: MemoryScope) {
@@ -72,8 +73,8 @@ impl Builder<'_> {
         self.emit(format_args!("fence.release.sync_restrict::shared::cta.cluster"), &[]);
     }
 
-    /// Emits a fence that acts like [`fence_acquire_restricted`](Self::fence_acquire_restricted) and also orders ordinary accesses with
-    /// those of the async proxy. Requires sm_90 or later.
+    /// Emits a fence like [`fence_acquire_restricted`](Self::fence_acquire_restricted) that also orders ordinary accesses with those of the
+    /// async proxy. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.async::generic.acquire.sync_restrict")]
     #[track_caller]
     pub fn fence_proxy_async_acquire_restricted(self) {
@@ -81,8 +82,8 @@ impl Builder<'_> {
         self.emit(format_args!("{mnemonic}"), &[]);
     }
 
-    /// Emits a fence that acts like [`fence_release_restricted`](Self::fence_release_restricted) and also orders ordinary accesses with
-    /// those of the async proxy. Requires sm_90 or later.
+    /// Emits a fence like [`fence_release_restricted`](Self::fence_release_restricted) that also orders ordinary accesses with those of the
+    /// async proxy. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.async::generic.release.sync_restrict")]
     #[track_caller]
     pub fn fence_proxy_async_release_restricted(self) {

@@ -1,4 +1,4 @@
-//! Selection and logic on predicates: `selp`, `slct`, `and.pred` and similar.
+//! Selection (`selp`, `slct`) and logic on predicates (`and.pred` and others).
 
 use std::ops::{BitAnd, BitOr, BitXor, Not};
 
@@ -15,7 +15,7 @@ use crate::ptx::{
 };
 
 impl<'k> Val<'k, bool> {
-    /// Returns `yes` if this predicate holds and `no` otherwise. If the predicate is in a register, the builder rejects values of type
+    /// Returns `yes` if this predicate is true, and `no` otherwise. If the predicate is in a register, the builder rejects values of type
     /// `bool` and 128-bit values.
     #[doc(alias = "selp")]
     #[track_caller]
@@ -121,7 +121,7 @@ impl Selector for i32 {}
 impl Selector for f32 {}
 
 impl<'k, C: Selector> Val<'k, C> {
-    /// Returns `yes` if `self` is at least 0 (including −0), and `no` if it is negative or NaN. If `self` is in a register, the builder
+    /// Returns `yes` if `self` is at least 0 (including −0), and `no` if `self` is negative or NaN. If `self` is in a register, the builder
     /// rejects values of type `bool` and 128-bit values.
     #[doc(alias = "slct")]
     #[track_caller]

@@ -13,7 +13,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A type that can represent negative numbers.
+/// A type that can represent negative numbers: a signed integer or floating-point type.
 pub trait Signed: Number {
     #[doc(hidden)]
     fn fold_neg(self) -> Self;
@@ -49,7 +49,7 @@ signed! {
 }
 
 impl<'k, T: Signed> Val<'k, T> {
-    /// Returns the absolute value; the minimum value of an integer type is unchanged. bf16 requires sm_80 or later.
+    /// Returns the absolute value. For an integer type, the minimum value is returned unchanged. bf16 requires sm_80 or later.
     #[track_caller]
     pub fn abs(self) -> Self {
         match self.reg() {
@@ -71,7 +71,7 @@ impl<'k, T: Signed> Neg for Val<'k, T> {
     }
 }
 
-/// A 32-bit or 64-bit floating-point type: f32 or f64.
+/// A floating-point type of 32 or 64 bits: `f32` or `f64`.
 pub trait Real: Numeric + Signed + PartialOrd {}
 
 impl Real for f32 {}
@@ -90,7 +90,7 @@ pub enum Class {
     NotANumber,
     /// Not subnormal, infinite or NaN. On an H200, this class includes zero; according to the PTX ISA, it does not.
     Normal,
-    /// Nonzero, with a magnitude below that of the smallest normal number.
+    /// Nonzero, with a magnitude less than that of the smallest normal number.
     Subnormal,
 }
 
@@ -125,7 +125,7 @@ impl Class {
 }
 
 impl<'k, T: Real> Val<'k, T> {
-    /// Returns whether the number belongs to a class: `x.is(Class::Finite)`.
+    /// Returns whether the number belongs to the given class: `x.is(Class::Finite)`.
     #[doc(alias = "testp")]
     #[track_caller]
     pub fn is(self, class: Class) -> Val<'k, bool> {
@@ -136,7 +136,7 @@ impl<'k, T: Real> Val<'k, T> {
     }
 }
 
-/// A floating-point type that supports `copysign`: f16, bf16, f32, f64 and pairs.
+/// A floating-point type that supports `copysign`: f16, bf16, f32, f64, f16x2 or bf16x2.
 pub trait SignBits: Signed {
     #[doc(hidden)]
     const SIGNS: u64;
@@ -160,7 +160,7 @@ sign_bits! {
 }
 
 impl<'k, T: SignBits> Val<'k, T> {
-    /// Returns `self` with the sign of `sign`. Emits `copysign` for f32 and f64, and bitwise operations for 16-bit numbers and pairs.
+    /// Returns `self` with the sign of `sign`. Emits `copysign` for f32 and f64, and bitwise operations for other types.
     #[track_caller]
     pub fn copysign(self, sign: impl Into<Self>) -> Self {
         let sign = sign.into();

@@ -1,4 +1,4 @@
-//! Special registers: thread position and clocks (PTX ISA, "Special Registers").
+//! Special registers: indices of threads and blocks, lane masks, clocks, and shared memory sizes (PTX ISA, "Special Registers").
 
 use std::panic::Location;
 
@@ -81,8 +81,8 @@ special_registers! {
     nctaid_z: u32 = "%nctaid.z";
     /// Returns the lane index of the thread in its warp, 0 to 31.
     laneid: u32 = "%laneid";
-    /// Returns the index of the warp on its multiprocessor; this index may change while the kernel runs. For the index of the warp in its
-    /// block, divide the linear index of the thread in the block by 32.
+    /// Returns the index of the warp on its multiprocessor. This index may change while the kernel runs. To compute the index of the warp
+    /// in its block, divide the linear index of the thread in the block by 32.
     warpid: u32 = "%warpid";
     /// Returns the maximum number of warps on the multiprocessor.
     nwarpid: u32 = "%nwarpid";
@@ -90,9 +90,9 @@ special_registers! {
     smid: u32 = "%smid";
     /// Returns an upper bound on the indices of multiprocessors.
     nsmid: u32 = "%nsmid";
-    /// Returns the number of the grid launch in its context.
+    /// Returns the sequence number of the grid launch in its context.
     gridid: u64 = "%gridid";
-    /// Returns whether a cluster launch was explicitly specified. Requires sm_90 or later.
+    /// Returns whether the launch explicitly specified clusters. Requires sm_90 or later.
     is_explicit_cluster: bool = "%is_explicit_cluster";
     /// Returns the x index of the cluster in the grid. Requires sm_90 or later.
     clusterid_x: u32 = "%clusterid.x";
@@ -126,11 +126,11 @@ special_registers! {
     lanemask_eq: u32 = "%lanemask_eq";
     /// Returns a mask of the lanes below this one.
     lanemask_lt: u32 = "%lanemask_lt";
-    /// Returns a mask of the lanes up to and including this one.
+    /// Returns a mask of this lane and all lanes below it.
     lanemask_le: u32 = "%lanemask_le";
     /// Returns a mask of the lanes above this one.
     lanemask_gt: u32 = "%lanemask_gt";
-    /// Returns a mask of this lane and the lanes above it.
+    /// Returns a mask of this lane and all lanes above it.
     lanemask_ge: u32 = "%lanemask_ge";
     /// Returns the low 32 bits of the multiprocessor's cycle counter.
     clock: u32 = "%clock";

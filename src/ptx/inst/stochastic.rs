@@ -1,14 +1,14 @@
-//! Stochastic rounding, `cvt.rs`: numbers are rounded up or down at random, so that the expected value is the exact number.
+//! Stochastic rounding (`cvt.rs`): numbers are rounded up or down at random, so that the expected result equals the exact number.
 //!
-//! The effect of the random bits depends on the hardware, so these conversions are never folded: they are methods of [`Builder`] and emit
-//! an instruction even for constant operands. The simulator reproduces results measured on a B200.
+//! How the random bits determine the rounding depends on the hardware. These conversions are therefore methods of [`Builder`] and emit an
+//! instruction even for constant operands. The simulator reproduces results measured on a B200.
 
 use super::HalfPair;
 use crate::ptx::{kernel::Builder, operand::Operand, types::Minifloat, val::Val};
 
 impl<'k> Builder<'k> {
-    /// Converts two f32 numbers to the type of the halves, rounding each up or down according to the 32 random bits `random`, and returns
-    /// them as a pair. The random bits of different calls should be independent. Requires sm_100a.
+    /// Converts two f32 numbers to 16-bit floating-point numbers with stochastic rounding and packs them into a pair. `random` provides 32
+    /// random bits, which should be independent of those of other conversions. Requires sm_100a.
     #[doc(alias = "cvt.rs.f16x2.f32")]
     #[doc(alias = "cvt.rs.bf16x2.f32")]
     #[track_caller]
@@ -24,9 +24,9 @@ impl<'k> Builder<'k> {
         self.result(["cvt.rs.", P::PTX, ".f32"], &operands)
     }
 
-    /// Converts four f32 numbers to a [`Minifloat`] type, rounding each up or down according to the 32 random bits `random`, and packs them,
-    /// the first in the low byte. The random bits of different calls should be independent. Numbers out of range become the largest finite
-    /// number of the same sign. Requires sm_100a.
+    /// Converts four f32 numbers to a [`Minifloat`] type with stochastic rounding and packs them into 32 bits, the first in the low byte.
+    /// `random` provides 32 random bits, which should be independent of those of other conversions. Numbers out of range become the largest
+    /// finite number of the same sign. Requires sm_100a.
     #[doc(alias = "cvt.rs.satfinite.e4m3x4.f32")]
     #[doc(alias = "cvt.rs.satfinite.e5m2x4.f32")]
     #[track_caller]

@@ -1,10 +1,10 @@
-//! Barriers of a block, of some of its warps, or of a warp.
+//! Barriers of a block, of some of its warps, or of the lanes of a warp.
 
 use crate::ptx::{kernel::Builder, operand::Operand, types::Scalar, val::Val};
 
 impl<'k> Builder<'k> {
-    /// Emits `bar.sync 0`, which waits until all threads of the block have arrived. Their earlier writes are then visible to all threads of the
-    /// block.
+    /// Emits `bar.sync 0`, which waits until all threads of the block have arrived. Their earlier writes are then visible to all threads of
+    /// the block.
     #[doc(alias = "bar.sync")]
     #[doc(alias = "__syncthreads")]
     #[track_caller]
@@ -12,11 +12,11 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("bar.sync"), &[Val::from(0u32).operand(self)]);
     }
 
-    /// Waits at barrier `barrier` (0 to 15) until `threads` threads have arrived. Their earlier writes are then visible to the threads that
-    /// have waited. `threads` must be a multiple of 32, and the lanes of a warp must execute the instruction together.
+    /// Waits at barrier `barrier` (0 to 15) until `threads` threads have arrived. Their earlier writes are then visible to the waiting
+    /// threads. `threads` must be a multiple of 32, and the lanes of a warp must execute the instruction together.
     ///
-    /// [`Warps`](crate::ptx::Warps) and tiles use barriers, numbered from 1, that the kernel does not use itself. The builder rejects a
-    /// constant `barrier` that they already use; it does not check a `barrier` in a register.
+    /// [`Warps`](crate::ptx::Warps) and tiles also use barriers, which are numbered from 1. The builder rejects a constant `barrier` that
+    /// they already use. It does not check a `barrier` in a register.
     #[doc(alias = "bar.sync")]
     #[track_caller]
     pub fn bar_sync(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
@@ -31,7 +31,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("bar.sync"), &operands);
     }
 
-    /// Checks and returns the operands of an instruction at a barrier that the kernel selects by number.
+    /// Checks and returns the operands of an instruction on a barrier that the kernel selects by number.
     #[track_caller]
     fn own_barrier(self, barrier: Val<'k, u32>, threads: Val<'k, u32>) -> [Operand<'k>; 2] {
         if let Some(barrier) = barrier.as_constant() {
@@ -46,8 +46,8 @@ impl<'k> Builder<'k> {
         [barrier.operand(self), threads.operand(self)]
     }
 
-    /// Arrives at barrier `barrier` (0 to 15) without waiting. `threads`, a multiple of 32, is the total number of threads that arrive or wait
-    /// at the barrier.
+    /// Arrives at barrier `barrier` (0 to 15) without waiting. `threads` is the total number of threads that arrive or wait at the barrier,
+    /// and must be a multiple of 32.
     #[doc(alias = "bar.arrive")]
     #[track_caller]
     pub fn bar_arrive(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
@@ -55,7 +55,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("bar.arrive"), &operands);
     }
 
-    /// Waits as [`sync_threads`](Self::sync_threads) does, and returns the number of threads in which `predicate` holds.
+    /// Waits as [`sync_threads`](Self::sync_threads) does, and returns the number of threads in which `predicate` is true.
     #[doc(alias = "bar.red.popc")]
     #[doc(alias = "__syncthreads_count")]
     #[track_caller]
@@ -63,7 +63,7 @@ impl<'k> Builder<'k> {
         self.bar_red("popc.u32", &[Val::from(0u32).operand(self)], predicate.into())
     }
 
-    /// Waits as [`sync_threads`](Self::sync_threads) does, and returns whether `predicate` holds in all threads.
+    /// Waits as [`sync_threads`](Self::sync_threads) does, and returns whether `predicate` is true in all threads of the block.
     #[doc(alias = "bar.red.and")]
     #[doc(alias = "__syncthreads_and")]
     #[track_caller]
@@ -71,7 +71,7 @@ impl<'k> Builder<'k> {
         self.bar_red("and.pred", &[Val::from(0u32).operand(self)], predicate.into())
     }
 
-    /// Waits as [`sync_threads`](Self::sync_threads) does, and returns whether `predicate` holds in any thread.
+    /// Waits as [`sync_threads`](Self::sync_threads) does, and returns whether `predicate` is true in any thread of the block.
     #[doc(alias = "bar.red.or")]
     #[doc(alias = "__syncthreads_or")]
     #[track_caller]
@@ -79,7 +79,7 @@ impl<'k> Builder<'k> {
         self.bar_red("or.pred", &[Val::from(0u32).operand(self)], predicate.into())
     }
 
-    /// Waits as [`bar_sync`](Self::bar_sync) does, and returns the number of participating threads in which `predicate` holds.
+    /// Waits as [`bar_sync`](Self::bar_sync) does, and returns the number of participating threads in which `predicate` is true.
     #[doc(alias = "bar.red.popc")]
     #[track_caller]
     pub fn bar_red_popc(
@@ -92,7 +92,7 @@ impl<'k> Builder<'k> {
         self.bar_red("popc.u32", &at, predicate.into())
     }
 
-    /// Waits as [`bar_sync`](Self::bar_sync) does, and returns whether `predicate` holds in all participating threads.
+    /// Waits as [`bar_sync`](Self::bar_sync) does, and returns whether `predicate` is true in all participating threads.
     #[doc(alias = "bar.red.and")]
     #[track_caller]
     pub fn bar_red_and(
@@ -105,7 +105,7 @@ impl<'k> Builder<'k> {
         self.bar_red("and.pred", &at, predicate.into())
     }
 
-    /// Waits as [`bar_sync`](Self::bar_sync) does, and returns whether `predicate` holds in any participating thread.
+    /// Waits as [`bar_sync`](Self::bar_sync) does, and returns whether `predicate` is true in any participating thread.
     #[doc(alias = "bar.red.or")]
     #[track_caller]
     pub fn bar_red_or(
@@ -118,7 +118,7 @@ impl<'k> Builder<'k> {
         self.bar_red("or.pred", &at, predicate.into())
     }
 
-    /// Returns whether `predicate` holds in any thread that waits at a barrier allocated by [`named_barriers`](Self::named_barriers).
+    /// Returns whether `predicate` is true in any thread that waits at a barrier allocated by [`named_barriers`](Self::named_barriers).
     #[track_caller]
     pub(crate) fn any_at(
         self,
@@ -138,7 +138,7 @@ impl<'k> Builder<'k> {
         self.result(format_args!("bar.red.{operation}"), &operands)
     }
 
-    /// Waits as [`bar_sync`](Self::bar_sync) does, except that the lanes of a warp may have diverged: each lane arrives separately.
+    /// Waits as [`bar_sync`](Self::bar_sync) does, except that each lane of a warp arrives separately, so the lanes may have diverged.
     #[doc(alias = "barrier.sync")]
     #[track_caller]
     pub fn barrier_sync(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
@@ -146,7 +146,8 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("barrier.sync"), &operands);
     }
 
-    /// Arrives as [`bar_arrive`](Self::bar_arrive) does, except that the lanes of a warp may have diverged: each lane arrives separately.
+    /// Arrives as [`bar_arrive`](Self::bar_arrive) does, except that each lane of a warp arrives separately, so the lanes may have
+    /// diverged.
     #[doc(alias = "barrier.arrive")]
     #[track_caller]
     pub fn barrier_arrive(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {

@@ -1,6 +1,6 @@
 //! Operations between the lanes of a warp: `shfl`, `vote`, `match`, `redux`, `activemask`, `elect`.
 //!
-//! `mask` specifies the participating lanes; each of them must execute the same instruction with the same mask.
+//! The argument `mask` specifies the participating lanes. Each of them must execute the same instruction with the same mask.
 
 use super::logic::Bits;
 use crate::ptx::{
@@ -14,17 +14,18 @@ use crate::ptx::{
 /// The mask of all lanes of a warp.
 pub const FULL_MASK: u32 = u32::MAX;
 
-/// The source lane of [`Builder::shfl_with`], where `i` is the index of this lane and `n` is the argument `lane` modulo 32 (PTX ISA,
-/// "shfl.sync").
+/// The rule by which [`Builder::shfl_with`] selects the source lane (PTX ISA, "shfl.sync").
+///
+/// In the descriptions of the variants, `i` is the index of this lane, and `n` is the argument `lane` modulo 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shuffle {
-    /// `i − n`.
+    /// Lane `i − n`.
     Up,
-    /// `i + n`.
+    /// Lane `i + n`.
     Down,
-    /// `i ^ n`.
+    /// Lane `i ^ n`.
     Bfly,
-    /// `n`, with the bits that identify the segment taken from `i`.
+    /// Lane `n`, with the index bits that identify the segment taken from `i`.
     Idx,
 }
 
@@ -48,31 +49,31 @@ impl Shuffle {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the 32-bit value of the lane `delta % 32` below this one. Lanes without a source lane keep their own value. All lanes of the
-    /// warp must take part.
+    /// Returns the 32-bit `value` of lane `i − delta % 32`, where `i` is the index of this lane. Lanes without a source lane keep their own
+    /// value. All lanes of the warp must execute the instruction.
     #[doc(alias = "shfl.sync.up")]
     #[track_caller]
     pub fn shfl_up<T: Scalar>(self, value: Val<'k, T>, delta: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl(Shuffle::Up, value, delta.into())
     }
 
-    /// Returns the 32-bit value of the lane `delta % 32` above this one. Lanes without a source lane keep their own value. All lanes of the
-    /// warp must take part.
+    /// Returns the 32-bit `value` of lane `i + delta % 32`, where `i` is the index of this lane. Lanes without a source lane keep their own
+    /// value. All lanes of the warp must execute the instruction.
     #[doc(alias = "shfl.sync.down")]
     #[track_caller]
     pub fn shfl_down<T: Scalar>(self, value: Val<'k, T>, delta: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl(Shuffle::Down, value, delta.into())
     }
 
-    /// Returns the 32-bit value of the lane with index `i ^ bits`, where `i` is the index of this lane. Only the low 5 bits of `bits` are
-    /// used. All lanes of the warp must take part.
+    /// Returns the 32-bit `value` of lane `i ^ bits`, where `i` is the index of this lane. Only the low 5 bits of `bits` are used. All
+    /// lanes of the warp must execute the instruction.
     #[doc(alias = "shfl.sync.bfly")]
     #[track_caller]
     pub fn shfl_bfly<T: Scalar>(self, value: Val<'k, T>, bits: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl(Shuffle::Bfly, value, bits.into())
     }
 
-    /// Returns the 32-bit value of the lane with index `lane % 32`. All lanes of the warp must take part.
+    /// Returns the 32-bit `value` of lane `lane % 32`. All lanes of the warp must execute the instruction.
     #[doc(alias = "shfl.sync.idx")]
     #[track_caller]
     pub fn shfl_idx<T: Scalar>(self, value: Val<'k, T>, lane: impl Into<Val<'k, u32>>) -> Val<'k, T> {
@@ -96,11 +97,12 @@ impl<'k> Builder<'k> {
         self.emit(["shfl.sync.", how.suffix(), ".b32"], &operands);
     }
 
-    /// Shuffles values among the lanes of `mask` with an explicit clamp operand. All lanes of `mask` must execute the instruction. Returns
-    /// the value of the source lane, or this lane's own value if the source lane is out of range, and whether the source lane is in range.
-    /// Bits 8 to 12 of `clamp` divide the warp into segments: they select the bits of the lane index that are equal in all lanes of a
-    /// segment. Bits 0 to 4 are the other bits of the highest source lane in the segment, or of the lowest for [`Shuffle::Up`]; with
-    /// [`Shuffle::Bfly`], the source lane may also be in a lower segment. Values must be 32 bits wide.
+    /// Shuffles 32-bit values among the lanes of `mask` with an explicit clamp operand. Returns the value of the source lane and `true`, or
+    /// this lane's own value and `false` if the source lane is out of range. All lanes of `mask` must execute the instruction.
+    ///
+    /// `clamp` divides the warp into segments. Bits 8 to 12 are a mask of the lane index bits that identify a segment. Bits 0 to 4 contain
+    /// the remaining index bits of the highest source lane in each segment or, for [`Shuffle::Up`], of the lowest. With [`Shuffle::Bfly`],
+    /// the source lane may also be in a lower segment.
     #[doc(alias = "shfl.sync")]
     #[track_caller]
     pub fn shfl_with<T: Scalar>(
@@ -127,7 +129,7 @@ impl<'k> Builder<'k> {
         self.result(format_args!("vote.sync.{mode}"), &operands)
     }
 
-    /// Returns whether `predicate` holds in all lanes of `mask`, which must all execute the instruction.
+    /// Returns whether `predicate` is true in all lanes of `mask`. All lanes of `mask` must execute the instruction.
     #[doc(alias = "vote.sync.all")]
     #[track_caller]
     pub fn vote_all(
@@ -138,7 +140,7 @@ impl<'k> Builder<'k> {
         self.vote("all.pred", predicate.into(), mask.into())
     }
 
-    /// Returns whether `predicate` holds in any lane of `mask`. All lanes of `mask` must execute the instruction.
+    /// Returns whether `predicate` is true in any lane of `mask`. All lanes of `mask` must execute the instruction.
     #[doc(alias = "vote.sync.any")]
     #[track_caller]
     pub fn vote_any(
@@ -149,7 +151,7 @@ impl<'k> Builder<'k> {
         self.vote("any.pred", predicate.into(), mask.into())
     }
 
-    /// Returns whether `predicate` is the same in all lanes of `mask`, which must all execute the instruction.
+    /// Returns whether `predicate` is the same in all lanes of `mask`. All lanes of `mask` must execute the instruction.
     #[doc(alias = "vote.sync.uni")]
     #[track_caller]
     pub fn vote_uni(
@@ -160,7 +162,7 @@ impl<'k> Builder<'k> {
         self.vote("uni.pred", predicate.into(), mask.into())
     }
 
-    /// Returns a bit mask of the lanes of `mask` in which `predicate` holds. All lanes of `mask` must execute the instruction.
+    /// Returns a bit mask of the lanes of `mask` in which `predicate` is true. All lanes of `mask` must execute the instruction.
     #[doc(alias = "vote.sync.ballot")]
     #[track_caller]
     pub fn vote_ballot(
@@ -171,8 +173,8 @@ impl<'k> Builder<'k> {
         self.vote("ballot.b32", predicate.into(), mask.into())
     }
 
-    /// Returns a bit mask of the lanes of `mask` whose `value` equals this lane's `value`. All lanes of `mask` must execute the
-    /// instruction. Values must be 32 or 64 bits wide.
+    /// Returns a bit mask of the lanes of `mask` whose `value` equals that of this lane. All lanes of `mask` must execute the instruction.
+    /// Values must be 32 or 64 bits wide.
     #[doc(alias = "match.any.sync")]
     #[track_caller]
     pub fn match_any<T: Bits>(self, value: Val<'k, T>, mask: impl Into<Val<'k, u32>>) -> Val<'k, u32> {
@@ -180,8 +182,8 @@ impl<'k> Builder<'k> {
         self.result(["match.any.sync.", T::UNTYPED], &operands)
     }
 
-    /// Returns `mask` if `value` is the same in all lanes of `mask`, and 0 otherwise; also returns whether the value is the same. All lanes
-    /// of `mask` must execute the instruction. Values must be 32 or 64 bits wide.
+    /// Returns `mask` and `true` if `value` is the same in all lanes of `mask`, and 0 and `false` otherwise. All lanes of `mask` must
+    /// execute the instruction. Values must be 32 or 64 bits wide.
     #[doc(alias = "match.all.sync")]
     #[track_caller]
     pub fn match_all<T: Bits>(
@@ -213,7 +215,7 @@ impl<'k> Builder<'k> {
     }
 }
 
-/// A 32-bit integer type, which `redux` can reduce over the lanes of a warp.
+/// A 32-bit integer type that `redux` can reduce over the lanes of a warp: `u32` or `i32`.
 pub trait Reduce: Bits {}
 
 impl Reduce for u32 {}
@@ -236,17 +238,19 @@ macro_rules! reductions {
 }
 
 reductions! {
-    /// Returns the sum of `value` over the lanes of `mask`, which must all execute the instruction. Requires sm_80 or later.
+    /// Returns the sum of `value` over the lanes of `mask`. All lanes of `mask` must execute the instruction. Requires sm_80 or later.
     redux_add, "add", PTX;
-    /// Returns the minimum of `value` over the lanes of `mask`, which must all execute the instruction. Requires sm_80 or later.
+    /// Returns the minimum of `value` over the lanes of `mask`. All lanes of `mask` must execute the instruction. Requires sm_80 or later.
     redux_min, "min", PTX;
-    /// Returns the maximum of `value` over the lanes of `mask`, which must all execute the instruction. Requires sm_80 or later.
+    /// Returns the maximum of `value` over the lanes of `mask`. All lanes of `mask` must execute the instruction. Requires sm_80 or later.
     redux_max, "max", PTX;
-    /// Returns the bits of `value` that are 1 in all lanes of `mask`, which must all execute the instruction. Requires sm_80 or later.
+    /// Returns the bits of `value` that are 1 in all lanes of `mask`. All lanes of `mask` must execute the instruction. Requires sm_80 or
+    /// later.
     redux_and, "and", UNTYPED;
-    /// Returns the bits of `value` that are 1 in any lane of `mask`. All lanes of `mask` must execute the instruction. Requires sm_80 or later.
+    /// Returns the bits of `value` that are 1 in any lane of `mask`. All lanes of `mask` must execute the instruction. Requires sm_80 or
+    /// later.
     redux_or, "or", UNTYPED;
-    /// Returns the bits of `value` that are 1 in an odd number of lanes of `mask`. All lanes of `mask` must execute the instruction. Requires
-    /// sm_80 or later.
+    /// Returns the bits of `value` that are 1 in an odd number of lanes of `mask`. All lanes of `mask` must execute the instruction.
+    /// Requires sm_80 or later.
     redux_xor, "xor", UNTYPED;
 }

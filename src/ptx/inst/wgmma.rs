@@ -1,5 +1,5 @@
-//! Warpgroup MMAs: `wgmma`, and the descriptors of its operands in shared memory (PTX ISA, "Asynchronous Warpgroup Level Matrix
-//! Instructions").
+//! Matrix instructions of a warpgroup: `wgmma`, and the descriptors of its operands in shared memory (PTX ISA, "Asynchronous Warpgroup
+//! Level Matrix Instructions").
 
 use std::fmt;
 
@@ -15,8 +15,8 @@ use crate::ptx::{
 
 /// A swizzle mode of tensor copies and `wgmma`: a permutation of 16-byte chunks in shared memory (PTX ISA, "Swizzling Modes").
 ///
-/// With [`B128`](Self::B128), bits 7 to 9 of an address are XORed into bits 4 to 6, the index of the chunk. [`B64`](Self::B64) uses only bits 7
-/// and 8, and [`B32`](Self::B32) only bit 7.
+/// With [`B128`](Self::B128), bits 7 to 9 of an address are XORed into bits 4 to 6, the index of the chunk. [`B64`](Self::B64) uses only
+/// bits 7 and 8, and [`B32`](Self::B32) only bit 7.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SwizzleMode {
     /// No permutation.
@@ -44,19 +44,21 @@ impl SwizzleMode {
 
 /// The layout of an operand of `wgmma` in shared memory (PTX ISA, "Matrix Descriptor Format", "Strides").
 ///
-/// The operand consists of core matrices of eight 16-byte rows or, with a swizzle, eight rows of the swizzle's width. For a K-major
-/// operand, a row contains consecutive elements along k, and `stride_bytes` is the distance between groups of 8 rows along M or N; without
-/// a swizzle, `leading_bytes` is the distance between core matrices along K. For an M-major or N-major operand, a row contains consecutive
-/// elements along m or n. Without a swizzle, `stride_bytes` is the distance between core matrices along M or N, and `leading_bytes` is the
-/// distance along K; with a swizzle, the two distances are exchanged.
+/// The operand consists of core matrices of eight rows. A row has 16 bytes or, with a swizzle, the width of the swizzle. In a K-major
+/// operand, a row contains consecutive elements along k; in an M-major or N-major operand, it contains consecutive elements along m or n.
+///
+/// The fields contain the distances between adjacent core matrices, in bytes:
+/// - K-major: `stride_bytes` is the distance along m or n. Without a swizzle, `leading_bytes` is the distance along k.
+/// - M-major or N-major, without a swizzle: `stride_bytes` is the distance along m or n, and `leading_bytes` is the distance along k.
+/// - M-major or N-major, with a swizzle: `leading_bytes` is the distance along m or n, and `stride_bytes` is the distance along k.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MatrixLayout {
     /// The leading dimension byte offset, a multiple of 16 that is less than 2¹⁸.
     pub leading_bytes: u32,
     /// The stride dimension byte offset, a multiple of 16 that is less than 2¹⁸.
     pub stride_bytes: u32,
-    /// The index, from 0 to 7, of the 128-byte row where the swizzle pattern starts; 0 if the address of the operand is a multiple of the
-    /// pattern size (256, 512 or 1024 bytes).
+    /// The index, from 0 to 7, of the 128-byte row where the swizzle pattern starts. It is 0 if the address of the operand is a multiple of
+    /// the pattern size (256, 512 or 1024 bytes).
     pub base_offset: u32,
     /// The swizzle.
     pub swizzle: SwizzleMode,
@@ -99,8 +101,8 @@ impl fmt::Debug for MatrixDescriptor<'_> {
 }
 
 impl<'k> MatrixDescriptor<'k> {
-    /// Creates the descriptor of the operand at `start`, which must be known to be aligned to 16 bytes. The builder rejects other
-    /// addresses, and layouts with fields out of range.
+    /// Creates the descriptor of the operand at `start`. The builder rejects addresses that are not known to be aligned to 16 bytes, and
+    /// layouts with fields out of range.
     #[track_caller]
     pub fn new<T: Element, A>(start: Ptr<'k, T, Shared, A>, layout: MatrixLayout) -> Self {
         start.check_aligned(16);
@@ -112,8 +114,7 @@ impl<'k> MatrixDescriptor<'k> {
         Self { low: units | low, high: high.into() }
     }
 
-    /// Returns the descriptor of the operand that starts `bytes` bytes after this one and has the same layout. `bytes` must be a multiple
-    /// of 16.
+    /// Returns a descriptor with the same layout whose address is `bytes` bytes higher. `bytes` must be a multiple of 16.
     #[must_use]
     #[track_caller]
     pub fn advance(self, bytes: u32) -> Self {
@@ -134,10 +135,10 @@ impl<'k> MatrixDescriptor<'k> {
     }
 }
 
-/// Operand A of a `wgmma`: registers or shared memory.
+/// Operand A of a `wgmma`, in registers or in shared memory.
 #[derive(Clone, Copy, Debug)]
 pub enum WgmmaA<'v, 'k, T: Scalar = u32> {
-    /// The fragment of this thread, which must not be overwritten until a wait ensures that the `wgmma` is complete.
+    /// This thread's fragment. Its registers must not be overwritten until a wait ensures that the `wgmma` is complete.
     Registers(&'v [Val<'k, T>]),
     /// A matrix in shared memory.
     Shared(MatrixDescriptor<'k>),
@@ -162,7 +163,7 @@ pub(crate) struct WgmmaTail<'k> {
     pub(crate) sparse: Option<(Val<'k, u32>, u32)>,
     /// Whether the product is added to D; otherwise, it replaces D.
     pub(crate) accumulate: Val<'k, bool>,
-    /// The scales of floating-point A and B, 1 or −1, and the transposition flags, 0 or 1.
+    /// The scales of A and B for floating-point types, 1 or −1, and the transposition flags, 0 or 1.
     pub(crate) immediates: ArrayVec<i32, 4>,
 }
 
@@ -200,8 +201,8 @@ impl<'k> Builder<'k> {
         self.body().wgmma_groups
     }
 
-    /// Waits until at most the `pending` (0 to 7) newest `wgmma` groups are in flight; the accumulators of the other groups may then be read.
-    /// All threads of the warpgroup must execute the instruction. Requires sm_90a.
+    /// Waits until at most the `pending` (0 to 7) newest `wgmma` groups are in flight; the accumulators of the other groups may then be
+    /// read. All threads of the warpgroup must execute the instruction. Requires sm_90a.
     #[doc(alias = "wgmma.wait_group")]
     #[doc(alias = "warpgroup_wait")]
     #[track_caller]
@@ -229,7 +230,7 @@ impl<'k> Builder<'k> {
         self.wgmma_wait_group(self.wgmma_groups().saturating_sub(group).min(7));
     }
 
-    /// Returns the emitted loops that overwrite `values` in the next iteration; each loop is listed once.
+    /// Returns the emitted loops that overwrite `values` in the next iteration, without duplicates.
     pub(crate) fn loops_of<A: Scalar>(self, values: &[Val<'k, A>]) -> Vec<u32> {
         let body = self.body();
         let mut loops: Vec<_> = values.iter().filter_map(|value| body.loop_of(value.reg()?.0)).collect();

@@ -24,7 +24,7 @@ impl Spec {
     }
 }
 
-/// Splits a format at its placeholders; the error is the malformed placeholder or lone brace.
+/// Splits a format at its placeholders. The error is the malformed placeholder or the unpaired brace.
 pub(super) fn pieces(format: &str) -> Result<Vec<Piece>, String> {
     let mut pieces = Vec::new();
     let mut text = String::new();

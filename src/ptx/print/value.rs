@@ -7,7 +7,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A value to be printed.
+/// An argument of [`Builder::print`](crate::ptx::Builder::print).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum PrintValue<'k> {
@@ -142,11 +142,11 @@ impl<'k> PrintValue<'k> {
     }
 }
 
-/// A value that [`Builder::print`](crate::ptx::Builder::print) accepts: a number, bits or a predicate, each as a [`Val`] or a host
-/// constant, or a pointer.
+/// A type that [`Builder::print`](crate::ptx::Builder::print) accepts: a pointer, or a number, bits or predicate, as a [`Val`] or a host
+/// constant.
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be printed from a kernel")]
 pub trait Print<'k>: Sized {
-    /// Returns the value as the variant for its type.
+    /// Converts the value to the variant for its type.
     fn print_value(self) -> PrintValue<'k>;
 }
 
@@ -201,7 +201,7 @@ impl<'k, T: Element, S: Space, A> Print<'k> for Ptr<'k, T, S, A> {
     note = "give one value or a tuple of up to 12: numbers, bits, predicates, pointers"
 )]
 pub trait PrintArgs<'k> {
-    /// Returns each value as the variant for its type.
+    /// Converts each value to the variant for its type.
     fn print_value(self) -> Vec<PrintValue<'k>>;
 }
 

@@ -23,12 +23,12 @@ impl<'k> Block<'k> {
         }
     }
 
-    /// Returns the least [`Uniformity`] that guarantees that all threads of the block agree on a condition.
+    /// Returns the lowest [`Uniformity`] of values that are the same in all threads of the block.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Block
     }
 
-    /// Returns the number of threads.
+    /// Returns the number of threads in the block.
     pub fn size(self) -> u32 {
         self.shape.iter().product()
     }
@@ -50,7 +50,7 @@ impl<'k> Block<'k> {
         self.k.thread_index(self.shape)
     }
 
-    /// Waits until all threads of the block have arrived; their earlier writes are then visible to all of them.
+    /// Waits until all threads of the block have arrived. Their earlier writes are then visible to all threads of the block.
     #[doc(alias = "bar.sync")]
     #[doc(alias = "__syncthreads")]
     #[track_caller]

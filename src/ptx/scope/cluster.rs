@@ -20,7 +20,7 @@ impl<'k> Cluster<'k> {
         Self { k, blocks: blocks.unwrap_or(1) }
     }
 
-    /// Returns the least [`Uniformity`] that guarantees that all threads of the cluster agree on a condition.
+    /// Returns the lowest [`Uniformity`] of values that are the same in all threads of the cluster.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Cluster
     }
@@ -59,7 +59,7 @@ impl<'k> Cluster<'k> {
         block.rank().mad(block.size(), block.thread())
     }
 
-    /// Waits until all threads of the cluster have arrived; their earlier writes are then visible to all of them.
+    /// Waits until all threads of the cluster have arrived. Their earlier writes are then visible to all threads of the cluster.
     #[doc(alias = "barrier.cluster")]
     #[track_caller]
     pub fn sync(self) {
@@ -67,15 +67,15 @@ impl<'k> Cluster<'k> {
         self.wait();
     }
 
-    /// Arrives at the barrier of the cluster without waiting. This thread's earlier writes become visible to the threads that subsequently
-    /// [`wait`](Self::wait).
+    /// Arrives at the cluster's barrier without waiting. Earlier writes of this thread become visible to all threads that
+    /// [`wait`](Self::wait) at the barrier.
     #[doc(alias = "barrier.cluster.arrive")]
     #[track_caller]
     pub fn arrive(self) {
         self.k.emit(format_args!("barrier.cluster.arrive.aligned"), &[]);
     }
 
-    /// Arrives as [`arrive`](Self::arrive) does, but without ordering earlier accesses.
+    /// Arrives at the cluster's barrier as [`arrive`](Self::arrive) does, but does not order earlier memory accesses.
     #[doc(alias = "barrier.cluster.arrive.relaxed")]
     #[track_caller]
     pub fn arrive_relaxed(self) {

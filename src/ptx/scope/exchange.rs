@@ -64,8 +64,8 @@ fn by_words(k: Builder<'_>, from: RegId, exchange: impl Fn(RegId) -> RegId) -> R
 
 /// Data exchange between the lanes of the warp. All lanes must participate.
 impl<'k> Warp<'k> {
-    /// Returns the value of the lane `delta` below this one. Only the lowest 5 bits of `delta` are used. Lanes without a source lane keep
-    /// their own value. Supports values of up to 64 bits.
+    /// Returns `value` from the lane whose index is `delta` less than that of this lane; if there is no such lane, returns the lane's own
+    /// value. Only the lowest 5 bits of `delta` are used. All lanes must participate. Supports types of up to 64 bits.
     #[doc(alias = "shfl.sync.up")]
     #[doc(alias = "__shfl_up_sync")]
     #[track_caller]
@@ -73,8 +73,8 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Up, value, delta.into())
     }
 
-    /// Returns the value of the lane `delta` above this one. Only the lowest 5 bits of `delta` are used. Lanes without a source lane keep
-    /// their own value. Supports values of up to 64 bits.
+    /// Returns `value` from the lane whose index is `delta` greater than that of this lane; if there is no such lane, returns the lane's
+    /// own value. Only the lowest 5 bits of `delta` are used. All lanes must participate. Supports types of up to 64 bits.
     #[doc(alias = "shfl.sync.down")]
     #[doc(alias = "__shfl_down_sync")]
     #[track_caller]
@@ -82,8 +82,8 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Down, value, delta.into())
     }
 
-    /// Returns the value of the lane with index `i ^ bits`, where `i` is the index of this lane. Only the lowest 5 bits of `bits` are used.
-    /// Supports values of up to 64 bits.
+    /// Returns `value` from the lane with index `i ^ bits`, where `i` is the index of this lane. Only the lowest 5 bits of `bits` are used.
+    /// All lanes must participate. Supports types of up to 64 bits.
     #[doc(alias = "shfl.sync.bfly")]
     #[doc(alias = "__shfl_xor_sync")]
     #[track_caller]
@@ -91,7 +91,8 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Bfly, value, bits.into())
     }
 
-    /// Returns the value of lane `lane`. Only the lowest 5 bits of `lane` are used. Supports values of up to 64 bits.
+    /// Returns `value` from the lane with index `lane`, which may differ between lanes. Only the lowest 5 bits of `lane` are used. All
+    /// lanes must participate. Supports types of up to 64 bits.
     #[doc(alias = "shfl.sync.idx")]
     #[doc(alias = "__shfl_sync")]
     #[track_caller]
@@ -99,35 +100,35 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Idx, value, lane.into())
     }
 
-    /// Returns the value of lane `lane` in all lanes. `lane` must be the same in all lanes. If `lane` is known to be uniform, the result is
-    /// also known to be uniform. Supports values of up to 64 bits.
+    /// Broadcasts `value` from the lane with index `lane` to all lanes. `lane` must be the same in all lanes, and all lanes must
+    /// participate. If `lane` is known to be uniform, the result is also known to be uniform. Supports types of up to 64 bits.
     #[track_caller]
     pub fn broadcast<T: Scalar>(self, value: Val<'k, T>, lane: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl_idx(value, lane)
     }
 
-    /// Returns whether `predicate` holds in all lanes.
+    /// Returns whether `predicate` holds in all lanes. All lanes must participate.
     #[doc(alias = "vote.sync.all")]
     #[track_caller]
     pub fn all(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, bool> {
         self.k.vote_all(predicate, FULL_MASK)
     }
 
-    /// Returns whether `predicate` holds in any lane.
+    /// Returns whether `predicate` holds in at least one lane. All lanes must participate.
     #[doc(alias = "vote.sync.any")]
     #[track_caller]
     pub fn any(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, bool> {
         self.k.vote_any(predicate, FULL_MASK)
     }
 
-    /// Returns a bit mask of the lanes in which `predicate` holds.
+    /// Returns a bit mask of the lanes in which `predicate` holds. All lanes must participate.
     #[doc(alias = "vote.sync.ballot")]
     #[track_caller]
     pub fn ballot(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, u32> {
         self.k.vote_ballot(predicate, FULL_MASK)
     }
 
-    /// Returns the number of lanes in which `predicate` holds.
+    /// Returns the number of lanes in which `predicate` holds. All lanes must participate.
     #[track_caller]
     pub fn count(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, u32> {
         self.ballot(predicate).count_ones()
@@ -136,7 +137,8 @@ impl<'k> Warp<'k> {
 
 /// Data exchange between the threads of the block. All threads must participate.
 impl<'k> Block<'k> {
-    /// Waits as [`sync_threads`](Builder::sync_threads) does, and returns whether `predicate` holds in all threads of the block.
+    /// Waits for all threads of the block, as [`sync_threads`](Builder::sync_threads) does, and returns whether `predicate` holds in all of
+    /// them.
     #[doc(alias = "bar.red.and")]
     #[doc(alias = "__syncthreads_and")]
     #[track_caller]
@@ -144,7 +146,8 @@ impl<'k> Block<'k> {
         self.k.sync_threads_and(predicate)
     }
 
-    /// Waits as [`sync_threads`](Builder::sync_threads) does, and returns whether `predicate` holds in any thread of the block.
+    /// Waits for all threads of the block, as [`sync_threads`](Builder::sync_threads) does, and returns whether `predicate` holds in at
+    /// least one of them.
     #[doc(alias = "bar.red.or")]
     #[doc(alias = "__syncthreads_or")]
     #[track_caller]
@@ -152,7 +155,8 @@ impl<'k> Block<'k> {
         self.k.sync_threads_or(predicate)
     }
 
-    /// Waits as [`sync_threads`](Builder::sync_threads) does, and returns the number of threads of the block in which `predicate` holds.
+    /// Waits for all threads of the block, as [`sync_threads`](Builder::sync_threads) does, and returns the number of threads in which
+    /// `predicate` holds.
     #[doc(alias = "bar.red.popc")]
     #[doc(alias = "__syncthreads_count")]
     #[track_caller]
@@ -160,8 +164,8 @@ impl<'k> Block<'k> {
         self.k.sync_threads_count(predicate)
     }
 
-    /// Returns the value of thread `thread` in all threads of the block. `thread` must be the same in all threads. The value is exchanged
-    /// through shared memory.
+    /// Broadcasts `value` from the thread with index `thread` to all threads of the block, through shared memory. `thread` must be the same
+    /// in all threads, and all threads must participate.
     #[track_caller]
     pub fn broadcast<T: Element<Reg = T> + Scalar>(
         self,

@@ -14,7 +14,7 @@ impl<'k> Lane<'k> {
         Self { k }
     }
 
-    /// Returns [`Uniformity::NONE`], because a condition is always uniform in a single thread.
+    /// Returns [`Uniformity::NONE`]: every value is uniform in a single thread.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::NONE
     }
@@ -36,7 +36,7 @@ impl<'k> Lane<'k> {
         0.into()
     }
 
-    /// Does nothing: a thread does not wait for itself.
+    /// Does nothing, because the scope has only one thread.
     pub fn sync(self) {}
 }
 

@@ -19,8 +19,8 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A type that a scope can reduce: 32-bit and 64-bit integers, `f32`, `f64`, and also `f16` and `bf16`, which are accumulated in f32 and
-/// rounded once.
+/// A type of values that a scope can reduce: a 32-bit or 64-bit integer, `f32`, `f64`, `f16` or `bf16`. Values of type `f16` and `bf16` are
+/// accumulated in f32, and the result is rounded once.
 #[diagnostic::on_unimplemented(
     message = "the threads of a scope cannot reduce values of type `{Self}`",
     note = "reductions and scans take `u32`, `i32`, `u64`, `i64`, `f16`, `bf16`, `f32` and `f64`"
@@ -279,41 +279,44 @@ macro_rules! reductions {
     ([$($generics:tt)*] $scope:ty, $threads:literal) => {
         #[doc = concat!("Reductions and scans over ", $threads, ". All threads must participate.")]
         impl<'k, $($generics)*> $scope {
-            /// Returns the sum of the values of all threads. The result is bit-identical in all threads.
+            /// Returns the sum of `value` over all threads of the scope, bit-identical in all of them. All threads must participate.
             #[doc(alias = "redux.sync.add")]
             #[track_caller]
             pub fn sum<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 reduce(self.into(), value.into(), Combine::Sum)
             }
 
-            /// Returns the product of the values of all threads. The result is bit-identical in all threads.
+            /// Returns the product of `value` over all threads of the scope, bit-identical in all of them. All threads must participate.
             #[track_caller]
             pub fn product<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 reduce(self.into(), value.into(), Combine::Product)
             }
 
-            /// Returns the maximum of the values of all threads. For floating-point types, the result is NaN only if all values are NaN.
+            /// Returns the maximum of `value` over all threads of the scope. For floating-point types, the result is NaN only if all values
+            /// are NaN. All threads must participate.
             #[doc(alias = "redux.sync.max")]
             #[track_caller]
             pub fn max<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 reduce(self.into(), value.into(), Combine::Max)
             }
 
-            /// Returns the minimum of the values of all threads. For floating-point types, the result is NaN only if all values are NaN.
+            /// Returns the minimum of `value` over all threads of the scope. For floating-point types, the result is NaN only if all values
+            /// are NaN. All threads must participate.
             #[doc(alias = "redux.sync.min")]
             #[track_caller]
             pub fn min<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 reduce(self.into(), value.into(), Combine::Min)
             }
 
-            /// Returns the sum of the values of all threads up to and including this one.
+            /// Returns the sum of `value` over all threads of the scope up to and including this one. All threads must participate.
             #[doc(alias = "prefix sum")]
             #[track_caller]
             pub fn inclusive_scan<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 scan(self.into(), value.into(), true)
             }
 
-            /// Returns the sum of the values of all threads before this one; 0 in the first thread.
+            /// Returns the sum of `value` over all threads of the scope before this one; 0 in the first thread. All threads must
+            /// participate.
             #[doc(alias = "prefix sum")]
             #[track_caller]
             pub fn exclusive_scan<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {

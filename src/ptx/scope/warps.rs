@@ -36,7 +36,7 @@ impl<'k, const N: usize> Warps<'k, N> {
         Self { k }
     }
 
-    /// Returns the least [`Uniformity`] that guarantees that all threads of these warps agree on a condition.
+    /// Returns the lowest [`Uniformity`] of values that are the same in all threads of the scope.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Threads(Self::SIZE)
     }
@@ -46,7 +46,7 @@ impl<'k, const N: usize> Warps<'k, N> {
         Self::SIZE
     }
 
-    /// Returns the index of these warps in the block, in units of `N` warps.
+    /// Returns the index of the scope in the block, in units of `N` warps.
     #[track_caller]
     pub fn rank(self) -> Val<'k, u32> {
         quotient(self.k.this_block().thread(), Self::SIZE)
@@ -69,11 +69,11 @@ impl<'k, const N: usize> Warps<'k, N> {
         self.k.lane()
     }
 
-    /// Waits until all threads of the scope have arrived; their earlier writes are then visible to all of them. Emits `bar.warp.sync` for
-    /// one warp, and `bar.sync` for several.
+    /// Waits until all threads of the scope have arrived. Their earlier writes are then visible to all threads of the scope. Emits
+    /// `bar.warp.sync` for one warp, and `bar.sync` for several.
     ///
-    /// Every scope of several warps that is smaller than the block uses its own named barrier (1 to 15). The builder rejects the call if
-    /// too few barriers remain.
+    /// A scope of several warps that is smaller than the block uses its own named barrier (1 to 15). The builder rejects the call if too
+    /// few named barriers remain.
     #[doc(alias = "bar.warp.sync")]
     #[doc(alias = "bar.sync")]
     #[track_caller]
@@ -138,7 +138,7 @@ impl<'k> Builder<'k> {
         Warps::new(self)
     }
 
-    /// Emits `work` in a branch that only warp `rank` of the block executes. `work` receives the warp; if the block has several warps, the
+    /// Emits `work` in a branch that only warp `rank` of the block executes. `work` receives the warp. If the block has several warps, the
     /// builder rejects block-wide barriers in `work`.
     ///
     /// ```
@@ -164,7 +164,7 @@ impl<'k> Builder<'k> {
         self.when_warps::<4>(rank, work);
     }
 
-    /// Emits `work` in a branch that only the scope of rank `rank` in the block executes; each scope consists of `N` consecutive warps.
+    /// Emits `work` in a branch that only one scope of `N` consecutive warps executes: the scope with index `rank` in the block.
     #[track_caller]
     pub fn when_warps<const N: usize>(self, rank: impl Into<Val<'k, u32>>, work: impl FnOnce(Warps<'k, N>)) {
         let warps = self.warps::<N>();

@@ -129,7 +129,7 @@ macro_rules! formats {
             /// The smallest positive number.
             pub const MIN_POSITIVE_SUBNORMAL: Self = Self(1);
 
-            /// Creates the number from its bits, including bits that the format does not use.
+            /// Creates a number from its bits. Bits that the format does not use are kept.
             pub const fn from_bits(bits: u8) -> Self {
                 Self(bits)
             }
@@ -140,19 +140,19 @@ macro_rules! formats {
             }
 
             /// Converts from f32, rounding to nearest even. Infinities and numbers out of range become [`MAX`](Self::MAX) or
-            /// [`MIN`](Self::MIN), according to their sign. NaN becomes 0x7f if the format has NaN, and otherwise [`MAX`](Self::MAX).
-            /// Unused bits are 0.
+            /// [`MIN`](Self::MIN), according to their sign. NaN becomes 0x7f if the format has NaN, and [`MAX`](Self::MAX) otherwise.
+            /// Unused bits of the result are 0.
             #[doc = concat!("\n\nThe result is that of `cvt.rn.satfinite.", stringify!($t), "x2.f32`.")]
             pub fn from_f32(x: f32) -> Self {
                 Self(Self::FORMAT.narrow(x, $max))
             }
 
-            /// Returns the same number in f32; NaN becomes the canonical NaN, 0x7fff_ffff. Unused bits have no effect.
+            /// Converts to f32 without rounding. NaN becomes the canonical NaN, 0x7fff_ffff. Unused bits are ignored.
             pub fn to_f32(self) -> f32 {
                 Self::FORMAT.widen(self.0)
             }
 
-            /// Returns whether the number is NaN; always `false` if the format has none.
+            /// Returns whether the value is NaN; always `false` if the format has no NaN.
             pub const fn is_nan(self) -> bool {
                 !self.is_finite() && !self.is_infinite()
             }
@@ -172,7 +172,7 @@ macro_rules! formats {
                 self.0 & Self::FORMAT.sign() != 0
             }
 
-            /// Returns the magnitude.
+            /// Returns the absolute value.
             pub const fn abs(self) -> Self {
                 Self(self.0 & !Self::FORMAT.sign())
             }
@@ -205,7 +205,7 @@ macro_rules! formats {
             }
         }
 
-        /// Compares like f32: NaN is not equal to any number, and −0 equals +0.
+        /// Compares values as f32 does: NaN is not equal to any value, and −0 equals +0.
         impl PartialEq for $t {
             fn eq(&self, other: &Self) -> bool {
                 self.to_f32() == other.to_f32()
@@ -234,30 +234,31 @@ macro_rules! formats {
 
 // Type: widths of the exponent and the significand, largest finite number, whether `cvt` converts f16x2 to the type.
 formats! {
-    /// An 8-bit floating-point number with 4 bits of exponent and 3 of significand: `.e4m3`.
+    /// An 8-bit floating-point number with 4 exponent bits and 3 significand bits: `.e4m3`.
     ///
-    /// Finite magnitudes reach 448; the format has NaN (0x7f, 0xff), but no infinities. Conversions require sm_89 or later.
+    /// The largest finite magnitude is 448. The format has NaN (0x7f and 0xff), but no infinities. Conversion instructions require sm_89 or
+    /// later.
     #[doc(alias = "fp8e4m3")]
     #[doc(alias = "float8_e4m3fn")]
     e4m3: 4, 3, 0x7e, true;
 
-    /// An 8-bit floating-point number with 5 bits of exponent and 2 of significand: `.e5m2`, the upper half of an f16.
+    /// An 8-bit floating-point number with 5 exponent bits and 2 significand bits: `.e5m2`. The bits are those of the upper byte of an f16.
     ///
-    /// Finite magnitudes reach 57,344; the format has infinities and NaN. Conversions require sm_89 or later.
+    /// The largest finite magnitude is 57,344. The format has infinities and NaN. Conversion instructions require sm_89 or later.
     #[doc(alias = "fp8e5m2")]
     #[doc(alias = "float8_e5m2")]
     e5m2: 5, 2, 0x7b, true;
 
-    /// A 6-bit floating-point number with 3 bits of exponent and 2 of significand, in the low bits of a byte: `.e3m2`.
+    /// A 6-bit floating-point number with 3 exponent bits and 2 significand bits, in the low bits of a byte: `.e3m2`.
     ///
-    /// Magnitudes reach 28; the format has neither infinities nor NaN. Conversions require sm_100a or sm_120a.
+    /// The largest magnitude is 28. The format has neither infinities nor NaN. Conversion instructions require sm_100a or sm_120a.
     #[doc(alias = "fp6e3m2")]
     #[doc(alias = "float6_e3m2fn")]
     e3m2: 3, 2, 0x1f, false;
 
-    /// A 6-bit floating-point number with 2 bits of exponent and 3 of significand, in the low bits of a byte: `.e2m3`.
+    /// A 6-bit floating-point number with 2 exponent bits and 3 significand bits, in the low bits of a byte: `.e2m3`.
     ///
-    /// Magnitudes reach 7.5; the format has neither infinities nor NaN. Conversions require sm_100a or sm_120a.
+    /// The largest magnitude is 7.5. The format has neither infinities nor NaN. Conversion instructions require sm_100a or sm_120a.
     #[doc(alias = "fp6e2m3")]
     #[doc(alias = "float6_e2m3fn")]
     e2m3: 2, 3, 0x1f, false;
@@ -276,8 +277,8 @@ impl e5m2 {
     /// −∞.
     pub const NEG_INFINITY: Self = Self(0xfc);
 
-    /// Converts from f32 as [`from_f32`](Self::from_f32) does, but numbers out of range become infinite, as in IEEE 754. PTX has no such
-    /// conversion.
+    /// Converts from f32 as [`from_f32`](Self::from_f32) does, except that numbers out of range become infinite, as in IEEE 754. PTX has no
+    /// such conversion.
     pub fn from_f32_with_infinity(x: f32) -> Self {
         Self(Self::FORMAT.narrow(x, Self::INFINITY.0))
     }

@@ -7,10 +7,10 @@ const DROPPED: u32 = 0x1fff;
 /// Half a unit in the last place of tf32.
 const HALF: u32 = 0x1000;
 
-/// An f32 with 10 explicit significand bits instead of 23: `.tf32`. It occupies 32 bits; constructors and conversions clear the lower 13
-/// bits.
+/// An f32 with 10 explicit significand bits instead of 23: `.tf32`. A value occupies 32 bits; constructors and conversions clear the lower
+/// 13 bits.
 ///
-/// `mma` ignores the lower 13 bits of tf32 operands, so buffers of tf32 may contain any f32.
+/// `mma` ignores the lower 13 bits of tf32 operands, so a tf32 buffer may contain any f32 values.
 #[allow(non_camel_case_types, reason = "named like the PTX type and like half's own types")]
 #[derive(Clone, Copy, Default)]
 #[repr(transparent)]
@@ -32,7 +32,7 @@ impl tf32 {
     /// NaN.
     pub const NAN: Self = Self(0x7fff_e000);
 
-    /// Creates the number from the bits of an f32; the lower 13 bits are cleared.
+    /// Creates a number from the bits of an f32. The lower 13 bits are cleared.
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits & !DROPPED)
     }
@@ -42,14 +42,14 @@ impl tf32 {
         self.0
     }
 
-    /// Converts from f32, rounding to nearest, ties away from zero, as `cvt.rna.tf32.f32` does; all targets that support tf32 have this
+    /// Converts from f32 as `cvt.rna.tf32.f32` does, rounding to nearest, ties away from zero. All targets that support tf32 have this
     /// instruction. NaN keeps the upper bits of its payload; if these bits are 0, the result is infinity.
     pub const fn from_f32(x: f32) -> Self {
         let half = if x.is_finite() { HALF } else { 0 };
         Self::from_bits(x.to_bits() + half)
     }
 
-    /// Converts from f32, rounding to nearest, ties to even, as `cvt.rn.tf32.f32` does. NaN becomes [`NAN`](Self::NAN).
+    /// Converts from f32 as `cvt.rn.tf32.f32` does, rounding to nearest, ties to even. NaN becomes [`NAN`](Self::NAN).
     pub const fn from_f32_ties_even(x: f32) -> Self {
         let bits = x.to_bits();
         match x.is_nan() {
@@ -58,7 +58,7 @@ impl tf32 {
         }
     }
 
-    /// Returns the same number in f32.
+    /// Converts to f32 without rounding.
     pub const fn to_f32(self) -> f32 {
         f32::from_bits(self.0)
     }
@@ -93,7 +93,7 @@ impl Neg for tf32 {
     }
 }
 
-/// Compares like f32: NaN is not equal to any number, and −0 equals +0.
+/// Compares values as f32 does: NaN is not equal to any value, and −0 equals +0.
 impl PartialEq for tf32 {
     fn eq(&self, other: &Self) -> bool {
         self.to_f32() == other.to_f32()

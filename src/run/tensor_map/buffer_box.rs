@@ -66,8 +66,8 @@ impl BufferBox {
     }
 }
 
-/// The maximum number of coordinates along a dimension: the coordinates of tensor copies are signed 32-bit integers, and the largest one must
-/// be past the edge, because kernels clamp larger ones to it.
+/// The maximum number of coordinates along a dimension: the coordinates of tensor copies are signed 32-bit integers, and kernels clamp
+/// larger coordinates to the largest, which must therefore be past the edge.
 const MOST_COORDINATES: u64 = i32::MAX as u64;
 
 /// Evaluates map `index` of the kernel for a buffer at `address`; `parameter(i)` is the value of integer parameter `i`.

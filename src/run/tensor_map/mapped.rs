@@ -11,7 +11,7 @@ use crate::{
     run::argument::{Argument, Kind, Value, sealed::Sealed},
 };
 
-/// A tensor in a buffer, as an argument of a launch. [`TensorBox::of`] returns this type.
+/// A tensor in a buffer, as an argument of a launch; returned by [`TensorBox::of`].
 #[derive(Debug)]
 pub struct Mapped<B> {
     pub(super) tensor: TensorBox,

@@ -35,17 +35,17 @@ use crate::{
 };
 
 /// The second operand of an operation on complex tiles or vectors with parts `P`: a complex tile or vector of the same type, or a scalar
-/// `Complex { re, im }` of constants or registers. For tiles, it may also be a reference to a complex vector, which is broadcast along the
-/// rows or columns.
+/// `Complex { re, im }` whose parts are constants or registers. For tiles, it may also be a reference to a complex vector, which is
+/// broadcast along the rows or columns.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be combined with each element of a complex tile or vector of `{P}`",
     note = "operands are complex tiles of the same type, shape and layout, numbers `Complex {{ re, im }}`, and for tiles references to \
             complex vectors of their rows or columns; `scale` multiplies by real factors"
 )]
 pub trait ComplexOperand<'k, P: Distributed<'k>> {
-    /// The operand of each part.
+    /// The type of the operand that is combined with each part.
     type Part: Elementwise<'k, P>;
-    /// Returns the operands of both parts.
+    /// Returns the operands that are combined with the real and the imaginary part.
     #[doc(hidden)]
     fn into_parts(self) -> Complex<Self::Part>;
 }
@@ -75,8 +75,8 @@ pub(super) type Number<'k, S> = Complex<Val<'k, S>>;
 /// A part of a result, computed from the operands and from the intermediate results of both parts.
 type Part<'f, 'k, S, const N: usize> = dyn Fn([Number<'k, S>; N], Number<'k, S>) -> Val<'k, S> + 'f;
 
-/// A function of `N` complex numbers. The imaginary part of the result is computed first and may overwrite that of an operand, so
-/// the real part may depend on the overwritten part only through the intermediate results.
+/// A function of `N` complex numbers. The imaginary part of the result is computed first and may overwrite the imaginary part of an
+/// operand, so the real part may depend on the overwritten value only through the intermediate results.
 pub(super) struct Formula<'f, 'k, S: Scalar, const N: usize> {
     /// Returns the intermediate results.
     pub(super) first: &'f dyn Fn([Number<'k, S>; N]) -> Number<'k, S>,
@@ -92,7 +92,7 @@ pub(super) fn words_of_parts<'k, P: Registers<'k>>(of: &Complex<P>) -> Words<'k,
     of.as_ref().map_parts(Registers::words)
 }
 
-/// Returns the words of an operand that are combined with the words of `of`, in the same order.
+/// Returns the words of an operand in the order of the words of `of` with which they are combined.
 #[track_caller]
 pub(super) fn words_for<'k, P: Registers<'k>>(
     of: &Complex<P>,

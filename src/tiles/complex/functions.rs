@@ -27,7 +27,7 @@ use crate::{
 macro_rules! functions {
     ($($complex:ident $real:ident [$(const $size:ident)*] $layout:ident: $bound:ident;)*) => {$(
         impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> $complex<'k, T, $($size,)* $layout> {
-            /// Replaces each number with its complex conjugate, in place.
+            /// Replaces each element with its complex conjugate, in place.
             #[must_use]
             #[track_caller]
             pub fn conj(self) -> Self
@@ -85,8 +85,8 @@ macro_rules! functions {
                 self
             }
 
-            /// Replaces each number z with its reciprocal conj(z) / |z|², in place. |z|² may overflow or underflow even if the result would
-            /// not.
+            /// Replaces each element z with its reciprocal conj(z) / |z|², in place. |z|² can overflow or underflow even if the reciprocal
+            /// is representable.
             #[must_use]
             #[track_caller]
             pub fn recip(mut self) -> Self
@@ -102,9 +102,11 @@ macro_rules! functions {
                 self
             }
 
-            /// Replaces each number a + ib with its exponential e^a · (cos b + i sin b), computed with approximations; see
-            /// [`Builder::exp`](crate::ptx::Builder::exp), [`cos`](crate::ptx::Builder::cos) and [`sin`](crate::ptx::Builder::sin). The
-            /// computation is in f32; results of narrower types are then rounded once.
+            /// Replaces each element a + ib with its exponential e^a · (cos b + i sin b), in place.
+            ///
+            /// The exponential is computed in f32 with the approximations [`Builder::exp`](crate::ptx::Builder::exp),
+            /// [`cos`](crate::ptx::Builder::cos) and [`sin`](crate::ptx::Builder::sin). If `T` is narrower than f32, the result is then
+            /// rounded to `T`.
             #[must_use]
             #[track_caller]
             pub fn exp(mut self) -> Self
@@ -132,8 +134,10 @@ macro_rules! functions {
                 magnitudes(self, &|square| square)
             }
 
-            /// Returns the magnitudes |z|, the square roots of |z|², computed in [`Accumulate::Sum`]; they overflow if the squares overflow in
-            /// that type. Complex numbers are not ordered, so use magnitudes to find maxima and to test conditions: `z.abs().row_argmax()`.
+            /// Returns the magnitudes |z|, computed in [`Accumulate::Sum`] as the square roots of |z|². A magnitude overflows if its square
+            /// does.
+            ///
+            /// Complex numbers are not ordered; to find a maximum or to test a condition, use their magnitudes: `z.abs().row_argmax()`.
             #[doc(alias = "norm")]
             #[must_use]
             #[track_caller]
@@ -145,7 +149,8 @@ macro_rules! functions {
                 magnitudes(self, &|square| k.sqrt(square))
             }
 
-            /// Applies `f` to every pair of registers and returns the results, as [`Rt::map`] does: `z.map(|z| Complex { re: z.im, im: z.re })`.
+            /// Applies `f` to each register of the real part and the corresponding register of the imaginary part, and returns the results:
+            /// `z.map(|z| Complex { re: z.im, im: z.re })`. See [`Rt::map`].
             #[doc(alias = "unary_map")]
             #[must_use]
             #[track_caller]
@@ -157,7 +162,8 @@ macro_rules! functions {
                 mapped(self, &|at| f(words.as_ref().map_parts(|part| part[at])))
             }
 
-            /// Applies `f` to corresponding pairs of registers and returns the results, as [`Rt::zip`] does.
+            /// Applies `f` to corresponding registers of both operands and returns the results. Each argument of `f` consists of a register
+            /// of the real part and the corresponding register of the imaginary part. See [`Rt::zip`].
             #[doc(alias = "bin_map")]
             #[must_use]
             #[track_caller]
@@ -214,8 +220,8 @@ fn mapped<'k, P: Registers<'k>>(
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Crt<'k, T, H, W, L> {
-    /// Applies `f` to each element and returns the results in fresh registers. As in [`Rt::map_indexed`], `f` receives the builder, the
-    /// element's row and column in the tile, and the element: `z.map_indexed(|k, (row, col), z| …)`.
+    /// Applies `f` to each element and returns the results in fresh registers: `z.map_indexed(|k, (row, col), z| …)`. Like the closure of
+    /// [`Rt::map_indexed`], `f` receives the builder, the element's row and column in the tile, and the element.
     #[must_use]
     #[track_caller]
     pub fn map_indexed(

@@ -35,8 +35,8 @@ masks! {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Crt<'k, T, H, W, L> {
-    /// Sets each element for which `f(row, col)` is true to `re` + i · `im`, as [`Rt::fill_where`](crate::tiles::Rt::fill_where) does. `f` is
-    /// evaluated separately for each part.
+    /// Sets each element for which `f(row, col)` is true to `re` + i · `im`, as [`Rt::fill_where`](crate::tiles::Rt::fill_where) does. `f`
+    /// is evaluated separately for each part.
     #[must_use]
     #[track_caller]
     pub fn fill_where(

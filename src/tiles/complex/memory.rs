@@ -50,7 +50,8 @@ impl<'k, T: TensorElement, A> Cgl<'k, T, A, 1> {
 }
 
 impl<'k, T: TensorElement, A, const R: usize> CglTile<'k, T, A, R> {
-    /// Returns a view of the tile in which elements past the edges are read as `re` + i · `im`; see [`GlTile::or`](crate::tiles::GlTile::or).
+    /// Returns a view of the tile in which elements past the edges are read as `re` + i · `im`; see
+    /// [`GlTile::or`](crate::tiles::GlTile::or).
     #[must_use]
     pub fn or(self, re: T, im: T) -> Complex<GlTileOr<'k, T, A, R>> {
         Complex { re: self.re.or(re), im: self.im.or(im) }
@@ -62,7 +63,7 @@ impl<'k, T: TensorElement, A: Readable> CglTile<'k, T, A> {
         load "Loads both parts and converts their elements" "GlTile" [U: TensorElement, const H: usize, const W: usize, L: RegisterLayout] () -> Crt<'k, U, H, W, L> where [T: Convert<U>];
     }
 
-    /// Loads both parts as [`load`](Self::load) does, but elements past the matrix's edges are `re` + i · `im`.
+    /// Loads both parts as [`load`](Self::load) does, but reads elements past the edges of the matrix as `re` + i · `im`.
     #[track_caller]
     pub fn load_or<U, const H: usize, const W: usize, L>(self, re: U, im: U) -> Crt<'k, U, H, W, L>
     where
@@ -79,7 +80,7 @@ impl<'k, T: TensorElement, A: Readable> CglTile<'k, T, A, 1> {
         load "Loads both parts of a vector and converts their elements" "GlTile" [U: TensorElement, const N: usize, V: VectorLayout] () -> Crv<'k, U, N, V> where [T: Convert<U>];
     }
 
-    /// Loads both parts of a vector as [`load`](Self::load) does, but elements past the end are `re` + i · `im`.
+    /// Loads both parts of a vector as [`load`](Self::load) does, but reads elements past the end of the vector as `re` + i · `im`.
     #[track_caller]
     pub fn load_or<U, const N: usize, V>(self, re: U, im: U) -> Crv<'k, U, N, V>
     where
@@ -103,8 +104,8 @@ impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A> {
         self.im.store(&tile.im);
     }
 
-    /// Stores a shared tile to this tile of the matrix, using all threads of the block or of the smaller scope that owns the shared tile, as
-    /// [`GlTile::store_shared`](crate::tiles::GlTile::store_shared) does.
+    /// Stores a shared tile to this tile of the matrix, as [`GlTile::store_shared`](crate::tiles::GlTile::store_shared) does. All threads
+    /// of the scope that owns the shared tile (by default, the block) must take part.
     #[track_caller]
     pub fn store_shared<const H: usize, const W: usize, S: SharedSwizzle>(
         self,
@@ -127,8 +128,8 @@ impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A, 1> {
         self.im.store(&vector.im);
     }
 
-    /// Stores a shared vector to this part of the vector in global memory, using all threads of the block or of the smaller scope that owns
-    /// the shared vector.
+    /// Stores a shared vector to this tile of the vector in global memory. All threads of the scope that owns the shared vector (by
+    /// default, the block) must take part.
     #[track_caller]
     pub fn store_shared<const N: usize>(self, vector: &Complex<Filled<Sv<'k, T, N>>>) {
         self.re.store_shared(&vector.re);
@@ -137,8 +138,8 @@ impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A, 1> {
 }
 
 impl<'k, T: AtomicElement> CglTile<'k, T, ReadWrite> {
-    /// Adds a register tile to this tile of the matrix, as [`GlTile::add`](crate::tiles::GlTile::add) does. Each real and each imaginary
-    /// part is added atomically, but the two parts of an element are added separately.
+    /// Adds a register tile to this tile of the matrix, as [`GlTile::add`](crate::tiles::GlTile::add) does. The real and imaginary parts of
+    /// an element are added by separate atomic operations.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const H: usize, const W: usize, L: RegisterLayout>(self, tile: &Crt<'k, T, H, W, L>) {
@@ -148,8 +149,8 @@ impl<'k, T: AtomicElement> CglTile<'k, T, ReadWrite> {
 }
 
 impl<'k, T: AtomicElement> CglTile<'k, T, ReadWrite, 1> {
-    /// Adds a register vector to this tile of the vector in global memory. Each real and each imaginary part is added atomically, but the two
-    /// parts of an element are added separately.
+    /// Adds a register vector to this tile of the vector in global memory. The real and imaginary parts of an element are added by separate
+    /// atomic operations.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const N: usize, V: VectorLayout>(self, vector: &Crv<'k, T, N, V>) {

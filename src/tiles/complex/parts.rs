@@ -1,4 +1,4 @@
-//! Methods of complex register tiles and vectors that apply the method of the real type to both parts.
+//! Methods of complex register tiles and vectors that apply a method of the real type to both parts.
 
 use super::{Complex, Crt, Crv};
 use crate::{
@@ -111,7 +111,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Cr
         vector.as_ref().map_parts(|part| Rt::broadcast(part))
     }
 
-    /// Replaces the `H2`×`W2` subtiles that start at subtile (`row`, `col`) with the result of `f`, as [`Rt::update_subtile`] does.
+    /// Replaces a rectangle of `H2`×`W2` subtiles, starting at subtile (`row`, `col`), with the result of `f`, as [`Rt::update_subtile`]
+    /// does.
     #[must_use]
     #[track_caller]
     pub fn update_subtile<const H2: usize, const W2: usize>(
@@ -141,14 +142,14 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Cr
         pairs(self.map_parts(|part| part.hsplit()))
     }
 
-    /// Returns the tile that consists of `N` tiles stacked from top to bottom, as [`Rt::vconcat`] does.
+    /// Concatenates `N` tiles from top to bottom, as [`Rt::vconcat`] does.
     #[must_use]
     #[track_caller]
     pub fn vconcat<const P: usize, const N: usize>(tiles: [Crt<'k, T, P, W, L>; N]) -> Self {
         parts(tiles).map_parts(Rt::vconcat)
     }
 
-    /// Returns the tile that consists of `N` tiles side by side, from left to right, as [`Rt::hconcat`] does.
+    /// Concatenates `N` tiles from left to right, as [`Rt::hconcat`] does.
     #[must_use]
     #[track_caller]
     pub fn hconcat<const P: usize, const N: usize>(tiles: [Crt<'k, T, H, P, L>; N]) -> Self {
@@ -188,7 +189,8 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Crv<'k, T, N, V> {
         all_reduce_sum "Returns the elementwise sum of the vectors of all warps of `scope`" "Rv" (scope: impl Scope<'k>) -> Self where [T: Arithmetic<Word = T> + Numeric];
     }
 
-    /// Returns whether either part of any element is NaN, as [`Rv::has_nan`](crate::tiles::Rv::has_nan) does.
+    /// Returns whether the real or imaginary part of any element is NaN. All lanes of the warp must take part; see
+    /// [`Rv::has_nan`](crate::tiles::Rv::has_nan).
     #[track_caller]
     pub fn has_nan(&self) -> Val<'k, bool>
     where

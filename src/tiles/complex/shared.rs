@@ -46,7 +46,7 @@ impl<'k, P: Allocate<'k>> Allocate<'k> for Complex<P> {
         self.map_parts(|part| part.owned_by(owner))
     }
 
-    /// Returns the scope that owns both parts; rejects parts that belong to different scopes, because no single barrier protects both.
+    /// Returns the scope that owns both parts; rejects parts with different owners, because no single barrier protects both.
     #[track_caller]
     fn owner(&self) -> Owner<'k> {
         let Complex { re, im } = self.as_ref().map_parts(Allocate::owner);
@@ -76,7 +76,8 @@ impl<'k, P: StageTile<'k>, G: SourceOf<'k, P>> SourceOf<'k, Complex<P>> for Comp
 }
 
 impl<'k, P: StageTile<'k>> Complex<P> {
-    /// Fills both parts from global memory, as [`St::fill`] and [`Sv::fill`] do. All threads of the block must take part.
+    /// Fills both parts from global memory, as [`St::fill`] and [`Sv::fill`] do. All threads of the scope that owns the memory (by default,
+    /// the block) must take part.
     #[doc(alias = "load_async")]
     #[track_caller]
     pub fn fill<G: SourceOf<'k, P>>(self, from: Complex<G>) -> Pending<'k, Self> {
@@ -89,7 +90,7 @@ impl<'k, P: StageTile<'k>> Complex<P> {
         tensor::Pending::by(owner.0, self.filled(), asynchronous)
     }
 
-    /// Fills both parts as [`fill`](Self::fill) does, but out-of-bounds elements become `re` + i · `im`, as with [`St::fill_or`].
+    /// Fills both parts as [`fill`](Self::fill) does, but out-of-bounds elements become `re` + i · `im`; see [`St::fill_or`].
     #[track_caller]
     pub fn fill_or<T: TensorElement, A, const R: usize>(
         self,
@@ -114,8 +115,8 @@ impl<'k, P: StageTile<'k>> Complex<P> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst<'k, T, H, W, S> {
-    /// Converts the elements of a register tile of the same size and stores them, as [`St::store`] does. Only one warp of the block, or of
-    /// the smaller scope that owns the tile, may execute the emitted code.
+    /// Converts the elements of a register tile of the same size and stores them, as [`St::store`] does. Only one warp of the scope that
+    /// owns the tile (by default, the block) may execute the emitted code.
     #[track_caller]
     pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Crt<'k, U, H, W, L>) -> Pending<'k, Self> {
         const { assert_whole::<T, U, L>() };
@@ -123,13 +124,14 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst
         self.store_with(|whole| whole.subtile(0, 0).store(tile))
     }
 
-    /// Stores register tiles of several warps to rectangles of the tile, as [`St::store_with`] does.
+    /// Calls `store`, which stores register tiles of several warps to rectangles of this tile, as [`St::store_with`] does.
     #[track_caller]
     pub fn store_with(self, store: impl FnOnce(&Complex<Storing<'k, T>>)) -> Pending<'k, Self> {
         self.stored(|tile| store(&tile.as_ref().map_parts(St::storing)))
     }
 
-    /// Stores `re` + i · `im` in every element, using all warps of the block; see [`St::fill_with`].
+    /// Sets every element to `re` + i · `im`, using all warps of the scope that owns the tile (by default, the block); see
+    /// [`St::fill_with`].
     #[doc(alias = "zero")]
     #[doc(alias = "one")]
     #[track_caller]
@@ -140,7 +142,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst
         self.store_with(|tile| owner.over_warps(H as u32, |row| tile.subtile(row, 0).store(&band)))
     }
 
-    /// Copies another complex shared tile to this one and converts its elements, using all warps of the block, as [`St::copy_from`] does.
+    /// Copies another complex shared tile to this one and converts its elements, using all warps of the scope that owns this tile (by
+    /// default, the block); see [`St::copy_from`].
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>, Z: SharedSwizzle>(
@@ -156,21 +159,22 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst
 }
 
 impl<'k, T: TensorElement, const N: usize> Csv<'k, T, N> {
-    /// Converts the elements of a register vector of the same length and stores them, as [`Sv::store`] does. Only one warp of the block, or
-    /// of the smaller scope that owns the vector, may execute the emitted code.
+    /// Converts the elements of a register vector of the same length and stores them, as [`Sv::store`] does. Only one warp of the scope
+    /// that owns the vector (by default, the block) may execute the emitted code.
     #[track_caller]
     pub fn store<U: Convert<T>, V: VectorLayout>(self, vector: &Crv<'k, U, N, V>) -> Pending<'k, Self> {
         let _located = self.address().kernel().locate(Location::caller());
         self.store_with(|whole| whole.tile(0).store(vector))
     }
 
-    /// Stores register vectors of several warps to parts of the vector, as [`Sv::store_with`] does.
+    /// Calls `store`, which stores register vectors of several warps to subvectors of this vector, as [`Sv::store_with`] does.
     #[track_caller]
     pub fn store_with(self, store: impl FnOnce(&Complex<StoringVector<'k, T>>)) -> Pending<'k, Self> {
         self.stored(|vector| store(&vector.as_ref().map_parts(Sv::storing)))
     }
 
-    /// Stores `re` + i · `im` in every element, using the first warp of the block; see [`Sv::fill_with`].
+    /// Sets every element to `re` + i · `im`, using the first warp of the scope that owns the vector (by default, the block); see
+    /// [`Sv::fill_with`].
     #[doc(alias = "zero")]
     #[doc(alias = "one")]
     #[track_caller]
@@ -182,8 +186,8 @@ impl<'k, T: TensorElement, const N: usize> Csv<'k, T, N> {
         })
     }
 
-    /// Copies another complex shared vector to this one and converts its elements, using the first warp of the block, as [`Sv::copy_from`]
-    /// does.
+    /// Copies another complex shared vector to this one and converts its elements, using the first warp of the scope that owns this vector
+    /// (by default, the block); see [`Sv::copy_from`].
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>>(self, from: &Complex<Filled<Sv<'k, U, N>>>) -> Pending<'k, Self> {
@@ -196,7 +200,7 @@ impl<'k, T: TensorElement, const N: usize> Csv<'k, T, N> {
 }
 
 impl<'k, P: Allocate<'k>> Complex<P> {
-    /// Returns a complex tile or vector of another type, with its parts in the memory of the parts of this one; see [`St::reuse`].
+    /// Returns a complex tile or vector of another type that reuses the memory of this one, part by part; see [`St::reuse`].
     #[track_caller]
     pub fn reuse<Q: Allocate<'k>>(self) -> Complex<Q> {
         Complex { re: reuse(self.re), im: reuse(self.im) }
@@ -204,8 +208,8 @@ impl<'k, P: Allocate<'k>> Complex<P> {
 }
 
 impl<'k, P: Allocate<'k>> Complex<Filled<P>> {
-    /// Waits at one barrier until all threads have finished reading both parts, as [`Filled::release`] does. The tile or vector can then be
-    /// filled again.
+    /// Waits at one barrier until all threads have finished reading both parts, as [`Filled::release`] does, and returns the tile or
+    /// vector, which can then be filled again.
     #[doc(alias = "sync")]
     #[track_caller]
     pub fn release(self) -> Complex<P> {
@@ -218,9 +222,11 @@ impl<'k, P: Allocate<'k>> Complex<Filled<P>> {
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>
     Complex<Filled<St<'k, T, H, W, S>>>
 {
-    /// Updates the tile in place, 16 rows at a time, using all warps of the block, as [`Filled::update`] does: `f` receives the index of a
-    /// row of subtiles and the elements of its 16 rows, and returns the new elements. Both parts of the rows are in registers, so if the
-    /// tile is wider than about 8 subtiles, update parts of it with [`update_with`](Self::update_with).
+    /// Updates the tile in place, one row of subtiles at a time, as [`Filled::update`] does.
+    ///
+    /// `f` receives the index of a row of subtiles and its elements, and returns the new elements. The rows are divided among the warps of
+    /// the scope that owns the tile (by default, the block). Both parts of a row are in registers at the same time, so update a tile wider
+    /// than about 8 subtiles in narrower rectangles, with [`update_with`](Self::update_with).
     #[doc(alias = "bin_map")]
     #[doc(alias = "row_map")]
     #[doc(alias = "col_map")]
@@ -236,7 +242,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>
         })
     }
 
-    /// Updates rectangles of the tile in place, from any warps, as [`Filled::update_with`] does.
+    /// Calls `update`, in which any warp can update rectangles of this tile in place, as [`Filled::update_with`] does.
     #[track_caller]
     pub fn update_with(
         self,
@@ -247,8 +253,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>
         tile.owner().pending(tile)
     }
 
-    /// Adds register tiles, from any warps, to rectangles of the tile, as [`Filled::add_with`] does. Each real and each imaginary part is
-    /// added atomically, but the two parts of an element are added separately.
+    /// Calls `add`, in which any warp can add register tiles to rectangles of this tile, as [`Filled::add_with`] does. The real and
+    /// imaginary parts of an element are added by separate atomic operations.
     #[doc(alias = "add_into")]
     #[track_caller]
     pub fn add_with(
@@ -265,7 +271,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>
 }
 
 impl<'k, T: TensorElement, const N: usize> Complex<Filled<Sv<'k, T, N>>> {
-    /// Updates the vector in place, using the first warp of the block, as [`Filled::update`](Filled#method.update-1) does.
+    /// Updates the vector in place, using the first warp of the scope that owns it (by default, the block), as
+    /// [`Filled::update`](Filled#method.update-1) does.
     #[track_caller]
     pub fn update(
         self,
@@ -283,8 +290,9 @@ impl<'k, T: TensorElement, const N: usize> Complex<Filled<Sv<'k, T, N>>> {
         owner.pending(vector)
     }
 
-    /// Adds register vectors, from any warps, to parts of the vector, as [`Filled::add_with`](Filled#method.add_with-1) does. Each real and
-    /// each imaginary part is added atomically, but the two parts of an element are added separately.
+    /// Calls `add`, in which any warp can add register vectors to subvectors of this vector, as
+    /// [`Filled::add_with`](Filled#method.add_with-1) does. The real and imaginary parts of an element are added by separate atomic
+    /// operations.
     #[doc(alias = "add_into")]
     #[track_caller]
     pub fn add_with(

@@ -47,19 +47,21 @@ impl<'k, T: TensorElement, const N: usize> Complex<Filled<Sv<'k, T, N>>> {
 impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle>
     Complex<Filled<St<'k, T, H, W, S>>>
 {
-    /// Stores the sum of each row to a complex shared vector, using all warps of the block, as [`Filled::row_sum`] does.
+    /// Stores the sum of each row to a complex shared vector, using all warps of the scope that owns the tile (by default, the block); see
+    /// [`Filled::row_sum`].
     #[track_caller]
     pub fn row_sum(&self, to: Csv<'k, T::Sum, H>) -> Pending<'k, Csv<'k, T::Sum, H>> {
         both(self.re.row_sum(to.re), self.im.row_sum(to.im))
     }
 
-    /// Stores the sum of each column to a complex shared vector, using all warps of the block, as [`Filled::col_sum`] does.
+    /// Stores the sum of each column to a complex shared vector, using all warps of the scope that owns the tile (by default, the block);
+    /// see [`Filled::col_sum`].
     #[track_caller]
     pub fn col_sum<const N: usize>(&self, to: Csv<'k, T::Sum, N>) -> Pending<'k, Csv<'k, T::Sum, N>> {
         both(self.re.col_sum(to.re), self.im.col_sum(to.im))
     }
 
-    /// Returns whether either part of any element is NaN, as [`Filled::has_nan`] does.
+    /// Returns whether the real or imaginary part of any element is NaN, as [`Filled::has_nan`] does.
     #[track_caller]
     pub fn has_nan(&self) -> Val<'k, bool> {
         self.re.has_nan() | self.im.has_nan()
@@ -67,7 +69,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle>
 }
 
 impl<'k, T: Accumulate, const N: usize> Complex<Filled<Sv<'k, T, N>>> {
-    /// Returns whether either part of any element is NaN, as [`Filled::has_nan`](Filled#method.has_nan-1) does.
+    /// Returns whether the real or imaginary part of any element is NaN, as [`Filled::has_nan`](Filled#method.has_nan-1) does.
     #[track_caller]
     pub fn has_nan(&self) -> Val<'k, bool> {
         self.re.has_nan() | self.im.has_nan()
@@ -142,7 +144,7 @@ impl<'k, T: TensorElement> Complex<SubvectorMut<'_, 'k, T>> {
 }
 
 impl<'k, T: TensorElement> Complex<SubtileUpdate<'_, 'k, T>> {
-    /// Replaces the rectangle with the result of `f` for its elements, as [`SubtileUpdate::update`] does.
+    /// Loads the elements of the rectangle, applies `f` to them and stores the result, as [`SubtileUpdate::update`] does.
     #[track_caller]
     pub fn update<const H: usize, const W: usize, L: RegisterLayout>(
         self,
@@ -168,8 +170,8 @@ impl<'k, T: TensorElement> Complex<SubtileUpdate<'_, 'k, T>> {
 }
 
 impl<'k, T: AtomicElement> Complex<Adding<Storing<'k, T>>> {
-    /// Adds a register tile to the rectangle that starts at subtile (`row`, `col`). Each real and each imaginary part is added atomically,
-    /// but the two parts of an element are added separately. Several warps may add to the same rectangle.
+    /// Adds a register tile to the rectangle of the shared tile that starts at subtile (`row`, `col`). The real and imaginary parts of an
+    /// element are added by separate atomic operations. Several warps may add to the same rectangle.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const H: usize, const W: usize, L: RegisterLayout>(
@@ -185,9 +187,8 @@ impl<'k, T: AtomicElement> Complex<Adding<Storing<'k, T>>> {
 }
 
 impl<'k, T: AtomicElement> Complex<Adding<StoringVector<'k, T>>> {
-    /// Adds a register vector to part `index` of the shared vector, which is divided into parts of the register vector's length. Each element is
-    /// added once, even if several lanes own it. Each real and each imaginary part is added atomically, but the two parts of an element are
-    /// added separately.
+    /// Adds a register vector to subvector `index` of the shared vector. Subvectors have the length of the register vector. Each element is
+    /// added once, even if several lanes own it. The real and imaginary parts of an element are added by separate atomic operations.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const N: usize, V: VectorLayout>(

@@ -9,8 +9,8 @@ use crate::{
     tiles::{ColVec, Row, Rt, registers::Registers},
 };
 
-/// The number of registers per thread for a subtile, and for a vector with one element per row. The vector is sent twice, to fill a unit of
-/// four registers.
+/// The number of registers per thread for a subtile, and for a vector with one element per row. The vector is sent twice because registers
+/// are sent in units of four.
 const SUBTILE: usize = 8;
 const ROWS: usize = 2;
 
@@ -28,8 +28,8 @@ impl<T: TensorElement, const P: usize> fmt::Debug for AllToAll<'_, T, P> {
 
 impl<'k> Persistent<'k> {
     /// Allocates the shared memory for exchanges of `P` columns of subtiles among the blocks that compute the [parts](Persistent::part) of
-    /// a tile: `tiles.all_to_all::<f32, 4>()`. All threads of the cluster must execute the emitted code. The builder rejects the call in an
-    /// emitted loop. The call does not compile unless elements are 32 bits wide.
+    /// a tile: `tiles.all_to_all::<f32, 4>()`. All threads of the cluster must execute the emitted code. The builder rejects the call
+    /// inside an emitted loop. The call does not compile unless the elements are 32 bits wide.
     #[track_caller]
     pub fn all_to_all<T: Arithmetic + TensorElement<Word = T>, const P: usize>(self) -> AllToAll<'k, T, P> {
         let k = self.kernel();
@@ -39,9 +39,11 @@ impl<'k> Persistent<'k> {
 }
 
 impl<'k> Consumer<'k, 1> {
-    /// Sends columns of `tile` and the vector `of_rows` to every block that computes a part of the same tile. The columns are divided among
-    /// the parts, in order, with `P` columns of subtiles per part. Returns the columns and the vector that each part sent to this block, in
-    /// the order of the parts. All threads of the warpgroup in each of these blocks must take part.
+    /// Exchanges columns of `tile` and the vector `of_rows` with every block that computes a part of the same tile.
+    ///
+    /// The block that computes part `i` receives `P` columns of subtiles, starting with column `i · P`, and the vector. The call returns
+    /// the columns and the vector that each block sent to this block, in the order of the parts. All threads of the warpgroup in each of
+    /// these blocks must take part.
     ///
     /// The builder rejects the call unless `N` is `P` times the number of parts.
     #[doc(alias = "DSMEM")]

@@ -16,8 +16,11 @@ use crate::{
 /// read the previous one, and reuses a slot only after all warpgroups have contributed to the tile in the other slot.
 const SLOTS: u32 = 2;
 
-/// A shared tile of `H`×`W` subtiles for an operand that `C` consumer warpgroups compute together and that each of them then reads in full. Each
-/// warpgroup computes 64 rows or, if the tile has 64 rows, a part of the columns. Consecutive rounds alternate between two such tiles.
+/// A shared tile of `H`×`W` subtiles that `C` consumer warpgroups write together and that each of them then reads in full, for example as
+/// an operand.
+///
+/// Each warpgroup writes 64 rows or, if the tile has only 64 rows, a part of the columns. Consecutive rounds alternate between two such
+/// tiles.
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::{consumers, producer}};
@@ -49,7 +52,7 @@ pub struct Assembly<'k, T, const H: usize, const W: usize, const C: usize> {
     kind: PhantomData<fn() -> T>,
 }
 
-/// The part that a warpgroup has written to a tile of an [`Assembly`].
+/// A token that represents the part of an [`Assembly`] that this warpgroup has written; see [`Consumer::assembled`].
 #[derive(Debug)]
 #[must_use = "wait for the other warpgroups with `assembled`"]
 pub struct Contribution<'k> {
@@ -65,9 +68,9 @@ impl<T: TensorElement, const H: usize, const W: usize, const C: usize> fmt::Debu
 }
 
 impl<'k> Builder<'k> {
-    /// Allocates an assembly of `H`×`W` subtiles that `C` consumer warpgroups write together: `k.assembly::<bf16, 8, 4, 2>()`. `H` must be 4 ·
-    /// `C`, or 4 if `C` divides `W`. All threads of the block must execute the emitted code. The builder rejects an assembly that is created in
-    /// an emitted loop.
+    /// Allocates an assembly of `H`×`W` subtiles that `C` consumer warpgroups write together: `k.assembly::<bf16, 8, 4, 2>()`. Either `H`
+    /// is 4 · `C`, or `H` is 4 and `C` divides `W`; otherwise, the call does not compile. All threads of the block must execute the emitted
+    /// code. The builder rejects the call inside an emitted loop.
     #[track_caller]
     pub fn assembly<T: TensorElement, const H: usize, const W: usize, const C: usize>(
         self,
@@ -105,9 +108,11 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, const C: usize> Assem
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Writes this warp's 16 rows (of the warpgroup's 64) to the next tile: whole rows or, if the tile has only 64 rows, part `self.rank()`
-    /// of the columns. This warpgroup must have finished reading the previous tile, and the `wgmma`s that read it must be complete: other
-    /// warpgroups may overwrite that tile once this contribution has arrived.
+    /// Writes this warp's rows, 16 of the warpgroup's 64, to the next tile.
+    ///
+    /// `rows` contains whole rows or, if the tile has only 64 rows, part `self.rank()` of the columns. Before the call, this warpgroup must
+    /// have finished reading the previous tile, and the `wgmma`s that read it must be complete, because the call allows other warpgroups to
+    /// overwrite that tile.
     #[track_caller]
     pub fn contribute<T, U, const H: usize, const W: usize, const P: usize>(
         self,
@@ -144,7 +149,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         Contribution { round }
     }
 
-    /// Waits for the parts of all warpgroups and returns the tile.
+    /// Waits until all warpgroups have written their parts, and returns the tile.
     #[track_caller]
     pub fn assembled<T, const H: usize, const W: usize>(
         self,

@@ -75,8 +75,8 @@ const fn bytes(registers: usize) -> u32 {
 }
 
 impl<'k> Consumer<'k, 1> {
-    /// Sends `of(rank)` to each block that computes a part of the same tile, where `rank` is the index of the part, and returns the registers
-    /// sent to this block, in the order of the parts. All threads of the warpgroup in each of these blocks must take part.
+    /// Sends `of(rank)` to each block that computes a part of the same tile, where `rank` is the index of the part, and returns the
+    /// registers sent to this block, in the order of the parts. All threads of the warpgroup in each of these blocks must take part.
     #[doc(alias = "st.async")]
     #[doc(alias = "DSMEM")]
     #[track_caller]

@@ -14,11 +14,11 @@ use crate::{
     tiles::{Product, Row, Rt, registers::Registers},
 };
 
-/// The accumulator of `wgmma`s in flight: a tile of 64 rows, or an array of such tiles. Each of the four warps owns 16 of every 64 rows, in
-/// a register tile.
+/// The accumulator of `wgmma`s in flight: a tile of 64 rows, or an array of such tiles. Each of the four warps owns 16 rows of each tile in
+/// registers.
 ///
-/// The registers cannot be accessed before [`wait`](Self::wait). Further `wgmma`s can be started; they execute in order. An `InFlight` can
-/// be loop state, so `wgmma`s can remain in flight from one iteration to the next.
+/// The registers cannot be accessed before [`wait`](Self::wait). Further `wgmma`s can be started; they execute in order. A loop can carry
+/// an `InFlight`, so `wgmma`s can remain in flight from one iteration to the next.
 ///
 /// ```
 /// use warpwright::{prelude::*, ptx::ProxySpace};
@@ -47,7 +47,7 @@ pub struct InFlight<'k, R> {
     group: Option<u32>,
     /// The loops that overwrite registers of A in their next iterations, each with the number of the last group that reads them.
     operands: Vec<(u32, u32)>,
-    /// Whether the sum is logically zero but its registers have not been cleared, because the first `wgmma` overwrites them.
+    /// Whether the accumulator is logically zero although its registers have not been cleared, because the first `wgmma` overwrites them.
     is_zero: bool,
 }
 
@@ -58,8 +58,9 @@ impl<R> fmt::Debug for InFlight<'_, R> {
 }
 
 impl<'k> WarpGroup<'k> {
-    /// Starts accumulating the MMAs of this warpgroup in each warp's register tile, which contains 16 of the group's 64 rows, or in an
-    /// array of such tiles for consecutive blocks of 64 rows.
+    /// Returns an accumulator for MMAs of this warpgroup, with `tiles` as its initial value.
+    ///
+    /// Each warp passes a register tile with 16 of the 64 rows, or an array of such tiles for consecutive blocks of 64 rows.
     ///
     /// Create the tiles while no other `wgmma`s are in flight; otherwise, ptxas inserts a wait for these `wgmma`s before the accumulator
     /// registers are written (ptxas message C7515).
@@ -67,8 +68,10 @@ impl<'k> WarpGroup<'k> {
         InFlight::complete(self.kernel(), tiles)
     }
 
-    /// Starts accumulating from zero, as [`accumulate`](Self::accumulate) does with tiles of zeros, but without instructions that write
-    /// zeros: the first `wgmma` overwrites the registers. Other `wgmma`s may be in flight.
+    /// Returns an accumulator for MMAs of this warpgroup, with zero as its initial value.
+    ///
+    /// No instructions write zeros, because the first `wgmma` overwrites the registers. Unlike with [`accumulate`](Self::accumulate), other
+    /// `wgmma`s may be in flight.
     ///
     /// For example, `group.accumulate_from_zero::<Rt<f32, 1, 8>>().mma_abt(q, k)` computes Q·Kᵀ.
     #[doc(alias = "scale-d")]
@@ -77,16 +80,16 @@ impl<'k> WarpGroup<'k> {
         self.accumulate_anew(R::undefined(self.kernel()))
     }
 
-    /// Starts accumulating from zero, as [`accumulate_from_zero`](Self::accumulate_from_zero) does, but in the registers of tiles that are
-    /// no longer needed, such as tiles that a loop carries.
+    /// Returns an accumulator with zero as its initial value, as [`accumulate_from_zero`](Self::accumulate_from_zero) does, but reuses the
+    /// registers of `tiles`, which are no longer needed. This is useful for tiles that a loop carries.
     #[doc(alias = "scale-d")]
     pub fn accumulate_anew<R: Accumulators<'k>>(self, tiles: R) -> InFlight<'k, R> {
         InFlight { is_zero: true, ..InFlight::complete(self.kernel(), tiles) }
     }
 }
 
-/// The register tiles that a warpgroup's MMAs accumulate into: one tile of 64 rows, or an array of tiles for consecutive blocks of 64 rows.
-/// Each warp owns 16 rows of each block.
+/// The register tiles in which a warpgroup's MMAs accumulate: one tile of 64 rows, or an array of tiles for consecutive blocks of 64 rows.
+/// Each warp owns 16 rows of each tile.
 pub trait Accumulators<'k>: State<'k> + sealed::Sealed {
     /// Returns tiles with uninitialized registers, which must be written before they are read.
     #[doc(hidden)]
@@ -143,8 +146,8 @@ impl<'k, R> InFlight<'k, R> {
         self.operands.clear();
     }
 
-    /// Waits until the `wgmma`s are complete and returns the tile. `wgmma`s that were started later remain in flight, up to seven groups.
-    /// All threads of the warpgroup must execute the emitted code.
+    /// Waits until the `wgmma`s of this accumulator are complete and returns its value. Up to seven groups of `wgmma`s that were started
+    /// later remain in flight. All threads of the warpgroup must execute the emitted code.
     #[doc(alias = "wgmma.wait_group")]
     #[doc(alias = "warpgroup_wait")]
     #[track_caller]
@@ -175,12 +178,14 @@ impl<'k, R> InFlight<'k, R> {
 macro_rules! products {
     ([$($height:tt)*] $tiles:ty, $count:expr, $split:expr, $join:expr) => {
         impl<'k, C: TensorElement, const N: usize, $($height)*> InFlight<'k, $tiles> {
-            /// Adds A·B. A has `M`×`K` subtiles (64 rows per accumulator) and is in shared memory or in the warps' registers. B has `K`×`N`
-            /// subtiles and is in shared memory.
+            /// Starts `wgmma`s that add A·B to the accumulator.
             ///
-            /// The builder rejects the call if `wgmma` does not support the layout of an operand in shared memory (such as rows that extend
-            /// along m or n, unless elements are 16 bits wide), if the target is not sm_90a, or if the accumulators were created before the
-            /// innermost emitted loop and the loop does not carry them.
+            /// A has `M`×`K` subtiles (64 rows per accumulator tile) and is in shared memory or in registers. B has `K`×`N` subtiles and is
+            /// in shared memory.
+            ///
+            /// The builder rejects the call if the target is not sm_90a, if `wgmma` does not support the layout of an operand in shared
+            /// memory, or if the accumulator was created before the innermost emitted loop and the loop does not carry it. `wgmma` supports
+            /// operands whose rows extend along m or n only for 16-bit elements.
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_AB")]
             #[track_caller]
@@ -197,7 +202,8 @@ macro_rules! products {
                 self.multiplied::<A, B>(a.factor(), b.matrix().right())
             }
 
-            /// Adds A·Bᵀ, where B has `N`×`K` subtiles. For A and the requirements, see [`mma_ab`](Self::mma_ab).
+            /// Starts `wgmma`s that add A·Bᵀ to the accumulator, where B has `N`×`K` subtiles. For A and the requirements, see
+            /// [`mma_ab`](Self::mma_ab).
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_ABt")]
             #[track_caller]
@@ -213,7 +219,8 @@ macro_rules! products {
                 self.mma_ab::<A, B, M, K>(a, b.matrix().transposed())
             }
 
-            /// Adds Aᵀ·B, where A has `K`×`M` subtiles and is in shared memory. For B and the requirements, see [`mma_ab`](Self::mma_ab).
+            /// Starts `wgmma`s that add Aᵀ·B to the accumulator, where A has `K`×`M` subtiles and is in shared memory. For B and the
+            /// requirements, see [`mma_ab`](Self::mma_ab).
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_AtB")]
             #[track_caller]
@@ -229,8 +236,8 @@ macro_rules! products {
                 self.mma_ab::<A, B, M, K>(a.matrix().transposed(), b)
             }
 
-            /// Adds Aᵀ·Bᵀ, where A has `K`×`M` subtiles, B has `N`×`K` subtiles, and both are in shared memory. For the requirements, see
-            /// [`mma_ab`](Self::mma_ab).
+            /// Starts `wgmma`s that add Aᵀ·Bᵀ to the accumulator, where A has `K`×`M` subtiles, B has `N`×`K` subtiles, and both are in
+            /// shared memory. For the requirements, see [`mma_ab`](Self::mma_ab).
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_AtBt")]
             #[track_caller]

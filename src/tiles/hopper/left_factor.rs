@@ -27,8 +27,7 @@ impl<'k, T: TensorElement> Factor<'k, T> {
     }
 }
 
-/// A left operand in registers that several warpgroup MMAs can read; each warp owns 16 rows of `K` subtiles. The tile can no longer be
-/// modified.
+/// An immutable left operand in registers that several warpgroup MMAs can read. Each warp owns 16 rows and `K` columns of subtiles.
 ///
 /// ```
 /// # use warpwright::prelude::*;
@@ -53,16 +52,16 @@ pub struct Frozen<'k, T: TensorElement, const K: usize> {
 }
 
 impl<'k, T: TensorElement, const K: usize> Rt<'k, T, 1, K, Row> {
-    /// Returns the tile as a left operand that several MMAs of a warpgroup can read.
+    /// Returns the tile as an immutable left operand that several warpgroup MMAs can read.
     #[must_use]
     pub fn frozen(self) -> Frozen<'k, T, K> {
         Frozen { tile: self }
     }
 }
 
-/// Operand A of a warpgroup MMA, with `M`×`K` subtiles: a matrix in shared memory or, for 64 rows of 8-bit or 16-bit elements, a register tile
-/// of 16 rows in each warp. The register tile is in use until the MMA is complete, and is therefore passed by value; a [`Frozen`] tile is passed
-/// by reference.
+/// Operand A of a warpgroup MMA, with `M`×`K` subtiles: a matrix in shared memory or, for 64 rows of 8-bit or 16-bit elements, a register
+/// tile of 16 rows in each warp. A register tile is passed by value because the MMA reads it until it is complete; a [`Frozen`] tile is
+/// passed by reference.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the left factor of a warpgroup's product of {M}×{K} subtiles of `{T}`",
     note = "expected rows of a shared tile, such as `a.rows::<4>(c.rank())`, or a register tile `Rt<T, 1, K, Row>` by value"

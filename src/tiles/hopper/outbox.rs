@@ -9,9 +9,10 @@ use crate::{
     tiles::{Allocate, Auto, Convert, GlTile, Row, Rt, SharedSwizzle, St, Storing, registers::Registers},
 };
 
-/// Shared staging memory for the results of `C` consumer warpgroups. Each warpgroup has `SLOTS` slots, which are tiles of 64 rows and `W`
-/// columns of subtiles. Copies to global memory proceed while the warpgroup works on the next tile; a store to a slot waits for the
-/// preceding copy from that slot.
+/// Shared memory from which the results of `C` consumer warpgroups are copied to global memory.
+///
+/// Each warpgroup has `SLOTS` slots for tiles of 64 rows and `W` columns of subtiles. The copies proceed while the warpgroup works on its
+/// next tile; a store to a slot waits until the preceding copy has read the slot.
 pub struct Outbox<'k, T, const W: usize, const SLOTS: usize, const C: usize, S = Auto> {
     k: Builder<'k>,
     base: Ptr<'k, u8, Shared>,
@@ -29,7 +30,8 @@ impl<T: TensorElement, const W: usize, const SLOTS: usize, const C: usize, S> fm
 }
 
 impl<'k> Builder<'k> {
-    /// Allocates an outbox: `k.outbox::<bf16, 4, 2, 2>()` has 2 slots of 4 columns of subtiles for each of 2 consumer warpgroups.
+    /// Allocates an [`Outbox`]. For example, `k.outbox::<bf16, 4, 2, 2>()` has 2 slots of 4 columns of subtiles for each of 2 consumer
+    /// warpgroups.
     #[track_caller]
     pub fn outbox<T: TensorElement, const W: usize, const SLOTS: usize, const C: usize>(
         self,
@@ -41,8 +43,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, SLOTS, C, S> {
-    /// Sets whether threads, rather than tensor copies, store the elements. Stores by threads are required if the row pitch is not a
-    /// multiple of 16 bytes. [`Consumer::add`] always uses tensor copies.
+    /// Sets whether threads store the elements instead of tensor copies. Stores by threads are required if the row pitch in global memory
+    /// is not a multiple of 16 bytes. [`Consumer::add`] always uses tensor copies.
     #[must_use]
     pub fn by_threads(self, by_threads: bool) -> Self {
         Self { by_threads, ..self }
@@ -62,13 +64,16 @@ impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, 
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Converts the warpgroup's tiles (blocks of 64 rows; each warp owns 16 rows of each block) and starts copying them to global memory.
-    /// `to(b)` returns the destination of block `b`, a tile of 64 rows (or the number set with [`Outbox::first_rows`]) and 16 · `N` columns.
-    /// Elements past the edges are not written. Threads store the elements, as with [`Outbox::by_threads`], if the column offset of the
-    /// destination is not known to be a multiple of 16 bytes.
+    /// Converts the warpgroup's tiles and starts copying them to global memory.
     ///
-    /// All threads of the warpgroup must execute the emitted code. The copies complete before the kernel ends. The width of a slot must divide
-    /// the width of the tiles, and the number of slot-sized parts in `tiles` must be a multiple of `SLOTS`; other sizes do not compile.
+    /// Each tile is a block of 64 rows, of which each warp owns 16. `to(b)` returns the destination of block `b`: a tile of 64 rows, or of
+    /// the number set with [`Outbox::first_rows`], and 16 · `N` columns. Elements past the edges of the matrix are not written. If the
+    /// column offset of the destination is not known to be a multiple of 16 bytes, threads store the elements, as with
+    /// [`Outbox::by_threads`].
+    ///
+    /// All threads of the warpgroup must execute the emitted code. The copies complete before the kernel ends. The width of a slot must
+    /// divide the width of the tiles, and the total number of slot-sized pieces of `tiles` must be a multiple of `SLOTS`; other sizes do
+    /// not compile.
     #[track_caller]
     pub fn store<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(
         self,
@@ -84,9 +89,10 @@ impl<'k, const C: usize> Consumer<'k, C> {
         self.send(None, outbox, tiles, |tile: Rt<'k, U, 1, W, Row>, _| tile, to);
     }
 
-    /// Applies `map` and stores the results as [`store`](Self::store) does. `map` receives tiles of 16 rows and `P` columns of subtiles, each
-    /// with the index of its block of 64 rows and the index of its columns in that block, in units of `P` subtiles. `P` must divide `W`; smaller
-    /// values of `P` require fewer registers.
+    /// Applies `map` to the warpgroup's tiles and stores the results as [`store`](Self::store) does.
+    ///
+    /// `map` receives a piece of a tile, with 16 rows and `P` columns of subtiles, and two indices: that of the block of 64 rows, and that
+    /// of the piece in the block, from left to right. `P` must divide `W`; smaller values of `P` require fewer registers.
     #[track_caller]
     pub fn store_mapped<
         T,
@@ -115,9 +121,9 @@ impl<'k, const C: usize> Consumer<'k, C> {
         self.send(None, outbox, tiles, map, to);
     }
 
-    /// Converts the warpgroup's tiles as [`store`](Self::store) does, and adds them to global memory. Elements are added atomically, in
-    /// unspecified order. The builder rejects the call if the elements are of type f64 or `i64`, which tensor copies cannot add, or if either
-    /// the row length in global memory or the column offset of the destination is not known to be a multiple of 16 bytes.
+    /// Converts the warpgroup's tiles as [`store`](Self::store) does and starts adding them to global memory. Elements are added
+    /// atomically, in unspecified order. The builder rejects the call if the elements are of type f64 or `i64`, which tensor copies cannot
+    /// add, or if either the row length in global memory or the column offset of the destination is not known to be a multiple of 16 bytes.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn add<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(
@@ -254,7 +260,7 @@ fn store_rows<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzl
     });
 }
 
-/// Stores those ends of the first `rows` rows of `to` that are in a tile of 64 rows and `W` columns of subtiles, which starts at column
+/// Stores the ends of the first `rows` rows of `to`, if they are in the tile of 64 rows and `W` columns of subtiles that starts at column
 /// `col`.
 #[track_caller]
 fn store_ends<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzle>(

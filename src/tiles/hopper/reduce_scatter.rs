@@ -12,10 +12,11 @@ use crate::{
 /// The number of registers per thread and subtile.
 const REGISTERS: usize = 8;
 
-/// Shared memory for adding the partial tiles of the blocks of a cluster that compute parts of the same tile. A partial tile has `H` · 64
-/// rows and `N` columns of subtiles. Each block receives the totals of `P` columns of subtiles.
+/// Shared memory for a reduction over the blocks of a cluster that compute parts of the same tile. Each block contributes a partial tile of
+/// `H` · 64 rows and `N` columns of subtiles, and receives the sum of `P` of these columns.
 ///
-/// Each register is added to the same register of the corresponding threads in the other blocks, regardless of which element it contains.
+/// Each register is added to the same register of the corresponding threads in the other blocks, regardless of the elements that it
+/// contains.
 pub struct ReduceScatter<'k, T, const H: usize, const N: usize, const P: usize> {
     exchange: PartExchange<'k, T>,
 }
@@ -29,12 +30,14 @@ impl<T: TensorElement, const H: usize, const N: usize, const P: usize> fmt::Debu
 }
 
 impl<'k> Persistent<'k> {
-    /// Allocates the shared memory for adding the partial tiles, of `N` columns of subtiles each, that blocks compute for the
-    /// [parts](Persistent::part) of a tile. Each block receives the totals of `P` columns of subtiles:
-    /// `tiles.reduce_scatter::<f32, 1, 8, 4>()` for two parts. All threads of the cluster must execute the emitted code.
+    /// Allocates the shared memory for adding the partial tiles that blocks compute for the [parts](Persistent::part) of a tile.
     ///
-    /// The builder rejects the call in an emitted loop, or if `N` is not `P` times the number of parts. The call does not compile unless
-    /// elements are 32 bits wide.
+    /// A partial tile has `N` columns of subtiles, and each block receives the sum of `P` of them. For example,
+    /// `tiles.reduce_scatter::<f32, 1, 8, 4>()` divides 8 columns between two parts. All threads of the cluster must execute the emitted
+    /// code.
+    ///
+    /// The builder rejects the call inside an emitted loop, or if `N` is not `P` times the number of parts. The call does not compile
+    /// unless the elements are 32 bits wide.
     #[track_caller]
     pub fn reduce_scatter<
         T: Arithmetic + TensorElement<Word = T>,
@@ -60,8 +63,8 @@ impl<'k> Persistent<'k> {
 }
 
 impl<'k> Consumer<'k, 1> {
-    /// Adds the partial tiles of the blocks that compute parts of the same tile, in the order of the parts, and returns the totals of this
-    /// part's columns. All threads of the warpgroup in each of these blocks must take part.
+    /// Adds the partial tiles of the blocks that compute parts of the same tile, in the order of the parts, and returns this part's columns
+    /// of the sum. All threads of the warpgroup in each of these blocks must take part.
     #[doc(alias = "st.async")]
     #[doc(alias = "DSMEM")]
     #[track_caller]

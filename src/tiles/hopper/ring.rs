@@ -17,8 +17,8 @@ use crate::{
 /// A ring of `N` stages in shared memory, which one producer fills and `C` consumer warpgroups read. Each stage contains one tile of every
 /// type in the tuple `Tiles`.
 ///
-/// Each stage has two barriers: *full* completes a phase when the tiles have arrived, and *empty* when all consumers have released the stage.
-/// In a kernel with clusters, the blocks of a cluster fill and release stages together, so that they can share tiles
+/// Each stage has two barriers: *full* completes a phase when the tiles have arrived, and *empty* when all consumers have released the
+/// stage. In a kernel with clusters, the blocks of a cluster fill and release stages together, so that they can share tiles
 /// ([`GlTile::multicast`](crate::tiles::GlTile::multicast)). All of these blocks must process the same number of stages.
 #[doc(alias = "PipelineTmaAsync")]
 pub struct Ring<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> {
@@ -70,7 +70,7 @@ pub(in crate::tiles) const WARPS: u32 = 4;
 impl<'k> Builder<'k> {
     /// Creates a ring of `N` stages for `C` consumer warpgroups: `k.ring::<(St<bf16, 8, 4>, St<bf16, 16, 4>), 4, 2>()`. All threads of the
     /// block (in a kernel with clusters, of the cluster) must execute the emitted code, which initializes the barriers and synchronizes the
-    /// threads. The builder rejects a ring that is created in an emitted loop; a ring that is created before a loop can be used in it.
+    /// threads. The builder rejects the call inside an emitted loop; create the ring before the loop that uses it.
     #[track_caller]
     pub fn ring<Tiles: StageTiles<'k>, const N: usize, const C: usize>(self) -> Ring<'k, Tiles, N, C> {
         let blocks = self.cluster_shape().map(|_| Blocks::all(self.this_cluster().blocks()));
@@ -80,8 +80,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k> Persistent<'k> {
-    /// Creates a ring as [`Builder::ring`] does, but only the blocks that can share loads fill and release stages together: those that
-    /// compute the same [part](Persistent::part) of different tiles.
+    /// Creates a ring as [`Builder::ring`] does, but only the blocks that compute the same [part](Persistent::part) of different tiles fill
+    /// and release stages together, because only these blocks can share loads.
     #[track_caller]
     pub fn ring<Tiles: StageTiles<'k>, const N: usize, const C: usize>(self) -> Ring<'k, Tiles, N, C> {
         let k = self.kernel();
@@ -127,7 +127,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
 }
 
 impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, N, C> {
-    /// Fills the stages with zeros, for use with copies that fill only parts of the tiles. All threads of the block (in a kernel with
+    /// Fills all stages with zeros, for use with copies that fill only parts of the tiles. All threads of the block (in a kernel with
     /// clusters, of the cluster) must execute the emitted code.
     #[must_use]
     #[track_caller]
@@ -194,7 +194,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         self.advance();
     }
 
-    /// Waits until the next stage is full, and advances. Returns its tiles and its number.
+    /// Waits until the next stage is full, and advances. Returns the stage's tiles and index.
     #[track_caller]
     fn receive_next(&self) -> (Tiles::Filled, Val<'k, u32>) {
         let (stage, parity) = self.position();
@@ -281,7 +281,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         self.release_if(true.into(), stage);
     }
 
-    /// If `condition` is true, arrives at the empty barrier of `stage` in every block that fills the stage, with one lane of the warp per block.
+    /// If `condition` is true, arrives at the empty barrier of `stage` in every block that fills the stage, with one lane of the warp per
+    /// block.
     #[track_caller]
     fn release_if(&self, condition: Val<'k, bool>, stage: Val<'k, u32>) {
         let (k, empty) = (self.k, self.empty(stage));
@@ -298,8 +299,10 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
 }
 
 impl<'k> Producer<'k> {
-    /// Fills `count` stages of the ring in order, each as soon as its consumers have released it. `fill` is called once, or not at all if
-    /// `count` is known to be 0. It receives the index of the iteration, from 0 to `count` − 1, and the stage to fill.
+    /// Emits a loop that fills `count` stages of the ring in order, each as soon as its consumers have released it.
+    ///
+    /// `fill` emits the body of the loop. It is called once, or not at all if `count` is known to be 0, and receives the index of the
+    /// iteration, from 0 to `count` − 1, and the stage to fill.
     #[track_caller]
     pub fn run<Tiles: StageTiles<'k>, const N: usize, const C: usize>(
         self,
@@ -312,8 +315,7 @@ impl<'k> Producer<'k> {
         k.for_(count, |i| ring.fill_next(|stage| fill(i, stage)));
     }
 
-    /// Fills the next stage of the ring as soon as its consumers have released it. Use this method to fill stages of several rings
-    /// alternately.
+    /// Fills the next stage of the ring as soon as its consumers have released it. Use this method to alternate between several rings.
     #[track_caller]
     pub fn fill<Tiles: StageTiles<'k>, const N: usize, const C: usize>(
         self,
@@ -326,12 +328,17 @@ impl<'k> Producer<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Accumulates the MMAs of `count` stages of the ring and returns the sum. `work` is called once, or not at all if `count` is known to be 0;
-    /// it borrows a stage and adds the stage's `wgmma`s to those in flight. If the ring has several stages, the last MMA of a stage remains in
-    /// flight while the consumer waits for the next stage, with two exceptions: MMAs that read A from registers that the next iteration
-    /// overwrites, and MMAs that `work` starts in an emitted loop or branch, which might not execute.
+    /// Emits a loop that accumulates the MMAs of `count` stages of the ring, and returns the sum.
     ///
-    /// `work` may also load elements of the stage to registers; a proxy fence then orders the loads before the next copies to the stage.
+    /// `work` emits the body of the loop. It is called once, or not at all if `count` is known to be 0, and adds `wgmma`s that read the
+    /// stage's tiles to those in flight.
+    ///
+    /// If the ring has several stages, the last MMA of a stage remains in flight while the consumer waits for the next stage. There are two
+    /// exceptions: MMAs that read A from registers that the next iteration overwrites, and MMAs that `work` starts in an emitted loop or
+    /// branch, which might not execute.
+    ///
+    /// `work` may also load elements of the stage into registers; a proxy fence then orders these loads before the next copies to the
+    /// stage.
     #[track_caller]
     pub fn run<Tiles: StageTiles<'k>, R: Accumulators<'k>, const N: usize>(
         self,
@@ -346,8 +353,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
         ring.accumulate(count, sum, work, || ())
     }
 
-    /// Waits for this warpgroup's turn and then accumulates as [`run`](Self::run) does. Each stage is read by only one warpgroup. `count` must
-    /// be the same in every turn.
+    /// Waits for this warpgroup's turn and then accumulates as [`run`](Self::run) does. Each stage is read by only one warpgroup. `count`
+    /// must be the same in every turn.
     ///
     /// The index of the turn determines the stages. The builder therefore rejects a second call with the same turns, other calls that read
     /// stages of the ring, and a call inside nested emitted loops: only the loop over the tiles may contain the call.
@@ -371,10 +378,11 @@ impl<'k, const C: usize> Consumer<'k, C> {
         ring.accumulate(count, sum, work, || turns.pass_on(self))
     }
 
-    /// Processes `count` stages of the ring in order and returns the state after the last one. `work` is called once, or not at all if
-    /// `count` is known to be 0. It receives the index of the iteration, the state and a reference to the stage's tiles, and returns the
-    /// new state. The stage is [released](Self::release_loaded) when all threads of the warp have finished; no `wgmma`s may be in flight at
-    /// that point.
+    /// Emits a loop that processes `count` stages of the ring in order, and returns the state after the last one.
+    ///
+    /// `work` emits the body of the loop. It is called once, or not at all if `count` is known to be 0. It receives the index of the
+    /// iteration, the state and the stage's tiles, and returns the new state. A warp [releases](Self::release_loaded) a stage when all of
+    /// its threads have finished the iteration; no `wgmma`s may be in flight at that point.
     #[track_caller]
     pub fn each<Tiles: StageTiles<'k>, S: State<'k>, const N: usize>(
         self,
@@ -410,8 +418,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
     /// Releases a stage after its elements have been loaded into registers, so that the producer may refill it. `wgmma`s that read the
     /// stage must be complete.
     ///
-    /// Loads and tensor copies access memory through different proxies: without the fence that this method emits, the next copy may overtake the
-    /// loads (observed on an H200).
+    /// This method emits a proxy fence, because loads and tensor copies access memory through different proxies. Without the fence, the
+    /// next copy may overtake the loads (observed on an H200).
     #[doc(alias = "fence.proxy.async")]
     #[track_caller]
     pub fn release_loaded<Tiles: StageTiles<'k>, const N: usize>(
@@ -429,8 +437,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
     /// Releases a stage that only `wgmma`s have read, so that the producer may refill it. These `wgmma`s must be complete. After loads into
     /// registers, call [`release_loaded`](Self::release_loaded) instead.
     ///
-    /// The builder rejects the call if `ring` is not the ring that the stage was received from. It also rejects kernels that receive a
-    /// stage without releasing it.
+    /// The producer refills the stage when all warps of all consumers have released it. The builder rejects the call if the stage was not
+    /// received from `ring`. It also rejects kernels that receive a stage without releasing it.
     #[track_caller]
     pub fn release<Tiles: StageTiles<'k>, const N: usize>(
         self,

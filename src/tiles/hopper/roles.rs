@@ -36,7 +36,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         self.group
     }
 
-    /// Returns the index of this warp in its warpgroup. Each warp owns 16 of every 64 rows.
+    /// Returns the index of this warp in its warpgroup. Each warp owns 16 of the 64 rows of a tile.
     #[track_caller]
     pub fn warp(self) -> Val<'k, u32> {
         self.group.kernel().warp_of(self.group).0
@@ -48,13 +48,13 @@ impl<'k, const C: usize> Consumer<'k, C> {
     }
 }
 
-/// The producer of [`Builder::specialize`]: its registers per thread, and its code.
+/// The producer's role in [`Builder::specialize`]: the number of registers per thread, and the code. Returned by [`producer`].
 pub struct ProducerRole<F> {
     registers: u32,
     work: F,
 }
 
-/// The consumers of [`Builder::specialize`]: their registers per thread, and their code.
+/// The consumers' role in [`Builder::specialize`]: the number of registers per thread, and the code. Returned by [`consumers`].
 pub struct Consumers<const C: usize, F> {
     registers: u32,
     work: F,
@@ -83,13 +83,20 @@ pub fn consumers<'k, const C: usize, F: FnOnce(Consumer<'k, C>)>(registers: u32,
 }
 
 impl<'k> Builder<'k> {
-    /// Divides the block of 128·(1 + C) threads into a producer warpgroup (the first) and `C` consumer warpgroups, and redistributes registers
-    /// among them (`setmaxnreg`: multiples of 8 from 24 to 256). Requires sm_90a, sm_100a or sm_120a. The builder rejects blocks of another
-    /// size, a [`min_blocks`](Self::min_blocks) other than 1, block-wide barriers and returns in either role, roles that together require more
-    /// registers than the block has ([`max_registers`](Self::max_registers) reduces this number), and a producer with more registers per thread
-    /// than threads have at launch.
+    /// Divides the block into a producer warpgroup (the first) and `C` consumer warpgroups, and redistributes registers among them.
     ///
-    /// At the end, all blocks of a cluster wait for each other, because they fill and release each other's stages.
+    /// The block must have 128 · (1 + `C`) threads. The numbers of registers per thread are set with `setmaxnreg` and must be multiples of
+    /// 8 from 24 to 256. Requires sm_90a, sm_100a or sm_120a.
+    ///
+    /// The builder rejects:
+    ///
+    /// - a block of another size;
+    /// - a [`min_blocks`](Self::min_blocks) other than 1;
+    /// - block-wide barriers and returns in either role;
+    /// - roles that together require more registers than the block has ([`max_registers`](Self::max_registers) reduces this number);
+    /// - a producer with more registers per thread than threads have at launch.
+    ///
+    /// When both roles have finished, all blocks of a cluster wait for each other, because they fill and release each other's stages.
     #[doc(alias = "setmaxnreg")]
     #[doc(alias = "warp specialization")]
     #[track_caller]

@@ -43,9 +43,9 @@ impl Schedule {
         Self { group: 1, cluster: None, parts: 1, back_and_forth: false }
     }
 
-    /// Returns the order that takes groups of `rows` rows (at least 1) from top to bottom. Within a group, columns are ordered from left to
-    /// right, and the tiles of each column from top to bottom. Tiles that are computed simultaneously then share rows of A and columns of B in
-    /// the L2 cache.
+    /// Returns an order in groups of `rows` rows of tiles (at least 1), from top to bottom. Within a group, the order is column by column
+    /// from left to right, and from top to bottom in each column. Tiles that are computed simultaneously then share rows of A and columns
+    /// of B in the L2 cache.
     #[must_use]
     pub const fn grouped(rows: u32) -> Self {
         Self { group: if rows == 0 { 1 } else { rows }, cluster: None, parts: 1, back_and_forth: false }
@@ -57,8 +57,8 @@ impl Schedule {
         self.group
     }
 
-    /// Lets the blocks of a cluster simultaneously compute a rectangle of `rows`×`cols` tiles; the order then applies to these rectangles.
-    /// By default, the blocks compute adjacent tiles of one column.
+    /// Assigns to each cluster a rectangle of `rows`×`cols` tiles, which its blocks compute simultaneously. The order then applies to these
+    /// rectangles. By default, the blocks of a cluster compute adjacent tiles of one column.
     #[must_use]
     pub const fn per_cluster(self, rows: u32, cols: u32) -> Self {
         Self { cluster: Some([rows, cols]), ..self }
@@ -72,8 +72,8 @@ impl Schedule {
         Self { back_and_forth: true, ..self }
     }
 
-    /// Lets `parts` (at least 1) blocks of a cluster compute each tile together: each block performs some of the steps of the computation
-    /// ([`Persistent::part`]). Use this method if the result has fewer tiles than the device has multiprocessors.
+    /// Divides the computation of each tile among `parts` blocks of a cluster (at least 1). Each block performs some of the steps; see
+    /// [`Persistent::part`]. Use this method if the result has fewer tiles than the device has multiprocessors.
     #[doc(alias = "split-K")]
     #[must_use]
     pub const fn split(self, parts: u32) -> Self {
@@ -92,9 +92,9 @@ impl Schedule {
         (rows.max(1), cols.max(1))
     }
 
-    /// Returns the row and column of tile `number` of a result of `rows`×`cols` tiles. The row and column are unspecified if `number` is past
-    /// the last tile. In a kernel with clusters, the order applies to the rectangles of tiles that clusters compute, and `number`, `rows` and
-    /// `cols` refer to these rectangles.
+    /// Returns the row and column of tile `number` of a result of `rows`×`cols` tiles. The row and column are unspecified if `number` is
+    /// past the last tile. In a kernel with clusters, the order applies to the rectangles of tiles that clusters compute, and `number`,
+    /// `rows` and `cols` refer to these rectangles.
     #[must_use]
     pub fn tile(self, number: u32, rows: u32, cols: u32) -> (u32, u32) {
         let group = self.group.min(rows.max(1));
@@ -105,8 +105,8 @@ impl Schedule {
         (first + within % height, within / height)
     }
 
-    /// Returns the index of the block that computes tile `number` if `blocks` blocks are resident. In a kernel with clusters, `blocks` and the
-    /// result count clusters.
+    /// Returns the index of the block that computes tile `number` if `blocks` blocks are resident. In a kernel with clusters, `number`
+    /// refers to rectangles of tiles, and `blocks` and the result refer to clusters.
     #[must_use]
     pub fn block(self, number: u32, blocks: u32) -> u32 {
         let blocks = blocks.max(1);
@@ -220,13 +220,17 @@ impl<'k> Part<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Declares a grid of one block per multiprocessor, rounded down to whole clusters, or of fewer blocks if there are fewer tiles, and returns
-    /// the tiles of this block: `k.persistent(Schedule::grouped(8), m.ceil_div(128), n.ceil_div(256))`.
+    /// Declares a grid of resident blocks and returns the tiles of this block:
+    /// `k.persistent(Schedule::grouped(8), m.ceil_div(128), n.ceil_div(256))`.
     ///
-    /// The blocks of a cluster compute adjacent tiles simultaneously ([`Schedule::per_cluster`]). A cluster also computes tiles that are past
-    /// the last row or column, but loads from them return zero, and stores to them have no effect. The builder rejects the call if `rows` or
-    /// `cols` cannot be computed at launch, if clusters extend along y or z, or if the number of tiles per cluster, times the number of parts
-    /// per tile, is not the number of blocks per cluster.
+    /// The result has `rows`×`cols` tiles. The grid has one block per multiprocessor, rounded down to whole clusters, or fewer blocks if
+    /// there are fewer tiles.
+    ///
+    /// The blocks of a cluster compute adjacent tiles simultaneously ([`Schedule::per_cluster`]). A cluster also computes tiles past the
+    /// last row or column, but loads from them return zero, and stores to them have no effect.
+    ///
+    /// The builder rejects the call if `rows` or `cols` cannot be computed at launch, if clusters extend along y or z, or if the number of
+    /// blocks per cluster is not the number of tiles per cluster times the number of parts per tile.
     #[track_caller]
     pub fn persistent(
         self,
@@ -267,16 +271,18 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k> Persistent<'k> {
-    /// Emits a loop over the tiles of this block: `each` is called once, or not at all if there are known to be no tiles. It receives the
-    /// row and column of the tile.
+    /// Emits a loop over the tiles of this block.
+    ///
+    /// `each` emits the body of the loop and receives the row and column of the tile. It is called once, or not at all if the block is
+    /// known to have no tiles.
     #[track_caller]
     pub fn each(self, each: impl FnOnce(Val<'k, u32>, Val<'k, u32>)) {
         self.every(1, 0.into(), (), |_, row, col, ()| each(row, col));
     }
 
-    /// Emits a loop over the tiles of one of `C` consumer warpgroups that take [turns](crate::tiles::Turns): tiles `c.rank()`, `c.rank() +
-    /// C`, … of the block. `each` is called once, or not at all if there are known to be no tiles. It receives the turn, the row and the
-    /// column of the tile.
+    /// Emits a loop over the tiles of consumer warpgroup `c`, one of `C` that take [turns](crate::tiles::Turns): tiles `c.rank()`,
+    /// `c.rank() + C`, … of the block. `each` emits the body of the loop and receives the turn and the row and column of the tile. It is
+    /// called once, or not at all if the block is known to have no tiles.
     #[doc(alias = "ping-pong")]
     #[track_caller]
     pub fn each_in_turn<const C: usize>(
@@ -366,7 +372,8 @@ impl<'k> Persistent<'k> {
         if rows * cols * self.parts == 1 { 0.into() } else { self.k.this_block().rank() }
     }
 
-    /// Returns the part of each tile's computation that this block performs if the schedule is [split](Schedule::split).
+    /// Returns the part of each tile's computation that this block performs. Unless the schedule is [split](Schedule::split), the only part
+    /// is the whole computation.
     #[track_caller]
     pub fn part(self) -> Part<'k> {
         let [rows, cols] = self.cluster;
@@ -393,8 +400,8 @@ impl<'k> Persistent<'k> {
         self.k
     }
 
-    /// Returns the blocks of the cluster that compute the same [part](Self::part) of tiles in the same row as this block's tile, and therefore
-    /// read the same tile of A.
+    /// Returns the blocks of the cluster that compute the same [part](Self::part) of tiles in the same row as this block's tile, and
+    /// therefore read the same tile of A.
     #[track_caller]
     pub fn same_row(self) -> Sharing<'k> {
         let ([rows, cols], [row, col]) = (self.cluster, self.in_cluster());

@@ -20,7 +20,7 @@ pub struct EmptyStage<'k, Tiles> {
     pub(super) full: Mbarrier<'k>,
 }
 
-/// A ring stage that is being filled: its copies have been started.
+/// A ring stage whose copies have been started.
 #[must_use = "give the filled stage back to the ring"]
 pub struct FillingStage<'k, Tiles>(pub(super) PhantomData<(Tiles, Builder<'k>)>);
 
@@ -37,7 +37,7 @@ impl<Tiles> fmt::Debug for FillingStage<'_, Tiles> {
 }
 
 impl<'k, Tiles: StageTiles<'k>> EmptyStage<'k, Tiles> {
-    /// Starts filling the stage with tensor copies.
+    /// Starts tensor copies that fill the stage from `from`, a tuple with one source for each tile of the stage.
     #[track_caller]
     pub fn fill(self, from: impl BoxSources<'k, Tiles>) -> FillingStage<'k, Tiles> {
         {
@@ -76,9 +76,9 @@ impl fmt::Debug for RingId {
     }
 }
 
-/// A ring stage with tiles that have arrived; consumers release it when they have finished reading.
+/// A ring stage whose tiles have arrived. Consumers must release the stage when they have finished reading.
 ///
-/// The builder rejects kernels that drop a stage instead, because the producer would wait for it forever.
+/// The builder rejects a kernel that drops the stage without releasing it, because the producer would wait forever.
 #[must_use = "release the stage, or the producer waits for it forever"]
 pub struct Received<'k, Tiles: StageTiles<'k>> {
     k: Builder<'k>,

@@ -77,9 +77,9 @@ impl<T: TensorElement, A> fmt::Debug for FirstRows<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns a source that fills only the first `rows` rows of a shared tile. The row index of this tile is then in units of `rows` rows.
-    /// `rows` must be a multiple of 8 that divides the height of the shared tile. Loading only these rows saves time, because copying rows past
-    /// the edge takes as long as copying other rows.
+    /// Returns a source that fills only the first `rows` rows of a shared tile. This tile then has `rows` rows, and its row index is in
+    /// units of `rows` rows. `rows` must be a multiple of 8 that divides the height of the shared tile. This saves time if the other rows
+    /// are past the edge of the matrix, because copying them takes as long as copying rows of the matrix.
     pub fn first_rows(self, rows: u32) -> FirstRows<'k, T, A> {
         FirstRows { tile: self, rows }
     }
@@ -116,9 +116,10 @@ impl<T: TensorElement, A> fmt::Debug for Multicast<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns the tile as a source for several blocks of the cluster, each of which fills its own stage with the tile: every block loads
-    /// an equal part of the rows and copies it to the stages of all these blocks. All of the blocks must pass the same tile, with a height
-    /// that is a multiple of 8 times the number of blocks.
+    /// Returns the tile as a source that the blocks in `among` load together.
+    ///
+    /// Each block loads an equal share of the tile's rows into the stages of all these blocks. All of them must pass the same tile, and its
+    /// height must be a multiple of 8 times the number of blocks.
     #[doc(alias = ".multicast::cluster")]
     pub fn multicast(self, among: Sharing<'k>) -> Multicast<'k, T, A> {
         Multicast { tile: self, among }
@@ -130,8 +131,8 @@ impl<T: TensorElement, A> Sealed for FirstRows<'_, T, A> {}
 impl<T: TensorElement, A> Sealed for Joined<'_, T, A> {}
 impl<T: TensorElement, A> Sealed for Source<'_, T, A> {}
 
-/// A tile in global memory that a tensor copy loads into a shared `Tile`: a [`GlTile`], [`Multicast`], [`FirstRows`] or [`Joined`]. A shared
-/// vector may have at most 256 elements and can be filled only from one row of a `GlTile`.
+/// A tile in global memory that a tensor copy loads into a shared `Tile`: a [`GlTile`], [`Multicast`], [`FirstRows`] or [`Joined`]. A
+/// shared vector may have at most 256 elements and can be filled only from one row of a `GlTile`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not loaded into `{Tile}` by a tensor copy",
     note = "a tile of a matrix, `a.tile(i, j)`, fills an `St` of the same element type"
@@ -194,21 +195,21 @@ impl<T: TensorElement, A> fmt::Debug for Joined<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns a source that fills the upper half of a shared tile from this tile and the lower half from `other`. Each of the two tiles has
-    /// half the height of the shared tile, and this half must be a multiple of 8 rows.
+    /// Returns a source that fills the upper half of a shared tile from this tile and the lower half from `other`. Each of the two tiles
+    /// has half the height of the shared tile and must have a multiple of 8 rows.
     pub fn above(self, other: Self) -> Joined<'k, T, A> {
         Self::stacked(vec![self, other])
     }
 
     /// Returns a source that fills the left half of a shared tile from this tile and the right half from `other`. Each of the two tiles has
-    /// half the width of the shared tile, and this half must be a multiple of the swizzle's width. A tile without a swizzle cannot be
-    /// filled in this way.
+    /// half the width of the shared tile, and its width in bytes must be a multiple of the swizzle's width. A shared tile without a swizzle
+    /// cannot be filled in this way.
     pub fn left_of(self, other: Self) -> Joined<'k, T, A> {
         Joined { tiles: vec![self, other], axis: 1 }
     }
 
-    /// Returns a source that fills the rows of a shared tile, from top to bottom, with the rows of `tiles`, such as the pages of a sequence. All
-    /// tiles have the same height, which must be a multiple of 8 rows, and their heights add up to the height of the shared tile.
+    /// Returns a source that fills a shared tile with `tiles` from top to bottom, for example with the pages of a sequence. All tiles have
+    /// the same height, a multiple of 8 rows, and their heights add up to the height of the shared tile.
     pub fn stacked(tiles: Vec<Self>) -> Joined<'k, T, A> {
         Joined { tiles, axis: 0 }
     }
@@ -297,7 +298,7 @@ const fn whole<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzl
     [St::<'_, T, H, W, S>::ROWS, St::<'_, T, H, W, S>::COLS]
 }
 
-/// Returns the boxes of a tile of `size` elements in global memory that is copied to or from a tile of type `St<T, H, W, S>`; records an
+/// Returns the boxes of a tile of `size` elements in global memory that is copied to or from a tile of type `St<T, H, W, S>`. Records an
 /// error and returns `None` if tensor copies do not support the tile.
 #[track_caller]
 fn planned<'k, T: TensorElement, A, const H: usize, const W: usize, S: SharedSwizzle>(
@@ -332,9 +333,9 @@ fn load<'k, T: TensorElement, A: Readable>(
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
-    /// Starts copying the first `size[0]` rows of a shared tile to this tile, starting at column `col`, or, if `op` is given, reducing them
-    /// into the elements there. `size` is the size of this tile in rows and columns. One thread executes the emitted code; the copies are
-    /// part of its next bulk group.
+    /// Starts copying the first `size[0]` rows of a shared tile to this tile, starting at column `col`. If `op` is given, the rows are
+    /// combined with the elements in global memory instead of overwriting them. `size` is the size of this tile in rows and columns. One
+    /// thread executes the emitted code; the copies are part of its next bulk group.
     #[track_caller]
     pub(super) fn store_boxes<const H: usize, const W: usize, S: SharedSwizzle>(
         &self,
@@ -355,7 +356,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     }
 }
 
-/// A tuple of tiles in global memory that tensor copies load into a stage of `Tiles`, one for each tile of the stage.
+/// A tuple of sources in global memory from which tensor copies fill a stage of `Tiles`, with one source for each tile of the stage.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not fill a stage of `{Tiles}`",
     note = "pass one global-memory tile per shared tile, of the same element type"

@@ -32,8 +32,8 @@ pub struct Turn<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Creates turns for `C` consumer warpgroups. All threads of the block must execute the emitted code. The builder rejects turns that are
-    /// created in an emitted loop.
+    /// Creates turns for `C` consumer warpgroups. All threads of the block must execute the emitted code. The builder rejects the call
+    /// inside an emitted loop.
     #[track_caller]
     pub fn turns<const C: usize>(self) -> Turns<'k, C> {
         let k = self;
@@ -50,7 +50,7 @@ impl<'k> Builder<'k> {
 
 impl<'k, const C: usize> Turns<'k, C> {
     /// Waits for a turn. The first turn requires no signal. Rejects a second call, and any loop other than the one over the tiles, because
-    /// the turn's number would then differ from the number of earlier turns.
+    /// the index of the turn would then differ from the number of earlier turns.
     #[track_caller]
     pub(super) fn wait(&self, c: Consumer<'k, C>, turn: Turn<'k>) {
         let k = self.k;
@@ -90,8 +90,8 @@ impl<'k, const C: usize> Turns<'k, C> {
     }
 }
 
-/// A baton that `C` consumer warpgroups pass to each other. In every round, each warpgroup holds the baton once, in the order of the
-/// warpgroups' ranks. A warpgroup waits only when it takes the baton, and may do other work until then.
+/// A baton that `C` consumer warpgroups pass to each other. In every round, each warpgroup holds the baton once, in the order of their
+/// ranks. A warpgroup waits only when it takes the baton; until then, it may do other work.
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::{consumers, producer}};
@@ -127,7 +127,7 @@ impl<const C: usize> fmt::Debug for Baton<'_, C> {
 
 impl<'k> Builder<'k> {
     /// Creates a baton, which the consumer warpgroup with rank 0 takes first. All threads of the block must execute the emitted code. The
-    /// builder rejects a baton that is created in an emitted loop.
+    /// builder rejects the call inside an emitted loop.
     #[track_caller]
     pub fn baton<const C: usize>(self) -> Baton<'k, C> {
         initialized_once(self, "a baton");

@@ -1,4 +1,4 @@
-//! Functions of cuBLAS that the library does not implement: those of its manual, without the earlier interface.
+//! Functions in the cuBLAS manual that the library does not implement, except those of the legacy interface.
 
 use crate::absent;
 use crate::blas::Status;

@@ -1,4 +1,4 @@
-//! The functions of matrix products.
+//! The functions that compute matrix products.
 
 use crate::blas::kernel::Type;
 use crate::blas::product::{Matrix, Product};
@@ -6,7 +6,8 @@ use crate::blas::product_kernel::Kind;
 use crate::blas::{Fallible, Status};
 use crate::{Address, entries};
 
-/// A matrix as the functions receive it: its address or that of an array, its leading dimension, and the distance of the matrices of a batch.
+/// A matrix argument: the address of the matrix or of an array of addresses, the leading dimension, and the stride between the matrices of
+/// a batch.
 type Argument = (Address, i32, i64);
 
 /// Launches `C = alpha · op(A) · op(B) + beta · C`.
@@ -47,7 +48,7 @@ fn gemv(
             return Err(Status::INVALID_VALUE);
         }
         let row = i64::from(step);
-        // With a negative step, the vector begins at its last element.
+        // With a negative stride, the vector begins at its last element.
         let skipped = (row * (1 - i64::from(length))).max(0) * ty.bytes();
         Ok(Matrix { address: address.wrapping_add_signed(skipped as isize), row, column: 0, batch: 0 })
     };
@@ -69,8 +70,8 @@ fn data_type(ty: u32) -> Option<Type> {
     })
 }
 
-/// Returns the types of a product with a `cublasComputeType_t`, if cuBLAS supports it for real matrices. Forms of a type that compute
-/// faster or with emulation are computed in the type itself.
+/// Returns the types of a product for a `cublasComputeType_t`, if cuBLAS supports the combination for real matrices. Faster or emulated
+/// variants of a compute type are treated as the type itself.
 fn kind_of([a, b, c]: [u32; 3], compute: u32) -> Option<Kind> {
     use Type::{Bf16, F16, F32, F64, S8, S32};
     let (operand, result) = (data_type(a)?, data_type(c)?);
@@ -104,7 +105,7 @@ fn kind(function: &str, types: [u32; 3], compute: u32) -> Fallible<Kind> {
     })
 }
 
-/// The `cublasComputeType_t` of f32.
+/// The `cublasComputeType_t` for f32.
 const COMPUTE_32F: u32 = 68;
 
 /// Defines the functions for matrices and scalars of one type.

@@ -1,4 +1,4 @@
-//! Handles of the library: their context, stream and settings.
+//! The handles of the library, with their context, stream and settings.
 
 use std::collections::HashMap;
 use std::ffi::c_char;
@@ -29,13 +29,14 @@ pub(super) struct Handle {
 
 static HANDLES: Handles<Handle> = Handles::new();
 
-/// Calls `f` with the object of a handle.
+/// Calls `f` with the object that a handle identifies.
 pub(super) fn with<R>(handle: Address, f: impl FnOnce(&mut Handle) -> Fallible<R>) -> Fallible<R> {
     HANDLES.with(handle, f).unwrap_or(Err(Status::NOT_INITIALIZED))
 }
 
 impl Handle {
-    /// Returns what kernels receive of a scalar: its address on the device, or 0 and the bits of its value in the type of the sums.
+    /// Returns the kernel arguments for a scalar: its device address and 0 or, if it is on the host, 0 and the bits of its value in the
+    /// type of the sums.
     pub(super) fn scalar(&self, address: Address, ty: Type) -> Fallible<[u64; 2]> {
         let value = || match ty {
             Type::F64 => get::<u64>(address),
@@ -48,8 +49,8 @@ impl Handle {
         }
     }
 
-    /// Launches blocks of a kernel in the context and on the stream of the handle. Each argument has 8 bytes, of which the kernel reads the
-    /// first 4 if the parameter is shorter.
+    /// Launches blocks of a kernel in the handle's context and stream. Each argument is 8 bytes long; for a 4-byte parameter, the kernel
+    /// reads the first 4.
     pub(super) fn launch(&mut self, kernel: Kernel, blocks: u64, arguments: &[u64]) -> Fallible {
         let Self { context, stream, kernels, .. } = self;
         let blocks = i32::try_from(blocks).map_err(|_| Status::NOT_SUPPORTED)?.cast_unsigned();
@@ -72,10 +73,10 @@ impl Handle {
     }
 }
 
-/// The version of cuBLAS whose functions these are: major, minor, patch.
+/// The version of cuBLAS whose interface is implemented: major, minor, patch.
 const VERSION: [i32; 3] = [13, 0, 0];
 
-/// Stores a result at an address, unless it is null.
+/// Stores a result at an address, unless the address is null.
 fn give<T>(to: Address, value: T) -> Fallible {
     set(to, value).ok_or(Status::INVALID_VALUE)
 }
@@ -94,7 +95,7 @@ entries! {
     fn cublasDestroy_v2(handle: Address) -> Status {
         let removed = HANDLES.remove(handle).ok_or(Status::NOT_INITIALIZED)?;
         let Handle { context, kernels, .. } = &*removed.lock().map_err(|_| Status::INTERNAL_ERROR)?;
-        // The context may have been destroyed, with its modules.
+        // The context may have been destroyed together with its modules.
         let unloaded = driver::within(*context, |driver| {
             kernels.values().try_for_each(|(module, _)| driver.cuModuleUnload(*module))
         });
@@ -105,7 +106,7 @@ entries! {
         with(handle, |_| give(version, VERSION[0] * 10000 + VERSION[1] * 100 + VERSION[2]))
     }
 
-    /// The property is the index of a part of the version.
+    /// The property is the index of a component of the version.
     fn cublasGetProperty(property: u32, value: Address) -> Status {
         give(value, *VERSION.get(property as usize).ok_or(Status::INVALID_VALUE)?)
     }

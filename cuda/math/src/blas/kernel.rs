@@ -25,7 +25,7 @@ impl Type {
         }
     }
 
-    /// Returns the name and the zero in PTX of a type in which elements are computed.
+    /// Returns the PTX name and the PTX zero literal of a type used for computation.
     pub(super) fn in_ptx(self) -> (&'static str, &'static str) {
         match self {
             Self::F64 => ("f64", "0d0000000000000000"),
@@ -35,7 +35,7 @@ impl Type {
     }
 }
 
-/// The number of threads of a block.
+/// The number of threads per block.
 pub(super) const THREADS: u32 = 128;
 
 /// A kernel.
@@ -48,7 +48,7 @@ pub(super) enum Kernel {
 }
 
 impl Kernel {
-    /// Returns the name of the kernel, with a NUL.
+    /// Returns the NUL-terminated name of the kernel.
     pub(super) fn name(self) -> &'static [u8] {
         match self {
             Self::Product(_) => b"gemm\0",
@@ -56,7 +56,7 @@ impl Kernel {
         }
     }
 
-    /// Returns the PTX module with the kernel, with a NUL.
+    /// Returns the NUL-terminated PTX module that contains the kernel.
     pub(super) fn text(self) -> Vec<u8> {
         let text = match self {
             Self::Product(kind) => kind.text(),

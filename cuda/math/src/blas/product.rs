@@ -6,21 +6,20 @@ use crate::blas::kernel::Kernel;
 use crate::blas::product_kernel::{COLUMNS, Kind, ROWS};
 use crate::blas::{Fallible, Status};
 
-/// A matrix, or the matrices of a batch. Distances are numbers of elements.
+/// A matrix, or the matrices of a batch. Strides are in elements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Matrix {
     /// The address of the first matrix, or of an array of addresses.
     pub(super) address: Address,
-    /// The distance of consecutive elements of a column, and of a row.
+    /// The stride between consecutive elements of a column, and of a row.
     pub(super) row: i64,
     pub(super) column: i64,
-    /// The distance of consecutive matrices of the batch.
+    /// The stride between consecutive matrices of the batch.
     pub(super) batch: i64,
 }
 
 impl Matrix {
-    /// Returns a matrix of `rows` rows and `columns` columns that is stored by columns, transposed if `operation` is not
-    /// `CUBLAS_OP_N`.
+    /// Returns a column-major matrix with `rows` rows and `columns` columns, transposed unless `operation` is `CUBLAS_OP_N`.
     pub(super) fn stored(
         address: Address,
         operation: u32,
@@ -30,7 +29,7 @@ impl Matrix {
     ) -> Fallible<Self> {
         let (stored_rows, [row, column]) = match operation {
             0 => (rows, [1, leading]),
-            // The conjugate of a real matrix is the matrix.
+            // The conjugate of a real matrix is the matrix itself.
             1 | 2 => (columns, [leading, 1]),
             _ => return Err(Status::INVALID_VALUE),
         };
@@ -45,7 +44,7 @@ impl Matrix {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Product {
     pub(super) kind: Kind,
-    /// The rows of A, the columns of B, and the columns of A.
+    /// The number of rows of A, of columns of B, and of columns of A.
     pub(super) size: [i32; 3],
     pub(super) a: Matrix,
     pub(super) b: Matrix,
@@ -53,12 +52,12 @@ pub(super) struct Product {
     pub(super) alpha: Address,
     pub(super) beta: Address,
     pub(super) count: i32,
-    /// Whether the addresses are those of arrays of addresses.
+    /// Whether the addresses are addresses of arrays that contain the addresses of the matrices.
     pub(super) arrays: bool,
 }
 
 impl Product {
-    /// Launches the kernel on the stream of a handle.
+    /// Launches the kernel in the stream of a handle.
     pub(super) fn launch(&self, handle: Address) -> Fallible {
         let [rows, columns, depth] =
             self.size.map(u32::try_from).map(|size| size.map_err(|_| Status::INVALID_VALUE));

@@ -1,7 +1,7 @@
 //! The kernel of a matrix product, as PTX.
 //!
-//! A thread computes up to 4 elements of a row of C: it adds the products in the order of the depth, with fused multiply-adds, in the type
-//! that [`Kind::sum`] returns.
+//! A thread computes up to 4 elements of a row of C. It adds products in the order of k, with fused multiply-adds, in the type that
+//! [`Kind::sum`] returns.
 
 use crate::blas::kernel::{THREADS, Type};
 
@@ -16,11 +16,11 @@ pub(super) struct Kind {
     pub(super) scalar: Type,
 }
 
-/// The rows and columns of C that a block computes.
+/// The number of rows and of columns of C that a block computes.
 pub(super) const ROWS: u32 = 32;
 pub(super) const COLUMNS: u32 = 16;
 
-/// The columns of C that a thread computes.
+/// The number of columns of C that a thread computes.
 const PER_THREAD: u32 = COLUMNS * ROWS / THREADS;
 
 impl Kind {
@@ -62,7 +62,7 @@ impl Kind {
         let (t, zero) = self.sum().in_ptx();
         let [mul, fma] = if t == "s32" { ["mul.lo", "mad.lo"] } else { ["mul.rn", "fma.rn"] };
         let target = if self.result == Type::Bf16 { "sm_80" } else { "sm_75" };
-        // A beta that is not a number differs from 0.
+        // A NaN beta differs from 0.
         let differs = if t == "s32" { "ne" } else { "neu" };
         let each = |line: &dyn Fn(u32) -> String| (0..PER_THREAD).map(line).collect::<String>();
         let alpha = self.load("@given ", self.scalar, "alpha", "at");
@@ -107,7 +107,7 @@ impl Kind {
     .reg .u64 b<{PER_THREAD}>;
     .reg .{t} alpha, beta, x, y, sum<{PER_THREAD}>;
 
-    // The tiles of a column of tiles follow each other, then the columns of tiles, then the matrices of the batch.
+    // Blocks are ordered by tile within a column of tiles, then by column, then by matrix of the batch.
     mov.b16 empty, 0;
     mov.u32 tile, %ctaid.x;
     ld.param.u32 down, [rows];

@@ -5,27 +5,27 @@ use crate::blas::kernel::{Kernel, THREADS, Type};
 use crate::blas::product::Matrix;
 use crate::blas::{Fallible, Status, handle};
 
-/// `T · X = alpha · B` for each pair of matrices of a batch, with a triangular matrix T. The solution X replaces B.
+/// `T · X = alpha · B` for each pair of matrices of a batch, where T is triangular. The solution X replaces B.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct System {
     /// The type of all elements: f32 or f64.
     pub(super) ty: Type,
-    /// The rows of B, and its columns.
+    /// The number of rows and of columns of B.
     pub(super) size: [i32; 2],
     pub(super) t: Matrix,
     pub(super) b: Matrix,
-    /// Whether the elements of T above its diagonal are 0; otherwise, those below it are.
+    /// Whether T is lower triangular; otherwise, it is upper triangular.
     pub(super) lower: bool,
-    /// Whether the elements of T on its diagonal are 1, and are not read.
+    /// Whether the diagonal elements of T are assumed to be 1 and are not read.
     pub(super) unit: bool,
     pub(super) alpha: Address,
     pub(super) count: i32,
-    /// Whether the addresses are those of arrays of addresses.
+    /// Whether the addresses are addresses of arrays that contain the addresses of the matrices.
     pub(super) arrays: bool,
 }
 
 impl System {
-    /// Launches the kernel on the stream of a handle.
+    /// Launches the kernel in the stream of a handle.
     pub(super) fn launch(&self, handle: Address) -> Fallible {
         let [rows, columns] = self.size.map(|size| u32::try_from(size).map_err(|_| Status::INVALID_VALUE));
         let (rows, columns) = (rows?, columns?);
@@ -36,7 +36,7 @@ impl System {
             }
             let Self { ty, t, b, .. } = self;
             let [alpha_at, alpha] = handle.scalar(self.alpha, *ty)?;
-            // From the last row to the first, an upper triangle is a lower one.
+            // In reverse order of rows and columns, an upper triangular matrix is lower triangular.
             let (first, direction) = if self.lower { (0, 1) } else { (i64::from(rows) - 1, -1) };
             let distances = [
                 first * (t.row + t.column),

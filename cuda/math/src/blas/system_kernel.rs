@@ -1,7 +1,7 @@
 //! The kernel of triangular systems of equations, as PTX.
 //!
-//! A thread solves the system of a column of B by forward substitution: an element is that of B times alpha, from which the products of the
-//! preceding elements are subtracted in their order, with fused multiply-adds, divided by the element of the diagonal.
+//! A thread solves the system for one column of B by forward substitution. For each element, it multiplies the element of B by alpha,
+//! subtracts the products with the preceding elements in order, with fused multiply-adds, and divides by the diagonal element.
 
 use crate::blas::kernel::{THREADS, Type};
 
@@ -24,7 +24,7 @@ pub(super) fn text(ty: Type) -> String {
     .reg .u64 t, b, at, from, to, index, stride, down, t_step, b_step;
     .reg .{f} alpha, sum, x, y;
 
-    // The blocks of a matrix follow each other, then the matrices of the batch.
+    // Blocks are ordered by column within a matrix, then by matrix of the batch.
     mov.u32 tile, %ctaid.x;
     ld.param.u32 number, [columns];
     add.u32 across, number, {THREADS} - 1;

@@ -4,7 +4,7 @@ use crate::blas::{Fallible, Status};
 use crate::driver::{context, driver};
 use crate::{Address, entries};
 
-/// Copies `columns` columns of `rows` elements of `bytes` bytes. Leading dimensions are numbers of elements.
+/// Copies `columns` columns of `rows` elements of `bytes` bytes each. Leading dimensions are in elements.
 fn copy(
     [rows, columns, bytes]: [i32; 3],
     (from, from_leading): (Address, i32),

@@ -1,4 +1,4 @@
-//! The functions of triangular systems of equations.
+//! The functions that solve triangular systems of equations.
 
 use crate::blas::kernel::Type;
 use crate::blas::product::Matrix;
@@ -6,8 +6,8 @@ use crate::blas::system::System;
 use crate::blas::{Fallible, Status};
 use crate::{Address, entries};
 
-/// Launches `op(A) · X = alpha · B`, or `X · op(A) = alpha · B` if A is on the right. The matrices are addresses, or those of arrays, with
-/// their leading dimensions.
+/// Launches `op(A) · X = alpha · B`, or `X · op(A) = alpha · B` if A is on the right. A matrix argument is the address of a matrix or of an
+/// array of addresses, with the leading dimension.
 fn trsm(
     handle: Address,
     ty: Type,

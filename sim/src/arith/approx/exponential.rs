@@ -23,7 +23,7 @@ const LG2: Interpolator = Interpolator {
     bias: 0x868b << 17,
 };
 
-/// The number of low bits of a logarithm that the adder of its integer part drops.
+/// The number of low bits of a logarithm that are dropped when the integer part is added.
 const LG2_DROPPED_BITS: u32 = 20;
 
 /// Returns `2^x`, within 2 ulp.
@@ -101,8 +101,8 @@ fn lg2_of_normal(x: u32) -> u32 {
     truncated(exponent < 0, magnitude, LG2.fraction_bits)
 }
 
-/// The segments of a binade of `tanh`: the first row in the table, the number of bits that select a row, and the numbers of bits by which
-/// `c1 · x` and `c2 · x²` are shifted left.
+/// The segments of a binade of `tanh`: the first row in the table, the number of bits that select a row, and the left shifts of `c1 · x`
+/// and `c2 · x²`.
 struct Binade {
     first: u32,
     index_bits: u32,

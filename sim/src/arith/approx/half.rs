@@ -1,4 +1,4 @@
-//! The f16 and bf16 forms: the results of the f32 functions, truncated.
+//! The f16 and bf16 variants, which truncate the results of the f32 functions.
 
 use super::{ex2, tanh};
 use crate::arith::{
@@ -6,14 +6,14 @@ use crate::arith::{
     cvt::{CvtMode, cvt},
 };
 
-/// Returns `2^x` on f16, or on bf16 with subnormals flushed (the only form in PTX).
+/// Returns `2^x` for f16, or for bf16 with subnormals flushed (the only bf16 variant in PTX).
 #[doc(alias = "ex2.approx.f16")]
 #[doc(alias = "ex2.approx.ftz.bf16")]
 pub fn ex2_half(ty: Float, x: u32) -> u32 {
     truncate(ty, ex2(ty == Float::Bf16, widen(ty, x)))
 }
 
-/// Returns `tanh(x)` on f16 or bf16.
+/// Returns `tanh(x)` for f16 or bf16.
 #[doc(alias = "tanh.approx.f16")]
 #[doc(alias = "tanh.approx.bf16")]
 pub fn tanh_half(ty: Float, x: u32) -> u32 {

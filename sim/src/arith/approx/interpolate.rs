@@ -11,11 +11,11 @@ pub(super) struct Interpolator {
     pub(super) table: &'static [[u32; 3]],
     /// The number of fraction bits of the sum.
     pub(super) fraction_bits: u32,
-    /// The numbers of bits by which `c0` and `c1 · x` are shifted left to align them with `c2 · x²`.
+    /// The left shifts in bits that align `c0` and `c1 · x` with `c2 · x²`.
     pub(super) shifts: [u32; 2],
     /// The signs of the linear and the quadratic term.
     pub(super) signs: [i64; 2],
-    /// The number that is added before the sum is truncated, about half a unit of the result.
+    /// The value added before the sum is truncated: about half a unit of the result.
     pub(super) bias: i64,
 }
 
@@ -36,7 +36,7 @@ impl Interpolator {
     }
 }
 
-/// Returns the square of a 17-bit number, without the bits of the partial products in the lowest columns.
+/// Returns the square of a 17-bit number, without the partial-product bits in the lowest columns.
 pub(super) fn square(x: u32) -> u64 {
     let x = u64::from(x);
     let row = |i: u32| (x >> (i + 1) << (2 * i + 2) | 1 << (2 * i)) >> DROPPED_COLUMNS << DROPPED_COLUMNS;

@@ -57,7 +57,7 @@ fn split(x: Exact) -> (i32, u32) {
     (x.top(), (x.significand >> 29) as u32 & 0x7f_ffff)
 }
 
-/// Returns an f32 near one, times a power of two, as an f64 with 20 fraction bits; subnormals are flushed.
+/// Returns the product of an f32 near one and a power of two, as an f64 with 20 fraction bits; subnormals are flushed.
 fn compose(sign: u64, near_one: u32, exponent: i32) -> u64 {
     let field = (near_one >> 23) as i32 - 127 + exponent + 1023;
     if field <= 0 { sign } else { sign | (field as u64) << 52 | u64::from(near_one & 0x7f_ffff) >> 3 << 32 }

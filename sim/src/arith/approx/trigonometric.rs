@@ -12,7 +12,7 @@ const SIN: Interpolator =
 
 /// Returns `sin(x)`, with an absolute error of at most about 2^-20.5 on [-2π, 2π].
 ///
-/// Subnormal operands give zero with their sign, with and without `.ftz`.
+/// Subnormal operands result in a zero of the same sign, with and without `.ftz`.
 #[doc(alias = "sin.approx.f32")]
 pub fn sin(x: u32) -> u32 {
     let Some((quadrant, fraction)) = quarter_turns(x) else { return NAN };

@@ -43,11 +43,11 @@ impl Accumulator {
 /// The constants of one fused dot-add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Datapath {
-    /// The number of fraction bits that remain after alignment to the largest exponent.
+    /// The number of fraction bits that are kept after alignment to the largest exponent.
     pub(super) aligned_bits: i32,
     /// The number of fraction bits of an f32 result; lower bits are truncated.
     pub(super) result_bits: i32,
-    /// The number of products of one fused dot-add; an instruction with a larger K is a chain of such steps.
+    /// The number of products in one fused dot-add. An instruction with a larger K is a chain of such steps.
     pub(super) step: usize,
 }
 

@@ -1,7 +1,8 @@
 //! fp8 `mma` on Hopper, which ptxas translates to f16 `mma`.
 //!
-//! A and B are unpacked to f16. t0 is a fused dot-add over the k with `k mod 4` in {0, 1}, starting from zero; t1 is one over the other k,
-//! starting from t0. Both have D's type. D is C + t1, rounded like an ordinary sum. With a sparse A, k counts the stored elements.
+//! A and B are unpacked to f16. t0 is a fused dot-add over the indices k with `k mod 4` in {0, 1}, starting from zero; t1 is a fused
+//! dot-add over the other indices, starting from t0. Both have D's type. D is C + t1, rounded like an ordinary sum. With a sparse A, k
+//! counts the stored elements.
 
 use std::sync::LazyLock;
 
@@ -63,7 +64,7 @@ fn positions(k: usize, half: usize) -> impl Iterator<Item = usize> {
     (0..k).filter(move |k| k / 2 % 2 == half)
 }
 
-/// Returns the datapath of f16, with half of the products per step.
+/// Returns the f16 datapath, with half of the products per step.
 fn datapath(op: &TensorOp, products: usize) -> Datapath {
     Datapath { step: (products / 2).max(1), ..op.arch.datapath(Float::F16, products) }
 }

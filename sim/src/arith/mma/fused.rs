@@ -33,7 +33,7 @@ pub(super) fn fused_dot_add(
     }
 }
 
-/// Returns the finite nonzero terms, or as an error the bits of a sum that is infinite or NaN.
+/// Returns the finite nonzero terms; if the sum is infinite or NaN, returns its bits as an error.
 pub(super) fn special_sum(
     acc: Accumulator,
     all: impl IntoIterator<Item = Operand<Term>>,
@@ -132,7 +132,7 @@ pub(super) fn round_sum(datapath: Datapath, acc: Accumulator, terms: &[Term]) ->
     let bits = match acc {
         Accumulator::F16 => exact.pack(Float::F16, Round::Rn, false),
         Accumulator::F32 => {
-            // Truncation would give the largest finite number; sums of 2^128 or more become infinity.
+            // Sums of 2^128 or more become infinity; truncation would return the largest finite number.
             let round = if exact.top() >= 128 { Round::Rn } else { Round::Rz };
             let dropped = (23 - datapath.result_bits) as u32;
             exact.pack(Float::F32, round, false) >> dropped << dropped

@@ -4,8 +4,8 @@ use super::Shape;
 
 /// Computes `C ← A · B + C` on integers.
 ///
-/// `a` is M×K in row order and `b` N×K in column order, both extended from s8, u8, s4 or u4; `c` is M×N in row order. Sums wrap; with
-/// `satfinite`, each sum including C is clamped once.
+/// `a` contains the M rows of A, and `b` the N columns of B, K elements each, extended from s8, u8, s4 or u4; `c` is M×N, row-major. Sums
+/// wrap; with `satfinite`, each sum including C is clamped once.
 #[doc(alias = "mma.sync.s32.s8.s8.s32")]
 #[doc(alias = "wgmma.mma_async.s32.s8.s8")]
 pub fn rows(satfinite: bool, shape: Shape, a: &[i16], b: &[i16], c: &mut [i32]) {
@@ -19,8 +19,8 @@ pub fn rows(satfinite: bool, shape: Shape, a: &[i16], b: &[i16], c: &mut [i32]) 
     }
 }
 
-/// Computes [`rows`] with a sparse A (`mma.sp`): `a` is M×K/2, and `k_of` contains, for each of its elements, the k of the element of B to
-/// multiply.
+/// Computes [`rows`] with a sparse A (`mma.sp`): the rows in `a` have K/2 elements, and `k_of` contains, for each element of `a`, the index
+/// k of the element of B that it multiplies.
 #[doc(alias = "mma.sp.s32.s8.s8.s32")]
 pub fn sparse_rows(satfinite: bool, shape: Shape, a: &[i16], k_of: &[u16], b: &[i16], c: &mut [i32]) {
     let products = shape.k / 2;
@@ -37,7 +37,7 @@ pub fn sparse_rows(satfinite: bool, shape: Shape, a: &[i16], k_of: &[u16], b: &[
     }
 }
 
-/// Returns the sum of products, wrapping. Sums of at most 64 products of bytes are far below 32 bits.
+/// Returns the wrapped sum of products. Sums of at most 64 products of bytes do not overflow 32 bits.
 fn dot(pairs: impl Iterator<Item = (i16, i16)>) -> i32 {
     pairs.map(|(a, b)| i32::from(a) * i32::from(b)).fold(0, i32::wrapping_add)
 }
@@ -57,7 +57,7 @@ pub enum BitOp {
 
 /// Computes `C ← popc(A op B) + C` on single bits, 32 per word.
 ///
-/// `shape.k` counts words; `a` is M×K in row order, `b` N×K in column order.
+/// `shape.k` counts words; `a` contains the M rows of A, and `b` the N columns of B, K words each.
 #[doc(alias = "mma.sync.s32.b1.b1.s32")]
 #[doc(alias = "wgmma.mma_async.s32.b1.b1")]
 pub fn bit_rows(op: BitOp, shape: Shape, a: &[u32], b: &[u32], c: &mut [i32]) {

@@ -32,7 +32,7 @@ pub struct TensorOp {
     pub acc: Accumulator,
 }
 
-/// The extents of a product; M follows from the lengths of the slices.
+/// The extents of a product; the lengths of the slices determine M.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     /// The number of columns of B, C and D.
@@ -42,8 +42,8 @@ pub struct Shape {
 }
 
 impl TensorOp {
-    /// Computes one element of `A · B + C`, where `a` is its row of A and `b` its column of B; elements past the end of the shorter one are
-    /// ignored.
+    /// Computes one element of `A · B + C`, where `a` is its row of A and `b` is its column of B. Elements past the end of the shorter
+    /// slice are ignored.
     ///
     /// For `wgmma`, pass 0 as `c` if `scale-d` is 0, and flip the signs of `a` or `b` if its `imm-scale` is negative.
     pub fn dot(&self, a: &[u32], b: &[u32], c: u32) -> u32 {
@@ -56,10 +56,10 @@ impl TensorOp {
             .fold(c, |c, (a, b)| fused_dot_add(datapath, self.ty, self.acc, a, b, c))
     }
 
-    /// Computes `C ← A · B + C`, with the bits of [`TensorOp::dot`] for every element.
+    /// Computes `C ← A · B + C`, with the same bits as [`TensorOp::dot`] for every element.
     ///
-    /// `a` is M×K in row order, `b` N×K in column order, `c` M×N in row order. Elements whose operands are missing from the slices keep
-    /// their values.
+    /// `a` contains the M rows of A, and `b` the N columns of B, K elements each; `c` is M×N, row-major. Elements of C whose operands are
+    /// missing from the slices keep their values.
     pub fn rows(&self, shape: Shape, a: &[u32], b: &[u32], c: &mut [u32]) {
         if self.unpacks_fp8() {
             fp8::rows(self, shape, a, b, None, c);
@@ -68,8 +68,8 @@ impl TensorOp {
         }
     }
 
-    /// Computes [`TensorOp::rows`] with a sparse A (`mma.sp`): `a` is M×K/2, and `k_of` contains, for each of its elements, the k of the
-    /// element of B to multiply.
+    /// Computes [`TensorOp::rows`] with a sparse A (`mma.sp`): the rows in `a` have K/2 elements, and `k_of` contains, for each element of
+    /// `a`, the index k of the element of B that it multiplies.
     ///
     /// Elements of B that are not multiplied by an element of A have no effect, even if they are infinite or NaN.
     #[doc(alias = "mma.sp")]
@@ -99,7 +99,7 @@ pub fn dot(arch: TensorArch, ty: (Float, Float), acc: Accumulator, a: &[u32], b:
     TensorOp { arch, instruction: Instruction::Mma, ty, acc }.dot(a, b, c)
 }
 
-/// Computes a dense `mma` on f16 or bf16: `D = A · B + C`.
+/// Computes a dense f16 or bf16 `mma`: `D = A · B + C`.
 ///
 /// `a` contains the M rows of A, `b` the N columns of B, `c` and `d` the M rows of C and D (f16 in the low half of a word).
 #[doc(alias = "mma.sync")]
@@ -116,7 +116,7 @@ pub fn mma_tile<const M: usize, const N: usize, const K: usize>(
     mma_rows(arch, ty, acc, Shape { n: N, k: K }, a.as_flattened(), b.as_flattened(), d.as_flattened_mut());
 }
 
-/// Computes a dense `mma` on f16 or bf16 as [`mma_tile`] does, but with dynamic extents and in place: `C ← A · B + C`.
+/// Computes a dense f16 or bf16 `mma` like [`mma_tile`], but with dynamic extents and in place: `C ← A · B + C`.
 pub fn mma_rows(
     arch: TensorArch,
     ty: Float,

@@ -1,4 +1,4 @@
-//! `mma.m8n8k4` on f16, an instruction of Volta, with the results of later hardware.
+//! The f16 `mma.m8n8k4`, a Volta instruction, with the results of Volta and of later hardware.
 
 use super::{Accumulator, TensorArch, dot};
 use crate::arith::{
@@ -7,7 +7,7 @@ use crate::arith::{
     float,
 };
 
-/// Computes one element of `A · B + C` as `mma.m8n8k4` does; `c_ty` and `d_ty` are the types of C and D.
+/// Computes one element of `A · B + C` for `mma.m8n8k4`; `c_ty` and `d_ty` are the types of C and D.
 ///
 /// On Volta, the operation is a fused dot product with accumulation. For Turing and later (recorded on sm_90), ptxas emits f32 arithmetic,
 /// rounded to nearest: f32 results are C plus a chain of fused multiply-adds from zero; f16 results are C plus two pairs of products,

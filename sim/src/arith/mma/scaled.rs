@@ -1,31 +1,31 @@
 //! Products of floats of at most 8 bits on Blackwell: `.kind::f8f6f4`, `.kind::mxf8f6f4`, `.kind::mxf4`, `.kind::mxf4nvf4`.
 //!
-//! Factors may have scales, each for a block of elements along k. An instruction is one fused dot-add (MMA-Sim, measured on Blackwell):
-//! the exponents of the scales are added to those of the products. Products of 4-bit factors, eight to a word, are first summed exactly in
-//! groups of 16, and only the scales determine the exponents of these sums.
+//! A factor may have scales, each for a block of elements along k. An instruction is one fused dot-add (MMA-Sim, measured on Blackwell), in
+//! which the exponents of the scales are added to the exponents of the products. Products of packed 4-bit factors (eight per word) are
+//! first summed exactly in groups of 16; the exponents of these sums are determined by the scales alone.
 
 use super::arch::{Accumulator, Datapath};
 use super::fused::{Operand, Term, operand, product, round_sum, special_sum};
 use super::op::Shape;
 use crate::arith::Float;
 
-/// The number of products of 4-bit factors that are summed before they are aligned.
+/// The number of products of 4-bit factors that are summed before alignment.
 const GROUP: usize = 16;
 
-/// The properties of a product of small floats.
+/// The properties of a product of floats of at most 8 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SmallOp {
     /// The types of A and B: e4m3, e5m2, e2m3, e3m2 or e2m1.
     pub ty: (Float, Float),
     /// The type of C and D.
     pub acc: Accumulator,
-    /// Whether the factors have 4 bits, eight to a word, so that 16 products are summed before they are aligned.
+    /// Whether the factors are 4-bit and packed eight to a word, so that 16 products are summed before alignment.
     pub grouped: bool,
     /// The type of the scales: ue8m0, or e4m3 for ue4m3.
     pub scale: Option<Float>,
 }
 
-/// The scales of a row of A and of a column of B, each for equal blocks along k.
+/// The scales of a row of A and of a column of B. Each scale applies to a block along k; all blocks have the same length.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scales<'s> {
     /// The scales of the row of A.
@@ -66,8 +66,8 @@ impl SmallOp {
         round_sum(datapath, self.acc, &finite)
     }
 
-    /// Computes `C ← A · B + C`: `a` is M×K in row order, `b` N×K in column order, `c` M×N in row order; `scales` returns those of a row
-    /// and a column.
+    /// Computes `C ← A · B + C`. `a` contains the M rows of A, and `b` the N columns of B, K elements each; `c` is M×N, row-major; `scales`
+    /// returns the scales of a row and a column.
     pub fn rows<'s>(
         &self,
         Shape { n, k }: Shape,
@@ -87,7 +87,7 @@ impl SmallOp {
         product(operand(self.ty.0, a), operand(self.ty.1, b))
     }
 
-    /// Returns the exact sum of a group's products, with exponent 0. All 4-bit floats are finite.
+    /// Returns the exact sum of a group's products as a term with exponent 0. All 4-bit floats are finite.
     fn group(&self, a: &[u32], b: &[u32]) -> Operand<Term> {
         let mut sum = 0i64;
         let mut fraction_bits = 0;

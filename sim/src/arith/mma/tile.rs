@@ -1,8 +1,7 @@
 //! Products of whole matrices, bit-identical to [`super::TensorOp::dot`].
 //!
 //! Operands are decoded once. Eight columns of a row are then computed together, in fixed-size arrays without branches, which the compiler
-//! turns into vector code. Elements whose row or column contains an infinity or NaN, or whose accumulator is one, are computed by
-//! [`fused_dot_add`].
+//! turns into vector code. [`fused_dot_add`] computes the elements with an infinity or NaN in their row, column or accumulator.
 
 use super::arch::{Accumulator, Datapath};
 use super::fused::{LOWEST_ALIGNMENT, fused_dot_add};
@@ -12,12 +11,13 @@ use crate::arith::{Float, Round, unpacked::Exact};
 /// The number of columns that are computed together.
 const LANES: usize = 8;
 
-/// The exponent of zero, below all others, so that zeros do not determine the alignment.
+/// The exponent of zero, which is below all others so that zeros do not determine the alignment.
 const ZERO_EXPONENT: i16 = -8192;
 
 /// Computes `C ← A · B + C` by chains of fused dot-adds of `datapath.step` products each.
 ///
-/// With `k_of`, A is sparse: it has half the width, and `k_of` contains, for each of its elements, the k of the element of B to multiply.
+/// With `k_of`, A is sparse: it has half the width, and `k_of` contains, for each element of A, the index k of the element of B that it
+/// multiplies.
 #[expect(clippy::too_many_arguments, reason = "the operands of one instruction")]
 pub(super) fn fused_rows(
     datapath: Datapath,
@@ -55,7 +55,7 @@ pub(super) fn fused_rows(
     }
 }
 
-/// The properties that all fused dot-adds of an instruction share.
+/// The properties common to all fused dot-adds of an instruction.
 struct Step {
     datapath: Datapath,
     ty: (Float, Float),
@@ -96,7 +96,7 @@ impl Step {
     }
 }
 
-/// Reads numbers of a format of at most 32 bits.
+/// Decodes numbers in a format of at most 32 bits.
 struct Decoder {
     fraction_bits: u32,
     magnitude: u32,
@@ -125,7 +125,7 @@ impl Decoder {
         largest < self.infinity as i32
     }
 
-    /// Returns the exponent before normalization; for subnormals, that of the smallest normal number.
+    /// Returns the exponent before normalization; for subnormals, the exponent of the smallest normal number.
     #[inline(always)]
     fn exponent(&self, bits: u32) -> i16 {
         let magnitude = bits & self.magnitude;
@@ -133,7 +133,7 @@ impl Decoder {
         if magnitude == 0 { ZERO_EXPONENT } else { exponent as i16 }
     }
 
-    /// Returns the value if it is finite: the fields are inserted into an f32, which is scaled by the difference of the biases.
+    /// Returns the value of a finite number: inserts its fields into an f32, and scales by the difference between the exponent biases.
     #[inline(always)]
     fn value(&self, bits: u32) -> f64 {
         let sign = bits << self.sign_shift & 1 << 31;
@@ -176,7 +176,7 @@ impl Lanes {
     }
 }
 
-/// Up to eight columns of B, raw and decoded, with the elements of the same k next to each other.
+/// Up to eight columns of B, raw and decoded, with elements of the same index k adjacent.
 #[derive(Default)]
 struct Block {
     raw: Vec<[u32; LANES]>,
@@ -197,7 +197,7 @@ impl Block {
         Self { finite: decoder.all_finite(b), raw, lanes }
     }
 
-    /// Replaces the contents with the elements of another block at the k in `selected`; elements past its end are zero.
+    /// Replaces the contents with the elements of `from` at the indices k in `selected`; elements past the end of `from` are zero.
     fn gather(&mut self, from: &Self, selected: &[u16], products: usize) {
         self.raw.clear();
         self.lanes.clear();

@@ -9,8 +9,8 @@ use crate::program::code::{Alu, Code, Flow, Reg, Watch};
 use crate::report::fault::Where;
 use crate::shadow::undefined::{Origin, Taint};
 
-/// Marks the undefined bits of the results of an instruction that the lanes of `mask` are about to execute, and that the lanes of `guard`
-/// may execute.
+/// Marks the undefined bits in the results of an instruction that the lanes of `mask` are about to execute and the lanes of `guard` may
+/// execute.
 pub(crate) fn compute(
     cluster: &Cluster<'_>,
     warp: &mut Warp,
@@ -95,7 +95,8 @@ fn bitwise(table: u8, values: [u64; 3], undefined: [u64; 3]) -> u64 {
     may_be[0] & may_be[1]
 }
 
-/// Returns the positions to which an instruction moves undefined bits, by executing it on the undefined bits instead of the data.
+/// Returns the positions to which an instruction moves undefined bits, determined by executing it on masks of undefined bits instead of the
+/// data.
 fn moved(
     warp: &mut Warp,
     code: &Code,

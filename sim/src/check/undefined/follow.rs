@@ -11,7 +11,7 @@ use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome, Where};
 use crate::shadow::undefined::{Origin, Taint, Undefined};
 
-/// Tracks one instruction, executed by the lanes `mask` of `group`. Lanes whose guard is undefined count as executing.
+/// Tracks one instruction that the lanes `mask` of `group` execute. Lanes with an undefined guard count as executing.
 pub(crate) fn follow(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,
@@ -86,8 +86,7 @@ fn product(cluster: &Cluster<'_>, warp: &mut Warp, watch: &Watch, tensor: &Tenso
     sums::mark(watched, &mut warp.shadow.undefined, &operands, origin);
 }
 
-/// Marks the sums of `wgmma` that depend on undefined rows of A and columns of B in shared memory, in addition to those in
-/// registers.
+/// Marks the sums of a `wgmma` that depend on undefined rows of A and columns of B in shared memory, in addition to operands in registers.
 #[cold]
 pub(crate) fn shared_operands(
     cluster: &Cluster<'_>,
@@ -107,7 +106,7 @@ pub(crate) fn shared_operands(
     sums::mark(watched, undefined, &operands, origin);
 }
 
-/// Records a finding. An uninitialized read of shared memory may later be explained by a race.
+/// Records a finding. An uninitialized read of shared memory may later turn out to be caused by a race.
 pub(crate) fn tell(cluster: &mut Cluster<'_>, fault: Box<Fault>) -> Outcome<()> {
     if fault.kind == FindingKind::UninitializedSharedRead {
         cluster.postpone(fault)
@@ -116,7 +115,7 @@ pub(crate) fn tell(cluster: &mut Cluster<'_>, fault: Box<Fault>) -> Outcome<()> 
     }
 }
 
-/// Reports a use of registers that are undefined in `mask`, if its kind is checked. After the report, they count as defined.
+/// Reports a use of registers that are undefined in the lanes of `mask`, if this kind is checked. The registers then count as defined.
 fn used(
     cluster: &Cluster<'_>,
     undefined: &mut Undefined,
@@ -131,7 +130,7 @@ fn used(
     fault
 }
 
-/// Returns the finding of using an undefined value, if its kind is checked.
+/// Returns the finding for a use of an undefined value, if its kind is checked.
 pub(crate) fn misuse(cluster: &Cluster<'_>, lane: usize, taint: &Taint, what: &str) -> Option<Box<Fault>> {
     let here = Where { warp: cluster.warp, lane, pc: cluster.pc };
     let origin = origin(taint, here);
@@ -141,13 +140,13 @@ pub(crate) fn misuse(cluster: &Cluster<'_>, lane: usize, taint: &Taint, what: &s
     }
     let fault = Fault::at(kind, lane, sentence(&origin, what));
     Some(match kind {
-        // The bug is usually that another thread has not written the bytes yet, so the read is the first location.
+        // Usually, another thread has not written the bytes yet, so the first location is the read.
         FindingKind::UninitializedSharedRead => fault.reported_at(at).with(Some(here)),
         _ => fault.with((at.pc != cluster.pc).then_some(at)),
     })
 }
 
-/// Returns the message about a used value.
+/// Returns the message about the use of an undefined value.
 pub(crate) fn sentence(origin: &Origin, used: &str) -> String {
     match origin.kind {
         FindingKind::UninitializedLocalRead => {
@@ -163,21 +162,21 @@ pub(crate) fn sentence(origin: &Origin, used: &str) -> String {
     }
 }
 
-/// Returns the origin of undefined bits; for a register that was never written, it is the instruction `at`.
+/// Returns the origin of undefined bits. For a register that was never written, this is the instruction `at`.
 pub(crate) fn origin(taint: &Taint, at: Where) -> Origin {
     let here = Origin { kind: FindingKind::UninitializedRegister, at, address: None, padding: false };
     taint.origin.unwrap_or(here)
 }
 
-/// The shuffle at a position of the text, and the lanes that execute it there.
+/// A shuffle at one position in the text, and the lanes that execute it.
 pub(crate) struct ShuffleAt<'c> {
     pub(crate) op: &'c Shfl,
     pub(crate) pc: u32,
     pub(crate) mask: u32,
 }
 
-/// Propagates undefined bits through a shuffle, which lanes may execute at several positions: a result is as undefined as the value in its
-/// source lane.
+/// Propagates undefined bits through a shuffle, which lanes may execute at different positions in the text. The undefined bits of a result
+/// are those of the value in its source lane.
 pub(crate) fn shuffle(code: &Code, warp: &mut Warp, number: usize, parts: &[ShuffleAt<'_>]) {
     let sent = |lane: usize| {
         let part = parts.iter().find(|part| part.mask >> lane & 1 == 1)?;

@@ -1,4 +1,4 @@
-//! Undefined values in memory: loads, stores, and stores that leave the block.
+//! Undefined values in memory: loads, stores, and stores whose values leave the block.
 
 use crate::shadow::undefined::Partial;
 use crate::shadow::written::{Written, low_bytes};
@@ -24,7 +24,7 @@ pub(crate) fn load<M: Partial>(
     m: u32,
 ) {
     for lane in lanes(m) {
-        // In shared memory, compilers copy padding only by accesses of certain kinds.
+        // In shared memory, compilers copy padding only with certain kinds of accesses.
         let may_be_padding = M::KIND != FindingKind::UninitializedSharedRead || access.may_be_padding();
         let padding = may_be_padding && memory.touched(lane, access.structure(all[lane]));
         for (i, &reg) in (0..).zip(d) {
@@ -94,7 +94,7 @@ pub(crate) fn store_matrices(
     }
 }
 
-/// Returns the undefined bits of an element in its register. If any of 128 bits is undefined, all of them are.
+/// Returns the undefined bits of an element in its register. A 128-bit element is undefined as a whole if any of its bits is.
 fn element<M: Partial>(memory: &M, lane: usize, address: u64, access: &Access) -> (u64, Option<Origin>) {
     let bytes = u64::from(access.bytes);
     if bytes == 16 {
@@ -146,7 +146,7 @@ pub(crate) fn store<M: Partial>(
     }
 }
 
-/// Checks a store to global memory in the lanes of `m`, where the host can read the values. Padding is harmless.
+/// Checks a store by the lanes of `m` to global memory, from which the host can read the values. Padding is harmless.
 #[cold]
 pub(crate) fn leave(
     cluster: &mut Cluster<'_>,

@@ -1,5 +1,5 @@
-//! Undefined values in matrix products: a row of D is undefined if its row of A is, a column if its column of B is, and an element if its
-//! element of C is.
+//! Undefined values in matrix products. An undefined element of A makes its row of D undefined, an undefined element of B makes its column
+//! of D undefined, and an undefined element of C makes the same element of D undefined.
 
 use crate::lanes::Lanes64;
 use crate::program::code::{Extents, Mma, Reg, Watched, Wgmma, WgmmaA};
@@ -12,7 +12,7 @@ pub(super) struct Operands {
     columns: Vec<bool>,
     /// The undefined elements of C, row by row.
     sums: Vec<bool>,
-    /// The registers of D, and the number of bits of an element.
+    /// The registers of D, and the number of bits per element.
     d: Vec<Reg>,
     d_bits: u32,
 }
@@ -35,7 +35,7 @@ impl Operands {
         operands
     }
 
-    /// Returns the operands of a `wgmma` in registers; the old D is included only if it is `kept`.
+    /// Returns the register operands of a `wgmma`. The old D is included only if it is `kept`.
     pub(super) fn of_wgmma(op: &Wgmma, kept: bool, of: impl Fn(Reg) -> Lanes64) -> Self {
         let (_, d_bits) = op.numbers.sum_bits();
         let d = op.d.iter().map(|&reg| Reg::R(reg)).collect();
@@ -55,7 +55,7 @@ impl Operands {
         self.columns.iter_mut().zip(columns).for_each(|(column, new)| *column |= new);
     }
 
-    /// Adds the registers of A. A lane's registers are in row lane / 4 and, with 16 rows, every second register is in row lane / 4 + 8.
+    /// Adds the registers of A. A lane's registers belong to row lane / 4; with 16 rows, every second register belongs to row lane / 4 + 8.
     fn add_a(&mut self, registers: impl Iterator<Item = Lanes64>) {
         let groups = self.rows.len() / 8;
         for (i, bits) in registers.enumerate() {
@@ -73,7 +73,7 @@ impl Operands {
         }
     }
 
-    /// Returns the undefined bits of a register of D: all bits of an element, or none.
+    /// Returns the undefined bits of a register of D: either all bits of an element or none.
     fn of_d(&self, register: usize) -> Lanes64 {
         let per = elements(self.d_bits);
         let element = u64::MAX >> (64 - self.d_bits);

@@ -1,4 +1,4 @@
-//! Matrices in shared memory in the layout of a `wgmma` descriptor (PTX ISA, "Matrix Descriptor Format", "Strides").
+//! Matrices in shared memory with the layout given by a `wgmma` descriptor (PTX ISA, "Matrix Descriptor Format", "Strides").
 
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
@@ -9,7 +9,7 @@ pub(super) struct Descriptor {
     start: usize,
     leading: usize,
     stride: usize,
-    /// The width of a swizzled row in units of 16 bytes: 1, 2, 4 or 8.
+    /// The width of a swizzled row in 16-byte units: 1, 2, 4 or 8.
     units: usize,
     /// The 128-byte row at which the pattern of the swizzle starts.
     base: usize,
@@ -35,7 +35,7 @@ impl Descriptor {
         Ok(Self { start: field(0), leading: field(16), stride: field(32), units, base: base_offset as usize })
     }
 
-    /// Returns the byte address of element (`i`, `j`) of `bits` bits, with i along M or N and j along K.
+    /// Returns the byte address of element (`i`, `j`), which has `bits` bits; `i` is along M or N, and `j` along K.
     pub(super) fn address(&self, i: usize, j: usize, bits: usize, mn_major: bool) -> usize {
         let Self { start, leading, stride, units, base } = *self;
         let linear = match (mn_major, units) {
@@ -48,7 +48,7 @@ impl Descriptor {
             }
         };
         let address = start + linear;
-        // The swizzle permutes 16-byte units by the index of their row of 128 bytes, regardless of the tile's start.
+        // The swizzle permutes 16-byte units by the index of their 128-byte row, regardless of the tile's start.
         let row = (address >> 7).wrapping_sub(base) & (units - 1);
         address ^ row << 4
     }

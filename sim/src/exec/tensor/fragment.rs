@@ -1,12 +1,13 @@
-//! The elements of matrices that the lanes' registers contain in `mma` (PTX ISA, "Matrix Fragments for mma.…").
+//! The matrix elements in the lanes' registers for `mma` (PTX ISA, "Matrix Fragments for mma.…").
 //!
-//! With g = lane / 4, t = lane mod 4 and E elements in a register: registers of A contain row g (then g+8, if M is 16) and columns E·t …,
-//! with each further set 4·E columns to the right; registers of B contain column g and rows E·t …, with each further register 4·E rows
-//! down; C and D have rows g (then g+8) and columns 2t and 2t+1, then 8 columns to the right.
+//! Let g = lane / 4, t = lane mod 4, and E be the number of elements per register. The registers of A contain row g (then g+8, if M is 16)
+//! and columns E·t …; each further set is 4·E columns to the right. The registers of B contain column g and rows E·t …; each further
+//! register is 4·E rows down. The registers of C and D contain rows g (then g+8) and columns 2t and 2t+1; each further set is 8 columns to
+//! the right.
 
 use crate::lanes::Lanes32;
 
-/// Stores the elements of one register of A in a matrix of `m`×`k` elements in row order.
+/// Stores the elements of one register of A in a row-major `m`×`k` matrix.
 pub(super) fn put_a(words: &Lanes32, register: usize, (m, k): (usize, usize), bits: u32, a: &mut [u32]) {
     let groups = m / 8;
     spread(words, bits, |lane, i, per, element| {
@@ -16,14 +17,14 @@ pub(super) fn put_a(words: &Lanes32, register: usize, (m, k): (usize, usize), bi
     });
 }
 
-/// Stores the elements of one register of B in a matrix in column order.
+/// Stores the elements of one register of B in a column-major matrix.
 pub(super) fn put_b(words: &Lanes32, register: usize, k: usize, bits: u32, b: &mut [u32]) {
     spread(words, bits, |lane, i, per, element| {
         b[lane / 4 * k + per * (lane % 4) + 4 * per * register + i] = element;
     });
 }
 
-/// Calls `f` for each element, with the lane, the index in the register, the number of elements per register, and the element.
+/// Calls `f` for each element, with the lane, the element's index in the register, the number of elements per register, and the element.
 #[inline(always)]
 fn spread(words: &Lanes32, bits: u32, mut f: impl FnMut(usize, usize, usize, u32)) {
     match bits {
@@ -45,14 +46,14 @@ fn spread(words: &Lanes32, bits: u32, mut f: impl FnMut(usize, usize, usize, u32
     }
 }
 
-/// Returns the index of element `i` of a lane in a C or D with `n` columns, in row order.
+/// Returns the row-major index of element `i` of a lane in C or D with `n` columns.
 #[inline(always)]
 pub(super) fn place_c(lane: usize, i: usize, n: usize) -> usize {
     let (row, column) = (lane / 4 + 8 * (i / 2 % 2), 2 * (lane % 4) + i % 2 + 8 * (i / 4));
     row * n + column
 }
 
-/// Stores the elements of one register of C in a matrix in row order.
+/// Stores the elements of one register of C in a row-major matrix.
 pub(super) fn put_c(words: &Lanes32, register: usize, n: usize, bits: u32, c: &mut [u32]) {
     for lane in 0..32 {
         if bits == 32 {
@@ -64,7 +65,7 @@ pub(super) fn put_c(words: &Lanes32, register: usize, n: usize, bits: u32, c: &m
     }
 }
 
-/// Returns one register of D, from a matrix in row order.
+/// Returns one register of D from a row-major matrix.
 pub(super) fn get_d(d: &[u32], register: usize, n: usize, bits: u32) -> Lanes32 {
     std::array::from_fn(|lane| {
         if bits == 32 {

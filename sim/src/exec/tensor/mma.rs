@@ -64,7 +64,7 @@ fn word(reg: Reg) -> crate::program::code::R {
     }
 }
 
-/// Executes a product of f64 matrices, whose fragments have one element per register.
+/// Executes a product of f64 matrices. Their fragments have one element per register.
 fn double(warp: &mut Warp, op: &Mma) {
     let (m, k) = (op.extents.m, op.extents.k);
     let groups = m / 8;

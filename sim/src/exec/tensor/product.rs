@@ -1,10 +1,10 @@
-//! Products of matrices of raw elements: A in row order, B in column order, C in row order.
+//! Products of matrices with raw elements: A and C are row-major, and B is column-major.
 
 use crate::arith::mma::{Accumulator, Instruction, Shape, TensorArch, TensorOp, integer};
 use crate::machine::wgmma::Scratch;
 use crate::program::code::{Extents, Numbers, SmallInt};
 
-/// Computes C ← A·B + C for all types except f64. `k_of` contains the k of each element of a sparse A.
+/// Computes C ← A·B + C for all types except f64. `k_of` contains the index k of each element of a sparse A.
 pub(super) fn multiply(
     scratch: &mut Scratch,
     numbers: &Numbers,
@@ -38,7 +38,7 @@ pub(super) fn multiply(
             integer::bit_rows(op, shape, a, b, &mut sums);
             c.iter_mut().zip(sums).for_each(|(c, sum)| *c = sum as u32);
         }
-        // Computed in `small` and, for f64, by the executors of `mma` and `wmma`.
+        // Computed in `small`, or, for f64, by the functions that execute `mma` and `wmma`.
         Numbers::Small { .. } | Numbers::F64 => {}
     }
 }
@@ -49,7 +49,7 @@ fn numbers_of(elements: &[u32], int: SmallInt) -> Vec<i16> {
     elements.iter().map(|&x| if int.signed { signed(x) } else { x as i16 }).collect()
 }
 
-/// Converts a C whose floating-point type differs from that of D: f16 is widened exactly, f32 is rounded to nearest.
+/// Converts C if its floating-point type differs from D's: f16 is widened exactly, and f32 is rounded to nearest.
 pub(super) fn convert_c(numbers: &Numbers, c: &mut [u32]) {
     let Numbers::Float { c: from, d: to, .. } = numbers else { return };
     match (from, to) {

@@ -1,4 +1,4 @@
-//! `mma.m8n8k4` on f16: lanes 4i … 4i+3 and 16+4i … 16+4i+3 compute the i-th of four products (PTX ISA, "Matrix Fragments for mma.m8n8k4
+//! The f16 `mma.m8n8k4`. Lanes 4i … 4i+3 and 16+4i … 16+4i+3 compute the i-th of four products (PTX ISA, "Matrix Fragments for mma.m8n8k4
 //! with .f16 floating point type").
 
 use crate::arith::mma::{Accumulator, dot_quad_pair};

@@ -1,4 +1,4 @@
-//! `mma` on floats of at most 8 bits, with and without block scales (PTX ISA, "Block Scaling for mma.sync").
+//! `mma` for floats of at most 8 bits, with and without block scales (PTX ISA, "Block Scaling for mma.sync").
 
 use crate::arith::Float;
 use crate::arith::mma::{Scales, Shape, SmallOp};
@@ -37,13 +37,14 @@ fn unpad(ty: Float, elements: &mut [u32]) {
     }
 }
 
-/// Returns the scales of the rows of A: of each four lanes, lanes 2·thread and 2·thread + 1 provide those of rows g and g + 8.
+/// Returns the scales of the rows of A. In each group of four lanes, lanes 2·thread and 2·thread + 1 provide the scales of rows g and g +
+/// 8.
 fn rows(regs: &Regs, scales: &BlockScales) -> Outcome<[[u8; 4]; 16]> {
     let (first, thread) = selectors(regs, &scales.a, scales.count, 2)?;
     Ok(std::array::from_fn(|row| bytes(regs, &scales.a, 4 * (row % 8) + 2 * thread + row / 8, first)))
 }
 
-/// Returns the scales of the columns of B: of each four lanes, lane `thread` provides those of column g.
+/// Returns the scales of the columns of B. In each group of four lanes, lane `thread` provides the scales of column g.
 fn columns(regs: &Regs, scales: &BlockScales) -> Outcome<[[u8; 4]; 8]> {
     let (first, thread) = selectors(regs, &scales.b, scales.count, 4)?;
     Ok(std::array::from_fn(|column| bytes(regs, &scales.b, 4 * column + thread, first)))
@@ -54,7 +55,7 @@ fn bytes(regs: &Regs, operand: &ScaleOperand, lane: usize, first: usize) -> [u8;
     (regs.r(operand.bits)[lane] >> (8 * first)).to_le_bytes()
 }
 
-/// Returns the selectors of the first byte and of the thread, which must be the same in all lanes.
+/// Returns the byte selector and the thread selector, which must be the same in all lanes.
 fn selectors(regs: &Regs, operand: &ScaleOperand, count: usize, threads: usize) -> Outcome<(usize, usize)> {
     let (byte, thread) = (regs.r(operand.byte)[0] as u16 as usize, regs.r(operand.thread)[0] as u16 as usize);
     if byte % count != 0 || byte + count > 4 || thread >= threads {

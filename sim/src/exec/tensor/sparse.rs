@@ -1,4 +1,4 @@
-//! The selection of the elements of B by which a sparse A is multiplied (PTX ISA, "Sparse matrix storage").
+//! The selection of the elements of B that a sparse A is multiplied with (PTX ISA, "Sparse matrix storage").
 
 use crate::arith::Float;
 use crate::machine::registers::Regs;
@@ -6,7 +6,7 @@ use crate::program::code::{Extents, Numbers, Sparse};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 
-/// Returns the k of each element of A, in row order.
+/// Returns the index k of each element of A, row by row.
 pub(super) fn k_of(regs: &Regs, sparse: Sparse, extents: Extents, numbers: &Numbers) -> Outcome<Vec<u16>> {
     let Extents { m, k, .. } = extents;
     let (metadata, selector) = (regs.r(sparse.metadata), sparse.selector as usize);
@@ -22,9 +22,9 @@ pub(super) fn k_of(regs: &Regs, sparse: Sparse, extents: Extents, numbers: &Numb
         let (group, half) = (row % 8, row / 8);
         let word = |lane: usize| u64::from(metadata[4 * group + lane]);
         let bits_of_row = match per_row {
-            // One lane of four provides the metadata of both rows of the group.
+            // One lane of each four provides the metadata of both rows.
             16 => word(selector & 3) >> (16 * half) & 0xffff,
-            // Two lanes: each provides one row for narrow elements, or half of both rows for wider ones.
+            // Two lanes provide the metadata. Each provides one row for narrow elements, or half of both rows for wider ones.
             32 if bits <= 8 => word(2 * (selector & 1) + half),
             32 => {
                 let part = |lane: usize| word(2 * (selector & 1) + lane) >> (16 * half) & 0xffff;

@@ -1,6 +1,6 @@
 //! `wgmma.mma_async`: each warp of a warpgroup computes 16 of the 64 rows.
 //!
-//! Products are computed when they are issued, but for the checkers, they read shared memory until their group is waited for. A product
+//! Products are computed when they are issued. For the checks, they read shared memory until a thread waits for their group. A product
 //! belongs to the whole warpgroup: it is complete for each of the four warps when all four have issued their part.
 
 use crate::arith::mma::Instruction;
@@ -16,7 +16,7 @@ use crate::shadow::clocks::WARPGROUP;
 use crate::shadow::place::Place;
 use crate::shadow::undefined::Partial;
 
-/// The number of rows of one warp.
+/// The number of rows that one warp computes.
 const ROWS: usize = 16;
 
 /// A matrix operand in shared memory.
@@ -43,7 +43,7 @@ impl Source {
         })
     }
 
-    /// Returns the row and the k of the first element of each 16-byte unit, and the address of the unit.
+    /// Returns the row and the index k of the first element of each 16-byte unit, and the address of the unit.
     fn units(&self) -> impl Iterator<Item = (usize, usize, usize)> {
         let per_unit = 128 / self.bits as usize;
         let (outer, inner) = if self.mn_major { (self.k, self.rows) } else { (self.rows, self.k) };
@@ -94,7 +94,7 @@ impl Source {
         Ok(())
     }
 
-    /// Reads all elements in row order.
+    /// Reads all elements row by row.
     fn read(&self, shared: &Shared, out: &mut [u32]) -> Outcome<()> {
         let mask = u32::MAX >> (32 - self.bits);
         let distance = if self.mn_major { self.k } else { 1 };
@@ -113,7 +113,7 @@ impl Source {
         Ok(())
     }
 
-    /// Returns the error for a matrix that extends past shared memory.
+    /// Returns the error for a matrix that extends past the end of shared memory.
     #[cold]
     fn outside(&self, shared: &Shared) -> Box<Fault> {
         let elements = (0..self.rows).flat_map(|row| (0..self.k).map(move |k| self.address(row, k)));

@@ -1,6 +1,6 @@
 //! `wmma`, whose fragments are opaque (PTX ISA, "wmma.load": "the distribution … is unspecified").
 //!
-//! In the simulator, a lane owns consecutive elements of the matrix in row order. If the registers have space for several copies of the
+//! In the simulator, a lane owns consecutive elements of the row-major matrix. If the registers have space for several copies of the
 //! matrix, they contain several copies.
 
 use crate::arith::mma::{Instruction, dot_f64};
@@ -29,7 +29,7 @@ fn place(op: &WmmaAccess, lane: usize, i: usize, per_lane: usize, stride: u64) -
     (bit / 8, (bit % 8) as u32)
 }
 
-/// Returns the distance in elements between rows (columns) in memory.
+/// Returns the stride in elements between rows (columns) in memory.
 fn stride(warp: &Warp, op: &WmmaAccess) -> u64 {
     match op.stride {
         Some(reg) => u64::from(warp.regs.r(reg)[0] / op.stride_unit),
@@ -90,7 +90,7 @@ pub(super) fn store<const CHECKED: bool>(
     Ok(())
 }
 
-/// Returns the elements of a fragment in row order.
+/// Returns the elements of a fragment row by row.
 fn gather(warp: &Warp, regs: &[Reg], bits: u32, total: usize) -> Vec<u64> {
     let per_lane: usize = regs.iter().map(|&reg| per_register(bits, reg)).sum();
     let values: Vec<Lanes64> = regs.iter().map(|&reg| warp.regs.get(reg)).collect();

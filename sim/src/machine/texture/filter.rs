@@ -2,14 +2,14 @@
 
 use crate::machine::texture::{FRACTIONS, Selected, TexelType};
 
-/// The number of corners of the selection in three dimensions. The bits of a corner's index select the texel of each dimension.
+/// The number of corners of the selection in three dimensions. Each bit of a corner's index selects one of two texels along a dimension.
 pub(crate) const CORNERS: usize = 8;
 
-/// The number of bits below the last bit of the texel with the greatest exponent that are included in a sum.
+/// The number of bits included in a sum below the last bit of the texel with the greatest exponent.
 const GUARD_BITS: i32 = 4;
 
-/// Returns the weights of the corners, in units of 1 / [`FRACTIONS`]. The total is divided along z, the parts along x, and the resulting
-/// parts along y, each time rounded to such units. In three dimensions, some weights of an H200 differ by one unit.
+/// Returns the weights of the corners, in units of 1 / [`FRACTIONS`]. The total weight is divided along z, then along x, then along y, and
+/// rounded to these units each time. In three dimensions, some weights on an H200 differ by one unit.
 pub(crate) fn weights([x, y, z]: &[Selected; 3]) -> [u32; CORNERS] {
     let mut weights = [0; CORNERS];
     for (deep, slice) in [FRACTIONS - z.weight, z.weight].into_iter().enumerate() {
@@ -28,14 +28,14 @@ fn share(weight: u32, part: u32) -> u32 {
     (weight * part + FRACTIONS / 2) / FRACTIONS
 }
 
-/// Returns the same as [`share`], but with ties rounded down.
+/// Returns the same part as [`share`], but with ties rounded down.
 fn share_down(weight: u32, part: u32) -> u32 {
     (weight * part).div_ceil(FRACTIONS / 2) / 2
 }
 
 impl TexelType {
-    /// Returns the weighted sum of fetched texels. Integers of 8 and 16 bits are summed as fixed-point numbers of 16 bits, and
-    /// floating-point numbers with the greatest of their exponents. The sum is rounded to nearest, ties away from zero.
+    /// Returns the weighted sum of fetched texels. 8-bit and 16-bit integers are summed as 16-bit fixed-point numbers; floating-point
+    /// numbers are aligned to the greatest of their exponents. The sum is rounded to nearest, ties away from zero.
     pub(crate) fn weighted_sum(self, texels: impl Iterator<Item = (u32, f32)> + Clone) -> f32 {
         match self {
             Self::U8 | Self::U16 => fixed_sum(texels, 65535.0),
@@ -52,7 +52,7 @@ fn fixed_sum(texels: impl Iterator<Item = (u32, f32)>, one: f64) -> f32 {
     ((sum / f64::from(FRACTIONS)).round() / one) as f32
 }
 
-/// Returns the sum of numbers with `bits` bits in their fractions, rounded to that many bits.
+/// Returns the sum of numbers with `bits` fraction bits, rounded to `bits` fraction bits.
 fn aligned_sum(texels: impl Iterator<Item = (u32, f32)> + Clone, bits: i32) -> f32 {
     let products = texels.clone().map(|(weight, texel)| f64::from(weight) * f64::from(texel));
     let plain = products.sum::<f64>() / f64::from(FRACTIONS);
@@ -111,7 +111,7 @@ mod tests {
         for (weight, first, second, expected) in cases {
             assert_eq!(sum(TexelType::F32, weight, first, second), expected, "{weight} of {first}, {second}");
         }
-        // 39 · 257 and 40 · 257, a half of each: ties are rounded away from zero.
+        // Half of 39 · 257 plus half of 40 · 257: ties are rounded away from zero.
         assert_eq!(sum(TexelType::U8, 128, 39.0 / 255.0, 40.0 / 255.0), 10152.0 / 65535.0);
         assert_eq!(sum(TexelType::F32, 128, f32::INFINITY, 1.0), f32::INFINITY);
     }

@@ -2,13 +2,13 @@
 //!
 //! The PTX ISA allows this ("add": an `add` without a rounding modifier may be contracted). The rules were determined by experiments with
 //! ptxas 13.0 for sm_80 to sm_100, and match its code for 6,000 random straight-line bodies:
-//! - the product and the sum are in one basic block, have the same type and the same `.ftz`, and have no rounding modifiers; only the sum
-//!   may be `.sat` or guarded;
+//! - the product and the sum are in the same basic block, have the same type and the same `.ftz`, and have no rounding modifiers; only the
+//!   sum may have `.sat` or a guard;
 //! - `mov` and `neg` may be between them;
-//! - every use of the product is such a sum, which reads it once and is not fused with another product. If a product remains the addend of
-//!   an `fma`, this counts as a use of another kind;
+//! - every use of the product is such a sum, which reads the product once and is not fused with another product. A product that remains the
+//!   addend of an `fma` has a use of another kind;
 //! - products with one use are assigned first, in the order of the text, and then the others. If a sum can be fused with either of two
-//!   products, it is fused with the one that has fewer uses, or else with the first operand.
+//!   products, it is fused with the product with fewer uses, or, if both have equally many, with the first operand.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +19,7 @@ use crate::program::code::{
     Preset, R, R1, R2, R3, Reg, Space, Value,
 };
 
-/// Fuses products and sums as ptxas does; [`Code::contractions`] contains the information to undo this.
+/// Fuses products and sums like ptxas. [`Code::contractions`] contains the information needed to undo this.
 pub(crate) fn fuse(code: &mut Code, touches: &mut [Touches], starts: &[usize]) {
     if !touches.iter().any(|touches| touches.contractible) {
         return;
@@ -98,11 +98,11 @@ struct Product {
     at: usize,
     form: Form,
     factors: [Reg; 2],
-    /// The instructions that read it, listed once per operand.
+    /// The instructions that read the product, listed once per operand.
     uses: Vec<usize>,
-    /// Whether an instruction other than a sum uses it.
+    /// Whether an instruction other than a sum uses the product.
     lasting: bool,
-    /// Whether the registers of the factors have been overwritten, so that sums read copies in other slots.
+    /// Whether the register of each factor has been overwritten, so that sums read a copy in another slot.
     overwritten: [bool; 2],
 }
 
@@ -113,7 +113,7 @@ struct Held {
     negative: bool,
 }
 
-/// A sum with the products in its operands.
+/// A sum, with the products in its operands.
 struct Sum {
     at: usize,
     operands: [Option<Held>; 2],
@@ -132,11 +132,11 @@ struct Body<'c> {
     code: &'c Code,
     touches: &'c [Touches],
     constants: HashSet<Reg>,
-    /// The first instructions of the parts that ptxas treats as basic blocks, followed by the end.
+    /// The first instruction of each part that ptxas treats as a basic block, followed by the end of the last part.
     parts: Vec<usize>,
     products: Vec<Product>,
     sums: Vec<Sum>,
-    /// The registers that contain products at the ends of parts.
+    /// The registers that contain products at the end of a part.
     held: Vec<(usize, Reg, usize)>,
 }
 
@@ -263,7 +263,7 @@ impl<'c> Body<'c> {
         }
     }
 
-    /// Records the products that are used in other parts, by a backward analysis of the registers that contain products.
+    /// Records the products that are used in other parts, which a backward analysis of the registers that contain products determines.
     fn find_lasting(&mut self) {
         let mut numbers: HashMap<Reg, usize> = HashMap::new();
         for (_, reg, _) in &self.held {
@@ -271,7 +271,7 @@ impl<'c> Body<'c> {
             numbers.entry(*reg).or_insert(next);
         }
         let words = numbers.len().div_ceil(64);
-        // The registers that each part reads before it writes them, and those that it writes.
+        // The registers that each part reads before it writes them, and the registers that it writes.
         let mut live = vec![vec![0u64; words]; self.part_count()];
         let mut written = live.clone();
         for part in 0..self.part_count() {
@@ -355,7 +355,7 @@ impl<'c> Body<'c> {
     }
 }
 
-/// Returns the register that a `mov` or `neg` copies, and the format of the number that it negates.
+/// Returns the register that a `mov` or `neg` copies and, for `neg`, the format of the negated number.
 fn copied(instr: &Instr) -> Option<(Reg, Option<Form>)> {
     if instr.guard != Guard::Always {
         return None;
@@ -371,8 +371,8 @@ fn copied(instr: &Instr) -> Option<(Reg, Option<Form>)> {
     }
 }
 
-/// Returns whether ptxas ends a basic block at this instruction. For example, it calls internal functions for divisions and roots, and
-/// branches around instructions whose guard it cannot keep.
+/// Returns whether ptxas ends a basic block at this instruction. For example, ptxas calls internal functions for divisions and square
+/// roots, and branches around instructions whose guard it cannot keep.
 fn divides(instr: &Instr) -> bool {
     match &instr.op {
         Op::Alu(Alu::Float(op)) => match op.f {
@@ -402,7 +402,7 @@ fn divides(instr: &Instr) -> bool {
     }
 }
 
-/// Replaces a sum by the `fma` of a product's factors.
+/// Replaces a sum with the `fma` of a product's factors.
 fn rewrite(code: &mut Code, touches: &mut [Touches], at: usize, product: &Product, taken: Taken) {
     let factors = std::array::from_fn(|i| match product.overwritten[i] {
         true => keep(code, touches, product, i),

@@ -1,8 +1,8 @@
-//! Finds the loads whose values may not have been used when their thread releases the memory.
+//! Finds the loads whose values may still be unused when their thread releases the memory.
 //!
 //! A load is complete once its value is used. Until then, an arrival at an mbarrier does not order the load before a write by an
-//! asynchronous engine, which requires a proxy fence (PTX ISA, "Memory Consistency Model", "Proxies"). In practice, waiting at a barrier of
-//! the block orders the load, and published kernels rely on this; arriving without waiting does not.
+//! asynchronous engine; a proxy fence is required (PTX ISA, "Memory Consistency Model", "Proxies"). In practice, waiting at a barrier of
+//! the block orders the load, and published kernels rely on this. Arriving without waiting does not order the load.
 
 use rustc_hash::FxHashSet;
 
@@ -10,7 +10,7 @@ use crate::program::analysis::watch::{Touches, successors};
 use crate::program::code::properties::{Agent, InFlight};
 use crate::program::code::{Alu, Code, D1, Guard, Op, R1, Reg};
 
-/// The maximum number of instructions visited for all loads of a kernel; after that, the remaining loads count as complete.
+/// The maximum total number of instructions visited for the loads of a kernel. After that, the remaining loads count as complete.
 const MAX_STEPS: usize = 1 << 22;
 
 /// Returns, for each instruction, whether it reads shared memory and may still be in flight when a thread arrives at an mbarrier or starts
@@ -28,7 +28,7 @@ pub(crate) fn loads(code: &Code, touches: &[Touches]) -> Vec<bool> {
 
 /// Returns whether a path from the load at `at` releases the memory before it uses one of the values.
 fn is_given_away(code: &Code, touches: &[Touches], at: usize, steps: &mut usize) -> bool {
-    // Executed instructions, each with the registers that contain a value of the load afterward.
+    // The executed instructions, each with the registers that contain a value of the load after it.
     let mut paths: Vec<(usize, Vec<Reg>)> = vec![(at, touches[at].writes.clone())];
     let mut seen = FxHashSet::default();
     while let Some((from, values)) = paths.pop() {

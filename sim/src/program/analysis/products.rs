@@ -1,11 +1,11 @@
-//! Finds the registers of asynchronous products (`wgmma`), so that a checked run detects accesses before the wait.
+//! Finds the registers of asynchronous products (`wgmma`), so that a checked run can detect accesses before the wait.
 
 use std::collections::BTreeMap;
 
 use crate::program::analysis::watch::Touches;
 use crate::program::code::{Alu, Code, Op, ProductRole, ProductTouches, R, R1, Reg, Tensor, WgmmaA};
 
-/// Fills in the product part of [`Meta::look`](crate::program::code::Meta::look) of a complete code.
+/// Sets the checks of product registers in [`Meta::look`](crate::program::code::Meta::look), once the code is complete.
 pub(crate) fn mark(code: &mut Code, touches: &[Touches]) {
     let mut registers: BTreeMap<R, u32> = BTreeMap::new();
     let mut add = |r: R| {
@@ -23,7 +23,7 @@ pub(crate) fn mark(code: &mut Code, touches: &[Touches]) {
     if registers.is_empty() {
         return;
     }
-    // Compilers copy accumulators before waiting for them; ptxas delays such copies or removes them.
+    // Compilers copy accumulators before waiting for them. ptxas delays or removes such copies.
     loop {
         let before = registers.len();
         for instr in &code.instrs {

@@ -1,7 +1,8 @@
-//! Finds the registers that may contain undefined values, so that a checked run watches only these.
+//! Finds the registers that may contain undefined values, so that a checked run watches only these registers.
 //!
-//! By a forward analysis of each function, a register is watched if a path reaches a use of it without a write. Registers that are loaded
-//! from memory with possibly undefined values, and registers that are computed from watched ones, are also watched.
+//! A register is watched if a path in its function reaches a use of the register without a write, as determined by a forward analysis.
+//! Registers that are loaded from memory with possibly undefined values, and registers that are computed from watched registers, are also
+//! watched.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -41,10 +42,10 @@ impl Touches {
     }
 }
 
-/// The maximum total number of bits for all registers and blocks; beyond this, the analysis is omitted.
+/// The maximum total number of bits for all registers and basic blocks. Beyond this, the analysis is omitted.
 const MAX_WORK: usize = 1 << 30;
 
-/// Fills in [`Look::watch`](crate::program::code::Look) of a complete code.
+/// Sets [`Look::watch`](crate::program::code::Look), once the code is complete.
 pub(crate) fn mark(code: &mut Code, touches: &[Touches], names: &HashMap<Reg, Arc<str>>, starts: &[usize]) {
     let mut unwritten = Registers::none(code.slots);
     for (i, &start) in starts.iter().enumerate() {
@@ -142,7 +143,7 @@ fn lies_in(reg: Reg, (from, to): (Slots, Slots)) -> bool {
     }
 }
 
-/// Returns the result of a shuffle, which is as undefined as the value in its source lane.
+/// Returns the result register of a shuffle. Its undefined bits are those of the value in the source lane.
 fn shuffled(op: &Op) -> Option<Reg> {
     match op {
         Op::Warp(WarpOp::Shfl(shfl)) => Some(Reg::R(shfl.d)),
@@ -150,7 +151,7 @@ fn shuffled(op: &Op) -> Option<Reg> {
     }
 }
 
-/// Returns the registers that are loaded by accesses for which `by` returns true.
+/// Returns the registers that are loaded by the accesses that `by` selects.
 fn loaded(code: &Code, touches: &[Touches], by: impl Fn(&Access) -> bool) -> Vec<Reg> {
     let loads = code.instrs.iter().zip(touches).filter(|(instr, _)| match &instr.op {
         Op::Memory(Memory::Ld(access, _) | Memory::LdR(access, _)) => by(access),
@@ -201,7 +202,7 @@ fn guard_of(code: &Code, at: usize) -> Option<Reg> {
     }
 }
 
-/// Adds to `watched` all registers that are computed from it.
+/// Adds all registers that are computed from registers in `watched`.
 fn spread(code: &Code, touches: &[Touches], watched: &mut Registers) {
     loop {
         let before = watched.count;
@@ -234,7 +235,7 @@ pub(crate) fn successors(code: &Code, at: usize) -> Vec<usize> {
     to
 }
 
-/// A set of small numbers.
+/// A set of small integers.
 type Bits = Vec<u64>;
 
 fn set(bits: &mut Bits, i: usize) {
@@ -265,7 +266,7 @@ fn undefined_uses(code: &Code, touches: &[Touches], range: std::ops::Range<usize
     }
     let block_of = |at: usize| leaders.partition_point(|&leader| leader <= at) - 1;
     let end_of = |block: usize| leaders.get(block + 1).copied().unwrap_or(range.end);
-    // The registers that every path to the start of each block writes; for unreached blocks, all registers.
+    // For each block, the registers that every path to its start writes; for unreached blocks, all registers.
     let mut before: Vec<Bits> = vec![vec![u64::MAX; words]; leaders.len()];
     before[0] = vec![0; words];
     let mut work = vec![0];

@@ -1,4 +1,4 @@
-//! Instructions that only read and write registers of the executing lane.
+//! Instructions that access only registers of the executing lane.
 
 mod flow;
 mod forms;
@@ -13,7 +13,7 @@ pub(crate) use crate::program::code::alu::flow::Flow;
 use crate::program::code::alu::flow::{A, B, Spread};
 pub(crate) use crate::program::code::alu::forms::{D1, D2, D3, DR, H2, Narrow, R1, R2, R3, Widen};
 
-/// Register-only instructions by the classes of their operands.
+/// Register-only instructions, by the classes of their operands.
 #[derive(Clone, Debug)]
 pub(crate) enum Alu {
     R1(R1, R, R),
@@ -103,7 +103,7 @@ pub(crate) enum Alu {
     PackWords(D, R, R),
     /// `mov.b64 {lo, hi}, a`.
     SplitWords(R, R, D),
-    /// The other forms of `mov` with a vector.
+    /// The other variants of `mov` with a vector.
     Pack {
         d: Reg,
         parts: Box<[Reg]>,
@@ -139,7 +139,7 @@ pub(crate) enum Alu {
         a: Reg,
     },
     Cvt(Box<Cvt>),
-    /// A conversion of two values to one packed register: `cvt.rn.f16x2.f32 d, a, b`.
+    /// A conversion of two numbers to one packed register: `cvt.rn.f16x2.f32 d, a, b`.
     CvtPack(Box<CvtPack>),
     /// A conversion of a packed register: `cvt.rn.f16x2.e4m3x2 d, a`.
     CvtUnpack(Box<CvtUnpack>),
@@ -147,7 +147,7 @@ pub(crate) enum Alu {
     CvtStochastic(Box<CvtStochastic>),
     /// Integer `cvt.pack`.
     PackSat(Box<PackSat>),
-    /// An instruction that is executed after some of its operands are copied for a later `fma`.
+    /// An instruction before which registers are copied for a later `fma`.
     Kept(Box<Kept>),
     /// `dp4a`, `dp2a`.
     Dot(Box<DotOp>),
@@ -235,7 +235,7 @@ pub(crate) enum CarryKind {
     MadHiS,
 }
 
-/// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc` and their `.cc` forms.
+/// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc` and `madc`, with and without `.cc`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Carry {
     pub(crate) kind: CarryKind,
@@ -251,7 +251,7 @@ pub(crate) struct Carry {
     pub(crate) flag: P,
 }
 
-/// The logic operations on predicates and of `setp`.
+/// The logic operations of `setp` and on predicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Logic {
     And,
@@ -271,7 +271,7 @@ pub(crate) enum Clock {
     Whole,
 }
 
-/// `setp.cmp[.bool].type d|q, a, b, c`; pairs give one result per half.
+/// `setp.cmp[.bool].type d|q, a, b, c`. For pairs, there is one result per half.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setp {
     pub(crate) compare: Compare,
@@ -308,7 +308,7 @@ pub(crate) enum FloatFn {
     Mul,
     Fma,
     FmaRelu,
-    /// `add`, `sub` and `fma` of f32, with `a`, and the factor `b` of `fma`, of this type.
+    /// f32 `add`, `sub` and `fma` in which `a`, and `b` for `fma`, have this type.
     AddMixed(Float),
     SubMixed(Float),
     FmaMixed(Float),
@@ -342,7 +342,7 @@ pub(crate) enum FloatFn {
     TanhApprox,
 }
 
-/// An instruction, and the registers (destination and source) that are copied before it.
+/// An instruction, and the register copies (destination and source) that precede it.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     pub(crate) alu: Alu,
@@ -372,12 +372,12 @@ pub(crate) struct Cvt {
     pub(crate) from: Ty,
     pub(crate) mode: CvtMode,
     pub(crate) d: Reg,
-    /// The mask of the destination register's width, to which integers are extended.
+    /// The mask of the bits of the destination register, to whose width integers are extended.
     pub(crate) mask: u64,
     pub(crate) a: Reg,
 }
 
-/// `cvt` of two numbers to the halves of one register; `a` becomes the upper half.
+/// `cvt` of two numbers to the two halves of one register; `a` is converted to the upper half.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CvtPack {
     pub(crate) to: Float,
@@ -389,7 +389,7 @@ pub(crate) struct CvtPack {
     pub(crate) b: Option<R>,
 }
 
-/// `cvt` of the two halves of a 16-bit register to the halves of a 32-bit register.
+/// `cvt` of the two halves of a 16-bit register to the two halves of a 32-bit register.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CvtUnpack {
     pub(crate) to: Float,
@@ -399,13 +399,13 @@ pub(crate) struct CvtUnpack {
     pub(crate) a: R,
 }
 
-/// `cvt.rs` of two or four f32 to one register.
+/// `cvt.rs` of two or four f32 numbers to one register.
 #[derive(Clone, Debug)]
 pub(crate) struct CvtStochastic {
     pub(crate) to: Float,
     pub(crate) relu: bool,
     pub(crate) d: R,
-    /// The numbers; the first becomes the highest bits.
+    /// The numbers; the first is converted to the highest bits.
     pub(crate) numbers: Box<[R]>,
     pub(crate) random: R,
 }
@@ -427,7 +427,7 @@ pub(crate) struct PackSat {
 pub(crate) struct DotOp {
     pub(crate) a_signed: bool,
     pub(crate) b_signed: bool,
-    /// For `dp2a`, whether it uses the upper bytes of b; `None` for `dp4a`.
+    /// For `dp2a`, whether the upper bytes of `b` are used; `None` for `dp4a`.
     pub(crate) two: Option<bool>,
     pub(crate) d: R,
     pub(crate) a: R,

@@ -19,7 +19,7 @@ pub(crate) enum ReduceFn {
     MaxFloat(Float),
 }
 
-/// A reduction, and the number of bytes of an element.
+/// A reduction, and the size of an element in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reduction {
     pub(crate) f: ReduceFn,
@@ -47,14 +47,14 @@ pub(crate) struct Bulk {
     pub(crate) reduce: Option<Reduction>,
 }
 
-/// `st.async`, `red.async`: registers copied to the shared memory of a block of the cluster.
+/// `st.async` and `red.async`, which copy registers to the shared memory of a block of the cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreAsync {
     /// The space of the destination and of the mbarrier.
     pub(crate) space: Space,
     pub(crate) to: Addr,
     pub(crate) values: Box<[Reg]>,
-    /// The number of bytes of each value: 4 or 8.
+    /// The size of each value in bytes: 4 or 8.
     pub(crate) bytes: u8,
     pub(crate) mbarrier: Addr,
     pub(crate) reduce: Option<Reduction>,
@@ -63,7 +63,7 @@ pub(crate) struct StoreAsync {
 /// `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`.
 #[derive(Clone, Debug)]
 pub(crate) struct BulkTensor {
-    /// The generic address of the tensor map.
+    /// The address of the tensor map in generic space.
     pub(crate) map: Addr,
     pub(crate) coordinates: Box<[R]>,
     /// In im2col mode, the offsets that are added to the spatial coordinates of pixels.
@@ -73,11 +73,11 @@ pub(crate) struct BulkTensor {
     pub(crate) load: bool,
     pub(crate) completion: Completion,
     pub(crate) multicast: Option<R>,
-    /// The reduction, if any; the map determines the number of bytes of an element.
+    /// The reduction, if any. The map determines the element size.
     pub(crate) reduce: Option<TensorReduce>,
 }
 
-/// The operations of reducing tensor copies; the map determines the type.
+/// The operations of reducing tensor copies. The map determines the element type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TensorReduce {
     Add,

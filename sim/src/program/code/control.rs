@@ -6,7 +6,7 @@ use crate::program::code::{D, P, R, Reg};
 /// Instructions that change a lane's program counter or make it wait.
 #[derive(Clone, Debug)]
 pub(crate) enum Control {
-    /// A branch to an instruction; while its function is incomplete, to a label's number.
+    /// A branch to an instruction. While its function is being decoded, the target is the number of a label.
     Branch(u32),
     /// `brx.idx index, list`.
     BranchIndexed(R, Box<[u32]>),
@@ -31,28 +31,28 @@ pub(crate) enum Control {
     Yield,
     /// `griddepcontrol.wait`.
     GridWait,
-    /// `membar`, `fence`: orders earlier accesses before later ones.
+    /// `membar` and `fence`, which order earlier accesses before later ones.
     Fence(FenceScope),
     /// `fence.proxy.async`, for shared memory.
     ProxyFence,
     /// `wgmma.commit_group`.
     WgmmaCommit,
-    /// `wgmma.wait_group`: waits for all but this number of the newest groups.
+    /// `wgmma.wait_group`, which waits for all but the newest `.0` groups.
     WgmmaWait(u32),
     /// `wgmma.fence`.
     WgmmaFence,
-    /// `setmaxnreg`: sets the number of registers of each thread, with `more` to a greater number.
+    /// `setmaxnreg`, which sets the number of registers per thread; `more` if the number increases.
     MaxRegisters {
         count: u32,
         more: bool,
     },
-    /// A pragma that states that a value is uniform.
+    /// A pragma that declares a value uniform.
     Uniform(Uniform),
     /// Prefetches and hints, which have no effect on results.
     Hint,
 }
 
-/// The threads that a pragma states to have the same value.
+/// The threads for which a pragma declares a value equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Together {
     /// Each group of this many consecutive threads of a block.
@@ -61,7 +61,7 @@ pub(crate) enum Together {
     Cluster,
 }
 
-/// A statement that threads have the same value in a register.
+/// A declaration that threads have the same value in a register.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Uniform {
     pub(crate) reg: Reg,
@@ -73,11 +73,11 @@ pub(crate) struct Uniform {
 pub(crate) enum FenceScope {
     Block,
     Cluster,
-    /// The device or the system.
+    /// `.gpu` or `.sys`.
     Device,
 }
 
-/// The location in which an argument or result is passed.
+/// The location of an argument or result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Bytes of a frame in local memory.
@@ -111,7 +111,7 @@ pub(crate) struct Call {
     pub(crate) target: Target,
     pub(crate) args: Vec<Place>,
     pub(crate) returns: Vec<Place>,
-    /// The number of bytes of the caller's own frame, known when its function is complete.
+    /// The size in bytes of the caller's own frame, which is known when its function has been decoded.
     pub(crate) frame: u32,
 }
 
@@ -145,7 +145,7 @@ impl Control {
             Control::Call(call) => {
                 Properties { passes: Passes::Arguments(&call.args), ..Properties::DEFAULT }
             }
-            // With fences of device scope, ordinary accesses may also communicate between blocks.
+            // With fences of device scope, blocks may also communicate through ordinary accesses.
             Control::Fence(scope) => {
                 Properties { meets_blocks: *scope == FenceScope::Device, ..Properties::DEFAULT }
             }

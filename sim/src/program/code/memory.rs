@@ -22,7 +22,7 @@ pub(crate) enum Space {
 }
 
 impl Space {
-    /// Returns the name in reports.
+    /// Returns the name used in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Space::Generic => "generic",
@@ -40,7 +40,7 @@ impl Space {
 pub(crate) enum Base {
     R(R),
     D(D),
-    /// The current activation's frame in local memory.
+    /// The current stack frame in local memory.
     Frame,
 }
 
@@ -59,22 +59,22 @@ pub(crate) struct Access {
     pub(crate) count: u8,
     /// Whether loads sign-extend into wider registers.
     pub(crate) signed: bool,
-    /// Whether the destination registers have 16 bits.
+    /// Whether the destination registers are 16 bits wide.
     pub(crate) half: bool,
     /// Whether elements are floating-point numbers.
     pub(crate) float: bool,
-    /// Whether the access is `.volatile`, `.relaxed`, `.acquire`, `.release` or `.mmio`, and may serve communication.
+    /// Whether the access is `.volatile`, `.relaxed`, `.acquire`, `.release` or `.mmio`, so that threads may communicate through it.
     pub(crate) strong: bool,
-    /// Whether it is `.acquire`, `.release` or `.acq_rel`, which order other accesses without a fence.
+    /// Whether the access is `.acquire`, `.release` or `.acq_rel`, which order other accesses without a fence.
     pub(crate) synchronizes: bool,
-    /// Whether it is `.relaxed`, which acquires only with the next fence.
+    /// Whether the access is `.relaxed`, which acquires only with the next fence.
     pub(crate) relaxed: bool,
-    /// Whether it is strong, with a scope beyond the cluster.
+    /// Whether the access is strong, with a scope larger than the cluster.
     pub(crate) meets_blocks: bool,
     pub(crate) addr: Addr,
 }
 
-/// The largest default alignment of structures in compilers, in bytes.
+/// The largest default alignment in bytes that compilers use for structures.
 const UNIT: u64 = 16;
 
 impl Access {
@@ -83,14 +83,14 @@ impl Access {
         u64::from(self.bytes) * u64::from(self.count)
     }
 
-    /// Returns the addresses of the words of 4 bytes that an access at `address` touches.
+    /// Returns the addresses of the 4-byte words that an access at `address` touches.
     pub(crate) fn words(&self, address: u64) -> impl Iterator<Item = u64> + use<> {
         let first = address & !3;
         let count = (self.size() + (address & 3)).div_ceil(4);
         (0..count).map(move |i| first.wrapping_add(4 * i))
     }
 
-    /// Returns whether the access is `.volatile`: strong, but not intended for synchronization.
+    /// Returns whether the access is `.volatile`, which is strong but not intended for synchronization.
     pub(crate) fn is_volatile(&self) -> bool {
         self.strong && !self.synchronizes && !self.relaxed
     }
@@ -101,7 +101,7 @@ impl Access {
         (self.space == Space::Generic && !self.float) || self.count > 1
     }
 
-    /// Returns the bytes that may belong to the same structure as the accessed ones.
+    /// Returns the addresses of the bytes that may belong to the same structure as the accessed bytes.
     pub(crate) fn structure(&self, address: u64) -> Range<u64> {
         let end = address + self.size();
         if self.may_be_padding() { address & !(UNIT - 1)..end.next_multiple_of(UNIT) } else { address..end }
@@ -160,7 +160,7 @@ pub(crate) enum Memory {
     StMatrix(Box<MatrixAccess>),
 }
 
-/// The operation of an atomic.
+/// The operation of an atomic instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AtomFn {
     And,
@@ -209,9 +209,9 @@ pub(crate) struct CpAsync {
     pub(crate) dst: Addr,
     pub(crate) src: Addr,
     pub(crate) bytes: u8,
-    /// The number of bytes to read; the rest is zero.
+    /// The number of bytes to read; the remaining bytes are zero.
     pub(crate) src_bytes: Option<R>,
-    /// The predicate with which nothing is read and all bytes are zero.
+    /// The predicate under which nothing is read and all bytes are zero.
     pub(crate) ignore: Option<(P, bool)>,
 }
 
@@ -219,10 +219,10 @@ pub(crate) struct CpAsync {
 #[derive(Clone, Debug)]
 pub(crate) struct TryCancel {
     pub(crate) space: Space,
-    /// The addresses of the 16 bytes of the response, and of the mbarrier that counts them.
+    /// The address of the 16-byte response, and the address of the mbarrier that counts its bytes.
     pub(crate) response: Addr,
     pub(crate) mbarrier: Addr,
-    /// Whether the response and the mbarrier are in each block of the cluster.
+    /// Whether the response is written, and an mbarrier signaled, in each block of the cluster.
     pub(crate) to_all: bool,
 }
 
@@ -253,7 +253,7 @@ pub(crate) struct MatrixAccess {
     pub(crate) transposed: bool,
     /// One register per matrix.
     pub(crate) regs: Box<[R]>,
-    /// Whether the addresses of all lanes must be valid, even those of lanes that provide no row.
+    /// Whether the addresses of all lanes must be valid, including lanes that provide no row.
     pub(crate) all_lanes: bool,
 }
 
@@ -267,7 +267,7 @@ impl Access {
         Some(Element { space: Some(self.space), bytes: self.bytes })
     }
 
-    /// Returns whether the memory is shared by several threads and may change.
+    /// Returns whether several threads share the memory, so that it may change.
     fn is_far(&self) -> bool {
         match self.space {
             Space::Generic | Space::Global | Space::Shared | Space::SharedCluster => true,
@@ -320,7 +320,7 @@ impl Memory {
             Memory::StoreAsync(op) => {
                 Properties { agent: Agent::Engine, reduces: op.reduce.is_some(), ..Properties::DEFAULT }
             }
-            // The clusters that remain depend on the progress of the others.
+            // Which clusters remain to be canceled depends on the progress of the others.
             Memory::TryCancel(_) => {
                 Properties { meets_blocks: true, agent: Agent::Engine, ..Properties::DEFAULT }
             }

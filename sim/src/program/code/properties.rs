@@ -1,28 +1,28 @@
-//! The properties of an instruction that analyses, the scheduler, the checkers and reports require before its execution.
+//! The properties of an instruction that analyses, the scheduler, checks and reports require before its execution.
 //!
-//! Each property is stated once, next to the operations of its family, in a match without a wildcard: a new operation does not compile
-//! until its properties are stated.
+//! Each property is specified once, next to the operations of its family, in a match without a wildcard, so that a new operation does not
+//! compile until its properties are specified.
 
 use crate::program::code::{Op, Place, Reg, Space};
 
 /// The properties of one instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Properties<'o> {
-    /// The memory elements that it loads, stores or updates.
+    /// The memory elements that the instruction loads, stores or updates.
     pub(crate) element: Option<Element>,
-    /// Whether other blocks may observe its effects or communicate through it, so that blocks of the kernel take turns.
+    /// Whether other blocks may observe its effects or communicate through it, so that the blocks of the kernel take turns.
     pub(crate) meets_blocks: bool,
-    /// Whether it may write global memory non-atomically.
+    /// Whether it may write to global memory non-atomically.
     pub(crate) writes_global: bool,
-    /// Whether lanes may exchange values through it, so that other groups of the warp run earlier.
+    /// Whether lanes may exchange values through it, so that other groups of the warp should run soon.
     pub(crate) meets_lanes: bool,
-    /// How well the instruction explains that a loop waits; 0 if loops never wait for it.
+    /// How likely the instruction is to be the one that a loop waits for; 0 if loops never wait for it.
     pub(crate) awaits: u8,
     /// The registers whose undefined bits it propagates; all other registers that it reads must be defined.
     pub(crate) passes: Passes<'o>,
     /// The agent that accesses memory for it.
     pub(crate) agent: Agent,
-    /// Whether it is a reduction by an asynchronous engine, which is atomic with respect to other reductions.
+    /// Whether it is a reduction by an asynchronous engine; such reductions are atomic with respect to each other.
     pub(crate) reduces: bool,
     /// The instructions to which it passes control.
     pub(crate) flow: Flow<'o>,
@@ -35,13 +35,13 @@ pub(crate) struct Properties<'o> {
 pub(crate) enum Flow<'o> {
     /// The following instruction; the caller returns to it after a call.
     Next,
-    /// One of these, or the following one if a guard does not hold.
+    /// One of these, or the following instruction if a guard does not hold.
     To(&'o [u32]),
-    /// None, or the following one if a guard does not hold.
+    /// None, or the following instruction if a guard does not hold.
     Ends,
 }
 
-/// The effect of an instruction on loads of its thread that may still be in flight.
+/// The effect of an instruction on its thread's loads that may still be in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InFlight {
     /// No effect.
@@ -95,7 +95,7 @@ impl Passes<'_> {
 /// The agent that accesses memory for an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Agent {
-    /// The thread, if memory is accessed at all.
+    /// The thread, if the instruction accesses memory.
     Thread,
     /// `cp.async`.
     Copier,

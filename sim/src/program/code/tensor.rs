@@ -20,29 +20,29 @@ pub(crate) enum Tensor {
 /// The number formats of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numbers {
-    /// Floating-point numbers of up to 32 bits, with the types of A and B, and of C and D.
+    /// Floating-point numbers of up to 32 bits: the types of A and B, and of C and D.
     Float {
         ab: (Float, Float),
         c: Accumulator,
         d: Accumulator,
     },
-    /// Floating-point numbers of at most 8 bits on Blackwell: one per byte, or if `packed`, of 4 bits each.
+    /// Floating-point numbers of at most 8 bits on Blackwell: one per byte or, if `packed`, 4 bits each.
     Small {
         ab: (Float, Float),
         packed: bool,
         acc: Accumulator,
     },
     F64,
-    /// Integers, with the bits and signs of A and B.
+    /// Integers: the widths and signedness of A and B.
     Int {
         ab: (SmallInt, SmallInt),
         satfinite: bool,
     },
-    /// Single bits, in words of 32.
+    /// Single bits, 32 per word.
     Bits(BitOp),
 }
 
-/// An integer of 4 or 8 bits.
+/// A 4-bit or 8-bit integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SmallInt {
     pub(crate) bits: u32,
@@ -50,7 +50,7 @@ pub(crate) struct SmallInt {
 }
 
 impl Numbers {
-    /// Returns the number of bits of an element of A and of B; single bits count as words.
+    /// Returns the number of bits of an element of A and of B. Single bits count as words.
     pub(crate) fn bits(&self) -> (u32, u32) {
         match self {
             Numbers::Float { ab: (a, b), .. } => (a.bits(), b.bits()),
@@ -73,7 +73,7 @@ impl Numbers {
     }
 }
 
-/// The extents of a product; K counts elements with the size of [`Numbers::bits`].
+/// The extents of a product. K counts elements of the size that [`Numbers::bits`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extents {
     pub(crate) m: usize,
@@ -101,13 +101,13 @@ pub(crate) struct Mma {
 pub(crate) struct BlockScales {
     /// The type of the scales: ue8m0, or e4m3 for ue4m3.
     pub(crate) ty: Float,
-    /// The number of scales of a row of A or column of B.
+    /// The number of scales per row of A or column of B.
     pub(crate) count: usize,
     pub(crate) a: ScaleOperand,
     pub(crate) b: ScaleOperand,
 }
 
-/// The register of the scales, the first byte in it, and the lane of each four lanes that provides them.
+/// The register that contains the scales, the first byte in the register, and which of each four lanes provides them.
 #[derive(Clone, Debug)]
 pub(crate) struct ScaleOperand {
     pub(crate) bits: R,
@@ -122,7 +122,7 @@ pub(crate) struct Sparse {
     pub(crate) selector: u32,
 }
 
-/// `mma.m8n8k4` on f16: four products, one for each pair of quads.
+/// The f16 `mma.m8n8k4`: four products, one for each pair of quads.
 #[derive(Clone, Debug)]
 pub(crate) struct QuadPair {
     pub(crate) a_row_major: bool,
@@ -149,15 +149,15 @@ pub(crate) struct WmmaAccess {
     pub(crate) rows: usize,
     pub(crate) columns: usize,
     pub(crate) row_major: bool,
-    /// The number of bits of an element in memory and in registers; single bits count as words.
+    /// The number of bits of an element in memory and in registers. Single bits count as words.
     pub(crate) bits: u32,
     pub(crate) space: Space,
     pub(crate) addr: Addr,
-    /// The distance in elements between rows (columns); packed if `None`.
+    /// The stride in elements between rows (columns); `None` if they are contiguous.
     pub(crate) stride: Option<R>,
-    /// The number of elements, as counted by the stride, in one unit of `bits`.
+    /// The number of stride elements in one unit of `bits` bits.
     pub(crate) stride_unit: u32,
-    /// A slot through which elements are moved.
+    /// A temporary slot for moving elements.
     pub(crate) temporary: D,
     pub(crate) regs: Box<[Reg]>,
 }
@@ -185,7 +185,7 @@ pub(crate) enum WgmmaA {
 /// `wgmma.mma_async`.
 #[derive(Clone, Debug)]
 pub(crate) struct Wgmma {
-    /// The extents, with the M of one warp: 16 of the warpgroup's 64 rows.
+    /// The extents. M is that of one warp: 16 of the warpgroup's 64 rows.
     pub(crate) extents: Extents,
     pub(crate) numbers: Numbers,
     pub(crate) sparse: Option<Sparse>,
@@ -200,7 +200,7 @@ pub(crate) struct Wgmma {
 }
 
 impl Wgmma {
-    /// Returns the number of elements that are stored of a row of A: half of them if A is sparse.
+    /// Returns the number of stored elements per row of A, which is K/2 if A is sparse.
     pub(crate) fn stored_k(&self) -> usize {
         if self.sparse.is_some() { self.extents.k / 2 } else { self.extents.k }
     }

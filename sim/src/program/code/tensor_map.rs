@@ -2,7 +2,7 @@
 
 use crate::arith::{Float, Int};
 
-/// A field. A field that exists for each dimension contains the index of the dimension.
+/// A field. The fields of a dimension contain the index of the dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
     Address,
@@ -37,7 +37,7 @@ impl Field {
         Some((place.0 as u64, place.1))
     }
 
-    /// Returns the stored form of a value of `tensormap.replace`, in which ranks start at 0.
+    /// Returns the stored form of a value passed to `tensormap.replace`, in which ranks start at 0.
     pub(crate) fn stored(self, value: u64) -> u64 {
         if self == Field::Rank { value + 1 } else { value }
     }
@@ -68,7 +68,7 @@ impl Field {
             Field::ElementType => BY_NUMBER.len() + 3,
             Field::Interleave => 3,
             Field::SwizzleAtomicity => 4,
-            // The last one is the swizzle of 96 bytes.
+            // The last value is the 96-byte swizzle.
             Field::Swizzle => 5,
             Field::Fill => 2,
             _ => 0,
@@ -120,14 +120,14 @@ pub enum TensorType {
     F32,
     F64,
     Bf16,
-    /// f32; subnormal numbers are flushed to zero.
+    /// f32 with subnormal numbers flushed to zero.
     F32Ftz,
     Tf32,
     Tf32Ftz,
 }
 
 impl TensorType {
-    /// All types, in the order of `CUtensorMapDataType`.
+    /// All element types, in the order of `CUtensorMapDataType`.
     pub const ALL: [TensorType; 13] = [
         TensorType::U8,
         TensorType::U16,

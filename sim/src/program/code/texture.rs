@@ -2,12 +2,12 @@
 
 use crate::program::code::{D, R, Reg};
 
-/// The geometry with which an instruction accesses an image.
+/// The geometry that an instruction assumes for an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Geometry {
     /// The number of dimensions of a slice, layer or face.
     pub(crate) dimensions: usize,
-    /// Whether the first operand is the index of a layer, or of a cube.
+    /// Whether the first operand is the index of a layer or of a cube.
     pub(crate) layered: bool,
     /// Whether the coordinates are a direction, which selects a point on a cube.
     pub(crate) cube: bool,
@@ -29,14 +29,14 @@ pub(crate) struct Fetch {
     pub(crate) coordinates: Box<[R]>,
     /// Whether the coordinates are indices of texels.
     pub(crate) by_index: bool,
-    /// For `tld4`, the channel of the four neighbors that it returns.
+    /// For `tld4`, the channel to return from the four neighbors.
     pub(crate) gathered: Option<u8>,
     pub(crate) d: [R; 4],
     /// Slots for the channels of a texel.
     pub(crate) temporaries: [D; 4],
 }
 
-/// The treatment of surface accesses outside the image.
+/// How surface accesses outside the image are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outside {
     /// The access is an error.
@@ -59,7 +59,7 @@ pub(crate) struct SurfaceAccess {
     pub(crate) stores: bool,
     /// The size of an element in bytes.
     pub(crate) bytes: u8,
-    /// Whether the registers have 16 bits.
+    /// Whether the registers are 16 bits wide.
     pub(crate) half: bool,
     /// The registers, one for each element.
     pub(crate) regs: Box<[Reg]>,

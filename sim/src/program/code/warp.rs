@@ -4,7 +4,7 @@ use crate::arith::minmax::Extremum;
 use crate::program::code::properties::{Passes, Properties};
 use crate::program::code::{P, R, Reg};
 
-/// Warp-wide instructions. `mask` is the register with the member mask; the older forms without a mask apply to the lanes that execute
+/// Warp-wide instructions. `mask` is the register with the member mask. The older variants without a mask apply to the lanes that execute
 /// together.
 #[derive(Clone, Debug)]
 pub(crate) enum WarpOp {
@@ -71,7 +71,7 @@ pub(crate) enum Redux {
     And,
     Or,
     Xor,
-    /// The extremum of f32 numbers; with `abs`, of their magnitudes, and with `nan`, NaN if an operand is NaN.
+    /// The extremum of f32 numbers or, with `abs`, of their magnitudes. With `nan`, the result is NaN if an operand is NaN.
     Float {
         which: Extremum,
         abs: bool,

@@ -11,7 +11,7 @@ use crate::text::ast::{Address, Operand, OperandKind, Space as Declared, Variabl
 pub(super) enum Place {
     /// An address in a space that is known when a warp starts.
     Value(Value, Space),
-    /// An offset in the frame of the current activation.
+    /// An offset in the current stack frame.
     Frame(i64),
 }
 
@@ -27,7 +27,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         }
     }
 
-    /// Returns the address in operand `n`, and its space; a variable in it must be in `space`.
+    /// Returns the address in operand `n`, and its space. A variable in the address must be in `space`.
     pub(super) fn addr(&mut self, n: usize, space: Space) -> Decoded<(Addr, Space)> {
         let address = self.brackets(n)?;
         if let Some(extra) = address.rest.first() {
@@ -100,7 +100,7 @@ impl<'m> Decoder<'_, '_, 'm> {
             Place::Frame(offset) if matches!(space, Space::Local | Space::Param) => {
                 Ok((Addr { base: Base::Frame, offset }, Space::Local))
             }
-            // In an entry, the frame is at a fixed address; it includes parameters of calls.
+            // In an entry function, the frame is at a fixed address and includes parameters of calls.
             Place::Value(value, Space::Local) if space == Space::Param => {
                 let d = self.body.builder.preset_d(value);
                 Ok((Addr { base: Base::D(d), offset: 0 }, Space::Local))
@@ -128,7 +128,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         self.error_at(operand, format!("`{name}` is in {} space, not in {}", found.name(), want.name()))
     }
 
-    /// Returns the address of a variable or function; with `generic`, as a generic address.
+    /// Returns the address of a variable or function, as a generic address if `generic` is set.
     pub(super) fn symbol(
         &mut self,
         operand: &Operand,
@@ -200,7 +200,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         }
     }
 
-    /// Rejects constant offsets beyond 2 GiB, which are probably typing errors and would overflow address arithmetic.
+    /// Rejects constant offsets beyond 2 GiB, which are probably typos and would overflow address arithmetic.
     fn within(&self, operand: &Operand, name: &str, offset: i64) -> Decoded<()> {
         if offset.unsigned_abs() >> 31 == 0 {
             return Ok(());
@@ -208,8 +208,8 @@ impl<'m> Decoder<'_, '_, 'm> {
         Err(self.error_at(operand, format!("offset {offset} from `{name}` is too large")))
     }
 
-    /// Returns the address of a symbol in a slot of type `ty`, for `mov` and `cvta`; `None` if the operand is not a symbol, and `Err` with
-    /// the frame offset if the address depends on the activation.
+    /// Returns the address of a symbol in a slot of type `ty`, for `mov` and `cvta`. Returns `None` if the operand is not a symbol, and
+    /// `Err` with the frame offset if the address depends on the current stack frame.
     pub(super) fn symbol_value(
         &mut self,
         operand: &'m Operand,

@@ -1,5 +1,5 @@
-//! Instructions on integers and on floating-point numbers: `add`, `sub`, `mul`, `mad`, `fma`, `div`, `rem`, `abs`, `neg`, `min`, `max`, and
-//! the extended-precision forms with a carry.
+//! Integer and floating-point instructions: `add`, `sub`, `mul`, `mad`, `fma`, `div`, `rem`, `abs`, `neg`, `min`, `max`, and the
+//! extended-precision instructions with a carry.
 
 use crate::arith::minmax::{Extremum, MinMaxMode};
 use crate::arith::{Float, Int, Round};
@@ -24,7 +24,7 @@ pub(super) fn round_of(word: &str) -> Option<Round> {
     })
 }
 
-/// Returns the function for signed or for unsigned numbers.
+/// Returns the function for signed or unsigned numbers.
 fn pick<T>(signed: bool, of_signed: T, of_unsigned: T) -> T {
     if signed { of_signed } else { of_unsigned }
 }
@@ -344,7 +344,7 @@ impl<'m> Decoder<'_, '_, 'm> {
                 match ty {
                     Type::F32 if plain => self.r3(R3::FmaF32, ty),
                     Type::F64 if plain => self.d3(D3::FmaF64, ty),
-                    // The out-of-bounds NaN, for which `.oob` gives 0, has no documented bits.
+                    // The bits of the out-of-bounds NaN, for which `.oob` returns 0, are not documented.
                     _ if words.has("relu") => self.float_op(FloatFn::FmaRelu, ty, words, 3),
                     _ => self.float_op(FloatFn::Fma, ty, words, 3),
                 }
@@ -379,7 +379,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         }
     }
 
-    /// Decodes `add`, `sub`, `mul` and `fma` of two f32 in a `.b64` register.
+    /// Decodes `add`, `sub`, `mul` and `fma` of two f32 numbers in a `.b64` register.
     fn float_pairs(&mut self, name: &str) -> Decoded<Alu> {
         let mut words = vec![];
         while !self.m.eat("f32x2") {
@@ -414,7 +414,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         Ok(Alu::Float(Box::new(pairs)))
     }
 
-    /// Decodes `add`, `sub` and `fma` of f32 with 16-bit operands, which all but the last are.
+    /// Decodes f32 `add`, `sub` and `fma` in which all operands except the last are 16-bit.
     fn mixed_precision(&mut self, name: &str, words: &Words<'_>) -> Decoded<Alu> {
         let ty = self.m.take(Type::parse).filter(|ty| matches!(ty, Type::F16 | Type::Bf16));
         let Some((ty, float)) = ty.and_then(|ty| Some((ty, ty.float()?))) else { return Err(self.unknown()) };
@@ -461,7 +461,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         self.float_op(FloatFn::MinMax(which, mode), ty, words, 2)
     }
 
-    /// Rejects qualifiers that are not in `allowed`, as the method `allow` does, and more than one rounding.
+    /// Rejects qualifiers that are not in `allowed`, like the method `allow`, and more than one rounding qualifier.
     pub(super) fn allow_one_rounding(&self, words: &Words<'_>, allowed: &[&str]) -> Decoded<()> {
         self.allow(&words.0, allowed)?;
         let mut roundings = words.0.iter().filter(|word| round_of(word).is_some());
@@ -476,7 +476,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         ty.float().ok_or_else(|| self.no_such_type(ty))
     }
 
-    /// Returns the register of operand `n` as a slot of any class, for instructions that exist in both widths.
+    /// Returns the register of operand `n` as a slot of any class, for instructions that support both widths.
     pub(super) fn any(&mut self, n: usize, ty: Type) -> Decoded<Reg> {
         self.src(n, ty)
     }

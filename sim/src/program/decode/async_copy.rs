@@ -11,7 +11,7 @@ use crate::program::types::Type;
 use crate::report::InstructionClass;
 use crate::text::ast::{Operand, OperandKind};
 
-/// The order of `cp.async.ca.shared.global.level`; the qualifiers of other forms have a fixed order.
+/// The order of `cp.async.ca.shared.global.level`. The qualifiers of other variants have a fixed order.
 const ORDER: Order = |words| {
     let copies = words.first() == Some(&"async") && words.contains(&"global") && !words.contains(&"bulk");
     copies.then_some(|word| match word {

@@ -18,17 +18,17 @@ use crate::program::types::Type;
 use crate::text::ast::{Function, FunctionKind, Init, Linkage, Name, Space as Declared, Variable};
 use crate::text::error::ParseError;
 
-/// The maximum number of bytes of local memory per thread (CUDA C++ Programming Guide, "Technical Specifications").
+/// The maximum size in bytes of local memory per thread (CUDA C++ Programming Guide, "Technical Specifications").
 const MAX_LOCAL: u64 = 512 * 1024;
 
-/// The maximum number of bytes of kernel parameters on sm_70 and later.
+/// The maximum total size in bytes of kernel parameters on sm_70 and later.
 const MAX_PARAM: u64 = 32764;
 
 /// Code under construction.
 pub(super) struct Builder<'m> {
     pub(super) symbols: &'m Symbols<'m>,
     pub(super) code: Code,
-    /// Whether code is collected; otherwise, one function is only checked for errors.
+    /// Whether code is collected. If not, one function is only checked for errors.
     pub(super) linking: bool,
     presets: FxHashMap<(u8, Value), Reg>,
     mnemonics: FxHashMap<&'m str, u32>,
@@ -167,7 +167,7 @@ impl<'m> Builder<'m> {
         let code = &mut self.code;
         let is_heap = |callee: &Callee| matches!(callee.builtin, Some(Builtin::Malloc | Builtin::Free));
         code.uses_heap = code.callees.iter().any(is_heap);
-        // The addresses that `malloc` returns must not depend on the machine.
+        // The addresses that `malloc` returns must be the same on every machine.
         code.communicates = code.uses_heap || code.instrs.iter().any(|i| i.op.properties().meets_blocks);
         let waits = |i: &Instr| matches!(i.op, Op::Control(Control::GridWait));
         code.waits_for_grid = code.instrs.iter().any(waits);
@@ -232,7 +232,7 @@ impl<'m> Builder<'m> {
         starts
     }
 
-    /// Marks recursive functions; the others do not have to save their registers.
+    /// Marks recursive functions. Other functions need not save their registers.
     fn mark_recursion(&mut self) {
         let n = self.code.callees.len();
         self.calls.resize(n, vec![]);
@@ -278,7 +278,7 @@ impl<'m> Builder<'m> {
         Ok(index)
     }
 
-    /// Adds the functions whose addresses are in initializers, which any indirect call can reach.
+    /// Adds the functions whose addresses are in initializers, because any indirect call can reach them.
     pub(super) fn callees_in_tables(&mut self) -> Decoded<()> {
         if !self.linking || std::mem::replace(&mut self.tables_are_callees, true) {
             return Ok(());
@@ -331,7 +331,7 @@ impl<'m> Builder<'m> {
         Ok(places)
     }
 
-    /// Returns the aligned start of a variable after `offset`, or an error if its end exceeds a thread's local memory.
+    /// Returns the aligned start of a variable after `offset`; an error if its end exceeds a thread's local memory.
     pub(super) fn grow_frame(&self, offset: u32, size: u64, align: u32, variable: &Variable) -> Decoded<u32> {
         let start = u64::from(offset).next_multiple_of(u64::from(align.max(4)));
         if start + size > MAX_LOCAL {
@@ -470,13 +470,13 @@ impl<'m> Builder<'m> {
         self.calls[at].push(to);
     }
 
-    /// Returns the function or variable with a name at module level.
+    /// Returns the module-level function or variable with a name.
     pub(super) fn global(&self, name: &str) -> Option<Global> {
         self.symbols.names.get(name).copied()
     }
 
-    /// Replaces label numbers by instruction indices in all instructions from `start` on. Calls in them reserve the whole frame of their
-    /// function.
+    /// Replaces label numbers with instruction indices in all instructions from `start` on. Calls among them reserve the whole frame of
+    /// their function.
     pub(super) fn patch(&mut self, start: usize, labels: &[Option<u32>], frame: u32) {
         let resolve = |label: &mut u32| *label = labels[*label as usize].unwrap_or(0);
         for instr in &mut self.code.instrs[start..] {

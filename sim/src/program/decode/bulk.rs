@@ -1,4 +1,4 @@
-//! `cp.async.bulk`, `cp.async.bulk.tensor` and their reducing forms.
+//! `cp.async.bulk`, `cp.async.bulk.tensor` and their reducing variants.
 
 use crate::arith::Int;
 use crate::program::code::{
@@ -25,7 +25,7 @@ struct Tail {
 }
 
 impl Reduction {
-    /// Returns whether shared memory of the cluster supports the reduction: 32-bit integers, and addition of `.u64`.
+    /// Returns whether shared memory of the cluster supports the reduction: reductions of 32-bit integers, and addition of `.u64`.
     fn fits_shared(&self) -> bool {
         match self.f {
             ReduceFn::AddFloat(_) | ReduceFn::MinFloat(_) | ReduceFn::MaxFloat(_) => false,
@@ -211,7 +211,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Reduction { f, bytes: ty.bytes() as u8 })
     }
 
-    /// Decodes `cp.async.bulk.tensor.dim.to.from[.mode].completion…` and the reducing form.
+    /// Decodes `cp.async.bulk.tensor.dim.to.from[.mode].completion…` and the reducing variant.
     fn bulk_tensor(&mut self, reduce: bool) -> Decoded<Memory> {
         let rank = self.want("a dimension such as `.2d`", |word| match word {
             "1d" => Some(1),

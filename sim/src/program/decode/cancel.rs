@@ -1,7 +1,7 @@
-//! `clusterlaunchcontrol`: a cluster takes over the work of one that has not started.
+//! `clusterlaunchcontrol`, with which a cluster takes over the work of a cluster that has not started.
 //!
-//! The response has 16 bytes, whose meaning the PTX ISA does not specify. Here, they contain the coordinates of the first block of the
-//! canceled cluster, and whether a cluster was canceled.
+//! The PTX ISA does not specify the contents of the 16-byte response. In the simulator, it contains the coordinates of the first block of
+//! the canceled cluster, and whether a cluster was canceled.
 
 use crate::arith::compare::Compare;
 use crate::arith::{Int, Ty};

@@ -12,7 +12,7 @@ use crate::program::types::{Meaning, Type};
 use crate::report::InstructionClass;
 use crate::text::ast::{Operand, OperandKind};
 
-/// Returns a comparison operator, and whether it is valid only for unsigned integers, and only for floating-point numbers.
+/// Returns a comparison operator, whether it is valid only for unsigned integers, and whether it is valid only for floating-point numbers.
 pub(super) fn compare_of(word: &str) -> Option<(Compare, bool, bool)> {
     Some(match word {
         "eq" => (Compare::Eq, false, false),

@@ -117,7 +117,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         Ok(if waits { Control::GridWait } else { Control::Hint })
     }
 
-    /// Decodes `prefetch…`, `discard…` and `applypriority…`, hints to caches that the simulator does not model.
+    /// Decodes `prefetch…`, `discard…` and `applypriority…`, which are hints to caches that the simulator does not model.
     pub(super) fn prefetch(&mut self) -> Decoded<Control> {
         let words = self.m.all().to_vec();
         let forms: &[&[&str]] = match self.i.opcode() {
@@ -224,7 +224,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         }
     }
 
-    /// Returns the locations in which arguments and results are passed: `.param` variables, registers or constants for `params`.
+    /// Returns the locations of arguments or results: `.param` variables, registers or constants that match `params`.
     fn call_places(
         &mut self,
         items: &'m [Operand],
@@ -269,7 +269,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         Ok(places)
     }
 
-    /// Checks that the numbers and sizes of arguments and results match the function or prototype.
+    /// Checks that the number and sizes of arguments and results match the function or prototype.
     fn check_call(
         &self,
         target: &Target,

@@ -49,7 +49,7 @@ fn int_round(word: &str) -> Option<Round> {
     })
 }
 
-/// The order `.round.ftz.sat.types`; the qualifiers of `cvt.pack` have a fixed order.
+/// The order `.round.ftz.sat.types`. The qualifiers of `cvt.pack` have a fixed order.
 const ORDER: Order = |words| {
     (words.first() != Some(&"pack")).then_some(|word| match word {
         "ftz" => 1,
@@ -112,7 +112,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// Checks that registers of formats without a register type have exactly their width and are declared as bits.
+    /// Checks that registers for formats without a register type have exactly the width of the format and are declared as bits.
     fn check_packed(&mut self, to: Type, from: Type) -> Decoded<()> {
         for (n, operand) in self.i.operands.iter().enumerate() {
             self.check_packed_operand(operand, if n == 0 { to } else { from })?;
@@ -153,7 +153,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Alu::Cvt(Box::new(Cvt { to: to_number, from: from_number, mode: head.mode(integer), d, mask, a })))
     }
 
-    /// Returns the type with which the register in operand `n` is declared, if it is a register.
+    /// Returns the declared type of the register in operand `n`, if the operand is a register.
     fn declared(&mut self, n: usize) -> Decoded<Option<Type>> {
         Ok(self.register_of(self.operand(n))?.map(|(_, ty)| ty))
     }
@@ -232,7 +232,7 @@ impl Decoder<'_, '_, '_> {
         Ok(())
     }
 
-    /// Decodes `cvt.rn.f16x2.f32 d, a, b` and the 8-bit forms; `a` becomes the upper half.
+    /// Decodes `cvt.rn.f16x2.f32 d, a, b` and the 8-bit variants. `a` is converted to the upper half.
     fn cvt_pair(&mut self, head: &Head, to: Type, low: Float) -> Decoded<Alu> {
         self.arity(3)?;
         self.check_packed_rounding(head, to)?;
@@ -375,9 +375,9 @@ fn packed(ty: Type) -> Option<Float> {
     }
 }
 
-/// Returns the instruction of an integer conversion that requires no arithmetic, if it is one. `width` is that of the destination register.
+/// Returns the instruction for an integer conversion, if it requires no arithmetic. `width` is the width of the destination register.
 fn int_to_int(to: Int, from: Int, width: u32, d: Reg, a: Reg) -> Option<Alu> {
-    // The result consists of the bits of the narrower type, extended to the width of the register as this type requires.
+    // The result consists of the bits of the narrower type, extended to the width of the register according to this type.
     let narrow = if to.bits() <= from.bits() { to } else { from };
     let keeps_to_width = to.bits() == width || narrow.signed() == to.signed() || !narrow.signed();
     if !keeps_to_width {

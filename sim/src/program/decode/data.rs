@@ -90,7 +90,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         })
     }
 
-    /// Decodes `mov.v4.type {a, b, c, d}, %tid`: all components of a special register.
+    /// Decodes `mov.v4.type {a, b, c, d}, %tid`, which copies all components of a special register.
     fn mov_special(&mut self) -> Decoded<Alu> {
         let ty = self.want_type()?;
         if !matches!(ty, Type::B16 | Type::B32 | Type::Int(Int::U16 | Int::U32 | Int::S16 | Int::S32)) {
@@ -109,7 +109,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         Ok(Alu::MovVector { d: [x, y, z, w], a: from, half: ty.bits() == 16 })
     }
 
-    /// Decodes `mov.b64 d, {lo, hi}` and the reverse, with 2 or 4 parts.
+    /// Decodes `mov.b64 d, {lo, hi}` and the reverse, with 2 or 4 elements.
     fn mov_vector(&mut self, ty: Type) -> Decoded<Alu> {
         if !matches!(ty, Type::B16 | Type::B32 | Type::B64 | Type::B128) {
             return Err(self.no_such_type(ty));
@@ -215,7 +215,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         Ok(Memory::Isspacep { space, d, a: Base::D(a) })
     }
 
-    /// Checks that a fraction of a cache policy is above 0 and at most 1.
+    /// Checks that the fraction of a cache policy is greater than 0 and at most 1.
     fn check_fraction(&self, operand: &Operand, fraction: f64) -> Decoded<()> {
         if fraction > 0.0 && fraction <= 1.0 {
             return Ok(());
@@ -223,7 +223,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         Err(self.error_at(operand, format!("the fraction {fraction} is not above 0 and up to 1")))
     }
 
-    /// Decodes `createpolicy…`: cache policies have no effect, so any value represents one.
+    /// Decodes `createpolicy…`. Cache policies have no effect, so any value represents them.
     pub(super) fn createpolicy(&mut self) -> Decoded<Alu> {
         let word = self.m.next().unwrap_or("");
         if !matches!(word, "fractional" | "range" | "cvt") {

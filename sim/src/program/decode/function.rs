@@ -16,10 +16,10 @@ use crate::text::lexer::Pos;
 pub(super) struct Body<'b, 'm> {
     pub(super) builder: &'b mut Builder<'m>,
     pub(super) scopes: Vec<Scope<'m>>,
-    /// The first instruction of each label so far, by the label's number.
+    /// The first instruction after each label so far, by the label's number.
     labels: Vec<Option<u32>>,
     label_names: Vec<(&'m str, Pos)>,
-    /// The number of bytes of the frame so far.
+    /// The size of the frame in bytes so far.
     frame: u32,
     loc: u32,
     pub(super) is_entry: bool,
@@ -27,8 +27,8 @@ pub(super) struct Body<'b, 'm> {
 }
 
 impl<'b, 'm> Body<'b, 'm> {
-    /// Decodes a function, and returns the size of its frame and the number of bytes in use. `callee` is its index unless it is the entry
-    /// function.
+    /// Decodes a function, and returns the size of its frame and the number of bytes in use. `callee` is the function's index; `None` for
+    /// the entry function.
     pub(super) fn decode(
         builder: &'b mut Builder<'m>,
         function: &'m Function,
@@ -77,7 +77,7 @@ impl<'b, 'm> Body<'b, 'm> {
         Ok(())
     }
 
-    /// Ends the function: reaching its end returns.
+    /// Ends the function with a return.
     fn close(&mut self, function: &'m Function) {
         let mnemonic = self.builder.mnemonic("ret");
         let meta = Meta {
@@ -118,7 +118,8 @@ impl<'b, 'm> Body<'b, 'm> {
         })
     }
 
-    /// Records an error, so that decoding continues, up to a limit. Unsupported instructions are errors only for kernels that reach them.
+    /// Records an error so that decoding continues, unless there are too many. Unsupported instructions are errors only for kernels that
+    /// reach them.
     fn note(&mut self, outcome: Decoded<()>) -> Decoded<()> {
         match outcome {
             Err(error) if error.is_unsupported() && !self.builder.linking => Ok(()),
@@ -190,7 +191,7 @@ impl<'b, 'm> Body<'b, 'm> {
         self.scopes.iter().rev().find_map(|scope| scope.get(name))
     }
 
-    /// Returns the register with a name, whose slots are allocated on first use.
+    /// Returns the register with a name. Its slots are allocated on first use.
     pub(super) fn register(&mut self, name: &Name) -> Option<Register> {
         for scope in self.scopes.iter_mut().rev() {
             if let Some(&register) = scope.registers.get(name) {

@@ -1,4 +1,4 @@
-//! The parts of an instruction: guard, opcode, qualifiers, operands.
+//! The parts of an instruction: guard, opcode, qualifiers and operands.
 
 use crate::program::analysis::watch::Touches;
 use crate::program::code::{Alu, D1, Guard, Instr, Look, Meta, Op, Reg};
@@ -24,8 +24,8 @@ pub(super) struct Decoder<'c, 'b, 'm> {
     pub(super) contractible: bool,
 }
 
-/// Returns the generic address that an instruction converts to shared space. Conversions to local space are not checked: compilers convert
-/// before they ask for the space, and the use of another address is out of bounds.
+/// Returns the generic address that an instruction converts to shared space. Conversions to local space are not checked, because compilers
+/// convert before they query the space, and uses of wrong addresses are out of bounds.
 fn converted(op: &Op) -> Option<crate::program::code::D> {
     match *op {
         Op::Alu(Alu::D1(D1::GenericToShared, _, a)) => Some(a),
@@ -72,7 +72,7 @@ impl<'c, 'b, 'm> Decoder<'c, 'b, 'm> {
         Ok(())
     }
 
-    /// Classifies the registers that an instruction reads by the effect of an undefined value: copying and computing are not findings.
+    /// Classifies the registers that an instruction reads by the effect of an undefined value. Copies and computations are not findings.
     fn touches(&mut self, op: &Op) -> Touches {
         let [uses, mut sinks, defs] = [&mut self.uses, &mut self.sinks, &mut self.defs].map(std::mem::take);
         let reads = [&uses[..], &sinks].concat();
@@ -104,7 +104,7 @@ impl<'c, 'b, 'm> Decoder<'c, 'b, 'm> {
         self.body.error(self.i.pos, len, message)
     }
 
-    /// Returns the error of an instruction form that does not exist.
+    /// Returns the error for an instruction variant that does not exist.
     pub(super) fn unknown(&self) -> ParseError {
         self.error(format!("unknown instruction `{}`", self.i.mnemonic()))
     }
@@ -159,7 +159,7 @@ impl<'c, 'b, 'm> Decoder<'c, 'b, 'm> {
         self.error(format!("`.{word}` does not belong in `{}`", self.i.mnemonic()))
     }
 
-    /// Rejects qualifiers of `words` that are not in `allowed`, and repetitions.
+    /// Rejects qualifiers in `words` that are not in `allowed` or are repeated.
     pub(super) fn allow(&self, words: &[&str], allowed: &[&str]) -> Decoded<()> {
         for (i, word) in words.iter().enumerate() {
             if !allowed.contains(word) || words[..i].contains(word) {
@@ -169,12 +169,12 @@ impl<'c, 'b, 'm> Decoder<'c, 'b, 'm> {
         Ok(())
     }
 
-    /// Returns the error of a type that the instruction does not support.
+    /// Returns the error for a type that the instruction does not support.
     pub(super) fn no_such_type(&self, ty: Type) -> ParseError {
         self.error(format!("there is no `{}` on {ty}", self.i.opcode()))
     }
 
-    /// Returns the next qualifier as converted by `f`, or an error if `f` does not recognize it.
+    /// Returns the next qualifier, converted by `f`; an error if `f` does not recognize it.
     pub(super) fn want<T>(&mut self, what: &str, f: impl FnOnce(&str) -> Option<T>) -> Decoded<T> {
         match self.m.take(f) {
             Some(value) => Ok(value),

@@ -347,7 +347,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Alu::Dot(Box::new(DotOp { a_signed, b_signed, two, d, a, b, c })))
     }
 
-    /// Decodes the qualifier `.and`, `.or` or `.xor`, if it is the next one.
+    /// Decodes the qualifier `.and`, `.or` or `.xor`, if it comes next.
     pub(super) fn logic_word(&mut self) -> Option<Logic> {
         self.m.take(logic_of)
     }

@@ -36,17 +36,17 @@ pub(super) const OPCODES: &[Opcodes] = &[
 /// The shape of a matrix.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
-    /// 8×8 elements of 16 bits.
+    /// 8×8 16-bit elements.
     Halves,
-    /// 16 columns of bytes, which are transposed.
+    /// 16 columns of 8-bit elements, which are transposed.
     Columns,
-    /// 8 rows of 16 elements of 4 or 6 bits, which are expanded to bytes.
+    /// 8 rows of sixteen 4-bit or 6-bit elements, which are expanded to bytes.
     Rows,
 }
 
 impl Decoder<'_, '_, '_> {
-    /// Decodes `{ldmatrix,stmatrix}.sync.aligned.m8n8.{x1,x2,x4}[.trans][.shared].b16`, and rejects the shapes of matrices of bytes after
-    /// checking them.
+    /// Decodes `{ldmatrix,stmatrix}.sync.aligned.m8n8.{x1,x2,x4}[.trans][.shared].b16`. Shapes with 8-bit elements are checked and then
+    /// rejected.
     pub(super) fn matrix_access(&mut self, load: bool) -> Decoded<Memory> {
         self.want_word("sync")?;
         self.want_word("aligned")?;
@@ -75,7 +75,7 @@ impl Decoder<'_, '_, '_> {
         } else {
             self.want_word(if shape == Shape::Halves { "b16" } else { "b8" })?;
         }
-        // A matrix of 16 rows and columns has two registers.
+        // A matrix with 16 rows and 16 columns occupies two registers.
         let registers = if load && shape == Shape::Columns { 2 * count } else { count };
         let fits = match shape {
             Shape::Halves => true,

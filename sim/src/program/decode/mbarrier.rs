@@ -1,4 +1,4 @@
-//! `mbarrier`, and instructions on the shared memory of clusters: `mapa`, `getctarank`.
+//! `mbarrier`, and instructions for the shared memory of clusters: `mapa`, `getctarank`.
 
 use crate::arith::Int;
 use crate::program::code::{Alu, Arrive, D, Mapa, Mbarrier, MbarrierFn, Memory, Op, PhaseOperand, Space};

@@ -51,7 +51,7 @@ impl Scope {
     }
 }
 
-/// The order of an access with respect to others.
+/// How an access is ordered with respect to others.
 #[derive(Clone, Copy, Debug, Default)]
 struct Strength {
     strong: bool,
@@ -62,13 +62,13 @@ struct Strength {
 }
 
 impl Caching {
-    /// Returns whether there is only a policy, and possibly a prefetch.
+    /// Returns whether there is at most a cache policy and a prefetch size.
     pub(super) fn is_plain(&self) -> bool {
         !(self.operator || self.nc || self.eviction)
     }
 }
 
-/// The order `.sem.scope.space.op.cache.level.vec.type`; the qualifiers of asynchronous forms have a fixed order.
+/// The order `.sem.scope.space.op.cache.level.vec.type`. The qualifiers of asynchronous variants have a fixed order.
 pub(super) const MEMORY: Order = |words| {
     (!matches!(words.first(), Some(&("async" | "bulk")))).then_some(|word| match word {
         "weak" | "volatile" | "mmio" => 0,
@@ -113,7 +113,7 @@ impl Decoder<'_, '_, '_> {
         Ok(())
     }
 
-    /// Checks that `.mmio` is applied to one element of global memory.
+    /// Checks that `.mmio` applies to one element of global memory.
     fn check_mmio(&self, order: Strength, space: Space, count: usize) -> Decoded<()> {
         if order.mmio && (count > 1 || !matches!(space, Space::Generic | Space::Global)) {
             return Err(self.error("`.mmio` goes with single elements of global memory"));
@@ -121,7 +121,7 @@ impl Decoder<'_, '_, '_> {
         Ok(())
     }
 
-    /// Decodes the scope `.cta`, `.gpu` …, if it is the next qualifier.
+    /// Decodes the scope `.cta`, `.gpu` …, if it comes next.
     pub(super) fn scope(&mut self) -> Option<Scope> {
         self.m.take(|word| match word {
             "cta" | "cluster" => Some(Scope::Cluster),
@@ -154,7 +154,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Strength { strong: true, synchronizes: !relaxed, relaxed, meets_blocks: scope.is_wide(), mmio })
     }
 
-    /// Decodes the ordering and the space. `.volatile.local` (PTX ISA 9.1) orders nothing: no other thread accesses the memory.
+    /// Decodes the ordering and the space. `.volatile.local` (PTX ISA 9.1) orders nothing, because no other thread accesses the memory.
     fn order_and_space(&mut self, orders: &[&str]) -> Decoded<(Strength, Space)> {
         let is_volatile = self.m.peek() == Some("volatile");
         let order = self.ordering(orders)?;
@@ -200,7 +200,8 @@ impl Decoder<'_, '_, '_> {
             .unwrap_or(1)
     }
 
-    /// Decodes the vector length and the element type, and checks that they are compatible: only accesses of global memory have 32 bytes.
+    /// Decodes the vector length and the element type, and checks that they are compatible. Only accesses to global memory may be 32 bytes
+    /// wide.
     fn elements_type(&mut self, space: Space) -> Decoded<(usize, Type)> {
         let count = self.vector();
         let ty = self.want_type()?;

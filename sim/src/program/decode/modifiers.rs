@@ -10,7 +10,7 @@ pub(super) struct Modifiers<'m> {
 }
 
 impl<'m> Modifiers<'m> {
-    /// Returns a cursor over the qualifiers `words`, in the manual's order.
+    /// Returns a cursor over the qualifiers `words`, sorted in the manual's order.
     pub(super) fn new(order: Order, words: &'m [String]) -> Self {
         Self { words: canonical(order, words), at: 0 }
     }

@@ -1,5 +1,5 @@
-//! The table of opcodes. Each family lists its own opcodes with the properties that the text alone determines: their class in counts, the
-//! order of their qualifiers, and the method that decodes them.
+//! The table of opcodes. Each family lists its own opcodes with the properties that the text alone determines: the class under which they
+//! are counted, the order of their qualifiers, and the method that decodes them.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ use crate::program::decode::{
 use crate::program::types::Type;
 use crate::report::InstructionClass;
 
-/// A row of the table: opcodes that one method decodes.
+/// A row of the table: opcodes that the same method decodes.
 pub(super) struct Opcodes {
     names: &'static [&'static str],
     pub(super) counted: Counted,
@@ -25,17 +25,17 @@ pub(super) struct Opcodes {
     pub(super) decode: Decode,
 }
 
-/// A method that decodes the qualifiers and operands in order; qualifiers that remain are errors.
+/// A method that decodes the qualifiers and operands in order. Remaining qualifiers are errors.
 type Decode = fn(&mut Decoder<'_, '_, '_>) -> Decoded<Op>;
 
-/// The class in which instructions are counted.
+/// The class under which instructions are counted.
 pub(super) enum Counted {
     As(InstructionClass),
     /// The qualifiers determine the class.
     By(fn(&[&str]) -> InstructionClass),
 }
 
-/// The class that follows from the last type.
+/// The class determined by the last type.
 pub(super) const BY_TYPE: Counted = Counted::By(|words| {
     if words.contains(&"f32x2") {
         return InstructionClass::Float;

@@ -91,7 +91,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// Returns the components of a vector operand as [`Self::elements`] does, but rejects any number of them other than `want`.
+    /// Returns the components of a vector operand like [`Self::elements`], but rejects vectors that do not have `want` components.
     pub(super) fn elements_of(&mut self, operand: &Operand, want: usize) -> Decoded<Vec<Operand>> {
         let elements = self.elements(operand)?;
         if elements.len() == want {
@@ -216,7 +216,7 @@ impl Decoder<'_, '_, '_> {
         })
     }
 
-    /// Returns the position or the length of a bit field; a constant must be in 0 … 255.
+    /// Returns the position or length of a bit field. A constant must be in 0 … 255.
     pub(super) fn bit_count(&mut self, n: usize) -> Decoded<R> {
         match self.operand(n).kind {
             OperandKind::Int(value) if !(0..256).contains(&value.get()) => {

@@ -1,8 +1,8 @@
 //! The manual's order of qualifiers.
 //!
-//! The manual specifies a fixed order. ptxas accepts many qualifiers in any order, and compilers and libraries rely on this: Triton prints
-//! `atom.global.gpu.relaxed.add.u32`, libcu++ `atom.add.relaxed.gpu.u32`. Only the order of several types, and of words that belong to the
-//! opcode (`mul.lo`), is fixed.
+//! The manual specifies a fixed order, but ptxas accepts many qualifiers in any order. Compilers and libraries rely on this: Triton emits
+//! `atom.global.gpu.relaxed.add.u32`, and libcu++ emits `atom.add.relaxed.gpu.u32`. Only the order of several types, and of words that
+//! belong to the opcode (`mul.lo`), is fixed.
 
 use crate::program::types::Type;
 
@@ -12,17 +12,18 @@ const REPEATABLE: [&str; 6] = ["sat", "uni", "sync", "approx", "NaN", "cc"];
 /// Given the qualifiers of an instruction, returns the function that ranks each of them; `None` if their order is fixed.
 pub(super) type Order = fn(&[&str]) -> Option<fn(&str) -> u8>;
 
-/// The order of the text.
+/// The order in the text.
 pub(super) const AS_WRITTEN: Order = |_| None;
 
-/// Types last, all others in any order.
+/// Types last; all other qualifiers in any order.
 pub(super) const TYPES_LAST: Order = |_| Some(types_last);
 
-/// Types last, all others in any order. A type as the first qualifier fixes the order, because `.lo` in `mul.lo` belongs to the opcode.
+/// Types last; all other qualifiers in any order. A type as the first qualifier fixes the order, because `.lo` in `mul.lo` belongs to the
+/// opcode.
 pub(super) const TYPES_LAST_OR_FIRST: Order =
     |words| (!words.first().is_some_and(|word| is_type(word))).then_some(types_last);
 
-/// The type first, all others in any order.
+/// The type first; all other qualifiers in any order.
 pub(super) const TYPE_FIRST: Order = |_| Some(|word| u8::from(!is_type(word)));
 
 /// Returns the qualifiers of an instruction in the manual's order.

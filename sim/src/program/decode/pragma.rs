@@ -1,8 +1,8 @@
-//! Pragmas that state properties of a kernel, which a checked run verifies.
+//! Pragmas that declare properties of a kernel, which a checked run verifies.
 //!
-//! `.pragma "warpwright.uniform %r5 32";` states that all threads of each group of 32 consecutive threads of the block have the same value
-//! in `%r5`; with `block` or `cluster` in place of the number, all threads of the block or cluster. A final `@%p1` or `@!%p1` restricts the
-//! statement to the threads that the predicate selects. Other pragmas have no effect on the result.
+//! `.pragma "warpwright.uniform %r5 32";` declares that all threads of each group of 32 consecutive threads of the block have the same
+//! value in `%r5`. With `block` or `cluster` in place of the number, it applies to all threads of the block or cluster. A final `@%p1` or
+//! `@!%p1` restricts it to the threads that the predicate selects. Other pragmas have no effect on the result.
 
 use crate::program::analysis::watch::Touches;
 use crate::program::code::{Control, Guard, Instr, Meta, Op, Reg, Together, Uniform};

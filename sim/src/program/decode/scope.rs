@@ -1,4 +1,4 @@
-//! Names inside a function: registers, variables, labels, and the blocks in which they are visible.
+//! Names inside a function (registers, variables and labels), and the blocks in which they are visible.
 
 use rustc_hash::FxHashMap;
 
@@ -39,7 +39,7 @@ pub(super) struct Scope<'m> {
     names: FxHashMap<&'m str, Symbol<'m>>,
     /// Ranges of registers such as `%r<12>`: prefix → type, components, count.
     ranges: FxHashMap<&'m str, (Type, u32, u32)>,
-    /// The registers that are used so far.
+    /// The registers used so far.
     pub(super) registers: FxHashMap<Name, Register>,
 }
 
@@ -126,7 +126,7 @@ impl<'m> Scope<'m> {
     }
 }
 
-/// Returns the labels directly in a block, which may be used before their definition.
+/// Returns the labels directly in a block. They may be used before their definition.
 pub(super) fn labels(statements: &[Statement]) -> impl Iterator<Item = (&str, Pos)> {
     statements.iter().filter_map(|statement| match statement {
         Statement::Label(name, pos) => Some((name.as_str(), *pos)),

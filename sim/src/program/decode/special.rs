@@ -42,13 +42,13 @@ fn fixed(name: &str, part: Option<&str>) -> Option<(Special, u32)> {
         ("%cluster_nctarank", None) => Special::ClusterNctaRank,
         ("%is_explicit_cluster", None) => return Some((Special::IsExplicitCluster, 1)),
         ("%total_smem_size" | "%aggr_smem_size", None) => Special::TotalSmemSize,
-        // The simulator reserves no shared memory: these addresses are past the end, so accesses to them are reported.
+        // The simulator reserves no shared memory. These addresses are past the end, so accesses to them are reported.
         ("%reserved_smem_offset_0" | "%reserved_smem_offset_1", None) => Special::TotalSmemSize,
         ("%dynamic_smem_size", None) => Special::DynamicSmemSize,
         ("%reserved_smem_offset_begin" | "%reserved_smem_offset_end" | "%reserved_smem_offset_cap", None) => {
             Special::Zero
         }
-        // The driver passes cooperative launches the address of their barrier here.
+        // For cooperative launches, the driver passes the address of the grid barrier here.
         ("%envreg1", None) => Special::Workspace { high: true },
         ("%envreg2", None) => Special::Workspace { high: false },
         ("%current_graph_exec", None) => return Some((Special::Zero, 64)),
@@ -57,7 +57,7 @@ fn fixed(name: &str, part: Option<&str>) -> Option<(Special, u32)> {
     Some((special, 32))
 }
 
-/// Returns registers of the driver and performance counters, which read as zero.
+/// Returns driver-defined registers and performance counters, which are read as zero.
 fn numbered(name: &str) -> Option<(Special, u32)> {
     let below = |number: &str, end: u32| number.parse::<u32>().is_ok_and(|n| n < end);
     let bits = match (name.strip_prefix("%envreg"), name.strip_prefix("%pm")) {

@@ -48,7 +48,7 @@ pub(super) fn accumulator(word: &str) -> Option<Accumulator> {
     }
 }
 
-/// Returns the number formats for types of D, A, B and C, if these can be combined.
+/// Returns the number formats for the types of D, A, B and C, if the types can be combined.
 pub(super) fn numbers(types: [&str; 4], satfinite: bool, bit_op: Option<BitOp>) -> Option<Numbers> {
     let [d, a, b, c] = types;
     if let Some(op) = bit_op {
@@ -70,7 +70,7 @@ pub(super) fn numbers(types: [&str; 4], satfinite: bool, bit_op: Option<BitOp>) 
     (same && sums && !satfinite).then_some(Numbers::Float { ab: (float_a, float_b), c, d })
 }
 
-/// Returns whether a shape exists for dense or for sparse products.
+/// Returns whether a shape exists for dense (or sparse) products.
 fn shape_exists(shape: &str, numbers: &Numbers, sparse: bool) -> bool {
     let dense: &[&str] = match numbers {
         Numbers::Small { .. } => &[],
@@ -176,7 +176,7 @@ impl Decoder<'_, '_, '_> {
         self.m.eat("popc").then_some(op)
     }
 
-    /// Returns the registers of a fragment; `elements` is the number of elements of the whole matrix.
+    /// Returns the registers of a fragment; `elements` is the number of elements in the whole matrix.
     pub(super) fn fragment(
         &mut self,
         n: usize,
@@ -194,7 +194,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// Checks that at least one register of packed numbers is declared as bits.
+    /// Checks that at least one register with packed numbers is declared as bits.
     fn check_fragment(&mut self, n: usize, ty: Type) -> Decoded<()> {
         if ty != Type::B32 {
             return Ok(());
@@ -208,7 +208,7 @@ impl Decoder<'_, '_, '_> {
         Err(self.error_at(self.operand(n), "packed numbers are in registers of type .b32"))
     }
 
-    /// Decodes operands `n` and `n` + 1: the metadata, and the selector of the lanes that contain it.
+    /// Decodes operands `n` and `n` + 1: the metadata, and the selector of the lanes that provide it.
     pub(super) fn sparse(&mut self, n: usize, extents: &Extents, numbers: &Numbers) -> Decoded<Sparse> {
         let metadata = self.src_r(n, Type::B32)?;
         let limit = match (numbers.bits().0, extents.k) {

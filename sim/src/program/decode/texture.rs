@@ -40,7 +40,7 @@ fn geometry_of(word: &str) -> Option<Geometry> {
 impl Decoder<'_, '_, '_> {
     /// Decodes `tex.geom.v4.dtype.ctype d, [texture, {coordinates}]`.
     fn tex(&mut self) -> Decoded<Memory> {
-        // Images have a single level, so the requested level is ignored.
+        // Images have only one mipmap level, so the requested level is ignored.
         let has_level = self.m.eat("level");
         if has_level || self.m.eat("base") {
             self.refuse_mipmaps(self.m.peek() != Some("grad"))?;
@@ -93,7 +93,7 @@ impl Decoder<'_, '_, '_> {
         if is_supported { Ok(()) } else { Err(self.unsupported("mipmaps are not modeled")) }
     }
 
-    /// Rejects optional operands after the first `count`, and a predicate that tells whether the texels are resident.
+    /// Rejects optional operands after the first `count`, and the predicate for the residency of the texels.
     fn refuse_extras(&self, count: usize) -> Decoded<()> {
         if self.count() <= count + 2 && self.count() > count {
             return Err(self.unsupported("offsets and comparisons of depths are not modeled"));
@@ -162,7 +162,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Memory::Surface(Box::new(access)))
     }
 
-    /// Decodes `[object, {layer, coordinates}]`; a fourth element after three is ignored.
+    /// Decodes `[object, {layer, coordinates}]`. A fourth vector element is ignored if three are used.
     fn place(&mut self, n: usize, geometry: Geometry, ty: Type) -> Decoded<(D, Option<R>, Box<[R]>)> {
         let address = self.brackets(n)?;
         let [coordinates] = &address.rest[..] else {

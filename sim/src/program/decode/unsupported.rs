@@ -1,4 +1,4 @@
-//! Valid PTX that is not executed, and the reasons. Only kernels that reach it cannot be launched.
+//! Valid PTX that is not supported, and the reasons. Only kernels that can reach it are rejected, when they are launched.
 
 use crate::program::code::Op;
 use crate::program::decode::Decoded;
@@ -19,7 +19,7 @@ pub(super) const OPCODES: &[Opcodes] = &[
     row(&["sured"], OTHER, AS_WRITTEN, |d| refuse(d, "reductions of surfaces are not modeled")),
 ];
 
-/// The beginnings of unsupported qualifiers of copies, and the reasons.
+/// The prefixes of unsupported qualifiers of copies, and the reasons.
 const QUALIFIERS: [(&str, &str); 2] = [
     ("cta_group::", "copies for the products of a pair of blocks (tcgen05) are not modeled"),
     ("im2col::", "the wide im2col modes are not modeled"),

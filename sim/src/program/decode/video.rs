@@ -16,7 +16,7 @@ use crate::text::ast::{Operand, OperandKind};
 
 const U32: Type = Type::Int(Int::U32);
 
-/// Returns the operation of an opcode, given without `v` and the number of lanes. Shifts and comparisons also depend on qualifiers.
+/// Returns the operation for an opcode without its `v` and its number of lanes. Shifts and comparisons also depend on qualifiers.
 fn plain_op(name: &str) -> Option<VideoOp> {
     Some(match name {
         "add" => VideoOp::Add,
@@ -28,7 +28,7 @@ fn plain_op(name: &str) -> Option<VideoOp> {
     })
 }
 
-/// Returns the part of a register that `h1`, `b3` … select.
+/// Returns the part of a register that a selector such as `h1` or `b3` denotes.
 fn part_of(word: &str) -> Option<Part> {
     Some(match word {
         "b0" => Part::Byte(0),
@@ -41,7 +41,7 @@ fn part_of(word: &str) -> Option<Part> {
     })
 }
 
-/// Returns an operand's register, and its selector of parts.
+/// Returns an operand's register, and the selector of its part.
 fn selected(operand: &Operand) -> (Operand, Option<&str>) {
     match &operand.kind {
         OperandKind::Component(parts) => {
@@ -205,7 +205,7 @@ impl Decoder<'_, '_, '_> {
         let (b, b_select) = selected(self.operand(2));
         for (n, select, into) in [(1, a_select, &mut lanes.a), (2, b_select, &mut lanes.b)] {
             let Some(word) = select else { continue };
-            // The last digit is that of lane 0.
+            // The last digit belongs to lane 0.
             let digits = self.selector(n, word, count, 2 * count, true)?;
             digits.iter().rev().zip(into.iter_mut()).for_each(|(digit, lane)| *lane = *digit);
         }
@@ -218,8 +218,8 @@ impl Decoder<'_, '_, '_> {
         Ok(Video { d, sat, f: VideoFn::Simd { op, lanes, signed, accumulate, operands } })
     }
 
-    /// Decodes a selector such as `.h10` or `.b3210`: digits less than `below`, from the highest lane down. With `full`, there is a digit
-    /// for each lane; otherwise, the digits decrease.
+    /// Decodes a selector such as `.h10` or `.b3210`: digits less than `below`, from the highest lane down. If `full` is set, there must be
+    /// a digit for each lane; otherwise, the digits must decrease.
     fn selector(&self, n: usize, word: &str, count: u32, below: u32, full: bool) -> Decoded<Vec<u32>> {
         let kind = if count == 2 { 'h' } else { 'b' };
         let digits: Option<Vec<u32>> =

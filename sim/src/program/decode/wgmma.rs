@@ -11,7 +11,7 @@ use crate::program::decode::tensor::{extents, numbers};
 use crate::program::types::Type;
 use crate::report::InstructionClass;
 
-/// The class of products, and of the instructions that order them.
+/// The class of products and of the instructions that order them.
 const CLASS: Counted = Counted::By(|words| match words.first() {
     Some(&"mma_async") => InstructionClass::Tensor,
     _ => InstructionClass::Barrier,
@@ -72,7 +72,7 @@ impl Decoder<'_, '_, '_> {
             (true, false) => 2,
         };
         let scales = if float { 2 } else { 0 };
-        // All operands after the descriptors may be omitted together.
+        // The operands after the descriptors may all be omitted together.
         let metadata = if sparse { 2 } else { 0 };
         if self.count() != 3 || sparse {
             self.arity(4 + metadata + scales + transposes)?;

@@ -26,8 +26,8 @@ fn shapes(ty: &str) -> &'static [&'static str] {
     }
 }
 
-/// Returns the number and the type of the registers of a fragment of A or B, and the number of bits of an element. The matrix has
-/// `elements` elements; single bits are counted in words of 32.
+/// Returns the number and type of the registers of a fragment of A or B, and the number of bits per element. The matrix has `elements`
+/// elements; 32 single bits count as one.
 fn factor_registers(ty: &str, elements: usize) -> Option<(usize, Type, u32)> {
     Some(match ty {
         // A fragment of any shape has eight registers, even if the matrix is smaller.
@@ -42,7 +42,7 @@ fn factor_registers(ty: &str, elements: usize) -> Option<(usize, Type, u32)> {
     })
 }
 
-/// Returns the same as [`factor_registers`] for a fragment of C or D.
+/// Returns the same information as [`factor_registers`], but for a fragment of C or D.
 fn sum_registers(ty: &str, elements: usize) -> Option<(usize, Type, u32)> {
     Some(match ty {
         "f16" => (elements / 64, Type::B32, 16),
@@ -95,7 +95,7 @@ impl Decoder<'_, '_, '_> {
         }
         let ty = self.m.next().unwrap_or("");
         let Some(Extents { m, n, k }) = extents(shape) else { return Err(self.unknown()) };
-        // Single bits are stored in words of 32.
+        // Single bits are stored 32 per word.
         let k = if ty == "b1" { k / 32 } else { k };
         let (rows, columns) = match matrix {
             Matrix::A => (m, k),
@@ -144,7 +144,7 @@ impl Decoder<'_, '_, '_> {
             words.push(word);
             self.m.next();
         }
-        // Compilers print the rounding after the types.
+        // Compilers emit the rounding qualifier after the types.
         if round.is_none() {
             round = self.m.take(round_of);
         }

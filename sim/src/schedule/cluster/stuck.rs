@@ -8,16 +8,16 @@ use crate::report::fault::Fault;
 use crate::report::{Finding, FindingKind};
 use crate::schedule::cluster::ClusterRun;
 
-/// The relation of a group's wait to the waits of other groups, in order of decreasing explanatory power.
+/// How a group's wait relates to the waits of other groups, in order of decreasing explanatory power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Cause {
-    /// Lanes of its warp wait at another instruction or have exited, or too few registers are available.
+    /// Other lanes of its warp wait at another instruction or have exited, or too few registers are available.
     Divergence,
-    /// The threads for which it waits are waiting at another instruction, or have exited.
+    /// The threads for which the group waits are waiting at another instruction, or have exited.
     Missing,
-    /// It is in an endless loop.
+    /// The group is in an endless loop.
     Spin,
-    /// The threads for which it waits are in an endless loop.
+    /// The threads for which the group waits are in an endless loop.
     Consequence,
 }
 
@@ -102,7 +102,7 @@ impl ClusterRun<'_> {
         Some(finding)
     }
 
-    /// Returns a finding about a warp that polls an mbarrier without success, with the arrivals or bytes that are missing.
+    /// Returns a finding about a warp that polls an mbarrier without success, with the missing arrivals or bytes.
     fn mbarrier_stuck(&mut self, module: &Module) -> Option<Box<Finding>> {
         let code = self.cluster.machine.code;
         for i in 0..self.warps.len() {
@@ -127,7 +127,7 @@ impl ClusterRun<'_> {
         None
     }
 
-    /// Returns the instruction that explains a group's position: in a loop, the instruction that polls memory.
+    /// Returns the instruction at which a group is stuck; in a loop, this is the instruction that polls memory.
     fn stands_at(&self, warp: usize, group: &Group) -> u32 {
         match self.spins.get(warp) {
             Some(spin) if group.wait == Wait::Ready => spin.asked_by(group).unwrap_or(group.pc),
@@ -135,7 +135,7 @@ impl ClusterRun<'_> {
         }
     }
 
-    /// Returns the group whose wait explains those of the others, and its position.
+    /// Returns the group whose wait explains the waits of the others, with the cause and its warp.
     fn cause(&self) -> (Cause, usize, Group) {
         let groups =
             self.warps.iter().enumerate().flat_map(|(i, warp)| warp.groups.iter().map(move |g| (i, *g)));
@@ -153,7 +153,7 @@ impl ClusterRun<'_> {
         let warp = &self.warps[i];
         let cta = &self.cluster.ctas[warp.cta];
         let goes_round = |warp: &Warp| warp.groups.iter().any(|g| g.wait == Wait::Ready);
-        // The number of threads of warps that are in loops and may therefore still arrive.
+        // The number of threads in warps that are in loops and may therefore still arrive.
         let coming = |all: &dyn Fn(&Warp) -> bool| {
             let warps = self.warps.iter().filter(|w| all(w) && goes_round(w));
             warps.map(|w| w.live.count_ones()).sum::<u32>()

@@ -13,7 +13,7 @@ use crate::schedule::run::step;
 use crate::schedule::run::step::Step;
 use crate::shadow::undefined::{Partial, Taint};
 
-/// The maximum depth of calls of a thread.
+/// The maximum call depth of a thread.
 const MAX_DEPTH: usize = 1 << 14;
 
 pub(super) fn call(
@@ -63,7 +63,7 @@ fn function_at(cluster: &Cluster<'_>, warp: &Warp, register: D, lane: usize) -> 
     }
 }
 
-/// Creates a lane's activation of a function and passes the arguments.
+/// Creates a lane's stack frame for a function and passes the arguments.
 fn enter(
     cluster: &Cluster<'_>,
     warp: &mut Warp,
@@ -75,7 +75,7 @@ fn enter(
 ) -> Outcome<()> {
     let depth = warp.stacks[lane].len();
     let caller = u64::from(warp.sp[lane]);
-    // With `alloca`, a frame may be larger than its function's variables. Saved registers precede the frame, as on hardware.
+    // With `alloca`, a frame may be larger than its function's variables. Saved registers precede the frame, as in hardware.
     let saved = callee.saved.map_or(0, spilled_bytes).next_multiple_of(FRAME_ALIGN);
     let frame = (caller + u64::from(call.frame)).max(warp.top_of(lane).next_multiple_of(FRAME_ALIGN)) + saved;
     let top = frame + u64::from(callee.frame);
@@ -106,7 +106,8 @@ fn enter(
     Ok(())
 }
 
-/// Reads values of up to 8 bytes from locations of the current activation, with their undefined bits, to pass them to another activation.
+/// Reads values of up to 8 bytes, with their undefined bits, from locations in the current stack frame, in order to pass them to another
+/// frame.
 fn take(cluster: &Cluster<'_>, warp: &Warp, lane: usize, from: &[Place], to: &[Place]) -> Vec<(u64, Taint)> {
     let one = |(from, to): (&Place, &Place)| match (from.register(), to.register()) {
         (None, None) => (0, Taint::NONE),
@@ -115,7 +116,7 @@ fn take(cluster: &Cluster<'_>, warp: &Warp, lane: usize, from: &[Place], to: &[P
     from.iter().zip(to).map(one).collect()
 }
 
-/// Returns the undefined bits of a variable of the current activation.
+/// Returns the undefined bits of a variable in the current stack frame.
 fn taint_of(cluster: &Cluster<'_>, warp: &Warp, lane: usize, place: Place) -> Taint {
     match place {
         Place::Register(reg) => {
@@ -181,7 +182,7 @@ pub(super) fn ret(cluster: &mut Cluster<'_>, warp: &mut Warp, group: &mut Group,
     Ok(Step::Choose)
 }
 
-/// Ends a lane's activation and passes its results to the caller.
+/// Removes a lane's stack frame and passes the results to the caller.
 fn leave(cluster: &Cluster<'_>, warp: &mut Warp, lane: usize, activation: Activation) {
     let code = cluster.machine.code;
     let callee = &code.callees[activation.callee as usize];
@@ -198,7 +199,7 @@ fn leave(cluster: &Cluster<'_>, warp: &mut Warp, lane: usize, activation: Activa
     warp.set_frame(lane, activation.caller_used);
 }
 
-/// Returns the number of bytes of local memory that a function's registers of 32 and 64 bits occupy when they are saved.
+/// Returns the number of bytes of local memory that a function's 32-bit and 64-bit registers occupy when they are saved.
 fn spilled_bytes((from, to): (Slots, Slots)) -> u64 {
     4 * u64::from(to.r - from.r) + 8 * u64::from(to.d - from.d)
 }

@@ -1,4 +1,4 @@
-//! `setmaxnreg`: warps of a block exchange registers through its pool (PTX ISA, "setmaxnreg").
+//! `setmaxnreg`, with which the warps of a block exchange registers through the block's pool (PTX ISA, "setmaxnreg").
 
 use crate::machine::Cluster;
 use crate::machine::warp::{Group, Wait, Warp};
@@ -22,7 +22,7 @@ pub(super) fn request(
         return Ok(Step::Next);
     }
     let has = warp.max_registers;
-    // Without `.maxnreg`, ptxas chooses the number of registers with which threads start.
+    // Without `.maxnreg`, ptxas chooses the initial number of registers per thread.
     if warp.knows_registers && (if more { count < has } else { count > has }) {
         let (which, how) = if more { ("inc", "fewer") } else { ("dec", "more") };
         let message =

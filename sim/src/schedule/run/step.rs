@@ -1,4 +1,4 @@
-//! Instructions that determine the next position of lanes, or make lanes wait.
+//! Instructions that determine where lanes continue, or make lanes wait.
 
 use crate::check::undefined::{self, ShuffleAt};
 use crate::check::uniform::check_uniform;
@@ -29,7 +29,7 @@ pub(super) enum Step {
     Yield,
 }
 
-/// Splits the lanes of `mask` off the group, so that they wait at its instruction; the other lanes continue after it.
+/// Splits the lanes of `mask` off the group, so that they wait at its instruction. The other lanes continue after it.
 pub(super) fn hold(warp: &mut Warp, group: &mut Group, mask: u32, wait: Wait) -> Step {
     warp.groups.push(Group { mask, wait, ..*group });
     group.mask &= !mask;
@@ -37,7 +37,7 @@ pub(super) fn hold(warp: &mut Warp, group: &mut Group, mask: u32, wait: Wait) ->
     Step::Choose
 }
 
-/// Handles `.aligned` instructions: returns `None` if the whole warp has arrived, which orders the accesses of its lanes.
+/// Handles `.aligned` instructions. Returns `None` if the whole warp has arrived, which orders the accesses of its lanes.
 pub(super) fn together(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,
@@ -51,13 +51,13 @@ pub(super) fn together(
     wait
 }
 
-/// Handles `.aligned` accesses to shared memory: returns `None` if the whole warp has arrived. This does not order earlier accesses of
+/// Handles `.aligned` accesses to shared memory. Returns `None` if the whole warp has arrived, which does not order earlier accesses of
 /// other lanes (PTX ISA, "ldmatrix").
 pub(super) fn converged(warp: &mut Warp, group: &mut Group, mask: u32) -> Option<Step> {
     (mask != warp.live).then(|| hold(warp, group, mask, Wait::Aligned))
 }
 
-/// Rejects matrix instructions in warps of fewer than 32 lanes; the last warp of a block may be such a warp.
+/// Rejects matrix instructions in warps with fewer than 32 lanes, such as an incomplete last warp of a block.
 pub(super) fn full_warp(mask: u32) -> Outcome<()> {
     if mask == u32::MAX {
         return Ok(());
@@ -67,7 +67,7 @@ pub(super) fn full_warp(mask: u32) -> Outcome<()> {
     Err(Fault::new(FindingKind::AlignedDivergence, message))
 }
 
-/// Executes an instruction between lanes, once its members have arrived.
+/// Executes an instruction between lanes once its member lanes have arrived.
 pub(super) fn warp_op(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,
@@ -118,7 +118,7 @@ fn belong(needed: u32, mask: u32, what: &str) -> Outcome<()> {
     Err(Fault::at(FindingKind::SyncMask, lane, message))
 }
 
-/// Executes an instruction once for each set of lanes that specify the same members; incomplete sets wait.
+/// Executes an instruction once for each set of lanes that specify the same members. Incomplete sets wait.
 fn in_parts(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,
@@ -294,7 +294,7 @@ fn branch(warp: &mut Warp, group: &mut Group, mask: u32, to: u32) -> Step {
     Step::Choose
 }
 
-/// Reports lanes that exit with asynchronous work that has not been waited for.
+/// Reports lanes that exit with pending asynchronous work.
 fn leaked(cluster: &mut Cluster<'_>, warp: &Warp, mask: u32) -> Outcome<()> {
     if !cluster.machine.checks.contains(Checks::LEAKED_GROUPS) {
         return Ok(());
@@ -337,7 +337,7 @@ fn barrier_completed(cluster: &mut Cluster<'_>, cta: usize, id: usize, arrived: 
     ended_before(cluster, cta, id, arrived)
 }
 
-/// Records the threads that exited before a barrier for all threads; hardware counts them as arrived.
+/// Records the threads that exited before a barrier for all threads. The hardware counts them as arrived.
 fn ended_before(cluster: &mut Cluster<'_>, cta: usize, id: usize, arrived: u32) -> Outcome<()> {
     let ended = cluster.machine.threads() - cluster.ctas[cta].live;
     if ended == 0 || !cluster.machine.checks.contains(Checks::BARRIERS) {
@@ -377,7 +377,7 @@ fn barrier_step(
         let message = format!("a barrier for {expected} threads: the count is a positive multiple of 32");
         return Err(Fault::new(FindingKind::InvalidOperand, message));
     }
-    // Barriers with a thread count count whole warps.
+    // An aligned barrier with a thread count counts whole warps.
     let threads = if barrier.threads.is_some() && barrier.aligned { 32 } else { mask.count_ones() };
     let votes = match barrier.kind {
         BarrierKind::Popc(_, p, negated)

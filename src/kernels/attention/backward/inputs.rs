@@ -1,4 +1,4 @@
-//! The inputs of the gradient kernels, and the rows and sums that they pass to each other.
+//! The inputs of the gradient kernels, and the buffers `rows` and `sums` that they pass to each other.
 
 use crate::{
     kernels::attention::{
@@ -14,7 +14,7 @@ use crate::{
 /// a head.
 pub(super) const PADDING: u32 = 128;
 
-/// The parameters of the kernels that compute products.
+/// The parameters of the kernels that compute matrix products.
 pub(super) struct Inputs<'k, T> {
     /// Q, K, V and dO.
     pub(super) factors: [Ptr<'k, T, Global, Read>; 4],
@@ -46,7 +46,7 @@ pub(super) struct Head<'k, T: TensorElement> {
 }
 
 impl<'k, T: TensorElement> Head<'k, T> {
-    /// Returns the numbers that are added to the exponents of the rows of a tile.
+    /// Returns the terms that are added to the exponents of the rows of a tile.
     #[track_caller]
     pub(super) fn exponents(&self, tile: Val<'k, u32>) -> GlTile<'k, f32, Read> {
         self.rows.tile(self.row, tile)
@@ -58,7 +58,7 @@ impl<'k, T: TensorElement> Head<'k, T> {
         self.rows.tile(self.row + 1, tile)
     }
 
-    /// Returns the two numbers of each of 16 rows: the number that is added to exponents, and δ.
+    /// Returns two values for each of 16 rows: the term that is added to the exponents, and δ.
     #[track_caller]
     pub(super) fn of_rows(&self, tile: Val<'k, u32>) -> [ColVec<'k, f32, 1>; 2] {
         [self.row, self.row + 1].map(|row| self.rows.row(row).tile(tile).load())
@@ -109,7 +109,7 @@ impl<'k, T: TensorElement> Heads<'k, T> {
     }
 }
 
-/// The rows of Q that a block processes in a kernel without products: [`PADDING`] rows of a head, 16 for each warp.
+/// The rows of Q that a block processes in a kernel without matrix products: [`PADDING`] rows of a head, 16 per warp.
 pub(super) struct RowBlock<'k> {
     pub(super) sequences: Sequences<'k>,
     pub(super) workspace: Workspace<'k>,
@@ -125,7 +125,7 @@ impl<'k> RowBlock<'k> {
     pub(super) fn new(k: Builder<'k>, sizes: Sizes<'k>, starts: &Starts<'k>) -> Self {
         k.block([2 * PADDING]);
         let (heads, tiles) = (sizes.heads(), sizes.longest.ceil_div(PADDING));
-        // A sequence without queries also has a block in the workspace.
+        // The workspace contains a block even for a sequence without queries.
         let tiles = if starts.is_some() { (sizes.longest + 1).ceil_div(PADDING) } else { tiles };
         k.grid([sizes.batches * heads * tiles]);
         let (sequences, workspace) = (Sequences::new(k, sizes, starts), Workspace::new(sizes, starts));
@@ -134,7 +134,7 @@ impl<'k> RowBlock<'k> {
         Self { sequences, workspace, sequence, head, tile }
     }
 
-    /// Emits `body` for the blocks that have a part of the workspace.
+    /// Emits `body`; it is executed only by the blocks whose rows are in the workspace.
     #[track_caller]
     pub(super) fn if_used(&self, k: Builder<'k>, body: impl FnOnce()) {
         let Self { sequence, tile, .. } = self;
@@ -146,14 +146,14 @@ impl<'k> RowBlock<'k> {
 #[derive(Clone, Copy)]
 pub(super) struct Workspace<'k> {
     heads: Val<'k, u32>,
-    /// The number of heads in all batches; for packed sequences, the number of heads of one sequence.
+    /// The total number of query heads in all batches; for packed sequences, the number of query heads of one sequence.
     all: Val<'k, u32>,
     /// The number of blocks of [`PADDING`] rows per head; for packed sequences, the total over all sequences.
     blocks: Val<'k, u32>,
     is_packed: bool,
 }
 
-/// The part of the workspace that belongs to a head of a sequence.
+/// The section of the workspace for a head of a sequence.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'k> {
     head: Val<'k, u32>,
@@ -168,7 +168,7 @@ impl<'k> Part<'k> {
         self.first.map_or_else(|| rows.clone(), |first| rows.skip(0, first * PADDING))
     }
 
-    /// Returns the two rows: the numbers that are added to exponents, and δ.
+    /// Returns two rows: the terms that are added to the exponents, and δ.
     #[track_caller]
     pub(super) fn rows<A>(self, rows: &Gl<'k, f32, A>) -> [Gl<'k, f32, A, 1>; 2] {
         let rows = self.of_rows(rows);
@@ -188,8 +188,8 @@ impl<'k> Workspace<'k> {
         Self { heads, all, blocks, is_packed }
     }
 
-    /// Returns the part of a head. For packed sequences, the part of sequence `number` starts in block ⌊first query / [`PADDING`]⌋ +
-    /// `number`, so every sequence has at least one block and enough blocks for its queries before the part of the next sequence starts.
+    /// Returns the section for a head. For packed sequences, the section of sequence `number` starts at block ⌊first query / [`PADDING`]⌋ +
+    /// `number`. Every sequence therefore has at least one block, and enough blocks for all of its queries.
     #[track_caller]
     pub(super) fn part(self, sequence: Sequence<'k>, head: Val<'k, u32>) -> Part<'k> {
         let Sequence { number, first_query, .. } = sequence;
@@ -200,13 +200,13 @@ impl<'k> Workspace<'k> {
         }
     }
 
-    /// Returns two rows for each head: the numbers that are added to exponents, and δ.
+    /// Returns a matrix with two rows for each head: the terms that are added to the exponents, and δ.
     #[track_caller]
     pub(super) fn rows<A>(self, k: Builder<'k>, rows: Ptr<'k, f32, Global, A>) -> Gl<'k, f32, A> {
         k.global(rows, row_major(self.all * 2, self.blocks * PADDING))
     }
 
-    /// Returns the sums of dQ in tiles of 16 rows and `q` columns of subtiles; `parts` tiles are side by side.
+    /// Returns the sums of dQ in tiles of 16 rows and `q` columns of subtiles; `parts` adjacent tiles cover a row.
     #[track_caller]
     pub(super) fn sums<A>(
         self,
@@ -219,7 +219,7 @@ impl<'k> Workspace<'k> {
     }
 }
 
-/// The sums of dQ: one row for each tile, with the elements in the order of the registers of the tile.
+/// The sums of dQ: a matrix with one row for each tile, which contains the elements of the tile in register order.
 pub(super) struct Sums<'k, A> {
     parts: u32,
     /// The number of tiles per head.
@@ -228,14 +228,14 @@ pub(super) struct Sums<'k, A> {
 }
 
 impl<'k, A> Sums<'k, A> {
-    /// Returns the index of the tile with row `row` of tiles of a head and part `part` of the columns.
+    /// Returns the index of the tile in row `row` of a head's tiles and in column `part`.
     #[track_caller]
     pub(super) fn number(&self, of: Part<'k>, row: Val<'k, u32>, part: Val<'k, u32>) -> Val<'k, u32> {
         let row = of.first.map_or(row, |first| first * (PADDING / 16) + row);
         of.head * self.tiles + row * self.parts + part
     }
 
-    /// Returns the tile that is `rows` rows of tiles after tile `number`.
+    /// Returns the tile that follows tile `number` by `rows` rows of tiles.
     #[track_caller]
     pub(super) fn tile(&self, number: Val<'k, u32>, rows: Val<'k, u32>) -> Gl<'k, f32, A, 1> {
         self.all.row(number + rows * self.parts)

@@ -35,7 +35,7 @@ pub(super) struct TileSizes {
     pub(super) of_sums: u32,
 }
 
-/// The tiles of keys that a resident block processes in steps. Each step processes some queries of one of the heads that share the keys.
+/// The tiles of keys that a resident block processes. Each step processes some of the queries of one query head that shares the keys.
 pub(super) struct KeyTiles<'k, T: TensorElement> {
     k: Builder<'k>,
     matrices: Heads<'k, T>,
@@ -127,8 +127,8 @@ impl<'k, T: TensorElement> KeyTiles<'k, T> {
         });
     }
 
-    /// Emits a loop over the query heads. `head` receives the sums of dQ, starting at the tile with the rows and the part of the columns
-    /// that `first` returns, and the dropout for weights whose rows are keys.
+    /// Emits a loop over the query heads. `head` receives the sums of dQ and the dropout for weights whose rows are keys. The sums start at
+    /// the tile whose row and column `first` returns.
     #[track_caller]
     pub(super) fn fold_heads<S: State<'k>>(
         &self,
@@ -154,7 +154,7 @@ impl<'k, T: TensorElement> KeyTiles<'k, T> {
     /// Returns dK and dV of the head of a tile.
     #[track_caller]
     pub(super) fn results(&self, of: KeyTile<'k>) -> [Gl<'k, T, Write>; 2] {
-        // Loaded again, rather than kept in registers.
+        // The sequence is loaded again rather than kept in registers.
         let sequence = self.matrices.sequences.sequence(of.sequence.number);
         let rows = [sequence.first_key, sequence.keys];
         [0, 1].map(|at| sequence.only(&self.outputs[at], of.kv_head, rows, self.of.columns[at]))

@@ -1,5 +1,5 @@
-//! The kernel that computes dK and dV and accumulates dQ, for head sizes small enough that the registers of one warpgroup can contain dK
-//! and dV of 64 keys.
+//! The kernel that computes dK and dV and accumulates dQ, for head sizes with which dK and dV for 64 keys fit in the registers of one
+//! warpgroup.
 
 use super::{
     AttentionBackward,
@@ -16,8 +16,8 @@ use crate::{
 /// Emits the kernel for rows of `D` subtiles.
 ///
 /// A resident block processes tiles of 128 keys, 64 per warpgroup, in steps of `M` subtiles of queries, for all heads that share the keys.
-/// The rows of products in registers are keys, so P and dS can be left operands without leaving the registers. For dQ, dS passes through
-/// shared memory, and each warpgroup computes either `Q` columns of subtiles or 64 rows.
+/// The rows of the products in registers are keys, so P and dS can be used as left operands directly from registers. To compute dQ, the
+/// warpgroups exchange dS through shared memory; each warpgroup then computes either `Q` columns of subtiles of dQ or 64 rows.
 pub(super) fn keys<'k, T, S, const D: usize, const M: usize, const Q: usize, const STAGES: usize>(
     k: Builder<'k>,
     inputs: Inputs<'k, T>,

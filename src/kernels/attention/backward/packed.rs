@@ -13,16 +13,16 @@ use crate::{
 
 /// The arguments of the kernel that [`AttentionBackward::packed_rows_kernel`] builds: `(o, d_o, lse, rows, sums, [query_starts,
 /// key_starts], [sequences, kv_heads, group, queries, keys], [longest_queries, longest_keys], strides)`.
-/// [`AttentionBackward::packed_workspace`] returns the lengths of `rows` and `sums`. The starts and the sizes are the same as in
-/// [`PackedAttentionArgs`](super::super::PackedAttentionArgs); no sequence may have more than `longest_queries` queries or `longest_keys`
-/// keys. `strides` contains the strides of O and dO between heads and between rows.
+/// [`AttentionBackward::packed_workspace`] returns the lengths of `rows` and `sums`. O, `lse`, the starts and the sizes are the same as in
+/// [`PackedAttentionArgs`](super::super::PackedAttentionArgs), and dO has the shape of O. No sequence may have more than `longest_queries`
+/// queries or `longest_keys` keys. `strides` contains the strides of O and dO between heads and between rows, in elements.
 pub type PackedAttentionRowsArgs<T> =
     (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [In<u32>; 2], [u32; 5], [u32; 2], [[u32; 2]; 2]);
 
 /// The arguments of the kernel that [`AttentionBackward::packed_keys_kernel`] builds:
-/// `(q, k, v, d_o, rows, sums, dk, dv, starts, sizes, longest, strides, scale)`. `starts`, `sizes` and `longest` are the three arrays
-/// before `strides` in [`PackedAttentionRowsArgs`]; `strides` contains the strides of Q, K, V, dO, dK and dV between heads and between
-/// rows.
+/// `(q, k, v, d_o, rows, sums, dk, dv, starts, sizes, longest, strides, scale)`. `starts`, `sizes` and `longest` are the three arrays that
+/// precede `strides` in [`PackedAttentionRowsArgs`]. `strides` contains the strides of Q, K, V, dO, dK and dV between heads and between
+/// rows, in elements.
 pub type PackedAttentionKeysArgs<T> = (
     In<T>,
     In<T>,
@@ -40,12 +40,13 @@ pub type PackedAttentionKeysArgs<T> = (
 );
 
 /// The arguments of the kernel that [`AttentionBackward::packed_finish_kernel`] builds:
-/// `(sums, dq, starts, sizes, longest, strides, scale)`, like [`PackedAttentionKeysArgs`], but `strides` contains the strides of dQ.
+/// `(sums, dq, starts, sizes, longest, strides, scale)`. `strides` contains the strides of dQ between heads and between rows, in elements;
+/// [`PackedAttentionKeysArgs`] describes the other arguments.
 pub type PackedAttentionFinishArgs<T> = (In<f32>, Out<T>, [In<u32>; 2], [u32; 5], [u32; 2], [u32; 2], f32);
 
 /// The arguments of the kernel that [`AttentionBackward::packed_queries_kernel`] builds:
-/// `(q, k, v, d_o, rows, dq, starts, sizes, longest, strides, scale)`, like [`PackedAttentionKeysArgs`], but `strides` contains the strides
-/// of Q, K, V, dO and dQ.
+/// `(q, k, v, d_o, rows, dq, starts, sizes, longest, strides, scale)`. `strides` contains the strides of Q, K, V, dO and dQ between heads
+/// and between rows, in elements; [`PackedAttentionKeysArgs`] describes the other arguments.
 pub type PackedAttentionQueriesArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<f32>, Out<T>, [In<u32>; 2], [u32; 5], [u32; 2], [[u32; 2]; 5], f32);
 
@@ -59,14 +60,15 @@ fn sizes_of<'k>(sizes: [Val<'k, u32>; 5], longest: [Val<'k, u32>; 2]) -> Sizes<'
     Sizes::of(sizes).with_both_longest(longest)
 }
 
-/// Returns the strides between batches, heads and rows. As there is only one batch, the stride between batches is 0.
+/// Returns the strides between batches, heads and rows. Packed sequences form a single batch, so the stride between batches is 0.
 fn of_batch<'k, const N: usize>(strides: [[Val<'k, u32>; 2]; N]) -> [[Val<'k, u32>; 3]; N] {
     strides.map(|[head, row]| [0.into(), head, row])
 }
 
 impl AttentionBackward {
-    /// Returns the required lengths, in elements, of the buffers `rows` and `sums` for `heads` query heads and `sequences` packed sequences
-    /// with a total of `queries` rows of Q per head. If `deterministic` is true, `sums` is empty.
+    /// Returns the required lengths, in elements, of the buffers `rows` and `sums` for packed sequences. `heads` is the number of query
+    /// heads, `sequences` is the number of sequences, and `queries` is the total number of rows of Q per head. If
+    /// [`deterministic`](Self::deterministic) is true, the length of `sums` is 0.
     #[must_use]
     pub fn packed_workspace(&self, heads: usize, sequences: usize, queries: usize) -> [usize; 2] {
         self.workspace(heads, queries + sequences * PADDING as usize)
@@ -77,7 +79,7 @@ impl AttentionBackward {
         format!("{}_packed", self.name::<T>())
     }
 
-    /// Builds the variant of [`rows_kernel`](Self::rows_kernel) for packed sequences. The variant's name ends in `_packed`, as in
+    /// Builds the variant of the [`rows_kernel`](Self::rows_kernel) for packed sequences. Its name ends in `_packed`, as in
     /// `attention_backward_rows_bf16_128_packed`.
     ///
     /// # Errors
@@ -103,7 +105,7 @@ impl AttentionBackward {
         )
     }
 
-    /// Builds the variant of [`keys_kernel`](Self::keys_kernel) for packed sequences. The variant's name ends in `_packed`, as in
+    /// Builds the variant of the [`keys_kernel`](Self::keys_kernel) for packed sequences. Its name ends in `_packed`, as in
     /// `attention_backward_bf16_128_causal_packed`. Dropout is not supported.
     ///
     /// # Errors
@@ -139,7 +141,7 @@ impl AttentionBackward {
         )
     }
 
-    /// Builds the variant of [`finish_kernel`](Self::finish_kernel) for packed sequences. The variant's name ends in `_packed`, as in
+    /// Builds the variant of the [`finish_kernel`](Self::finish_kernel) for packed sequences. Its name ends in `_packed`, as in
     /// `attention_backward_finish_bf16_128_packed`.
     ///
     /// # Errors
@@ -166,7 +168,7 @@ impl AttentionBackward {
         )
     }
 
-    /// Builds the variant of [`queries_kernel`](Self::queries_kernel) for packed sequences. The variant's name ends in `_packed`, as in
+    /// Builds the variant of the [`queries_kernel`](Self::queries_kernel) for packed sequences. Its name ends in `_packed`, as in
     /// `attention_backward_queries_bf16_128_causal_packed`.
     ///
     /// # Errors

@@ -28,8 +28,8 @@ type Stages<'k, T, const D: usize, const E: usize, const N: usize> =
 
 /// Emits the kernel for rows of `D` subtiles of Q and K and of `E` subtiles of V and dO.
 ///
-/// A resident block processes tiles of 128 queries, 64 per warpgroup, in steps of `N` subtiles of keys. dS stays in registers and becomes a
-/// left operand.
+/// A resident block processes tiles of 128 queries, 64 per warpgroup, in steps of `N` subtiles of keys. dS remains in registers and is used
+/// as a left operand.
 pub(super) fn queries<'k, T, const D: usize, const E: usize, const N: usize>(
     k: Builder<'k>,
     inputs: Inputs<'k, T>,
@@ -130,7 +130,7 @@ where
     T: TensorElement + Product<T, f32>,
     f32: Convert<T>,
 {
-    /// Adds the products of step `j`; in a `masked` step, some keys are not visible.
+    /// Adds the products of step `j`. If `masked` is true, some keys may not be visible.
     #[track_caller]
     fn step(&self, j: Val<'k, u32>, masked: bool, dq: Rt<'k, f32, 1, D>) -> Rt<'k, f32, 1, D> {
         let Self { c, visible, query, .. } = *self;

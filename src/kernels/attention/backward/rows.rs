@@ -17,8 +17,8 @@ pub(super) type Outputs<'k> = (Ptr<'k, f32, Global, Write>, Option<Ptr<'k, f32, 
 
 /// Emits the kernel for rows of `D` subtiles of Q and of `E` subtiles of O. A warp processes 16 rows.
 ///
-/// The first number c of a row is −lse·log₂ e, so that P = 2^(`scale`·log₂ e · s + c) for a score s. For rows without keys and rows past
-/// the last one, c is −∞, so that P = 0.
+/// The first value of a row is c = −lse·log₂ e, so that P = 2^(`scale`·log₂ e · s + c) for a score s. For queries that attend to no keys,
+/// and for rows past the last one, c is −∞, so that P = 0.
 pub(super) fn rows<'k, T, const D: usize, const E: usize>(
     k: Builder<'k>,
     (factors, lse): Inputs<'k, T>,
@@ -52,7 +52,7 @@ fn rows_of_block<'k, T, const D: usize, const E: usize>(
             sequences.matrices(factors[at], [sizes.heads(), sizes.queries], 16 * E as u32, strides[at]);
         sequence.from(&matrices, head, sequence.first_query)
     });
-    // Lane r keeps δ of row r, although each row is read as a whole by adjacent lanes.
+    // All lanes read each row together, and lane r keeps δ of row r.
     let (part, lane) = (workspace.part(sequence, head), k.lane().rank());
     let delta = (0..16).fold(Val::from(0.0), |delta, r| {
         let [o, d_o] = [&o, &d_o].map(|x| x.row(warp * 16 + r).tile(0).load::<f32, E, Naive>());

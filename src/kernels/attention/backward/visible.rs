@@ -10,7 +10,7 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(super) struct QueryRange<'k> {
     pub(super) first: Val<'k, u32>,
-    /// The steps whose queries all attend to all keys of the tile.
+    /// The range of steps in which all queries attend to all keys of the tile.
     whole: [Val<'k, u32>; 2],
     pub(super) end: Val<'k, u32>,
     is_window: bool,
@@ -22,7 +22,7 @@ impl<'k> QueryRange<'k> {
         Steps::new(self.first, self.end)
     }
 
-    /// Calls `step` for each step before the last one, and passes it whether some queries of the step may not attend to some of the keys.
+    /// Emits `step` for all steps before the last one. Its argument is true if some queries of the step may not attend to some of the keys.
     #[track_caller]
     pub(super) fn before_last<S: State<'k>>(
         self,
@@ -73,8 +73,8 @@ impl<'k> VisibleFrom<'k> {
         }
     }
 
-    /// Returns the steps with queries that attend to keys from `first` to `end`: at least one step, so that keys without queries have
-    /// results. Keys past the last one are not visible to any query.
+    /// Returns the steps with queries that attend to keys from `first` to `end`, exclusive. There is at least one step, so that keys to
+    /// which no query attends also have results. Keys past the last one are not visible to any query.
     #[track_caller]
     pub(super) fn range(self, first: Val<'k, u32>, end: Val<'k, u32>) -> QueryRange<'k> {
         let Self { visible: Visible { mask, keys, .. }, step } = self;
@@ -90,8 +90,8 @@ impl<'k> VisibleFrom<'k> {
         QueryRange { first: first_step, whole: [begin, whole_end], end: last_step, is_window }
     }
 
-    /// Replaces elements with zero where the query does not attend to the key, in a tile with the keys from `key` onward as rows and the
-    /// queries of a step as columns.
+    /// Replaces elements with 0 where the query does not attend to the key. The rows of the tile are the keys from `key` onward, and its
+    /// columns are the queries of a step.
     #[track_caller]
     pub(super) fn only<const M: usize>(
         self,

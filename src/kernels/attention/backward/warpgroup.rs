@@ -22,7 +22,7 @@ pub(super) const N: usize = 4 * C;
 /// The number of keys in a tile.
 pub(super) const KEYS: u32 = 16 * N as u32;
 
-/// `M` subtiles of rows of Q and of dO, and two numbers for each row: the number that is added to exponents, and δ.
+/// `M` subtiles of rows of Q and of dO, and two values for each row: the term that is added to the exponents, and δ.
 pub(super) type QueryTiles<'k, T, const M: usize, const D: usize> =
     (St<'k, T, M, D>, Sv<'k, f32, M>, St<'k, T, M, D>, Sv<'k, f32, M>);
 pub(super) type QueryRing<'k, T, const M: usize, const D: usize, const STAGES: usize> =
@@ -113,8 +113,8 @@ where
         results
     }
 
-    /// Adds the products of step `i`. Between them, `next` starts the products of the next step, so that its exponentials can follow
-    /// immediately; `wait` waits for those products.
+    /// Adds the products of step `i`. While these are computed, `next` starts the products of the next step, and `wait` waits for them, so
+    /// that the exponentials of the next step can follow immediately.
     #[track_caller]
     fn step<X, Y>(
         &self,
@@ -132,7 +132,7 @@ where
         let next = next(p);
         let dv = dv.wait();
         let ds = self.dq.zip(own).map(|((assembly, _), own)| c.assembled(assembly, own));
-        // Otherwise, there are not enough registers for dQ.
+        // Without this wait, there are not enough registers for dQ.
         let dk = dk.wait();
         let dq = ds.map(|ds| self.queries(&ds));
         match self.dq {
@@ -145,7 +145,7 @@ where
         ([dk, dv], next)
     }
 
-    /// Computes P and dS of step `i`, and starts multiplying P for dV; in a `masked` step, some queries do not attend to some keys.
+    /// Computes P and dS of step `i`, and starts multiplying P by dO. If `masked` is true, some queries may not attend to some keys.
     #[track_caller]
     fn weighted(
         &self,
@@ -166,7 +166,7 @@ where
         Weighted { p, ds: ds.convert(), dv }
     }
 
-    /// Adds this warpgroup's part of dQ for step `i` to the sums.
+    /// Adds the share of dQ that this warpgroup computes in step `i` to the sums.
     #[track_caller]
     fn add(
         &self,
@@ -195,7 +195,7 @@ where
         to.mma_abt(self.keys.rows::<4>(self.c.rank()), &q.tiles().0)
     }
 
-    /// Starts computing this warpgroup's part of dQ: dS·K. The rows of `ds` are keys.
+    /// Starts computing this warpgroup's share of dQ: dS·K. The rows of `ds` are keys.
     #[track_caller]
     fn queries(&self, ds: &Filled<St<'k, T, N, M>>) -> InFlight<'k, Rt<'k, f32, 1, Q>> {
         let [row, col] = self.part_of_queries();

@@ -21,8 +21,8 @@ pub(super) struct Weights<'a, 'k> {
 }
 
 impl<'k> Weights<'_, 'k> {
-    /// Returns P of step `i`, given the scores and, for each 16 queries, the numbers that are added to exponents; if `masked` is true, some
-    /// queries do not attend to some keys. With dropout, dropped weights are negative.
+    /// Returns P of step `i`, given the scores and, for every 16 queries, the terms that are added to the exponents. If `masked` is true,
+    /// some queries may not attend to some keys. With dropout, dropped weights are negative.
     #[track_caller]
     pub(super) fn p<const M: usize>(
         &self,
@@ -33,7 +33,7 @@ impl<'k> Weights<'_, 'k> {
     ) -> Rt<'k, f32, 1, M> {
         // Weights are computed as powers of two. This factor is recomputed in each step rather than kept in a register.
         let factor = self.scale * LOG2_E;
-        // The numbers are loaded for a few queries at a time, so that few of them occupy registers.
+        // The terms are loaded for a few queries at a time, so that few of them occupy registers.
         let p = (0..M).fold(scores, |scores, col| {
             scores.update_subtile::<1, 1>(0, col, |scores| {
                 let exponents = exponents(col as u32);
@@ -60,7 +60,7 @@ impl<'k> Weights<'_, 'k> {
         }
     }
 
-    /// Returns dS, given P, dP and, for each 16 queries, δ.
+    /// Returns dS, given P, dP and, for every 16 queries, δ.
     #[track_caller]
     pub(super) fn ds<const M: usize>(
         &self,

@@ -1,4 +1,4 @@
-//! The kernel that computes dK and dV and accumulates dQ, for wide heads: two warpgroups share the dK and dV of 64 keys.
+//! The kernel that computes dK and dV and accumulates dQ for large head sizes: two warpgroups share dK and dV of 64 keys.
 
 mod warpgroup;
 
@@ -21,9 +21,9 @@ pub(super) const KEYS: u32 = 16 * N as u32;
 /// of dK and `EH` of dV.
 ///
 /// A resident block processes tiles of 64 keys in steps of 64 queries, for all heads that share the keys. Each warpgroup computes P and dS
-/// for half of the queries of a step; both pass through shared memory. The warpgroup then computes its half of the columns of dV, dK and dQ
-/// from P and dS, and adds dQ to its sums in two parts of `Q` columns of subtiles. `STAGES` tiles of dO and two of Q are loaded ahead, with
-/// swizzles whose widths divide half of a row.
+/// for half of the queries of a step and writes them to shared memory. From P and dS of both warpgroups, it then computes its half of the
+/// columns of dV, dK and dQ. It adds dQ to the sums in two steps of `Q` columns of subtiles each. The ring of dO has `STAGES` stages and
+/// the ring of Q has two; the widths of their swizzles divide half of a row.
 pub(super) fn keys<
     'k,
     T,

@@ -1,4 +1,4 @@
-//! The elements of a cache, and how they become operands of products.
+//! The elements of a cache, and their conversion to operands of matrix products.
 
 use super::{N, STAGES};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 pub(super) trait Format<'k, T: TensorElement, const D: usize> {
     type Element: TensorElement;
     type Steps: StepTiles<'k, 1, Tile = St<'k, T, N, D>>;
-    /// Whether there are enough registers to keep the queries in registers.
+    /// Whether the queries are kept in registers.
     const QUERIES_IN_REGISTERS: bool;
     /// The number of registers of a consumer thread.
     const REGISTERS: u32;
@@ -43,7 +43,7 @@ impl<'k, T: TensorElement, const D: usize> Format<'k, T, D> for OfQueries {
     }
 }
 
-/// Elements of type `e4m3` in rows of `W` subtiles, which a warpgroup converts exactly to the type of the queries.
+/// Elements of type `e4m3` in rows of `W` subtiles. A warpgroup converts them exactly to the type of the queries.
 pub(super) enum Widened<const W: usize> {}
 
 /// The stages of `e4m3` elements, and the converted tile of a step.
@@ -55,7 +55,7 @@ pub(super) struct WidenedSteps<'k, T: TensorElement, const D: usize, const W: us
 impl<'k, T: ConvertibleElement, const D: usize, const W: usize> Format<'k, T, D> for Widened<W> {
     type Element = e4m3;
     type Steps = WidenedSteps<'k, T, D, W>;
-    /// The addresses for the conversion also take registers.
+    /// The addresses for the conversion take too many registers.
     const QUERIES_IN_REGISTERS: bool = false;
     const REGISTERS: u32 = 248;
 
@@ -77,7 +77,7 @@ impl<'k, T: ConvertibleElement, const D: usize, const W: usize> StepTiles<'k, 1>
 
     fn receive(&self, c: Consumer<'k, 1>) {
         let stage = c.receive(&self.stages);
-        // Other warps may still multiply the previous step.
+        // Other warps may still be multiplying the tile of the previous step.
         c.group().sync();
         c.convert_rows(&stage.tiles().0, &self.tile);
         // The fence of `release_loaded` also orders the stores before the products that read them.

@@ -1,4 +1,4 @@
-//! Merging of the results of several blocks, each of which processes a part of the keys.
+//! Merging of the results of several blocks, each of which processes some of the keys.
 
 use std::f32::consts::{LN_2, LOG2_E};
 
@@ -8,7 +8,8 @@ use crate::{
     tiles::{ColVec, Rt},
 };
 
-/// Merges several results for the same rows; each result consists of a weighted mean of values and the logarithm of the sum of the weights.
+/// Merges several results for the same rows. Each result consists of weighted means of values and the logarithms of the sums of the
+/// weights.
 #[track_caller]
 pub(super) fn merged<'k, const E: usize>(
     k: Builder<'k>,
@@ -19,7 +20,7 @@ pub(super) fn merged<'k, const E: usize>(
     let most = most.map(base);
     let weights: Vec<_> = logs.into_iter().map(|logs| (logs - &most).exp2()).collect();
     let total = weights.iter().fold(k.zeros(), |total: ColVec<f32, 1>, weights| total + weights);
-    // Without keys, the means are also 0.
+    // Without visible keys, the means are also 0.
     let factors = total.map(|total| total.eq(0.0).select(1.0, total)).recip();
     let weighted = means.into_iter().zip(weights).map(|(mean, weights)| mean * &(weights * &factors));
     let mean = weighted.reduce(|sum, mean| sum + &mean).expect("a part");

@@ -16,7 +16,7 @@ pub(super) enum Caches<'k> {
     Paged { tables: Gl<'k, u32, Read>, count: Val<'k, u32>, page: u32 },
 }
 
-/// The matrices that contain the rows of a step: one matrix of a batch, or pages.
+/// The matrices that contain the rows of a step: the matrix of a batch, or several pages.
 pub(super) enum Located<'k> {
     Batch { batch: Val<'k, u32>, step: Val<'k, u32> },
     Pages(Vec<Val<'k, u32>>),
@@ -44,7 +44,7 @@ impl<'k> Caches<'k> {
         match self {
             Self::Contiguous { .. } => Located::Batch { batch, step: j },
             Self::Paged { tables, page, .. } => {
-                // Past the rows in use, the last page is loaded again, because the table has no indices there.
+                // Past the rows in use, the table contains no valid indices, so the last page is loaded again.
                 let last = (length.max(1) - 1) / *page;
                 let count = step / page;
                 let number = |i: u32| tables.at(batch, (j * count + i).min(last)).load();

@@ -11,24 +11,27 @@ pub struct CachedAttentionProblem {
     pub batches: u32,
     /// The number of KV heads per sequence.
     pub kv_heads: u32,
-    /// The number of queries per sequence and head.
+    /// The number of queries per sequence and query head.
     pub queries: u32,
-    /// The maximum number of keys of a sequence.
+    /// The maximum number of keys per sequence.
     pub capacity: u32,
-    /// The number of multiprocessors of the device.
+    /// The number of multiprocessors on the device.
     pub multiprocessors: u32,
 }
 
-/// The minimum number of keys for which two blocks per cache are faster even if one block per cache occupies all multiprocessors, because
-/// the blocks then finish closer together in time. With 4096 keys, merging the results takes longer than this saves.
+/// The minimum number of keys with which two blocks per cache are faster even if one block per cache occupies all multiprocessors. With two
+/// blocks per cache, blocks finish closer together in time; with only 4096 keys, merging the results takes longer than this saves.
 const LONG: u32 = 32768;
 
 impl CachedAttention {
-    /// Chooses the kernel for a problem, assuming that all of its caches (one for each sequence and KV head) are full. Each cache is
-    /// divided among the smallest number of blocks (1, 2 or 4) that occupies at least 90% of the multiprocessors or, if none does, the
-    /// number that occupies the most. (Clusters of 4 blocks occupy up to 120 of the 132 multiprocessors of an H100 or H200.) If there are
-    /// more caches than multiprocessors, and their capacity is 32768 keys or more, each cache is divided among at least two blocks. The
-    /// number of queries is rounded up to one of [`QUERIES`](Self::QUERIES).
+    /// Returns the kernel for a problem, assuming that all caches (one for each sequence and KV head) are full.
+    ///
+    /// [`parts`](Self::parts) is the smallest supported value with which the blocks occupy at least 90% of the multiprocessors or, if no
+    /// value suffices, the value with which they occupy the most. (Clusters of 4 blocks occupy up to 120 of the 132 multiprocessors of an
+    /// H100 or H200.) If there are more caches than multiprocessors and the capacity is at least 32768 keys, `parts` is at least 2.
+    ///
+    /// [`queries`](Self::queries) is the number of queries rounded up to one of [`QUERIES`](Self::QUERIES). If there are more than 8
+    /// queries, building the kernel fails.
     #[must_use]
     pub fn for_problem(problem: &CachedAttentionProblem) -> Self {
         let CachedAttentionProblem { head_size, batches, kv_heads, queries, capacity, multiprocessors } =

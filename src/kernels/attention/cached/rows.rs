@@ -6,17 +6,17 @@ use crate::{
     tiles::{ColVec, Convert, Gl, GlTile, Joined, Rt, contiguous},
 };
 
-/// The rows of a tile of 64 rows: the same number of rows for each query, with one row for each head.
+/// The rows of a tile of 64 rows. Each query has the same number of rows, one per query head.
 #[derive(Clone, Copy)]
 pub(super) struct GroupRows<'k> {
     k: Builder<'k>,
     /// The number of batches, of KV heads, of query heads per KV head, and of queries.
     sizes: [Val<'k, u32>; 4],
-    /// The maximum number of queries: 1, 2, 4 or 8.
+    /// The maximum number of queries per query head: 1, 2, 4 or 8.
     most: u32,
 }
 
-/// The number of rows of a warp.
+/// The number of rows per warp.
 const WARP: u32 = 16;
 
 impl<'k> GroupRows<'k> {
@@ -112,7 +112,7 @@ impl<'k> GroupRows<'k> {
         }
     }
 
-    /// For each group of a warp's rows that belong to the same query, returns the query and the first head (within the tile).
+    /// Returns, for each query of a warp's rows, the query and the first head (within the tile).
     #[track_caller]
     fn parts(self, warp: Val<'k, u32>) -> Vec<[Val<'k, u32>; 2]> {
         let (heads, first) = (self.heads(), warp * WARP);
@@ -128,8 +128,8 @@ impl<'k> GroupRows<'k> {
     }
 }
 
-/// Exchanges the registers of rows that are 8 apart if `swap` is true. The registers of the two rows alternate in pairs or, in a vector,
-/// one by one.
+/// Exchanges the registers of each two rows that are 8 apart if `swap` is true. The registers of the two rows alternate in pairs or, in a
+/// vector, one by one.
 fn swapped<V: Copy>(registers: Vec<V>, swap: bool) -> Vec<V> {
     let apart = if registers.len() == 2 { 1 } else { 2 };
     let order = (0..registers.len()).map(|at| if swap { at ^ apart } else { at });

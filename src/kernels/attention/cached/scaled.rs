@@ -1,4 +1,4 @@
-//! Kernels for caches of 8-bit floats with a scale for each KV head.
+//! Kernels for caches of 8-bit floats with one scale factor per KV head.
 
 use super::{CachedAttention, Inputs, Pages, format::Widened};
 use crate::{
@@ -9,9 +9,9 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`CachedAttention::scaled_kernel`] builds:
-/// `(q, k, v, o, lse, lengths, [k_scales, v_scales], [batches, kv_heads, group, queries, keys], of_queries, of_keys, scale)`, like
-/// [`CachedAttentionArgs`](super::CachedAttentionArgs), but with `kv_heads` scale factors in each of `k_scales` and `v_scales`. All batches
-/// share these factors.
+/// `(q, k, v, o, lse, lengths, [k_scales, v_scales], [batches, kv_heads, group, queries, keys], of_queries, of_keys, scale)`. `k_scales`
+/// and `v_scales` contain one scale factor per KV head, which all batches share. [`CachedAttentionArgs`](super::CachedAttentionArgs)
+/// describes the other arguments.
 pub type ScaledCachedAttentionArgs<T> = (
     In<T>,
     In<e4m3>,
@@ -27,9 +27,8 @@ pub type ScaledCachedAttentionArgs<T> = (
 );
 
 /// The arguments of the kernel that [`CachedAttention::scaled_paged_kernel`] builds: `(q, k, v, o, lse, lengths, tables, [k_scales,
-/// v_scales], [batches, kv_heads, group, queries, pages, table], of_queries, of_keys, scale)`, like
-/// [`PagedAttentionArgs`](super::PagedAttentionArgs), but with `kv_heads` scale factors in each of `k_scales` and `v_scales`. All batches
-/// share these factors.
+/// v_scales], [batches, kv_heads, group, queries, pages, table], of_queries, of_keys, scale)`. `k_scales` and `v_scales` contain one scale
+/// factor per KV head, which all batches share. [`PagedAttentionArgs`](super::PagedAttentionArgs) describes the other arguments.
 pub type ScaledPagedAttentionArgs<T> = (
     In<T>,
     In<e4m3>,
@@ -47,8 +46,9 @@ pub type ScaledPagedAttentionArgs<T> = (
 
 impl CachedAttention {
     /// Builds the kernel for contiguous caches of `e4m3` elements with one scale factor per KV head. Elements are converted exactly to `T`
-    /// before the matrix products. The kernel's name also contains the element type of the caches, as in
-    /// `attention_cached_bf16_e4m3_128_split2`. With a head size of 128 and 8 queries, a few registers are spilled once per tile.
+    /// before the matrix products. The kernel's name also contains the element type of the cache, as in
+    /// `attention_cached_bf16_e4m3_128_split2`. With a head size of 128 and [`queries`](Self::queries) = 8, the kernel spills a few
+    /// registers once per tile.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel).
@@ -79,8 +79,8 @@ impl CachedAttention {
         )
     }
 
-    /// Builds the variant of [`scaled_kernel`](Self::scaled_kernel) for caches in pages of `page` rows. The variant's name also contains
-    /// the page size, as in `attention_paged_bf16_e4m3_128_pages16_split2`.
+    /// Builds the variant of the [`scaled_kernel`](Self::scaled_kernel) for caches that are stored in pages of `page` rows. Its name also
+    /// contains the page size, as in `attention_paged_bf16_e4m3_128_pages16_split2`.
     ///
     /// # Errors
     /// Returns the same errors as [`paged_kernel`](Self::paged_kernel).

@@ -7,10 +7,10 @@ use crate::{
     tiles::contiguous,
 };
 
-/// The arguments of the kernel that [`ScaledAttention::values_kernel`] builds: `(v, transposed, [batches, kv_heads, keys], strides)`, where
-/// `strides` contains the strides of V between batches, between heads and between rows; they must be multiples of 16. For each batch and
-/// head, `transposed` contains one row for each column of V, with one element for each key. There are no gaps between rows. Each row is
-/// padded with zeros to a multiple of 16 keys, and the keys are permuted within each group of 16.
+/// The arguments of the kernel that [`ScaledAttention::values_kernel`] builds: `(v, transposed, [batches, kv_heads, keys], strides)`.
+/// `strides` contains the strides of V between batches, between heads and between rows, in elements; they must be multiples of 16. For each
+/// batch and KV head, `transposed` contains one row per column of V, with one element per key. Each row is padded with zeros to a multiple
+/// of 16 keys, and the keys are permuted within each group of 16. The rows are contiguous.
 pub type AttentionValuesArgs = (In<e4m3>, Out<e4m3>, [u32; 3], [u32; 3]);
 
 /// Rows are padded to a multiple of `PADDING` keys (16 bytes), as tensor copies require.
@@ -58,7 +58,7 @@ impl ScaledAttention {
     }
 }
 
-/// Emits the kernel. A block transposes the values of 128 keys; it reads words of four columns and writes words of four keys.
+/// Emits the kernel. A block transposes the values of 128 keys. It reads words of four columns and writes words of four keys.
 fn transpose<'k>(
     k: Builder<'k>,
     v: Ptr<'k, e4m3, Global, Read>,
@@ -103,7 +103,7 @@ fn transpose<'k>(
     }
 }
 
-/// Returns a pointer to a word of four elements of a row, all or none of which are in bounds.
+/// Returns a pointer to a word of four elements of a row. Either all or none of the elements are in bounds.
 fn four<A>(first: CheckedPtr<'_, e4m3, Global, A>) -> CheckedPtr<'_, u32, Global, A> {
     first.pointer().cast::<u32>().checked(first.inside())
 }

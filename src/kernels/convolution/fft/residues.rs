@@ -1,4 +1,4 @@
-//! Transforms of several times 4096 numbers, computed as one transform of 4096 numbers for each residue of the frequencies.
+//! Transforms of sequences of R · 4096 elements, computed as one transform of 4096 elements for each residue of the frequencies modulo R.
 
 use super::{Inputs, SEQUENCES, angle, roots};
 use crate::{
@@ -13,12 +13,12 @@ const SIDE: u32 = 64;
 /// The number of subtiles along each axis of a transform.
 const SUBTILES: usize = 4;
 
-/// Emits the kernel for sequences of R · 4096 numbers, which are matrices with `ROWS` = 4R rows of subtiles and 64 columns of numbers.
+/// Emits the kernel for sequences of R · 4096 elements, which are matrices with `ROWS` = 4R rows of subtiles and 64 columns of elements.
 ///
-/// With ω(n) = e^(−2πi / n), the frequencies with residue p modulo R are the transform of the 4096 numbers Σᵣ ω(R)^(p·r) · u[s + 4096·r] ·
-/// ω(4096·R)^(p·s). As u is real, the frequencies with residue R − p are the conjugates of those with residue p, so only residues up to R /
-/// 2 are computed, each by four of the `WARPS` warps. Let s be 64·i + j. The factor ω(4096·R)^(p·s) consists of one factor for each row i,
-/// and one for each column j, which is included in the roots of unity that multiply the transform of the columns.
+/// With ω(n) = e^(−2πi / n), the frequencies with residue p modulo R are the transform of the 4096 elements Σᵣ ω(R)^(p·r) · u[s + 4096·r] ·
+/// ω(4096·R)^(p·s). Because u is real, the frequencies with residue R − p are the conjugates of those with residue p. Only residues up to R
+/// / 2 are therefore computed, each by four of the `WARPS` warps. With s = 64·i + j, the factor ω(4096·R)^(p·s) is the product of a factor
+/// for row i and a factor for column j. The latter is included in the roots of unity by which the transform of the columns is multiplied.
 pub(super) fn emit<'k, T, const ROWS: usize, const WARPS: usize>(k: Builder<'k>, inputs: Inputs<'k, T>)
 where
     T: TensorElement + FloatElement + Product<T, f32> + Convert<f32>,
@@ -107,7 +107,7 @@ where
             let columns = exchange.store_with(|all| all.subtile(warp, 0).store(&parts)).wait();
 
             let spectrum = transform_rows(transform_columns(&columns) * &own_rows(&twiddles));
-            // The factor 1 / size is applied in several parts, so that rounded numbers stay close in magnitude to the elements of the
+            // The factor 1 / size is applied in several steps, so that rounded values remain close in magnitude to the elements of the
             // filter and of u.
             let product = (spectrum * &own_rows(&filter)).conj().scale(1.0 / SIDE as f32);
             let rows = transform_rows(product) * &own_rows(&twiddles);
@@ -137,8 +137,8 @@ where
     );
 }
 
-/// Returns the product of 16 rows and a matrix. `rows` returns a subtile of the rows, and `columns` returns two adjacent subtiles of the
-/// matrix at a row and column of subtiles.
+/// Returns the product of 16 rows and a matrix. `rows` returns a subtile of the rows. `columns` returns two adjacent subtiles of the
+/// matrix, given a row and a column of subtiles.
 #[track_caller]
 fn multiplied<'k, T>(
     k: Builder<'k>,

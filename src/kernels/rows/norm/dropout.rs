@@ -1,4 +1,4 @@
-//! Norms of residual sums with dropout.
+//! Norms of residual sums, with dropout.
 
 use super::{Inputs, Norm, NormFunction};
 use crate::{
@@ -15,18 +15,20 @@ use crate::{
 pub type DropoutNormArgs<X, W, Y> =
     (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32, f32, u64, u64);
 
-/// The maximum number of elements of a thread in blocks of 1024 threads, which have 64 registers each; masks take some of these.
+/// The maximum number of elements per thread in blocks of 1024 threads. Each thread has 64 registers, some of which masks occupy.
 const MOST_HELD: u32 = 16;
 
 impl Norm {
-    /// Returns the kernel for residual sums with dropout. The tiling is the same as in [`for_residual_rows`](Self::for_residual_rows),
-    /// except that rows that would require too many registers are divided among more blocks of a cluster or read in parts, and that
-    /// [`resident`](RowTiling::resident) is at most 1 unless rows are copied to shared memory or a row has at most 32 threads.
+    /// Returns the kernel for residual sums with dropout; [`for_rows`](Self::for_rows) describes the parameters.
+    ///
+    /// The tiling is that of [`for_residual_rows`](Self::for_residual_rows), with two exceptions. Rows that would require too many
+    /// registers are divided among more blocks of a cluster, or read in parts. [`resident`](RowTiling::resident) is at most 1, unless rows
+    /// are copied to shared memory or at most 32 threads process a row.
     #[must_use]
     pub fn for_dropout_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let mut norm = Self::for_residual_rows(function, target, bytes, sizes);
         if norm.tiling.ahead == 0 && norm.tiling.threads > 32 {
-            // Masks take registers; with fewer resident blocks, threads have more registers.
+            // Masks occupy registers; with fewer resident blocks, threads have more registers.
             norm.tiling.resident = norm.tiling.resident.min(1);
         }
         let RowTiling { threads, cluster, adjacent, stripes, streamed, unaligned, ahead, .. } = norm.tiling;

@@ -1,6 +1,6 @@
 //! The fastest tilings for norms on an H200 or, for long rows, an H100.
 //!
-//! For 16-bit elements and some odd row lengths from 13,000 to 15,000, the kernels spill up to 20 bytes per thread.
+//! With 16-bit elements and some odd row lengths from 13,000 to 15,000, kernels spill up to 20 bytes per thread.
 
 use crate::{
     kernels::rows::{NormFunction, RowTiling, tiling::aligned_elements},
@@ -28,7 +28,7 @@ pub(super) fn of_rows(function: NormFunction, target: Target, bytes: u32, sizes:
 fn aligned(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let groups = tiling.groups(sizes);
     match (function, groups) {
-        // The weights and the bias take more bytes than a row, so several rows share them.
+        // The weights and the bias have more bytes than a row, so several rows share them.
         (NormFunction::Layer, 2049..=8192) if bytes < 4 => tiling.copied(groups, 8, 1, 4),
         (NormFunction::Layer, 1025..=2048) => tiling.copied(groups, 8, 1, 1),
         // Two rows share the weights.
@@ -65,8 +65,8 @@ fn unaligned_words(function: NormFunction, target: Target, tiling: RowTiling, si
     }
 }
 
-/// Returns the tiling for rows in segments, given the number of blocks per cluster, the maximum number of groups per thread and the maximum
-/// number of threads per multiprocessor; `None` for targets without clusters. Many rows share the weights.
+/// Returns the tiling for rows in segments, or `None` for targets without clusters. The array contains the number of blocks per cluster,
+/// the maximum number of groups per thread, and the maximum number of threads per multiprocessor. Many rows share the weights.
 fn in_segments(
     target: Target,
     tiling: RowTiling,
@@ -105,7 +105,7 @@ fn unaligned_halves(function: NormFunction, tiling: RowTiling, sizes: &[u32]) ->
         // More blocks would have too few registers.
         (NormFunction::Layer, ..=1536) if is_even => tiling.narrow(sizes, 32, 800),
         (NormFunction::Layer, ..=2048) if is_even => tiling.narrow(sizes, 32, 1088),
-        // A block arranges the weights and the bias once, for more rows.
+        // A block arranges the weights and the bias once for more rows.
         (NormFunction::Layer, 97..=128) => RowTiling { turns: 8, ..tiling },
         (NormFunction::Layer, 481..=576) => tiling.copied(groups, 6, 1, 4),
         (NormFunction::Layer, 961..=1120) => tiling.copied(groups, 5, 1, 4),
@@ -148,7 +148,7 @@ fn aligned_residual(function: NormFunction, target: Target, tiling: RowTiling, s
             let turns = if is_layer { 4 } else { 1 };
             RowTiling { resident: 1, ..tiling.copied(groups, 8, 1, turns) }
         }
-        // Shorter rows leave the blocks of a cluster with too few threads.
+        // With shorter rows, the blocks of a cluster would have too few threads.
         6401..=8192 if clusters => {
             let (cluster, resident) = if is_layer { (4, 3) } else { (2, 1) };
             RowTiling { cluster, resident, ..tiling.copied(groups.div_ceil(cluster), 8, 1, 4) }
@@ -167,7 +167,7 @@ fn unaligned_residual(
 ) -> RowTiling {
     let (groups, is_layer) = (tiling.groups(sizes), function == NormFunction::Layer);
     let is_even = tiling.has_even_halves(sizes);
-    // The weights and the bias take registers too.
+    // The weights and the bias also occupy registers.
     let stripes = if is_layer && bytes < 4 { 2 } else { 4 };
     let in_cluster =
         tiling.in_cluster(groups, stripes).filter(|_| target.features().contains(Features::HOPPER));
@@ -191,7 +191,7 @@ fn unaligned_residual(
         1537..=4096 if is_even => tiling.narrow(sizes, 32, 1088),
         1153..=2304 if is_layer && bytes == 2 => RowTiling { resident: 1, ..tiling.copied(groups, 3, 2, 8) },
         1153..=2304 if bytes == 2 => RowTiling { resident: 0, ..tiling.in_registers(groups, 3, 0) },
-        // More threads would have too few registers for weights too.
+        // With more threads, there would be too few registers for the weights as well.
         2305..=3072 if bytes == 2 && (!is_layer || groups <= 2560) => {
             RowTiling { resident: 0, ..tiling.in_registers(groups, 5, 0) }
         }
@@ -205,7 +205,7 @@ fn unaligned_residual(
             turns: 1,
             ..tiling
         },
-        // Two inputs take registers, and so would the weights for 64 elements per thread.
+        // Two inputs occupy registers, as would the weights for 64 elements per thread.
         3073.. => tiling.copied(groups, 6, 2, 8),
         257..=1152 if is_layer => RowTiling { turns: 16, ..with_two_inputs(function, bytes, tiling) },
         _ => with_two_inputs(function, bytes, tiling),

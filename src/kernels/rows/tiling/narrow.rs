@@ -9,23 +9,24 @@ const MOST_RESIDENT: u32 = 8;
 /// The same maximum for blocks that process segments of rows.
 const MOST_RESIDENT_SEGMENTS: u32 = 6;
 
-/// The maximum number of threads in a block of a cluster: with more, too few blocks would be resident on a multiprocessor while some wait
-/// for others.
+/// The maximum number of threads per block in a cluster. With more threads, too few blocks would be resident on a multiprocessor while some
+/// wait for others.
 const MOST_THREADS: u32 = 512;
 
 impl RowTiling {
     /// Returns this tiling for rows of `groups` groups that are loaded directly into registers, with at most `stripes` groups per thread.
-    /// At least one block must be resident per multiprocessor, and at most as many as have a total of `together` threads.
+    /// The number of resident blocks per multiprocessor is at least 1; if it is greater, the blocks have at most `together` threads in
+    /// total.
     pub(in crate::kernels::rows) fn in_registers(self, groups: u32, stripes: u32, together: u32) -> Self {
         let threads = groups.div_ceil(stripes).next_multiple_of(32);
         let resident = (together / threads).clamp(1, MOST_RESIDENT);
-        // Threads fill whole warps, which may leave fewer groups per thread.
+        // Because threads fill whole warps, there may be fewer groups per thread.
         let stripes = groups.div_ceil(threads);
         Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead: 0, turns: 1, ..self }
     }
 
     /// Returns this tiling for rows of `groups` groups that are loaded directly into the registers of a cluster of eight blocks, with at
-    /// most `stripes` groups per thread, if there are enough threads.
+    /// most `stripes` groups per thread. Returns `None` if a block would require more than [`MOST_THREADS`] threads.
     pub(in crate::kernels::rows) fn in_cluster(self, groups: u32, stripes: u32) -> Option<Self> {
         let threads = groups.div_ceil(MOST_BLOCKS * stripes).next_multiple_of(32);
         let stripes = groups.div_ceil(MOST_BLOCKS * threads);
@@ -34,9 +35,9 @@ impl RowTiling {
         (threads <= MOST_THREADS).then_some(Self { cluster: MOST_BLOCKS, ..in_blocks })
     }
 
-    /// Returns this tiling for unaligned rows of the given `sizes` that are divided into segments for `cluster` blocks, with two rows of
-    /// each input in shared memory, `stripes` groups per thread, and up to `together` threads per multiprocessor; `None` if a block would
-    /// need more than 1024 threads.
+    /// Returns this tiling for unaligned rows of the given `sizes` that are divided into segments for `cluster` blocks. Shared memory
+    /// contains two rows of each input. There are `stripes` groups per thread and up to `together` threads per multiprocessor. Returns
+    /// `None` if a block would require more than 1024 threads.
     pub(in crate::kernels::rows) fn in_segments(
         self,
         sizes: &[u32],
@@ -54,11 +55,10 @@ impl RowTiling {
     }
 
     /// Returns this tiling for rows of the given `sizes`, with the widest groups such that every row starts at a group boundary. `elements`
-    /// is the number of elements per thread, a multiple of the elements of a group. `together` is as in
-    /// [`in_registers`](Self::in_registers).
+    /// is the number of elements per thread, a multiple of the group size. [`in_registers`](Self::in_registers) describes `together`.
     ///
-    /// Accessing such rows takes more instructions than accessing unaligned 16-byte groups, but each word of an unaligned group must be
-    /// assembled from two words, which takes further instructions and registers.
+    /// Narrow groups require more memory accesses than unaligned 16-byte groups, but each word of an unaligned group must be assembled from
+    /// two words, which requires further instructions and registers.
     pub(in crate::kernels::rows) fn narrow(self, sizes: &[u32], elements: u32, together: u32) -> Self {
         let adjacent = aligned_elements(sizes).min(self.adjacent);
         let groups = sizes.first().map_or(1, |&n| n.max(1)).div_ceil(adjacent);
@@ -70,7 +70,7 @@ impl RowTiling {
         self.adjacent == 8 && aligned_elements(sizes) > 1
     }
 
-    /// Returns this tiling with the next row copied to shared memory, and `turns` rows for the same threads.
+    /// Returns this tiling with `ahead` = 2 and the given number of `turns`.
     pub(in crate::kernels::rows) fn copied_ahead(self, turns: u32) -> Self {
         Self { ahead: 2, turns, ..self }
     }

@@ -4,7 +4,8 @@ use super::{MOST_UNALIGNED, Row, RowTiling};
 use crate::ptx::{Builder, IntoDim, Val};
 
 impl RowTiling {
-    /// Like [`row_of`](Self::row_of), but each block processes only one part of a row that does not fit. Returns the row and the part.
+    /// Returns the row and the part that this block processes. This method is like [`row_of`](Self::row_of), but if rows are read in parts,
+    /// each block processes only one part.
     #[track_caller]
     pub(in crate::kernels::rows) fn part_of_row<'k>(
         self,
@@ -28,8 +29,8 @@ impl RowTiling {
         (self.row_of_block(k, [m, n, pitch], at), part)
     }
 
-    /// Like [`part_of_row`](Self::part_of_row), for kernels whose results do not depend on the division into rows. Unaligned matrices
-    /// without gaps (all `pitches` are `n`) are processed as one long row.
+    /// Returns the row and the part that this block processes, like [`part_of_row`](Self::part_of_row), for kernels whose results do not
+    /// depend on the division into rows. Unaligned matrices without gaps (all `pitches` are `n`) are processed as one long row.
     #[track_caller]
     pub(in crate::kernels::rows) fn part_of_elements<'k>(
         self,
@@ -47,7 +48,7 @@ impl RowTiling {
         let is_whole = is_whole.unwrap_or(true.into()) & all.le(u64::from(MOST_UNALIGNED)) & m.ne(0);
         let [m, n] = [is_whole.select(1, m), is_whole.select(all.cast::<u32>(), n)];
         let [at, part] = self.at_part(k, n);
-        // One long row has fewer parts than the rows that the grid was declared for.
+        // One long row has no more parts than the rows for which the grid was declared.
         k.return_if(at.ge(m));
         let declared = Some([row.m, row.n]);
         (Row { m, n, declared, ..row }.in_turn(at, 0.into()), part)
@@ -73,7 +74,7 @@ impl<'k> Row<'k> {
         }
     }
 
-    /// Returns the number of parts of a row that does not fit in registers.
+    /// Returns the number of parts in which a row is read.
     #[track_caller]
     pub(in crate::kernels::rows) fn parts(&self) -> Val<'k, u32> {
         (self.n + self.tiling.slack()).ceil_div(self.stripes.length())

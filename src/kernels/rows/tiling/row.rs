@@ -1,4 +1,4 @@
-//! A row of a block, and its accesses.
+//! The row that a thread processes, and accesses to it.
 
 use std::{cell::Cell, rc::Rc};
 
@@ -21,32 +21,31 @@ pub(in crate::kernels::rows) struct Row<'k> {
     pub(in crate::kernels::rows) thread: Val<'k, u32>,
     /// The index of the row within the block.
     pub(in crate::kernels::rows) in_block: Val<'k, u32>,
-    /// The index of the row among the rows that are read ahead.
+    /// The index of the row's slot among the rows in shared memory.
     pub(super) stage: Val<'k, u32>,
-    /// The number of elements of the row, or of this block's segment.
+    /// The number of elements in the row or, if there are segments, in this block's segment.
     pub(in crate::kernels::rows) n: Val<'k, u32>,
     /// This block's segment, if the blocks of a cluster process segments of the row.
     pub(super) segment: Option<Segment<'k>>,
     /// The row pitch of the matrices in which the threads' groups are aligned.
     pub(super) pitch: Val<'k, u32>,
-    /// Whether threads process the same columns of all rows, regardless of where rows begin.
+    /// Whether threads process the same columns of all rows, regardless of the alignment of rows.
     pub(super) in_columns: bool,
-    /// The extents of matrices that the launch checks, if they differ from `m` and `n`.
+    /// The extents of the matrices, which the launch checks, if they differ from `m` and `n`.
     pub(super) declared: Option<[Val<'k, u32>; 2]>,
     pub(in crate::kernels::rows) tiling: RowTiling,
     pub(in crate::kernels::rows) stripes: Stripes<'k>,
-    /// Whether the threads' groups are aligned in all matrices of unaligned rows in shared memory.
+    /// Whether the threads' groups are aligned in all matrices whose unaligned rows are in shared memory.
     pub(super) aligned: Option<Val<'k, bool>>,
-    /// Whether instructions are being emitted that are executed only if groups are `aligned`.
+    /// Whether the instructions that are being emitted are executed only if groups are `aligned`.
     pub(super) is_aligned: Rc<Cell<bool>>,
     pub(in crate::kernels::rows) team: Team<'k>,
 }
 
-/// The segment of a row that a block of a cluster processes as if it were a row of its own. A short row leaves some segments without
-/// elements.
+/// The segment of a row that a block of a cluster processes as if it were a row of its own. If the row is short, some segments are empty.
 #[derive(Clone, Copy)]
 pub(super) struct Segment<'k> {
-    /// The index of its first element in the row.
+    /// The index of the segment's first element in the row.
     pub(super) first: Val<'k, u32>,
     /// The number of elements of the row.
     pub(super) row_length: Val<'k, u32>,
@@ -93,7 +92,7 @@ impl<'k> Row<'k> {
         self.segment.map_or(self.n, |segment| segment.row_length)
     }
 
-    /// Returns the matrix or vector in which this block's segment is a row: it begins at the segment's first element.
+    /// Returns a matrix or vector that begins at the first element of this block's segment, so that the segment is a row of it.
     #[track_caller]
     pub(in crate::kernels::rows) fn segment_of<T: TensorElement, A>(
         &self,
@@ -102,7 +101,7 @@ impl<'k> Row<'k> {
         self.segment.map_or(matrix, |segment| matrix.at(segment.first))
     }
 
-    /// Returns the number of rows of a matrix of `m` rows that have elements in this block's segment.
+    /// Returns `m`, the number of rows of a matrix, or 0 if this block's segment is empty.
     #[track_caller]
     pub(in crate::kernels::rows) fn present(&self, m: Val<'k, u32>) -> Val<'k, u32> {
         match self.segment {
@@ -117,7 +116,8 @@ impl<'k> Row<'k> {
         self.at.lt(self.present(self.m))
     }
 
-    /// Returns the end of the row relative to the start of its first group, `ahead` elements before the row; 0 for a row past the last one.
+    /// Returns the end of the row relative to the start of its first group, which is `ahead` elements before the row. For a row past the
+    /// last one, returns 0.
     #[track_caller]
     pub(in crate::kernels::rows) fn end_after(&self, ahead: Val<'k, u32>) -> Val<'k, u32> {
         self.exists().select(self.n + ahead, 0)
@@ -142,7 +142,7 @@ impl<'k> Row<'k> {
         Line::Aligned(self.k.global(elements, vector(self.n)))
     }
 
-    /// Returns row `at`, which has index `stage` among the rows that are read ahead.
+    /// Returns row `at`, whose slot in shared memory has index `stage`.
     #[track_caller]
     pub(in crate::kernels::rows) fn in_turn(&self, at: Val<'k, u32>, stage: Val<'k, u32>) -> Self {
         let RowTiling { adjacent, unaligned, .. } = self.tiling;
@@ -165,13 +165,13 @@ impl<'k> Row<'k> {
         Self { aligned: Some(aligned), ..self.clone() }
     }
 
-    /// Returns this row for kernels that process all rows in the same way, regardless of alignment.
+    /// Returns this row for kernels that use the same instructions for all rows, regardless of alignment.
     pub(in crate::kernels::rows) fn in_one_version(&self) -> Self {
         Self { aligned: None, ..self.clone() }
     }
 
-    /// Emits `work`, which accesses rows in shared memory, twice if they are loaded again for each use: once for rows in which the threads'
-    /// groups are aligned, so that accesses require no conditions, and once for other rows.
+    /// Emits `work`, which accesses rows in shared memory. If rows are loaded again for each use, `work` is emitted twice: once for rows in
+    /// which the threads' groups are aligned, so that accesses require no conditions, and once for other rows.
     #[track_caller]
     pub(in crate::kernels::rows) fn by_alignment<S: State<'k>>(&self, work: impl Fn() -> S) -> S {
         let Some(aligned) = self.aligned.filter(|_| self.is_reloaded()) else {
@@ -186,8 +186,8 @@ impl<'k> Row<'k> {
         self.k.if_else_with(aligned, if_aligned, &work)
     }
 
-    /// Returns whether the instructions that are being emitted are executed only if the threads' groups are aligned in all matrices of rows
-    /// in shared memory.
+    /// Returns whether the instructions that are being emitted are executed only if the threads' groups are aligned in all matrices whose
+    /// rows are in shared memory.
     pub(in crate::kernels::rows) fn is_aligned(&self) -> bool {
         self.is_aligned.get()
     }
@@ -202,7 +202,7 @@ impl<'k> Row<'k> {
         Self { m, ..self.clone() }
     }
 
-    /// Returns the index of this row's first element in the slots of rows that are read ahead.
+    /// Returns the index of the first element of this row's slot in shared memory.
     #[track_caller]
     pub(in crate::kernels::rows) fn own_slot(&self) -> Val<'k, u32> {
         (self.stage * self.tiling.rows + self.in_block) * self.tiling.own_slots()
@@ -277,8 +277,8 @@ impl<'k> Row<'k> {
         row.at(col).when(condition).store(value);
     }
 
-    /// Returns a function that returns parts of a row. If the whole row fits in registers, it is loaded immediately; otherwise, each call
-    /// of the returned function loads a part.
+    /// Returns a function that returns parts of a row. If the whole row fits in registers, the row is loaded immediately. Otherwise, each
+    /// call of the returned function loads a part.
     #[track_caller]
     pub(in crate::kernels::rows) fn keep<'f, S: Clone + 'f>(
         &self,
@@ -318,7 +318,7 @@ impl<'k> Row<'k> {
         self.over_parts([0.0; N], &|a, b| std::array::from_fn(|i| a[i] + b[i]), of)
     }
 
-    /// Returns the sums over all parts and all threads, times `per_element`, the reciprocal of the number of elements of the row.
+    /// Returns the sums over all parts and all threads, multiplied by `per_element`, the reciprocal of the number of elements in the row.
     #[track_caller]
     pub(in crate::kernels::rows) fn means<const N: usize>(
         &self,
@@ -338,7 +338,7 @@ impl<'k> Row<'k> {
         !self.tiling.streamed && !self.is_reloaded()
     }
 
-    /// Loads part `part` of a row as f32; elements outside the row are `fill`.
+    /// Loads part `part` of a row as f32. Elements outside the row are replaced with `fill`.
     #[track_caller]
     pub(in crate::kernels::rows) fn load<T: Convert<f32>, A: Readable>(
         &self,
@@ -361,7 +361,8 @@ impl<'k> Row<'k> {
         }
     }
 
-    /// Loads part `part` of several rows, as [`load`](Self::load) does; all loads are issued before the first result is used.
+    /// Loads part `part` of several rows, like [`load`](Self::load). If the rows are unaligned, all loads are issued before the first
+    /// result is used.
     #[track_caller]
     pub(in crate::kernels::rows) fn load_each<T: Convert<f32>, A: Readable, const N: usize>(
         &self,
@@ -400,7 +401,7 @@ impl<'k> Row<'k> {
         values.fill_outside(part, self.n, 0.0)
     }
 
-    /// Returns `x` − `from`, and 0 outside the row, where `x` is 0.
+    /// Returns `x` − `from` within the row, and 0 outside the row. `x` must be 0 outside the row.
     #[track_caller]
     pub(in crate::kernels::rows) fn deviations(
         &self,
@@ -411,7 +412,7 @@ impl<'k> Row<'k> {
         if self.tiling.unaligned || self.is_held() {
             return self.zeroed_outside(part, &x.map(|x| x - from));
         }
-        // This takes fewer instructions, but a register for each group of adjacent elements.
+        // This requires fewer instructions, but a register for each group.
         let from = self.zeroed_outside(part, &x.map(|_| from));
         x.zip(&from, |x, from| x - from)
     }
@@ -429,13 +430,13 @@ impl<'k> Row<'k> {
         match line {
             Line::Aligned(row) => self.stripes.store(row, part, values),
             Line::Unaligned(row) => self.stripes.store_unaligned(row, part.into(), values),
-            // Only inputs are staged.
+            // Results are never stored to staged rows, which are always inputs.
             Line::Staged(_) => {}
         }
     }
 }
 
-/// Returns the part of a kernel's name for type `T`, as in `_f32`; it is empty if `T` is `X`.
+/// Returns the suffix of a kernel's name for type `T`, such as `_f32`, or an empty string if `T` is `X`.
 pub(in crate::kernels::rows) fn same_or<X: TensorElement, T: TensorElement>() -> String {
     if X::NAME == T::NAME { String::new() } else { format!("_{}", T::NAME) }
 }

@@ -1,4 +1,4 @@
-//! Copies of contiguous bytes: `cp.async.bulk`, `cp.reduce.async.bulk`, `cp.async.bulk.prefetch`.
+//! Bulk copies of contiguous bytes: `cp.async.bulk`, `cp.reduce.async.bulk`, `cp.async.bulk.prefetch`.
 #![allow(unsafe_code, reason = "declares obligations; nothing unsafe is done here")]
 
 use super::{
@@ -49,13 +49,14 @@ fn check_size(k: Builder<'_>, bytes: Val<'_, u32>) {
 }
 
 impl<'k, T: Element, S: SharedSpace, W: Writable> Ptr<'k, T, S, W> {
-    /// Starts copying `bytes` bytes from global memory to this address; completion is signaled at `barrier`, which must be in shared memory
-    /// of the same block as this address. Both addresses and `bytes` must be known to be multiples of 16. Requires sm_90 or later.
+    /// Starts copying `bytes` bytes from global memory at `from` to this address. On completion, `barrier` counts the copied bytes;
+    /// `barrier` must be in shared memory of the same block as this address. Both addresses and `bytes` must be known to be multiples of
+    /// 16. Requires sm_90 or later.
     ///
     /// # Safety
     ///
-    /// In every launch, the `bytes` bytes that start at `from` must be in one live allocation, and no thread may write them until the copy
-    /// is complete.
+    /// In every launch, the `bytes` bytes at `from` must be in one live allocation, and no thread may write them until the copy is
+    /// complete.
     #[doc(alias = "cp.async.bulk")]
     #[track_caller]
     pub unsafe fn copy_bulk<R: Readable>(
@@ -80,8 +81,9 @@ impl<'k, T: Element, S: SharedSpace, W: Writable> Ptr<'k, T, S, W> {
 }
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
-    /// Starts copying `bytes` bytes from this block's shared memory to this address; completion is signaled at `barrier`, which must be in
-    /// the block of the destination. Both addresses and `bytes` must be known to be multiples of 16. Requires sm_90 or later.
+    /// Starts copying `bytes` bytes from this block's shared memory at `from` to this address. On completion, `barrier` counts the copied
+    /// bytes; `barrier` must be in shared memory of the same block as this address. Both addresses and `bytes` must be known to be
+    /// multiples of 16. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.shared::cluster.shared::cta")]
     #[track_caller]
     pub fn copy_bulk_shared<R: Readable>(
@@ -98,10 +100,14 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
         );
     }
 
-    /// Starts combining the elements at this address with elements from this block's shared memory, using the operation `op`. In all other
-    /// respects, this method is like [`copy_bulk_shared`](Self::copy_bulk_shared). Supports all operations on `u32`, all except
-    /// [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec) on `i32`, bitwise operations on other 32-bit types, and addition of `u64` and
-    /// `i64`.
+    /// Starts combining the elements at this address with elements from this block's shared memory, using the operation `op`. Otherwise,
+    /// the same rules apply as for [`copy_bulk_shared`](Self::copy_bulk_shared).
+    ///
+    /// The supported operations are:
+    /// - `u32`: all operations
+    /// - `i32`: all operations except [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec)
+    /// - other 32-bit types: bitwise operations
+    /// - `u64` and `i64`: addition
     #[doc(alias = "cp.reduce.async.bulk")]
     #[track_caller]
     pub fn reduce_bulk_shared<R: Readable>(
@@ -122,13 +128,15 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
 }
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
-    /// Starts copying `bytes` bytes from shared memory to this address, as part of this thread's next
-    /// [group](Builder::cp_async_bulk_commit_group). Both addresses and `bytes` must be known to be multiples of 16. Data stored by threads
-    /// must first be ordered by a [`fence_proxy_async`](Builder::fence_proxy_async). Requires sm_90 or later.
+    /// Starts copying `bytes` bytes from shared memory at `from` to this address. The copy belongs to the
+    /// [group](Builder::cp_async_bulk_commit_group) that this thread commits next. Requires sm_90 or later.
+    ///
+    /// Both addresses and `bytes` must be known to be multiples of 16. Threads that have stored data to these bytes of shared memory must
+    /// first execute a [`fence_proxy_async`](Builder::fence_proxy_async).
     ///
     /// # Safety
     ///
-    /// In every launch, the `bytes` bytes that start at this address must be in one live, writable allocation.
+    /// In every launch, the `bytes` bytes at this address must be in one live, writable allocation.
     #[doc(alias = "cp.async.bulk.global.shared::cta")]
     #[track_caller]
     pub unsafe fn copy_bulk_out<R: Readable>(
@@ -142,10 +150,14 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
         self.emit_bulk(&mnemonic, from, bytes.into(), hints);
     }
 
-    /// Starts combining the elements at this address with elements from shared memory, using the operation `op`. In all other respects,
-    /// this method is like [`copy_bulk_out`](Self::copy_bulk_out). Supports all operations on 32-bit and 64-bit integers, except that only
-    /// `u32` supports [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec); addition, minimum and maximum of f16 and bf16; addition of f32 and
-    /// f64; and bitwise operations on all 32-bit and 64-bit types.
+    /// Starts combining the elements at this address with elements from shared memory, using the operation `op`. Otherwise, the same rules
+    /// apply as for [`copy_bulk_out`](Self::copy_bulk_out).
+    ///
+    /// The supported operations are:
+    /// - addition: 32-bit and 64-bit integers, f16, bf16, f32 and f64
+    /// - minimum and maximum: 32-bit and 64-bit integers, f16 and bf16
+    /// - [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec): `u32`
+    /// - bitwise operations: 32-bit and 64-bit types
     ///
     /// # Safety
     ///
@@ -186,8 +198,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
 }
 
 impl<'k, T: Element, W: Writable> CheckedPtr<'k, T, Global, W> {
-    /// Starts combining the elements at this address with elements from shared memory, as [`Ptr::reduce_bulk_out`] does, if they are in bounds.
-    /// The elements must be all in bounds or all out of bounds.
+    /// Combines elements as [`Ptr::reduce_bulk_out`] does if they are in bounds. The elements must be all in bounds or all out of bounds.
     #[track_caller]
     pub(crate) fn reduce_bulk_out<R: Readable>(self, op: ReduceOp, from: Ptr<'k, T, Shared, R>, bytes: u32) {
         let k = self.kernel();
@@ -200,12 +211,12 @@ impl<'k, T: Element, W: Writable> CheckedPtr<'k, T, Global, W> {
 }
 
 impl<'k, T: Element, R: Readable> Ptr<'k, T, Global, R> {
-    /// Starts loading the `bytes` bytes that start at this address into the L2 cache. The address and `bytes` must be known to be multiples
-    /// of 16. Requires sm_90 or later.
+    /// Starts prefetching the `bytes` bytes at this address to the L2 cache. The address and `bytes` must be known to be multiples of 16.
+    /// Requires sm_90 or later.
     ///
     /// # Safety
     ///
-    /// In every launch, the `bytes` bytes that start at this address must be in one live allocation.
+    /// In every launch, the `bytes` bytes at this address must be in one live allocation.
     #[doc(alias = "cp.async.bulk.prefetch")]
     #[track_caller]
     pub unsafe fn prefetch_bulk(self, bytes: impl Into<Val<'k, u32>>, hints: Hints<'k>) {

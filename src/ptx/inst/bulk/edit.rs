@@ -58,7 +58,8 @@ pub struct TensorMapEdit<'k, S: Space> {
 }
 
 impl<'k> Builder<'k> {
-    /// Allocates an uninitialized tensor map in shared memory. The bytes of an existing map ([`TensorMapPtr::bytes`]) may be copied to it.
+    /// Allocates an uninitialized tensor map in shared memory. The kernel may copy the bytes of an existing map ([`TensorMapPtr::bytes`])
+    /// to it.
     #[track_caller]
     pub fn shared_tensor_map(self) -> TensorMapEdit<'k, Shared> {
         TensorMapEdit { at: self.shared_aligned(MAP_BYTES / 4, MAP_BYTES), space: ".shared::cta" }
@@ -70,8 +71,8 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {
     ///
     /// # Safety
     ///
-    /// In every launch, the address must be a multiple of 64, and the 128 bytes that start at this address must be a tensor map in one live
-    /// allocation that no other thread accesses at the same time.
+    /// In every launch, the address must be a multiple of 64. The 128 bytes at this address must be a tensor map in one live allocation,
+    /// and no other thread may access them at the same time.
     #[track_caller]
     pub unsafe fn edit_tensor_map(self) -> TensorMapEdit<'k, Global> {
         self.kernel().count_unsafe_access();
@@ -93,7 +94,7 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
         self.replace("global_address", "b64", &[Operand::Reg(tensor.address().in_register(k))]);
     }
 
-    /// Replaces the number of dimensions with `rank` (1 to 5). The field contains `rank` − 1.
+    /// Replaces the number of dimensions with `rank` (1 to 5).
     #[doc(alias = "tensormap.replace.tile.rank")]
     #[track_caller]
     pub fn rank(self, rank: u32) {
@@ -104,21 +105,21 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
         self.replace("rank", "b32", &[immediate(rank - 1)]);
     }
 
-    /// Replaces the number of elements of the box along dimension `dimension` (0 to 4) with `elements`.
+    /// Replaces the extent of the box along dimension `dimension` (0 to 4) with `elements` elements.
     #[doc(alias = "tensormap.replace.tile.box_dim")]
     #[track_caller]
     pub fn box_dim(self, dimension: u32, elements: impl Into<Val<'k, u32>>) {
         self.along("box_dim", dimension, 5, elements.into());
     }
 
-    /// Replaces the number of elements of the tensor along dimension `dimension` (0 to 4) with `elements`.
+    /// Replaces the extent of the tensor along dimension `dimension` (0 to 4) with `elements` elements.
     #[doc(alias = "tensormap.replace.tile.global_dim")]
     #[track_caller]
     pub fn global_dim(self, dimension: u32, elements: impl Into<Val<'k, u32>>) {
         self.along("global_dim", dimension, 5, elements.into());
     }
 
-    /// Replaces the stride along dimension `dimension` (1 to 4) with `bytes` bytes; `bytes` must be a multiple of 16.
+    /// Replaces the stride of the tensor along dimension `dimension` (1 to 4) with `bytes` bytes, which must be a multiple of 16.
     #[doc(alias = "tensormap.replace.tile.global_stride")]
     #[track_caller]
     pub fn global_stride(self, dimension: u32, bytes: impl Into<Val<'k, u64>>) {
@@ -138,7 +139,7 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
         self.along("element_stride", dimension, 5, elements.into());
     }
 
-    /// Sets a field to one of the numbered choices that [`MapField`] lists.
+    /// Sets a field to one of the numbered choices listed in [`MapField`].
     #[doc(alias = "tensormap.replace.tile.elemtype")]
     #[doc(alias = "tensormap.replace.tile.swizzle_mode")]
     #[track_caller]
@@ -185,8 +186,8 @@ impl<'k> TensorMapEdit<'k, Shared> {
     ///
     /// # Safety
     ///
-    /// The obligations of [`Ptr::tensor_map`] apply to the map's fields as set by the kernel. In addition, `to` must be a multiple of 128,
-    /// and the 128 bytes that start at `to` must be in one live, writable allocation.
+    /// The map, with its fields as set by the kernel, must meet the obligations of [`Ptr::tensor_map`]. In addition, `to` must be a
+    /// multiple of 128, and the 128 bytes at `to` must be in one live, writable allocation.
     #[doc(alias = "tensormap.cp_fenceproxy")]
     #[track_caller]
     pub unsafe fn publish<T: Element, A: Writable>(

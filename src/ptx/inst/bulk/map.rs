@@ -18,30 +18,30 @@ use crate::ptx::{
 pub(crate) const MAP_BYTES: u32 = 128;
 pub(crate) const MAP_ALIGN: u32 = 64;
 
-/// How a kernel uses the tensor map of a parameter; a launch checks that the map that it passes supports this use.
+/// The use of a tensor map parameter by a kernel. Every launch checks that the map that it passes supports this use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapUse {
     /// The index of the parameter.
     pub parameter: usize,
-    /// The number of coordinates.
+    /// The number of dimensions.
     pub rank: usize,
-    /// Whether the copies are in im2col mode.
+    /// Whether the copies use im2col mode.
     pub im2col: bool,
 }
 
-/// A tensor map that every launch creates for a buffer parameter and passes after the kernel's own parameters. The map describes the boxes
-/// that the kernel moves between the buffer and shared memory.
+/// A tensor map that every launch creates for a buffer parameter and passes after the kernel's own parameters. The kernel uses it to copy
+/// boxes between the buffer and shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BufferMap {
     /// The index of the buffer's parameter.
     pub parameter: usize,
-    /// The number of elements along each dimension, innermost first.
+    /// The extents of the tensor, in elements, innermost first.
     pub dims: Vec<Dim>,
     /// The strides, in elements, along all dimensions except the innermost.
     pub strides: Vec<Dim>,
-    /// The number of elements of a box along each dimension, innermost first.
+    /// The extents of a box, in elements, innermost first.
     pub box_dims: Vec<u32>,
-    /// The swizzle in shared memory.
+    /// The swizzle mode in shared memory.
     pub swizzle: SwizzleMode,
 }
 
@@ -64,9 +64,9 @@ impl<'k> Builder<'k> {
 /// A tensor map in constant or global memory: the handle of a [`TensorMap`](crate::ptx::TensorMap) parameter, or the result of
 /// [`Ptr::tensor_map`] or [`publish`](crate::ptx::TensorMapEdit::publish).
 ///
-/// Copies through the map are bounded by the tensor: out-of-bounds elements are read as the map's fill value (zero, or NaN if the map
-/// specifies it) and are not written. For a parameter, a launch checks that the tensor is in the buffer that the map was created from, so
-/// the copies are safe. The exception is an `UncheckedMap`, which only `unsafe` code can create.
+/// Copies through the map are bounded by the tensor. Out-of-bounds elements are not written; they are read as the map's fill value, which
+/// is zero or NaN. For a parameter, a launch checks that the tensor is in the buffer from which the map was created, so the copies are
+/// safe. A launch does not check an `UncheckedMap`, which only `unsafe` code can create.
 pub struct TensorMapPtr<'k, T, A = Read> {
     k: Builder<'k>,
     /// The generic address.
@@ -113,15 +113,16 @@ impl<'k, T: Element, A> TensorMapPtr<'k, T, A> {
         Ptr::new(self.k, self.address, MAP_ALIGN)
     }
 
-    /// Loads the map into the descriptor cache. It is sufficient for one thread to execute this once, at the start of the kernel. Requires
-    /// sm_90 or later.
+    /// Prefetches the map into the descriptor cache. One thread should execute this once, at the start of the kernel. Requires sm_90 or
+    /// later.
     #[doc(alias = "prefetch.tensormap")]
     #[track_caller]
     pub fn prefetch_descriptor(self) {
         self.k.emit(format_args!("prefetch.tensormap"), &[self.bytes().operand()]);
     }
 
-    /// Acquires the map at `scope`: released changes to the map become visible to this thread's tensor copies. Requires sm_90 or later.
+    /// Acquires the map at `scope`, so that released changes to the map become visible to this thread's tensor copies. Requires sm_90 or
+    /// later.
     #[doc(alias = "fence.proxy.tensormap::generic.acquire")]
     #[track_caller]
     pub fn acquire(self, scope: MemoryScope) {
@@ -148,9 +149,11 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Global, A> {
     ///
     /// # Safety
     ///
-    /// In every launch, the address must be a multiple of 64, the 128 bytes that start at this address must be a tensor map of elements of
-    /// type `T` when a copy uses the map, and the tensor must be in one live allocation, which must be writable if the tensor is written.
-    /// No thread may write the tensor if it belongs to an `In` parameter.
+    /// In every launch:
+    /// - The address must be a multiple of 64.
+    /// - When a copy uses the map, the 128 bytes at this address must be a tensor map whose elements have type `T`.
+    /// - The tensor must be in one live allocation, which must be writable if the tensor is written.
+    /// - No thread may write the tensor if it belongs to an `In` parameter.
     #[track_caller]
     pub unsafe fn tensor_map(self) -> TensorMapPtr<'k, T, A> {
         let k = self.kernel();

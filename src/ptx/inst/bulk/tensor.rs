@@ -1,4 +1,4 @@
-//! Copies of boxes of a tensor: `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`, `cp.async.bulk.prefetch.tensor`.
+//! Tensor copies: `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`, `cp.async.bulk.prefetch.tensor`.
 
 use arrayvec::ArrayVec;
 
@@ -66,9 +66,11 @@ fn registers<'k, T: Scalar, const N: usize>(
 }
 
 impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
-    /// Starts copying the box at `coordinates`, innermost first, to shared memory at `to`. Completion is signaled at `barrier`, which must be
-    /// in shared memory of the same block as `to`. `to` must be known to be aligned to 128 bytes; the map's swizzle may require a larger
-    /// alignment. In the tensor, the box must start at a multiple of 16 bytes from the start of a row. Requires sm_90 or later.
+    /// Starts copying the box at `coordinates`, innermost first, to shared memory at `to`. On completion, `barrier` counts the copied
+    /// bytes; `barrier` must be in shared memory of the same block as `to`. Requires sm_90 or later.
+    ///
+    /// `to` must be known to be aligned to 128 bytes; the map's swizzle may require a larger alignment. In the tensor, the box must start
+    /// at a multiple of 16 bytes from the start of a row.
     #[doc(alias = "cp.async.bulk.tensor")]
     #[track_caller]
     pub fn load<C: Into<Val<'k, i32>>, S: SharedSpace, W: Writable, const N: usize>(
@@ -81,8 +83,8 @@ impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
         self.emit_load("tile", to, &Position::new(self.kernel(), coordinates), barrier, hints);
     }
 
-    /// Starts copying a column of pixels as [`load`](Self::load) does, but through a map of 3 to 5 dimensions in im2col mode. The map's
-    /// bounding box must contain the pixel at `coordinates`; `offsets` shifts the pixels along each spatial dimension.
+    /// Starts copying a column of pixels as [`load`](Self::load) does, but through a map in im2col mode with 3 to 5 dimensions. The map's
+    /// bounding box must contain the pixel at `coordinates`. `offsets` shifts the pixels along each spatial dimension.
     #[doc(alias = "im2col")]
     #[track_caller]
     pub fn load_im2col<
@@ -129,14 +131,15 @@ impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
         k.emit(mnemonic, &operands);
     }
 
-    /// Starts loading the box at `coordinates`, innermost first, into the L2 cache. Requires sm_90 or later.
+    /// Starts prefetching the box at `coordinates`, innermost first, to the L2 cache. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.prefetch.tensor")]
     #[track_caller]
     pub fn prefetch<C: Into<Val<'k, i32>>, const N: usize>(self, coordinates: [C; N], hints: Hints<'k>) {
         self.emit_prefetch("tile", &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts loading into the L2 cache the pixels that [`load_im2col`](Self::load_im2col) copies. Requires sm_90 or later.
+    /// Starts prefetching to the L2 cache the pixels that [`load_im2col`](Self::load_im2col) copies for the same `coordinates` and
+    /// `offsets`. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.prefetch.tensor")]
     #[track_caller]
     pub fn prefetch_im2col<C: Into<Val<'k, i32>>, O: Into<Val<'k, u16>>, const N: usize, const M: usize>(
@@ -164,10 +167,13 @@ impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
 }
 
 impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
-    /// Starts copying the box at `coordinates`, innermost first, from shared memory to the tensor, as part of this thread's next
-    /// [group](Builder::cp_async_bulk_commit_group). Out-of-bounds elements are not written. `from` must be known to be aligned to 128 bytes.
-    /// In the tensor, the box must start at a multiple of 16 bytes from the start of a row. Data stored by threads must first be ordered by a
-    /// [`fence_proxy_async`](Builder::fence_proxy_async). Requires sm_90 or later.
+    /// Starts copying the box at `coordinates`, innermost first, from shared memory at `from` to the tensor. The copy belongs to the
+    /// [group](Builder::cp_async_bulk_commit_group) that this thread commits next. Out-of-bounds elements are not written. Requires sm_90
+    /// or later.
+    ///
+    /// `from` must be known to be aligned to 128 bytes. In the tensor, the box must start at a multiple of 16 bytes from the start of a
+    /// row. Threads that have stored data to the box in shared memory must first execute a
+    /// [`fence_proxy_async`](Builder::fence_proxy_async).
     #[doc(alias = "cp.async.bulk.tensor")]
     #[track_caller]
     pub fn store<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
@@ -179,8 +185,9 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(None, "tile", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts copying pixels as [`store`](Self::store) does, but through a map of 3 to 5 dimensions in im2col mode. The map's bounding box must
-    /// be inside the images and contain the pixel at `coordinates`. The outermost coordinate, the image, must not be negative.
+    /// Starts copying pixels as [`store`](Self::store) does, but through a map in im2col mode with 3 to 5 dimensions. The map's bounding
+    /// box must be inside the images and contain the pixel at `coordinates`. The outermost coordinate, the index of the image, must not be
+    /// negative.
     #[doc(alias = "im2col_no_offs")]
     #[track_caller]
     pub fn store_im2col<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
@@ -193,10 +200,14 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(None, "im2col_no_offs", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts combining the box at `coordinates` with data from shared memory, using the operation `op`. In all other respects, this method
-    /// is like [`store`](Self::store). The element type of the map must support the operation: `u32`, `i32`, `u64`, f32, f16 and bf16
-    /// support addition; 32-bit and 64-bit integers, f16 and bf16 support minimum and maximum; only `u32` supports [`Inc`](ReduceOp::Inc)
-    /// and [`Dec`](ReduceOp::Dec); 32-bit and 64-bit types support bitwise operations.
+    /// Starts combining the box at `coordinates` with data from shared memory, using the operation `op`. Otherwise, the same rules apply as
+    /// for [`store`](Self::store).
+    ///
+    /// The element type of the map must support the operation:
+    /// - addition: `u32`, `i32`, `u64`, f32, f16 and bf16
+    /// - minimum and maximum: 32-bit and 64-bit integers, f16 and bf16
+    /// - [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec): `u32`
+    /// - bitwise operations: 32-bit and 64-bit types
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn reduce<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
@@ -209,8 +220,8 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(Some(op), "tile", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts combining pixels as [`reduce`](Self::reduce) does, but through a map of 3 to 5 dimensions in im2col mode, under the same
-    /// conditions as [`store_im2col`](Self::store_im2col).
+    /// Starts combining pixels as [`reduce`](Self::reduce) does, but through a map in im2col mode with 3 to 5 dimensions. The conditions of
+    /// [`store_im2col`](Self::store_im2col) apply.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn reduce_im2col<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(

@@ -1,10 +1,10 @@
-//! The dependence of the bits of results on the bits of operands, for undefined values.
+//! How the bits of results depend on the bits of operands, for the propagation of undefined values.
 
 use crate::program::code::Reg;
 
-/// The dependence of the bits of the results on those of the operands.
+/// How the bits of the results depend on the bits of the operands.
 pub(crate) enum Flow {
-    /// Each bit of the single result depends on the bits at the same position, as given by a truth table of `lop3`.
+    /// Each bit of the single result depends on the bits at the same position, as given by a `lop3` truth table.
     Bitwise(u8, [Reg; 3]),
     /// Each bit of the results is a bit of the data or a constant; the controls determine which.
     Moves { data: [Option<Reg>; 4], controls: [Option<Reg>; 2] },
@@ -19,12 +19,12 @@ pub(super) const A: u8 = 0xf0;
 /// The truth table of the second operand of `lop3`.
 pub(super) const B: u8 = 0xcc;
 
-/// The dependence, for a function whose operands are listed elsewhere.
+/// How results depend on operands, for functions whose operands are listed elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Spread {
     /// Bit by bit, as given by a truth table.
     Bitwise(u8),
-    /// The first operands, of this number, are data; the others are controls.
+    /// The first `.0` operands are data; the others are controls.
     Moves(usize),
     Carries,
     Mixes,

@@ -1,9 +1,10 @@
-//! Functions of registers, by the classes of their operands, each with the propagation of undefined bits.
+//! Functions of registers by the classes of their operands, each with its propagation of undefined bits.
 
 use crate::program::code::alu::flow::Spread::{self, Bitwise, Carries, Mixes, Moves};
 use crate::program::code::alu::flow::{A, B};
 
-/// Defines the functions of each form: the name, and how undefined bits of the operands propagate to the result.
+/// Defines the functions for each combination of operand classes: their names, and how undefined bits of the operands propagate to the
+/// result.
 macro_rules! forms {
     ($(
         $(#[$doc:meta])*
@@ -95,7 +96,7 @@ forms! {
         CopysignF32: Mixes;
     }
 
-    /// Functions of two operands of 16 bits, or of pairs of halves.
+    /// Functions of two 16-bit operands, or of two pairs of halves.
     H2 {
         Add16: Carries;
         Sub16: Carries;
@@ -179,7 +180,7 @@ forms! {
         Zext8: Moves(1);
         Zext16: Moves(1);
         Zext32: Moves(1);
-        /// Conversion of a shared address to a generic one, and the reverse.
+        /// The conversion of a shared address to a generic address, and the reverse.
         SharedToGeneric: Carries;
         GenericToShared: Carries;
         LocalToGeneric: Carries;
@@ -219,7 +220,7 @@ forms! {
         SadU: Mixes;
         SadS: Mixes;
         FmaF64: Mixes;
-        /// The same contracted forms as for f32.
+        /// The same contracted functions as for f32.
         FmsF64: Mixes;
         FnmaF64: Mixes;
         FnmsF64: Mixes;

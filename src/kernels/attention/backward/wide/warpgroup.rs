@@ -24,7 +24,7 @@ pub(super) const M: usize = 4;
 /// The number of subtiles of queries for which a warpgroup computes P and dS.
 const P: usize = M / C;
 
-/// Rows of Q, and the number that is added to the exponents of each row.
+/// Rows of Q, and the term that is added to the exponents of each row.
 type QueryTiles<'k, T, S, const D: usize> = (St<'k, T, M, D, S>, Sv<'k, f32, M>);
 /// Rows of dO, and δ of each row.
 type GradientTiles<'k, T, V, const E: usize> = (St<'k, T, M, E, V>, Sv<'k, f32, M>);
@@ -57,7 +57,7 @@ pub(super) struct Warpgroup<
     pub(super) values: &'a Filled<St<'k, T, N, E>>,
     pub(super) queries: &'a QueryRing<'k, T, S, D>,
     pub(super) gradients: &'a GradientRing<'k, T, V, E, STAGES>,
-    /// Shared memory for P and dS of both warpgroups; it contains one of them at a time.
+    /// Shared memory for P and dS of both warpgroups; it contains either P or dS at any time.
     pub(super) weights: &'a Assembly<'k, T, N, M, C>,
     /// The outbox for dQ.
     pub(super) dq: Option<&'a RegisterOutbox<'k, f32, Q, C>>,
@@ -140,7 +140,7 @@ where
         let dk = dk.wait();
         c.release(self.queries, q);
         let next = wait(next);
-        // dQ is computed in two parts, because there are not enough registers for both.
+        // dQ is computed in two halves, because there are not enough registers for both.
         self.add(dq, i, 0, sums);
         let dq = self.dq.map(|_| self.queries(&ds, 1));
         self.add(dq, i, 1, sums);
@@ -157,14 +157,14 @@ where
         to.mma_abt(self.keys, q.tiles().0.rows::<P>(self.c.rank()))
     }
 
-    /// Starts computing one of the two parts of this warpgroup's columns of dQ: dS·K. The rows of `ds` are keys.
+    /// Starts computing one half of this warpgroup's columns of dQ: dS·K. The rows of `ds` are keys.
     #[track_caller]
     fn queries(&self, ds: &Filled<St<'k, T, N, M>>, part: u32) -> InFlight<'k, Rt<'k, f32, 1, Q>> {
         let products = self.c.group().accumulate_from_zero::<Rt<f32, 1, Q>>();
         products.mma_atb(ds, self.keys.cols::<Q>(self.c.rank() * 2 + part))
     }
 
-    /// Adds a part of dQ of step `i` to the sums.
+    /// Adds one half of this warpgroup's columns of dQ for step `i` to the sums.
     #[track_caller]
     fn add(
         &self,
