@@ -156,7 +156,9 @@ fn verdict(
         let (row, col, error, bound) = (worst.row, worst.col, worst.error(), worst.bound);
         say(
             "error",
-            &format!("{error:.1e} (allowed: {bound:.1e}) at row {row}, column {col}, the worst ratio"),
+            &format!(
+                "{error:.1e} (allowed: {bound:.1e}) at row {row}, column {col}, the largest error relative to its bound"
+            ),
         )?;
     }
     say("verified", &format!("{elements} elements against f64"))

@@ -188,7 +188,7 @@ fn check<'k, A: Scalar, B: Scalar, C: Scalar>(
             Some([a, b].map(|scale| (scale.bits, [scale.byte, scale.thread])))
         }
         (Some(_), None) => return Err(format!("{atom}: expected scales of A and B, found none")),
-        (None, Some(_)) => return Err(format!("{atom}: expected no scales, found some")),
+        (None, Some(_)) => return Err(format!("{atom}: expected no scales, found scales")),
     };
     Ok(Addition { sparse, scales, bare: atom.group().threads() == 1 })
 }

@@ -39,7 +39,7 @@ const OLDEST: CudaVersion = CudaVersion { major: 12, minor: 0 };
 #[non_exhaustive]
 pub enum Unavailable {
     /// No driver library is installed, or none can be loaded.
-    #[error("no NVIDIA driver: none of {tried} could be loaded")]
+    #[error("no NVIDIA driver: found none of {tried}")]
     NoDriver {
         /// The names that were tried, as an abbreviated list.
         tried: String,

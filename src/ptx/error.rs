@@ -71,7 +71,7 @@ pub enum BuildErrorKind {
     },
     /// The instruction is not in the instruction table.
     #[error(
-        "expected an instruction of the table, found `{mnemonic}`: check its qualifiers, or emit it with `raw`"
+        "expected an instruction from the instruction table, found `{mnemonic}`: check its qualifiers, or emit it with `raw`"
     )]
     UnknownInstruction {
         /// The instruction as it would be emitted.
@@ -114,7 +114,7 @@ pub enum BuildErrorKind {
     /// A view does not start at a buffer parameter, so a launch cannot check its extents.
     #[error(
         "expected a buffer parameter (`In`, `Out` or `InOut`) for `{view}`, found a computed pointer, whose extents a launch cannot \
-         check: make the view of the parameter, or assert that the pointer is valid with `unsafe {{ pointer.assume_valid() }}`"
+         check: create the view from the parameter, or assert that the pointer is valid with `unsafe {{ pointer.assume_valid() }}`"
     )]
     UncheckedPointer {
         /// The method that creates the view.
@@ -239,16 +239,6 @@ pub enum BuildErrorKind {
     NotAParameter {
         /// The purpose of the value, such as `"the grid rule"`.
         what: &'static str,
-    },
-    /// A size is not a multiple of the required divisor.
-    #[error("{what}: expected a multiple of {of}, found {size}")]
-    Indivisible {
-        /// The purpose of the size.
-        what: &'static str,
-        /// The size found.
-        size: u64,
-        /// The required divisor.
-        of: u64,
     },
     /// The number of placeholders in a print format differs from the number of printed values.
     #[error("print format {format:?}: expected {expected} values, one for each `{{}}`, found {found}")]

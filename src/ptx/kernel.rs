@@ -522,7 +522,7 @@ impl<'k> Builder<'k> {
     #[track_caller]
     fn refuse_reinterpreted(self, found: &str) {
         self.refuse(format!(
-            "expected an integer parameter, whose number each launch checks, found the bits of a parameter of type {found}"
+            "expected an integer parameter, whose value each launch checks, found the bits of a parameter of type {found}"
         ));
     }
 }

@@ -26,7 +26,7 @@ pub(crate) enum Operand<'a> {
     Vector(&'a [Operand<'a>]),
     /// A vector of registers that their owner writes in place.
     Words(&'a [RegId]),
-    /// A special register, a variable or a label.
+    /// A special register, a variable, a label or `_`.
     Name(&'a str),
     /// Two results of one instruction: `%r0|%p0`.
     Pair(RegId, RegId),

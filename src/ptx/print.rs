@@ -66,9 +66,7 @@ impl<'k> Builder<'k> {
     #[track_caller]
     fn c_format(self, format: &str, values: &mut [PrintValue<'k>]) -> Result<String, BuildErrorKind> {
         if self.body().is_guarded() {
-            return Err(BuildErrorKind::Refused(
-                "a print inside a guard: use `if_` instead of `when`".into(),
-            ));
+            return Err(BuildErrorKind::Refused("`print` cannot be used under `when`: use `if_`".into()));
         }
         let bad_placeholder = |placeholder: &str, value| BuildErrorKind::BadPlaceholder {
             format: format.to_string(),
@@ -102,7 +100,7 @@ impl<'k> Builder<'k> {
             }
         }
         if c_format.contains('\0') {
-            return Err(BuildErrorKind::Refused(format!("print format {format:?} contains a NUL")));
+            return Err(BuildErrorKind::Refused(format!("print format {format:?} contains a NUL character")));
         }
         Ok(c_format)
     }

@@ -370,7 +370,7 @@ pub(crate) fn shape_problem(text: &str, guarded: bool) -> Option<String> {
     let single =
         !last.ends_with('}') && statements.next().is_some_and(is_instruction) && statements.next().is_none();
     (guarded && !single)
-        .then(|| "under a guard it must be one instruction without a guard or a label of its own".to_string())
+        .then(|| "under a guard, expected a single instruction without its own guard or label".to_string())
 }
 
 #[cfg(test)]

@@ -333,7 +333,7 @@ impl<'k> Val<'k, u32> {
     }
 }
 
-/// Returns a known divisor of a constant; 1 for types other than integers.
+/// Returns the absolute value of an integer constant, which is its largest divisor (0 for 0); 1 for other types.
 fn divisor_of<T: Scalar>(value: T) -> u64 {
     match T::PTX.as_bytes()[0] {
         b'u' => value.to_bits(),

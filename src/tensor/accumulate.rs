@@ -18,7 +18,7 @@ use crate::ptx::{
 
 /// An element type that supports atomic addition in memory: `f32`, `f64`, [`bf16`](crate::ptx::bf16), [`struct@f16`](crate::ptx::f16),
 /// pairs of bf16 or f16, and 32- and 64-bit integers.
-#[diagnostic::on_unimplemented(message = "there is no atomic addition to tiles of `{Self}`")]
+#[diagnostic::on_unimplemented(message = "atomic addition is not supported for tiles of `{Self}`")]
 pub trait AtomicElement: TensorElement<Word: AtomicAdd<Reg = Self::Word>> + AtomicAdd {}
 
 impl<T: TensorElement<Word: AtomicAdd<Reg = T::Word>> + AtomicAdd> AtomicElement for T {}

@@ -112,7 +112,9 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
         let along_x = index.special().filter(|&name| name == "%tid.x").and(k.block_shape());
         if let Some([found, ..]) = along_x.filter(|shape| i64::from(shape[0]) < threads) {
-            k.refuse(format!("expected parts for at most {found} threads, the threads of the block along x, found {threads}"));
+            k.refuse(format!(
+                "expected at most {found} threads, the extent of the block along x, found {threads}"
+            ));
         }
     }
 

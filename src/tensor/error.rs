@@ -38,7 +38,9 @@ pub enum TensorError {
         found: String,
     },
     /// Atoms of a tiled MMA that share threads, or whose threads are spread over more warps than they fill.
-    #[error("{what}: expected each thread of {warps} warps once, found threads {ids} for atoms {atoms}")]
+    #[error(
+        "{what}: expected each thread of {warps} warps to occur once, found threads {ids} for atoms {atoms}"
+    )]
     Atoms {
         /// The name of the tiling.
         what: String,

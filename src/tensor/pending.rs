@@ -7,7 +7,7 @@ use crate::ptx::{AnyScope, Builder, State, Visitor};
 /// The view `V` of the data can be read only after [`wait`](Self::wait), which emits the required synchronization.
 ///
 /// Pending data can be loop state ([`State`]), so one iteration can start a copy that the next iteration waits for.
-#[must_use = "data are in flight to shared memory: wait for them"]
+#[must_use = "data is in flight to shared memory: wait for it"]
 #[derive(Debug)]
 pub struct Pending<'k, V> {
     /// The threads that write the data.
@@ -19,7 +19,7 @@ pub struct Pending<'k, V> {
 /// The trait bound of reads, which data in flight does not satisfy.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
-    message = "the data are still in flight to shared memory",
+    message = "the data is still in flight to shared memory",
     label = "expected a view whose data have arrived",
     note = "`wait()` returns the view to load from"
 )]

@@ -22,7 +22,7 @@ impl Step {
         self.0[component]
     }
 
-    /// Combines the components with those of another step; `None` if a result does not fit.
+    /// Applies `f` to each component and the corresponding component of `other`. Returns `None` if `f` does.
     fn with(self, other: Self, f: impl Fn(i64, i64) -> Option<i64>) -> Option<Self> {
         let mut step = self;
         for (component, other) in step.0.iter_mut().zip(other.0) {

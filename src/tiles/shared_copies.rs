@@ -318,7 +318,7 @@ impl<'a, 'k, T: TensorElement> Rectangle<'a, 'k, T> {
                 let [row, col] = [self.row, self.col]
                     .map(|at| at.as_constant().map_or_else(|| "?".into(), |at| at.to_string()));
                 k.refuse(format!(
-                    "a rectangle of {height}×{width} subtiles of {}×{} elements at subtile ({row}, {col}) reaches past the edge of a \
+                    "a rectangle of {height}×{width} subtiles of {}×{} elements at subtile ({row}, {col}) extends past the edge of a \
                      shared tile of {rows}×{cols} elements",
                     unit[0], unit[1]
                 ));

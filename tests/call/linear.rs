@@ -155,7 +155,7 @@ fn other_sizes_are_refused() {
     let text = |called: Result<Called, CallError>| called.expect_err("refused").to_string();
     assert_eq!(
         text(call::taylor_attention(&kernels, &shape, true, &q, &q, &q, &mut o)),
-        "taylor_attention: expected rows of 16 elements with values of 64, found rows of 64 with values of 96"
+        "taylor_attention: expected head sizes 16 and 64, found head sizes 64 and 96"
     );
     assert_eq!(
         text(call::decayed_attention(&kernels, &shape, &q, &q, &q, &decays, &mut o, &mut state)),

@@ -37,7 +37,7 @@ fn attention() {
         ),
         (
             AttentionShape { head_size: 72, ..shape },
-            "attention: expected rows of 32, 64, 96, 128 or 256 elements, or of 192 with values of 128, found rows of 72 with values of 64",
+            "attention: expected head sizes 32, 64, 96, 128 or 256, or 192 and 128, found head sizes 72 and 64",
         ),
         (
             AttentionShape { scale: Some(-1.0), ..shape },

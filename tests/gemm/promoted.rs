@@ -128,7 +128,7 @@ fn what_is_not_promoted_is_rejected() {
     for gemm in [Gemm::new(GemmTile::T128x128), gemm(GemmTile::T64x64), in_clusters] {
         let found = gemm.promoted_kernel::<e4m3, bf16>().expect_err("it is rejected").to_string();
         assert!(
-            found.contains("expected factors of 8 bits, A in rows, B in columns, whole tiles"),
+            found.contains("expected factors of 8 bits, row-major A, column-major B, whole tiles"),
             "{found}"
         );
     }

@@ -125,7 +125,7 @@ fn formats_must_fit_their_values() {
 #[test]
 fn no_print_under_a_guard_and_no_nul() {
     let kind = refused::<(u32,)>(|k, (n,)| k.when(n.eq(1u32), || k.print("{}", n)));
-    assert_eq!(kind.to_string(), "a print inside a guard: use `if_` instead of `when`");
+    assert_eq!(kind.to_string(), "`print` cannot be used under `when`: use `if_`");
     let kind = refused::<()>(|k, ()| k.print("a\0b", ()));
     assert!(kind.to_string().contains("NUL"), "{kind}");
 }

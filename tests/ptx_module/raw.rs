@@ -154,7 +154,7 @@ fn holes_and_bindings_must_match() {
         problem(|k, x| unsafe { k.raw("add.u32 {x}, {x}, 1") }.input("x", x).emit()),
         "it does not end a statement: `;` is missing"
     );
-    let guarded = "under a guard it must be one instruction without a guard or a label of its own";
+    let guarded = "under a guard, expected a single instruction without its own guard or label";
     assert_eq!(problem(|k, x| k.when(x.eq(1u32), || unsafe { k.raw("ret; ret;") }.emit())), guarded);
     assert_eq!(problem(|k, x| k.when(x.eq(1u32), || unsafe { k.raw("@%p0 ret;") }.emit())), guarded);
     assert!(problem(|k, _| unsafe { k.raw("ret; // \u{b5}") }.emit()).contains("ASCII"));

@@ -434,7 +434,7 @@ fn views_that_no_launch_can_check_are_refused() {
         build(|k, y, n| {
             k.slice(y.at(1), n);
         }),
-        "expected a buffer parameter (`In`, `Out` or `InOut`) for `slice`, found a computed pointer, whose extents a launch cannot check: make the view of the parameter, or assert that the pointer is valid with `unsafe { pointer.assume_valid() }`"
+        "expected a buffer parameter (`In`, `Out` or `InOut`) for `slice`, found a computed pointer, whose extents a launch cannot check: create the view from the parameter, or assert that the pointer is valid with `unsafe { pointer.assume_valid() }`"
     );
     assert_eq!(
         build(|k, y, n| {
@@ -452,7 +452,7 @@ fn views_that_no_launch_can_check_are_refused() {
         build(|k, y, n| {
             k.tensor(y.byte_offset(16), [n], [1.into()]);
         }),
-        "expected a buffer parameter (`In`, `Out` or `InOut`) for `tensor`, found a computed pointer, whose extents a launch cannot check: make the view of the parameter, or assert that the pointer is valid with `unsafe { pointer.assume_valid() }`"
+        "expected a buffer parameter (`In`, `Out` or `InOut`) for `tensor`, found a computed pointer, whose extents a launch cannot check: create the view from the parameter, or assert that the pointer is valid with `unsafe { pointer.assume_valid() }`"
     );
     assert_eq!(
         build(|k, y, n| {

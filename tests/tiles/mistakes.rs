@@ -47,7 +47,7 @@ fn a_rectangle_stays_in_its_tile() {
     });
     assert!(
         text.contains(
-            "2×1 subtiles of 16×16 elements at subtile (1, 0) reaches past the edge of a shared tile of 32×32"
+            "2×1 subtiles of 16×16 elements at subtile (1, 0) extends past the edge of a shared tile of 32×32"
         ),
         "{text}"
     );

@@ -173,7 +173,7 @@ pub(super) fn target_for(
     let is_hopper = queue.cache().capability() == (9, 0);
     let target = if is_hopper { Target::SM_90A } else { portable_target(call, queue)? };
     if AttentionTile::all(target, head_size, value_size).next().is_none() {
-        let expected = "rows of 32, 64, 96, 128 or 256 elements, or of 192 with values of 128";
+        let expected = "head sizes 32, 64, 96, 128 or 256, or 192 and 128";
         return Err(refused_sizes(call, expected, [head_size, value_size]));
     }
     Ok(target)

@@ -12,8 +12,8 @@ use crate::{
 };
 
 /// The number of products that [`batched_gemm`] computes, and the distances between the first elements of consecutive matrices, in
-/// elements. `None` means that there are no gaps between matrices: the distance is the number of rows (or columns, in column order) of a
-/// matrix times the stride between them.
+/// elements. A distance of `None` means that the matrices are stored one after the other: the distance is the number of rows of a matrix
+/// times its row pitch (in column order, the number of columns times the column pitch).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GemmBatches {
     /// The number of products.

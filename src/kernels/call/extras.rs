@@ -107,6 +107,6 @@ pub(super) fn of_weights(
     match dropout {
         None => Ok((0.0, [0; 2])),
         Some(DropoutMask { p, seed, offset }) if (0.0..1.0).contains(&p) => Ok((p, [seed, offset])),
-        Some(DropoutMask { p, .. }) => Err(refused(call, "a probability from 0 to less than 1", p)),
+        Some(DropoutMask { p, .. }) => Err(refused(call, "a probability of at least 0 and less than 1", p)),
     }
 }

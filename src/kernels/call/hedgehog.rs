@@ -52,7 +52,7 @@ where
     let target = portable_target(CALL, queue)?;
     let LinearShape { key_size, value_size, .. } = *shape;
     if !matches!([key_size, value_size], [64, 64 | 128]) {
-        let expected = "rows of 64 elements with values of 64 or 128";
+        let expected = "head sizes 64 and 64, or 64 and 128";
         return Err(refused_sizes(CALL, expected, [key_size, value_size]));
     }
     let scale = positive_scale(CALL, key_size, scale)?;

@@ -63,7 +63,7 @@ where
     let target = portable_target(CALL, queue)?;
     let LinearShape { key_size, value_size, .. } = *shape;
     if [key_size, value_size] != [16, 64] {
-        return Err(refused_sizes(CALL, "rows of 16 elements with values of 64", [key_size, value_size]));
+        return Err(refused_sizes(CALL, "head sizes 16 and 64", [key_size, value_size]));
     }
     let (sizes, strides) = shape.arguments(CALL)?;
     queue.launch::<_, _, LinearAttentionArgs<T>>(

@@ -64,7 +64,7 @@ where
     const CALL: &str = "ragged_gemm";
     let queue = on.into();
     if shape.a == MatrixOrder::Col {
-        return Err(refused(CALL, "A in rows", "A in columns"));
+        return Err(refused(CALL, "row-major A", "column-major A"));
     }
     let RaggedGroups { offsets, count, b_distance } = *groups;
     // There is one A and one D.

@@ -27,7 +27,7 @@ impl Gemm {
         // `wgmma` and `ldmatrix` transpose only 16-bit elements.
         if bytes != 2 && (a, b) != (MatrixOrder::Row, MatrixOrder::Col) {
             return Err(format!(
-                "expected A in rows and B in columns for types other than those of 16 bits, found A in {} and B in {}",
+                "expected row-major A and column-major B for types other than those of 16 bits, found A in {} and B in {}",
                 a.plural(),
                 b.plural()
             ));

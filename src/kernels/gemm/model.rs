@@ -100,8 +100,8 @@ impl Gemm {
         Some(start + in_step * overlapped(rounds * tile, all_bytes / BANDWIDTH))
     }
 
-    /// Returns whether the model predicts the speed of the tile. Rows of 160 elements of B allow only a 64-byte swizzle, and such tiles
-    /// reached 0.73 to 1.00 of the predicted speed.
+    /// Returns whether the estimate for this tile and this order of B is reliable. If B is row-major, tiles with 160 columns allow only a
+    /// 64-byte swizzle of B; they reached 0.73 to 1.00 of the predicted speed.
     fn is_predictable(&self) -> bool {
         self.b == MatrixOrder::Col || self.tile.size()[1].is_multiple_of(64)
     }

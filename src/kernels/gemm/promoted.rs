@@ -130,7 +130,7 @@ impl Gemm {
             T::SIZE == 1 && *self == plain && matches!(self.tile, GemmTile::T128x128 | GemmTile::T128x192);
         if !fits {
             k.refuse(format!(
-                "expected factors of 8 bits, A in rows, B in columns, whole tiles of 128×128 or 128×192 without clusters, found {} of {}",
+                "expected factors of 8 bits, row-major A, column-major B, whole tiles of 128×128 or 128×192 without clusters, found {} of {}",
                 self.name::<T, T>(""),
                 T::NAME
             ));

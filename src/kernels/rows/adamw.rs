@@ -69,7 +69,7 @@ impl AdamW {
             |k, (p, g, mean, square, ld, m, n, rate, beta1, beta2, epsilon, decay, correction1, correction2)| {
                 k.describe(format!("a step of AdamW: parameters {}, gradients {}", P::NAME, G::NAME));
                 if self.tiling.unaligned {
-                    k.refuse("expected a tiling of aligned rows, found an unaligned one".into());
+                    k.refuse("expected a tiling of aligned rows, found a tiling of unaligned rows".into());
                 }
                 let (row, part) = self.tiling.part_of_row(k, [m, n, ld]);
                 let (ps, means, squares) = (row.of(p, ld), row.of(mean, ld), row.of(square, ld));

@@ -253,7 +253,7 @@ impl<'k, X: Convert<f32>> Race<'_, 'k, X> {
         Drawn { col: limit.1.get().bits(), exists: exists.get().ne(0) }
     }
 
-    /// Loads a part of the row; elements that do not precede `before` are −∞.
+    /// Loads a part of the row. In rounds after the first, replaces the elements that do not precede `before` with −∞.
     #[track_caller]
     fn load(&self, part: Val<'k, u32>, round: Val<'k, u32>, before: Place<'k>) -> Striped<'k, f32> {
         let x = self.row.load(self.line, part, f32::NEG_INFINITY);

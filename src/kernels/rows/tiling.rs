@@ -448,7 +448,7 @@ impl RowTiling {
         let in_block = threads.is_multiple_of(32) && threads <= 1024 && rows == 1;
         if !(in_warp && cluster == 1 || in_block) {
             k.refuse(format!(
-                "expected a power of two up to 32 threads for each of several rows, that fill whole warps, or up to 32 warps for one, found {threads} threads for each \
+                "expected whole warps: a power of two up to 32 threads for each of several rows, or up to 32 warps for one, found {threads} threads for each \
                  of {rows} rows in clusters of {cluster}"
             ));
         }
@@ -456,7 +456,7 @@ impl RowTiling {
             k.refuse(format!("expected clusters of 1, 2, 4 or 8 blocks, found {cluster}"));
         }
         if self.ahead > 0 && self.streamed {
-            k.refuse(format!("expected rows in shared memory that fit it, found {self:?}"));
+            k.refuse(format!("expected rows that fit in shared memory, found {self:?}"));
         }
         if !adjacent.is_power_of_two() || adjacent > 16 {
             k.refuse(format!("expected 1, 2, 4, 8 or 16 adjacent elements, found {adjacent}"));

@@ -28,7 +28,7 @@ impl AtomicSpace for SharedCluster {
 impl AtomicSpace for Generic {}
 
 /// An element type that supports atomic addition: a 32-bit or 64-bit integer, f32, f64, f16, bf16, f16x2 or bf16x2.
-#[diagnostic::on_unimplemented(message = "there is no atomic addition to `{Self}`")]
+#[diagnostic::on_unimplemented(message = "atomic addition is not supported for `{Self}`")]
 pub trait AtomicAdd: Element {
     /// The operation and the type, such as `".add.u32"`.
     #[doc(hidden)]

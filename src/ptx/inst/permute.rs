@@ -53,8 +53,8 @@ impl Permute {
     }
 }
 
-/// Returns the truth table of a bitwise function of three operands, for [`Val::lop3`]: `lop3_table(|a, b, c| a & b | c)`. `f` must consist
-/// of bitwise operations: it is called only once, with 0xf0, 0xcc and 0xaa.
+/// Returns the truth table of a bitwise function of three operands, for [`Val::lop3`]: `lop3_table(|a, b, c| a & b | c)`. `f` may combine
+/// its arguments only with `&`, `|`, `^` and `!`, because it is called only once, with 0xf0, 0xcc and 0xaa.
 pub fn lop3_table(f: impl Fn(u8, u8, u8) -> u8) -> u8 {
     f(0xf0, 0xcc, 0xaa)
 }

@@ -32,7 +32,7 @@ pub(crate) fn shuffle<'k, T: Scalar>(
     Val::from_reg(result, k)
 }
 
-/// Applies `exchange` to the 32-bit words of a register.
+/// Applies `exchange` to each 32-bit word of a register and returns the result. Predicates and 16-bit values are first widened to one word.
 fn by_words(k: Builder<'_>, from: RegId, exchange: impl Fn(RegId) -> RegId) -> RegId {
     let mov = |bits: u32, operands: [Operand<'_>; 2]| k.emit(format_args!("mov.b{bits}"), &operands);
     let result = match from.class {

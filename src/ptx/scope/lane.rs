@@ -19,7 +19,7 @@ impl<'k> Lane<'k> {
         Uniformity::NONE
     }
 
-    /// Returns the number of threads, 1.
+    /// Returns the number of threads in the scope, which is always 1.
     pub fn size(self) -> u32 {
         1
     }

@@ -48,8 +48,8 @@ impl MapField {
     }
 }
 
-/// A tensor map in shared or global memory that a kernel modifies. One thread modifies the map. If the map is in shared memory, a warp then
-/// [publishes](TensorMapEdit::publish) it. Requires sm_90a, sm_100a or sm_120a.
+/// A tensor map in shared or global memory that a kernel modifies. Only one thread may modify the map. If the map is in shared memory, a
+/// warp then [publishes](TensorMapEdit::publish) it. The methods that modify the map require sm_90a, sm_100a or sm_120a.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorMapEdit<'k, S: Space> {
     at: Ptr<'k, u32, S>,
