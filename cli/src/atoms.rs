@@ -24,7 +24,7 @@ use warpwright::{
 /// atom, tile or vector.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Names of atoms, such as SM80_16x8x16_F32BF16BF16F32_TN or SM75_U32x4_LDSM_N, and types of tiles, such as 'Rt<bf16, 1, 1>'
+    /// Names of atoms, such as SM80_16x8x16_F32BF16BF16F32_TN or SM75_U32x4_LDSM_N, or types of tiles, such as 'Rt<bf16, 1, 1>'
     names: Vec<String>,
     /// Only atoms that this target supports, and no tiles: sm_75, sm_80, sm_89, sm_90a …
     #[arg(long)]

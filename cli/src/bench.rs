@@ -22,7 +22,7 @@ pub(super) use gemm::TuneArgs as TuneGemm;
 
 use super::Error;
 
-/// Returns the values that differ from all values before them.
+/// Returns the values without duplicates, in order of first occurrence.
 fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut distinct = Vec::new();
     for value in values {
@@ -68,12 +68,12 @@ impl Args {
     }
 }
 
-/// Returns the parser of sizes, which are at least 1.
+/// Returns the parser for sizes, which must be at least 1.
 fn positive() -> clap::builder::RangedU64ValueParser<usize> {
     clap::builder::RangedU64ValueParser::new().range(1..)
 }
 
-/// A result with any error.
+/// A result with an error of any type.
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// A launch that failed.

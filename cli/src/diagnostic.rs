@@ -1,4 +1,4 @@
-//! Diagnostics in the style of compilers: a title, annotated source lines, notes.
+//! Diagnostics in the style of compilers: a title, annotated source lines, and notes.
 
 use std::io::{IsTerminal, Write};
 
@@ -9,7 +9,7 @@ use annotate_snippets::{AnnotationKind, Element, Group, Level, Renderer, Snippet
 pub(super) struct Span<'a> {
     /// The file name to display.
     pub(super) file: &'a str,
-    /// The whole line.
+    /// The text of the line.
     pub(super) text: &'a str,
     /// The 1-based line.
     pub(super) line: u32,
@@ -47,15 +47,15 @@ impl Span<'_> {
 pub(super) struct Diagnostic<'a> {
     /// Whether the diagnostic is a note rather than an error.
     pub(super) is_note: bool,
-    /// The kind of error, if it has a name.
+    /// The name of the kind of error, if it has one.
     pub(super) id: Option<&'a str>,
     /// A one-line description.
     pub(super) title: &'a str,
     /// The location.
     pub(super) primary: Span<'a>,
-    /// Related locations, each with a sentence.
+    /// Related locations, each with a description.
     pub(super) others: Vec<(String, Span<'a>)>,
-    /// Further information.
+    /// Additional information.
     pub(super) notes: &'a [String],
 }
 
@@ -64,7 +64,7 @@ impl Diagnostic<'_> {
     pub(super) fn print(&self) {
         let colors = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let renderer = if colors { Renderer::styled() } else { Renderer::plain() };
-        // A closed standard error is ignored: the exit code reports the error too.
+        // A closed standard error is ignored, because the exit code also reports the error.
         let _ = writeln!(std::io::stderr(), "{}\n", renderer.render(&self.groups()));
     }
 

@@ -43,7 +43,7 @@ enum What {
         output: Output,
     },
 
-    /// The operands of a matrix instruction, or of a tile of them: A on the left, B on top, C in the corner
+    /// The operands of a matrix instruction, or of a tile of matrix instructions: A on the left, B on top, C in the corner
     Mma {
         /// Name of the atom, as listed by `warpwright atoms`
         name: String,
@@ -63,7 +63,7 @@ enum What {
         output: Output,
     },
 
-    /// The source and the destination of a copy instruction, or of a tile of them
+    /// The source and the destination of a copy instruction, or of a tile of copy instructions
     Copy {
         /// Name of the atom, as listed by `warpwright atoms`
         name: String,
@@ -87,7 +87,7 @@ enum What {
         output: Output,
     },
 
-    /// The lane and value that own each element of a register tile or vector; the byte offset of each element of a shared one
+    /// The lane and value that own each element of a register tile or vector, or the byte offset of each element of a shared tile or vector
     Tile {
         /// Type as in Rust: 'Rt<bf16, 1, 1, Col>', 'RowVec<f32, 2>', 'Rv<f32, 4, Naive>', 'St<bf16, 4, 4, Swizzle64>', 'Sv<f32, 4>'
         r#type: String,
@@ -110,19 +110,19 @@ enum What {
 
     /// The order in which resident blocks compute the tiles of a result: the tiles of a round have the same color
     Schedule {
-        /// Rows and columns of tiles: 16x12
+        /// Number of rows and columns of tiles: 16x12
         #[arg(value_name = "ROWSxCOLS")]
         size: TileSize,
 
-        /// Rows in a group, whose tiles are computed column by column; 1 for rows from left to right
+        /// Number of rows of tiles per group; the tiles of a group are computed column by column
         #[arg(long, value_name = "ROWS", default_value_t = 1)]
         group: u32,
 
-        /// Resident blocks, one per multiprocessor
+        /// Number of resident blocks, one per multiprocessor
         #[arg(long, value_name = "N", default_value_t = 132)]
         blocks: u32,
 
-        /// Rows and columns of tiles that a cluster computes simultaneously
+        /// Number of rows and columns of tiles that a cluster computes simultaneously
         #[arg(long, value_name = "ROWSxCOLS", default_value = "1x1")]
         cluster: TileSize,
 
@@ -205,7 +205,7 @@ impl What {
     }
 }
 
-/// Rows and columns of a tile.
+/// The number of rows and columns of a tile.
 #[derive(Debug, Clone, Copy)]
 struct TileSize(u32, u32);
 
@@ -363,7 +363,7 @@ fn swizzle(expression: &str) -> Result<Picture, Error> {
     }
 }
 
-/// Draws a schedule, and notes the most tiles of A and B that a round reads.
+/// Draws a schedule, and notes the maximum number of tiles of A and B that a round reads.
 fn schedule(
     TileSize(rows, cols): TileSize,
     schedule: Schedule,

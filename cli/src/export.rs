@@ -37,7 +37,7 @@ pub(super) struct Args {
     #[arg(long, exclusive = true)]
     list: bool,
 
-    /// Target of the PTX: sm_80, sm_90a …; the default is the lowest one that the kernels support
+    /// Target of the PTX: sm_80, sm_90a …; the default is the lowest target that the kernels support
     #[arg(long)]
     target: Option<Target>,
 
@@ -45,7 +45,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR", required_unless_present = "list")]
     out: Option<PathBuf>,
 
-    /// Element types, separated by commas: bf16,f16; the default is the first that --list prints
+    /// Element types, separated by commas: bf16,f16; the default is the first type that --list prints
     #[arg(long = "type", visible_alias = "dtype", value_name = "TYPES", value_delimiter = ',')]
     types: Vec<String>,
 
@@ -58,7 +58,7 @@ pub(super) struct Args {
     #[arg(long = "head-size", value_name = "SIZES", value_delimiter = ',')]
     head_sizes: Vec<u32>,
 
-    /// Window of attention, instead of the full and causal masks: the numbers of keys before and after the position of a query, such as
+    /// Window of attention, instead of the full and causal masks: the number of keys before and after the position of a query, such as
     /// 1023,0
     #[arg(long, value_name = "BEFORE,AFTER", value_delimiter = ',', num_args = 1)]
     window: Vec<u32>,
@@ -148,7 +148,7 @@ impl Args {
         Ok(module)
     }
 
-    /// Returns the options other than target, types and divisors; rejects those that the kernels do not take.
+    /// Returns the options other than target, types and divisors. Rejects options that the kernels do not support.
     fn options(&self, ready: &Ready) -> Result<Options<'_>, String> {
         let takes = |selects: &[Selects]| selects.contains(&ready.selects);
         for (name, is_given, is_taken) in [

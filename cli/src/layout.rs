@@ -80,7 +80,7 @@ impl Args {
         if self.expressions.is_empty() {
             return evaluate_lines(tables, out);
         }
-        // Nothing is written if one of them is invalid.
+        // Nothing is written if one of the expressions is invalid.
         let values: Result<Vec<_>, Error> = self.expressions.iter().map(|text| value(text)).collect();
         for value in values? {
             out.write_all(report::report(&value, tables).as_bytes())?;
@@ -89,7 +89,7 @@ impl Args {
     }
 }
 
-/// Why the command ends early.
+/// The reason that the command ends early.
 enum Failure {
     /// The output cannot be written.
     Output(io::Error),
@@ -108,7 +108,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Evaluates an expression of the command line.
+/// Evaluates an expression given on the command line.
 fn value(text: &str) -> Result<Value, Error> {
     evaluate(text)
         .map_err(|mistake| Error(format!("{text:?}, column {}: {}", mistake.column, mistake.problem)))

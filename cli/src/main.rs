@@ -1,4 +1,4 @@
-//! The command line `warpwright`.
+//! The `warpwright` command-line tool.
 //!
 //! There is one module per subcommand. Exit codes: 0 for success, 1 for findings, 2 for invalid input; `run` exits with the code of its
 //! program. For invalid input, one line on standard error states what was expected, what was found and where, and nothing is written.
@@ -30,7 +30,7 @@ use clap::{Parser, Subcommand};
 #[error("{0}")]
 struct Error(String);
 
-/// Returns the result of writing to standard output, whose reader may close the pipe early.
+/// Returns the result of writing to standard output. The reader may close the pipe early.
 fn written(result: io::Result<()>) -> Result<(), Error> {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::of("standard output", error)),
@@ -39,7 +39,7 @@ fn written(result: io::Result<()>) -> Result<(), Error> {
 }
 
 impl Error {
-    /// Returns an error about `subject`, a file or an argument.
+    /// Returns an error about `subject`, which is a file or an argument.
     fn of(subject: impl std::fmt::Display, problem: impl std::fmt::Display) -> Self {
         Self(format!("{subject}: {problem}"))
     }

@@ -1,10 +1,10 @@
-//! The orders of the factors of a matrix product, as two letters.
+//! The storage orders of the factors of a matrix product, written as two letters.
 
 use std::{fmt, str::FromStr};
 
 use warpwright::kernels::{Gemm, MatrixOrder};
 
-/// The orders of A and B: `n` for rows, `t` for columns.
+/// The orders of A and B: `n` for row-major, `t` for column-major.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout(pub(crate) [MatrixOrder; 2]);
 

@@ -55,7 +55,7 @@ pub(super) struct Args {
     #[arg(long)]
     leaks: bool,
 
-    /// Print the name and the result of each call of the driver, including those of the runtime library
+    /// Print the name and the result of each call to the driver, including calls by the runtime library
     #[arg(long)]
     trace: bool,
 
@@ -80,12 +80,12 @@ impl std::str::FromStr for ArchName {
     }
 }
 
-/// Accepts a list of checks.
+/// Checks that `text` is a list of checks, and returns it.
 fn list(text: &str) -> Result<String, warpwright_sim::UnknownCheck> {
     text.parse::<Selection>().map(|_| text.to_string())
 }
 
-/// Returns the help text of the option, with all names.
+/// Returns the help text of the option with the names of all checks.
 fn checks_help() -> String {
     format!(
         "{}; for operations of the program, also {}",
@@ -97,10 +97,10 @@ fn checks_help() -> String {
 /// The file name of the library that Cargo builds from the `warpwright-cuda` package.
 const LIBRARY: &str = "libwarpwright_cuda.so";
 
-/// The environment variable with the folders in which the dynamic linker searches for libraries.
+/// The environment variable that lists the folders in which the dynamic linker searches for libraries.
 const PATH: &str = "LD_LIBRARY_PATH";
 
-/// The name by which programs load the driver, and the environment variable with the libraries to load first.
+/// The name under which programs load the driver, and the environment variable that lists the libraries to load first.
 const DRIVER: &str = "libcuda.so.1";
 const PRELOAD: &str = "LD_PRELOAD";
 
@@ -112,7 +112,7 @@ impl Args {
         let paths = old.into_iter().flat_map(|old| env::split_paths(&old).collect::<Vec<_>>());
         let paths = env::join_paths(std::iter::once(folder.path().to_path_buf()).chain(paths))
             .map_err(|error| Error::of(PATH, error))?;
-        // The driver must be there before the constructors of a program that contains NVIDIA's runtime library.
+        // In a program that contains NVIDIA's runtime library, the driver must be loaded before the constructors run.
         let mut preloaded = OsString::from(folder.path().join(DRIVER));
         if let Some(others) = env::var_os(PRELOAD) {
             preloaded.push(":");
@@ -133,7 +133,8 @@ impl Args {
             .envs(self.settings())
             .status()
             .map_err(|error| Error::of(Path::new(program).display(), error))?;
-        // With findings, the library sets the exit status, unless the process, or one of its children, ends without exit handlers.
+        // The library sets the exit status if there are findings, unless the process or one of its children ends without running exit
+        // handlers.
         let of_findings = || std::fs::read_to_string(&found).ok()?.parse().ok();
         Ok(ExitCode::from(match code(status) {
             0 => of_findings().unwrap_or(0),
@@ -171,7 +172,7 @@ impl Args {
     }
 }
 
-/// Returns an error if the report cannot be written; a report of an earlier run is removed.
+/// Removes the report of an earlier run. Returns an error if the report cannot be written.
 fn writable(report: &Path) -> Result<(), Error> {
     let problem = |error| Error::of(report.display(), format!("the report cannot be written: {error}"));
     if report.to_string_lossy().contains("%p") {
@@ -185,7 +186,7 @@ fn absolute(path: &Path) -> OsString {
     std::path::absolute(path).map_or_else(|_| path.into(), PathBuf::into_os_string)
 }
 
-/// Returns the exit code of a program; if a signal ended it, 128 plus the number of the signal, as in shells.
+/// Returns the exit code of a program. If a signal ended it, returns 128 plus the number of the signal, as shells do.
 fn code(status: std::process::ExitStatus) -> u8 {
     #[cfg(unix)]
     let signal = std::os::unix::process::ExitStatusExt::signal(&status).map(|number| 128 + number);
@@ -194,8 +195,8 @@ fn code(status: std::process::ExitStatus) -> u8 {
     status.code().or(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// The libraries that Cargo builds from the packages `warpwright-cudart` and `warpwright-cuda-math`, if they have been built, with the names
-/// of NVIDIA's libraries that they replace.
+/// The libraries that Cargo builds from the optional packages `warpwright-cudart` and `warpwright-cuda-math`, with the names of the NVIDIA
+/// libraries that they replace.
 const LIBRARIES: [(&str, &[&str]); 2] = [
     ("libwarpwright_cudart.so", &["libcudart.so.13", "libcudart.so"]),
     (
@@ -208,7 +209,7 @@ const LIBRARIES: [(&str, &[&str]); 2] = [
 fn folder(library: &Path) -> Result<TempDir, Error> {
     let failed = |error| Error::of("the folder with the libraries", error);
     let folder = tempfile::Builder::new().prefix("warpwright-run-").tempdir().map_err(failed)?;
-    // The dynamic linker separates libraries by spaces and colons (ld.so(8), LD_PRELOAD).
+    // In LD_PRELOAD, spaces and colons separate libraries (ld.so(8)).
     if folder.path().to_string_lossy().contains([' ', ':']) {
         let problem =
             "expected a folder for temporary files (TMPDIR) whose path contains no space and no colon";

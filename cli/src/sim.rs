@@ -52,11 +52,11 @@ pub(super) struct Args {
     #[arg(long, value_name = "WHO", default_value = "ptxas")]
     contract: ContractName,
 
-    /// Size of the device heap, from which `malloc` in a kernel allocates
+    /// Size of the device heap, from which `malloc` in kernels allocates
     #[arg(long, value_name = "BYTES")]
     heap: Option<u64>,
 
-    /// Maximum number of warp instructions of a block (or of a cluster, if the launch has clusters)
+    /// Maximum number of warp instructions per block (or per cluster, if the launch has clusters)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
 
@@ -94,10 +94,10 @@ enum Form {
     Table,
 }
 
-/// The maximum number of findings of a run.
+/// The maximum number of findings in a run.
 const MOST_FINDINGS: usize = 100;
 
-/// The names of architectures and variants with the arithmetic of sm_100.
+/// The names of architectures and variants that have the arithmetic of sm_100.
 const SM_100: [&str; 11] = [
     "sm_100a", "sm_100f", "sm_101", "sm_101a", "sm_101f", "sm_103", "sm_103a", "sm_103f", "sm_110",
     "sm_110a", "sm_110f",

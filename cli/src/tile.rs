@@ -28,7 +28,7 @@ pub(crate) struct Registers {
     pub(crate) element: Element,
     /// (lane, value) → element.
     pub(crate) map: TvLayout,
-    /// Rows and columns; a row vector is a row, any other vector a column.
+    /// The number of rows and columns. A row vector is a row; any other vector is a column.
     pub(crate) size: (u32, u32),
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Memory {
     pub(crate) size: (u32, u32),
     /// Coordinate → byte.
     pub(crate) bytes: ComposedLayout,
-    /// The number of bytes, with padding.
+    /// The size in bytes, including padding.
     pub(crate) total: u32,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Memory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
     pub(crate) name: &'static str,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub(crate) size: u32,
 }
 
@@ -70,7 +70,7 @@ impl Element {
         Self { name: "u64", size: 8 },
     ];
 
-    /// Element types by their names in aliases of tiles: those of ThunderKittens, and those of `warpwright::tiles::sizes`.
+    /// The prefixes of tile aliases in ThunderKittens and in `warpwright::tiles::sizes`, with their element types.
     const IN_ALIASES: [(&'static str, &'static str); 8] = [
         ("rt_fl_", "f32"),
         ("rt_bf_", "bf16"),
@@ -87,14 +87,14 @@ impl Element {
         ElementWidth::of(self.size).per_register()
     }
 
-    /// Returns the length of a subtile along its registers.
+    /// Returns the length of a subtile along the dimension of its registers.
     fn subtile_length(self) -> u32 {
         if self.size == 1 { 32 } else { 16 }
     }
 }
 
 impl TileType {
-    /// Returns whether `text` appears to be the type of a tile or vector.
+    /// Returns whether `text` looks like the type of a tile or vector.
     pub(crate) fn is_meant_by(text: &str) -> bool {
         let is_kind = |(name, _): (&str, &str)| KINDS.iter().any(|(kind, _)| *kind == name.trim());
         text.split_once('<').is_some_and(is_kind) || unaliased(text).is_some()
@@ -137,7 +137,7 @@ const KINDS: [(&str, Kind); 6] = [
     ("Sv", Kind::Sv),
 ];
 
-/// The largest number of subtiles along an axis.
+/// The maximum number of subtiles along an axis.
 const MOST_SUBTILES: u32 = 256;
 
 /// Returns the register tiles of one subtile of every element type, and the vectors in all layouts.
@@ -168,7 +168,7 @@ fn unaliased(text: &str) -> Option<String> {
 /// Parses a type.
 ///
 /// # Errors
-/// Returns an error of one line, with the column of the unexpected text.
+/// Returns a one-line error with the column of the unexpected text.
 pub(crate) fn parse(text: &str) -> Result<TileType, Error> {
     let unaliased = unaliased(text);
     let text = unaliased.as_deref().unwrap_or(text);
@@ -179,7 +179,7 @@ pub(crate) fn parse(text: &str) -> Result<TileType, Error> {
     })
 }
 
-/// The description of unexpected text, and its position.
+/// A description of unexpected text, and its position.
 struct Problem {
     at: usize,
     what: String,
@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
         if self.next().is_empty() { Ok(()) } else { self.expected("the end") }
     }
 
-    /// Reads a name from a list.
+    /// Reads a name that must be in a list.
     fn one_of<T: Copy>(&mut self, what: &str, all: &[(&'static str, T)]) -> Read<(&'static str, T)> {
         let word = self.next();
         if let Some(chosen) = all.iter().find(|(name, _)| *name == word) {
@@ -238,7 +238,7 @@ impl<'a> Reader<'a> {
         self.expected(format_args!("{what} ({})", names.join(", ")))
     }
 
-    /// Reads `, Name` with a name from a list, or returns the first entry of the list at the end of the parameters.
+    /// Reads `, Name` with a name that must be in a list. At the end of the parameters, returns the first entry of the list.
     fn or_first<T: Copy>(&mut self, what: &str, all: &[(&'static str, T)]) -> Read<(&'static str, T)> {
         if self.next() == ">" {
             return Ok(all[0]);
@@ -247,7 +247,7 @@ impl<'a> Reader<'a> {
         self.one_of(what, all)
     }
 
-    /// Reads `<Length16>` or `<Length32>`, if present, and returns whether it is the latter.
+    /// Reads `<Length16>` or `<Length32>`, if present; returns whether it is `<Length32>`.
     fn is_of_length_32(&mut self) -> Read<bool> {
         if self.next() != "<" {
             return Ok(false);
@@ -352,7 +352,7 @@ impl<'a> Reader<'a> {
         }
         let bytes = (swizzle.bytes)(element.size, rows, cols);
         let bytes = bytes.map_err(|error| Problem { at: start, what: error.to_string() })?;
-        // From one row of a block to the next, with padding.
+        // The distance in bytes between consecutive rows of a block, including padding.
         let pitch = bytes.layout().index(1) as u32;
         let name = format!("St<{}, {height}, {width}, {name}>", element.name);
         let total = row / block * rows * pitch;
@@ -366,7 +366,7 @@ const LAYOUTS: [(&str, TileLayout); 2] = [("Row", TileLayout::Row), ("Col", Tile
 /// The lengths of subtiles.
 const LENGTHS: [(&str, u32); 2] = [("Length16", 16), ("Length32", 32)];
 
-/// The layout of a register vector of a length in units.
+/// A function that returns the layout of a register vector, given its length in units.
 type VectorMap = fn(usize) -> TvLayout;
 
 /// A layout of register vectors, by the unit of their lengths.
@@ -389,9 +389,9 @@ const VECTOR_LAYOUTS: [(&str, VectorMaps); 3] = [
 /// The swizzle of a shared tile.
 #[derive(Clone, Copy)]
 struct Swizzled {
-    /// Returns the bytes of a swizzled row in a tile with rows of this many bytes.
+    /// Returns the width in bytes of a swizzled row, given the width of the tile's rows in bytes.
     block: fn(u32) -> u32,
-    /// Returns the layout in bytes of a tile, given the size of its elements and the numbers of its rows and columns.
+    /// Returns the layout of a tile in bytes, given the element size and the number of rows and columns.
     bytes: fn(u32, u32, u32) -> Result<ComposedLayout, TensorError>,
 }
 
@@ -409,7 +409,7 @@ impl Swizzled {
     }
 }
 
-/// Returns the layout in bytes of a shared tile.
+/// Returns the layout of a shared tile in bytes.
 fn in_bytes<T: TensorElement, S: SharedSwizzle>(rows: u32, cols: u32) -> Result<ComposedLayout, TensorError> {
     shared_layout::<T, S>(rows, cols)?.bytes::<T>()
 }

@@ -1,6 +1,6 @@
 //! Generators of shapes, layouts, tilers, slices and swizzles.
 //!
-//! Sizes are at most [`MAX_ELEMENTS`], so that tests can enumerate every index.
+//! Sizes are at most [`MAX_ELEMENTS`], so that tests can enumerate all indices.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use warpwright::layout::{
     Coord, IntTuple, Layout, Shape, Slicer, Slot, Swizzle, Tiler, Tuple, TvLayout, coord_of_index,
 };
 
-/// The maximum size of a generated layout.
+/// The maximum size (number of coordinates) of a generated layout.
 pub const MAX_ELEMENTS: i64 = 512;
 
 /// Generates a nested shape with extents from 1 to 8, a depth of at most 3, and a size of at most [`MAX_ELEMENTS`].
@@ -45,18 +45,18 @@ fn with_strides(stride: impl Strategy<Value = i64> + 'static) -> impl Strategy<V
     })
 }
 
-/// Generates a compact layout with the modes in any order, a bijection onto `0..size`.
+/// Generates a compact layout with modes in any order, which is a bijection onto `0..size`.
 pub fn compact() -> impl Strategy<Value = Layout> {
     ordered(Just(1_i64))
 }
 
-/// Generates an injective layout: modes in any order, with possible gaps between them.
+/// Generates an injective layout with modes in any order and possible gaps between them.
 pub fn injective() -> impl Strategy<Value = Layout> {
     ordered(prop_oneof![3 => Just(1_i64), 1 => 2..=4_i64])
 }
 
-/// Generates an injective layout with padding between modes that is smaller than the span of the modes before it, so that a stride need not
-/// be a multiple of that span.
+/// Generates an injective layout in which a stride may exceed the span of the modes with smaller strides by a padding that is smaller than
+/// this span. Strides are therefore not always multiples of the span.
 pub fn padded() -> impl Strategy<Value = Layout> {
     (shape(), vec((any::<u16>(), any::<u16>()), 12)).prop_filter_map("a valid layout", |(shape, keys)| {
         let extents: Vec<i64> = shape.leaves().copied().collect();
@@ -76,7 +76,7 @@ pub fn padded() -> impl Strategy<Value = Layout> {
     })
 }
 
-/// Generates a layout whose strides grow in a random order of the modes; each stride is widened by a factor from `gap`.
+/// Generates a layout whose modes have increasing strides in a random order. Each stride is multiplied by a factor from `gap`.
 fn ordered(gap: impl Strategy<Value = i64> + 'static) -> impl Strategy<Value = Layout> {
     (shape(), vec((any::<u16>(), gap), 12)).prop_filter_map("a valid layout", |(shape, keys)| {
         let extents: Vec<i64> = shape.leaves().copied().collect();
@@ -94,13 +94,13 @@ fn ordered(gap: impl Strategy<Value = i64> + 'static) -> impl Strategy<Value = L
     })
 }
 
-/// Generates a coordinate of a shape, with the same nesting.
+/// Generates a coordinate within `shape`, with the same nesting.
 pub fn coordinate(shape: &Shape) -> impl Strategy<Value = Coord> + use<> {
     let shape = shape.clone();
     (0..shape.size()).prop_map(move |index| coord_of_index(index, &shape))
 }
 
-/// Generates a slicing coordinate of a shape that keeps some modes, at any depth, and fixes the others.
+/// Generates a slicing coordinate for `shape` that keeps some modes, at any depth, and fixes the others.
 pub fn slicer(shape: &Shape) -> impl Strategy<Value = Slicer> + use<> {
     let shape = shape.clone();
     (0..shape.size(), vec(0..3_u8, 1..=6)).prop_map(move |(index, choices)| {
@@ -119,7 +119,8 @@ fn slice_of(shape: &Shape, coord: &Coord, choose: &mut impl FnMut() -> u8) -> Sl
     }
 }
 
-/// Generates a tiler of extents and strided layouts, for the whole layout or by mode. Most tilers divide the layout.
+/// Generates a tiler for `layout` that contains extents or strided layouts and applies to the whole layout or mode by mode. Most of these
+/// tilers divide the layout evenly.
 pub fn tiler(layout: &Layout) -> impl Strategy<Value = Tiler> + use<> {
     let whole = tile(layout.size());
     let modes: Vec<_> = layout.modes().map(|mode| tile(mode.size()).boxed()).collect();
@@ -143,15 +144,15 @@ fn tile(size: i64) -> impl Strategy<Value = Tiler> {
     })
 }
 
-/// Generates a swizzle of up to 3 bits with a period of at most 4096.
+/// Generates a swizzle that XORs at most 3 bits and has a period of at most 4096.
 pub fn swizzle() -> impl Strategy<Value = Swizzle> {
     (0..=3_u32, 0..=5_u32, -4..=4_i32).prop_filter_map("bits that do not overlap", |(bits, base, shift)| {
         Swizzle::new(bits, base, shift).ok()
     })
 }
 
-/// Generates a (thread, value) layout in which every element of a tile of rank 1 to 3 has exactly one owner. The extent of each mode is a
-/// product of twos and threes; these factors are distributed over threads and values in random order.
+/// Generates a (thread, value) layout in which every element of a tile of rank 1 to 3 has exactly one owner. The extents of the tile are
+/// products of twos and threes, which are distributed over threads and values in random order.
 pub fn tv_layout() -> impl Strategy<Value = TvLayout> {
     let factors = vec(vec(2..=3_i64, 0..=2), 1..=3);
     let digits = factors.prop_flat_map(|factors| {
@@ -172,14 +173,14 @@ pub fn tv_layout() -> impl Strategy<Value = TvLayout> {
     })
 }
 
-/// Returns the layout of extents and strides; `1:0` if there are none.
+/// Returns the layout with these extents and strides; `1:0` if there are none.
 fn flat(modes: Vec<(i64, i64)>) -> Option<Layout> {
     let modes = if modes.is_empty() { vec![(1, 0)] } else { modes };
     let (shape, stride): (Vec<i64>, Vec<i64>) = modes.into_iter().unzip();
     Layout::new(shape.into_iter().collect::<Shape>(), stride.into_iter().collect::<IntTuple>()).ok()
 }
 
-/// Generates a permutation of `0..rank` as an order for [`Layout::ordered`].
+/// Generates a permutation of `0..rank`, for use as the order in [`Layout::ordered`].
 pub fn order(rank: usize) -> impl Strategy<Value = IntTuple> {
     Just((0_i64..).take(rank).collect::<Vec<_>>())
         .prop_shuffle()

@@ -1,4 +1,4 @@
-//! Generators for property tests of [`warpwright`]'s layouts and fragments.
+//! Generators of layouts, atoms and fragments for property tests that use [`warpwright`].
 //!
 //! ```
 //! use proptest::prelude::*;

@@ -18,9 +18,8 @@ pub use crate::report::selection::Selection;
 /// The report of a launch: counts, findings and printed output.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The output of device-side `printf`, one string per call, in order of blocks (or clusters) and, within each, of execution. Output
-    /// beyond 16 MiB is omitted, and a last line says so. If a finding ends the run, the output ends with the block (or cluster) of that
-    /// finding.
+    /// The output of device-side `printf`, one string per call, ordered by block (or cluster) and, within each, by execution. Output beyond
+    /// 16 MiB is omitted, and a last line says so. If a finding ends the run, the output ends with the block (or cluster) of that finding.
     pub printed: Vec<String>,
     /// The number of blocks in the grid.
     pub blocks: u64,

@@ -1,4 +1,4 @@
-//! PTX text: lexer, parser, syntax tree, printer.
+//! PTX text: lexer, parser, syntax tree and printer.
 
 pub(crate) mod ast;
 pub(crate) mod body;

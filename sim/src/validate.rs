@@ -1,7 +1,7 @@
 //! Validation of PTX without execution and without ptxas.
 //!
-//! The simulator's parser and decoder check syntax, names, types and operands; this module checks what execution does not
-//! require: the versions and targets of features.
+//! The simulator's parser and decoder check syntax, names, types and operands. This module additionally checks that the module's version
+//! and target support the features that it uses, which execution does not require.
 
 mod features;
 mod target;
@@ -42,12 +42,12 @@ pub fn validate(file: &str, text: &str) -> Vec<ParseError> {
 
 type Demands = Rc<[(Version, Needs)]>;
 
-/// The check of the features that a module uses against its version and target.
+/// The check that a module's version and target support the features that it uses.
 struct Features<'t> {
     text: &'t str,
     version: Version,
     target: Target,
-    /// The requirements of instructions, by mnemonic and number of operands.
+    /// The requirements of instructions, by mnemonic and operand count.
     demands: FxHashMap<(*const Mnemonic, usize), Demands>,
     errors: Vec<ParseError>,
 }
@@ -137,7 +137,7 @@ impl<'t> Features<'t> {
         }
     }
 
-    /// Records an error unless the module's version and target support the `what` feature; at most one error per position.
+    /// Records an error, at most one per position, unless the module's version and target support the feature `what`.
     fn demand(&mut self, pos: Pos, len: usize, what: impl Display, version: Version, needs: Needs) {
         let message = if self.version < version {
             format!("{what} needs version {version} of PTX; this is {}", self.version)

@@ -15,12 +15,12 @@ use warpwright::{
     layout::Layout,
 };
 
-/// JSON tables by layout and number of rows. Tables are long, and many atoms share them.
+/// JSON tables, by layout and number of rows. Tables are long and are shared by many atoms.
 type Tables = HashMap<(Layout, u32), String>;
 
 /// Writes `{"mma":[…],"copy":[…],"tile":[…]}`, one atom or tile per line.
 ///
-/// Mnemonics are spelled as in CuTe, which defines the atoms' names.
+/// Mnemonics are spelled as in CuTe, which defines the names of the atoms.
 pub(super) fn write(out: &mut impl Write, chosen: &Chosen) -> io::Result<()> {
     let mut tables = Tables::new();
     out.write_all(b"{\"mma\":[\n")?;

@@ -1,4 +1,4 @@
-//! The atoms that an unrecognized name may refer to.
+//! The atoms to which an unrecognized name may refer.
 
 use warpwright::atoms::{copy_atoms, mma_atoms};
 
@@ -8,7 +8,7 @@ use crate::Error;
 /// The maximum number of near matches that an error lists.
 const MOST_MATCHES: usize = 8;
 
-/// Returns the error for `name`: lists atoms that contain it in their name or instruction, otherwise the most similar names.
+/// Returns the error for `name`. It lists the atoms whose name or instruction contains `name`, or else the most similar names.
 pub(super) fn unknown(name: &str) -> Error {
     let atoms: Vec<(&str, String)> = copy_atoms()
         .map(|atom| (atom.name(), text::copy_haystack(atom)))
@@ -35,7 +35,7 @@ pub(super) fn unknown(name: &str) -> Error {
     Error(problem)
 }
 
-/// Returns the names that share the longest prefix with `name`, if it is at least half of `name`.
+/// Returns the names that share the longest prefix with `name`, if this prefix is at least half as long as `name`.
 fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let common =
         |known: &str| known.to_lowercase().bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();

@@ -21,12 +21,12 @@ fn shape(atom: &MmaAtom) -> String {
     format!("{m}x{n}x{k}")
 }
 
-/// Returns the text that a search covers.
+/// Returns the text in which `--find` searches.
 pub(super) fn haystack(atom: &MmaAtom) -> String {
     format!("{} {} {} {}", atom.name(), atom.mnemonic(), shape(atom), types(atom))
 }
 
-/// Returns the text that a search for copies covers.
+/// Returns the text in which `--find` searches for copies.
 pub(super) fn copy_haystack(atom: &CopyAtom) -> String {
     format!("{} {}", atom.name(), instruction(atom))
 }

@@ -22,9 +22,9 @@ pub(crate) use tune::Args as TuneArgs;
 
 /// Times attention on random normal numbers, alongside other implementations
 ///
-/// O = softmax(Q·Kᵀ / √d)·V in bf16 for batches of heads with as many queries as keys. All contenders are timed in turn, in a different order
-/// each round; the table shows the median, and the 10th and 90th percentiles. With a causal mask, half of the operations are counted. Some
-/// rows of each result are compared with f64.
+/// O = softmax(Q·Kᵀ / √d)·V in bf16 for batches of heads with as many queries as keys. All contenders are timed in turn, in a different
+/// order each round; the table shows the median, and the 10th and 90th percentiles. With a causal mask, half of the operations are counted.
+/// Some rows of each result are compared with results in f64.
 ///
 /// Exit codes: 0 if all results agree, 2 otherwise or if no GPU is available.
 #[derive(clap::Args)]
@@ -49,13 +49,13 @@ pub(in crate::bench) struct Args {
     /// Also time all tiles and several orders of tiles
     #[arg(long)]
     sweep: bool,
-    /// Time the gradients with respect to Q, K and V, with 5 products instead of 2
+    /// Time the gradients with respect to Q, K and V, which require 5 products instead of 2
     #[arg(long, conflicts_with = "sweep")]
     backward: bool,
     /// Also time attention of e4m3 elements with per-head scales; with --sweep, only other kernels for e4m3 elements
     #[arg(long, conflicts_with_all = ["backward", "dropout"])]
     e4m3: bool,
-    /// Print the errors of O and of the gradients relative to f64, and those of the rival with the same inputs, instead of times
+    /// Instead of times, print the errors of O and of the gradients relative to f64, and those of the rival with the same inputs
     #[arg(long, conflicts_with_all = ["sweep", "backward", "e4m3", "dropout"])]
     accuracy: bool,
     /// Drop weights with this probability; results are then not compared with f64
@@ -113,7 +113,7 @@ impl FromStr for Mask {
 struct Sizes {
     batches: usize,
     heads: usize,
-    /// The number of KV heads per sequence; a rival has one for each query head.
+    /// The number of KV heads per sequence; a rival has one per query head.
     kv_heads: usize,
     length: usize,
     head_size: usize,
@@ -123,7 +123,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// Returns the operations of this many products for each column of Q and K, and of V and O.
+    /// Returns the number of operations, given the number of products with columns of Q and K, and with columns of V and O.
     fn flops(&self, [of_q, of_v]: [usize; 2]) -> f64 {
         let Self { batches, heads, length, head_size, value_size, mask, .. } = *self;
         let columns = of_q * head_size + of_v * value_size;
@@ -156,7 +156,7 @@ impl Sizes {
         format!("{what} {batches} {heads} {length} {head_size} {value_size} {mask} {dropout}")
     }
 
-    /// Returns the probability, and the seed and offset, of dropout.
+    /// Returns the probability of dropout, and its seed and offset.
     fn random(&self) -> (f32, [u64; 2]) {
         (self.dropout.unwrap_or_default(), [1, 0])
     }
@@ -226,7 +226,7 @@ impl Args {
     }
 }
 
-/// Checks that errors can be printed.
+/// Checks that the sizes support printing errors.
 fn check_values(sizes: Sizes) -> Fallible<()> {
     if sizes.value_size == sizes.head_size {
         return Ok(());
@@ -234,7 +234,7 @@ fn check_values(sizes: Sizes) -> Fallible<()> {
     Err("--accuracy: expected a value size equal to the head size".into())
 }
 
-/// Returns the kernels of the gradients.
+/// Returns the kernels for the gradients.
 fn backward_kernels(sizes: Sizes, multiprocessors: u32) -> Vec<(String, AttentionBackward)> {
     let dropout = sizes.dropout.is_some();
     let chosen = AttentionBackward::for_problem(&sizes.problem(Target::SM_90A, multiprocessors));
@@ -244,7 +244,7 @@ fn backward_kernels(sizes: Sizes, multiprocessors: u32) -> Vec<(String, Attentio
     vec![("warpwright".into(), backward), (of_other.into(), other)]
 }
 
-/// Returns the kernel that is chosen for a problem and, in a sweep, other kernels.
+/// Returns the kernel chosen for a problem and, in a sweep, other kernels.
 fn kernels(sizes: Sizes, target: Target, multiprocessors: u32, sweep: bool) -> Vec<(String, Attention)> {
     let Sizes { head_size, value_size, mask, .. } = sizes;
     let [head_size, value_size] = [head_size, value_size].map(|size| size as u32);

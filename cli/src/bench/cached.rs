@@ -10,12 +10,12 @@ use warpwright::{
 use super::{Fallible, race::Rounds, rival::Rival};
 use problem::{Contender, Problem};
 
-/// Times attention of one or a few queries for each head to a cache of keys and values
+/// Times attention of one or a few queries per head to a cache of keys and values
 ///
-/// All sequences have the same length. Of several queries, each attends to one key more than the query before it; PyTorch's implementations
-/// let all of them attend to all keys. Rates are bytes of keys and values per second. Contenders are timed in turn, in a different order each
-/// round; the table shows the median, and the 10th and 90th percentiles. Some rows of each result are compared with f64, if the caches have
-/// at most 4 GB.
+/// All sequences have the same length. If there are several queries, each attends to one key more than the preceding query; in PyTorch's
+/// implementations, all queries attend to all keys. Rates are bytes of keys and values per second. Contenders are timed in turn, in a
+/// different order each round; the table shows the median, and the 10th and 90th percentiles. If the caches are at most 4 GB, some rows of
+/// each result are compared with results in f64.
 ///
 /// Exit codes: 0 if all results agree, 2 otherwise or if no GPU is available.
 #[derive(clap::Args)]
@@ -63,7 +63,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// Returns the bytes of keys and values.
+    /// Returns the total size of keys and values in bytes.
     fn bytes(&self) -> f64 {
         (4 * self.batches * self.kv_heads * self.length * self.head_size) as f64
     }
@@ -104,7 +104,7 @@ impl Args {
         Ok(())
     }
 
-    /// Returns the chosen kernel for contiguous caches and for pages and, in a sweep, other kernels.
+    /// Returns the chosen kernels for contiguous and for paged caches and, in a sweep, other kernels.
     fn contenders(&self, [batches, capacity]: [usize; 2], multiprocessors: u32) -> Vec<Contender> {
         let [batches, kv_heads, queries, capacity, head_size] =
             [batches, self.kv_heads, self.queries, capacity, self.head_size].map(|size| size as u32);

@@ -1,7 +1,8 @@
-//! The rate of the tensor cores without global memory, measured by repeating the same products of operands on the multiprocessor.
+//! The rate of the tensor cores without global memory accesses, measured by repeating the same products of operands that are stored on the
+//! multiprocessor.
 //!
-//! The GPU's power limit lowers the clock under such load by an amount that depends on the bits of the operands. They are therefore random
-//! normal numbers, like those of the products that are compared with the ceiling.
+//! Under such a load, the GPU's power limit lowers the clock by an amount that depends on the bits of the operands. The operands are
+//! therefore random normal numbers, like those of the products that are compared with the ceiling.
 
 use warpwright::{
     prelude::*,
@@ -10,8 +11,8 @@ use warpwright::{
     tiles::{Convert, Product},
 };
 
-/// `(x, d, clock, blocks, steps)`: the operands; the sums, one tile for each block; the cycles and nanoseconds that the loop of block 0
-/// took; the number of blocks, and of iterations.
+/// `(x, d, clock, blocks, steps)`: the operands; the sums, one tile per block; the duration of block 0's loop in cycles and in nanoseconds;
+/// the number of blocks; and the number of iterations.
 pub(super) type CeilingArgs<T, C> = (In<T>, Out<C>, Out<u64>, u32, u32);
 
 /// The shape of a kernel's work.
@@ -19,20 +20,20 @@ pub(super) type CeilingArgs<T, C> = (In<T>, Out<C>, Out<u64>, u32, u32);
 pub(super) struct Work {
     /// The number of elements of `x`.
     pub(super) operands: usize,
-    /// The number of elements of `d` for each block.
+    /// The number of elements of `d` per block.
     pub(super) sums: usize,
-    /// The number of operations (additions and multiplications) of a block in an iteration.
+    /// The number of operations (additions and multiplications) per block and iteration.
     pub(super) flops: usize,
 }
 
-/// The stages of operands in shared memory: 4·(128 + 256) rows of 128 bytes, 192 KiB.
+/// The number of stages of operands in shared memory: 4·(128 + 256) rows of 128 bytes, 192 KiB in total.
 const STAGES: usize = 4;
 
-/// The rows of A in a stage, 64 for each warpgroup, and of B.
+/// The number of rows of A (64 per warpgroup) and of B in a stage.
 const ROWS: [usize; 2] = [128, 256];
 
-/// Returns a kernel of `wgmma` with both operands in shared memory, m64n256 by two warpgroups on each multiprocessor, and its work.
-/// `K` is the number of subtiles in a row of 128 bytes.
+/// Returns a `wgmma` kernel with both operands in shared memory, in which two warpgroups per multiprocessor compute m64n256, and its work.
+/// `K` is the number of subtiles per 128-byte row.
 pub(super) fn wgmma<T, C, const K: usize>() -> Result<(Kernel<CeilingArgs<T, C>>, Work), BuildError>
 where
     T: TensorElement + Product<T, C>,
@@ -74,13 +75,14 @@ where
     Ok((kernel, work))
 }
 
-/// Returns a kernel of `mma.sync` with all operands in registers, 64×64 by each of eight warps on a multiprocessor, and its work.
+/// Returns an `mma.sync` kernel with all operands in registers, in which each of eight warps per multiprocessor computes 64×64, and its
+/// work.
 pub(super) fn mma_sync<T>() -> Result<(Kernel<CeilingArgs<T, f32>>, Work), BuildError>
 where
     T: TensorElement + Product<T, f32> + Convert<T>,
 {
     const WARPS: usize = 8;
-    // Two pairs of factors alternate: as many as fit in the registers.
+    // Two pairs of factors alternate, the maximum that fits in the registers.
     let work = Work { operands: 4 * 64 * 16, sums: WARPS * 64 * 64, flops: WARPS * 2 * (2 * 64 * 64 * 16) };
     let signature = format!("ceiling_mma_sync_{}(x, d, clock, blocks, steps)", T::NAME);
     let kernel = Kernel::<CeilingArgs<T, f32>>::build(
@@ -118,7 +120,7 @@ impl<'k> Clock<'k> {
         Self { cycles: k.clock64(), nanoseconds: k.globaltimer() }
     }
 
-    /// Stores the cycles and nanoseconds since the clocks were read, by one thread of block 0.
+    /// Stores the number of cycles and nanoseconds since the clocks were read. One thread of block 0 stores them.
     fn store_elapsed(self, k: Builder<'k>, to: Slice<'k, u64, Global, Write>) {
         let now = Self::read(k);
         k.if_(k.ctaid_x().eq(0) & k.this_block().thread().eq(0), || {
@@ -137,7 +139,7 @@ mod tests {
         tensor::TensorElement,
     };
 
-    /// Returns small integers, whose sums are exact.
+    /// Returns a small integer, so that sums are exact.
     fn operand(row: usize, i: usize) -> i32 {
         (row * 7 + i * 3 + row / 8) as i32 % 5 - 2
     }

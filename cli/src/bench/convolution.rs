@@ -19,10 +19,10 @@ use super::{
     rival::Rival,
 };
 
-/// Times convolutions by Fourier transforms on random normal numbers, alongside other implementations
+/// Times convolutions with Fourier transforms on random normal numbers, alongside other implementations
 ///
 /// All contenders are timed in turn, in a different order each round; the table shows the median, the bytes of sequences and results per
-/// second, and the 10th and 90th percentiles. Some elements of the result are compared with f64.
+/// second, and the 10th and 90th percentiles. Some elements of the result are compared with results in f64.
 ///
 /// Exit codes: 0 if all results agree, 2 otherwise or if no GPU is available.
 #[derive(clap::Args)]
@@ -75,7 +75,7 @@ struct Problem {
     y: CudaSlice<u16>,
 }
 
-/// The first numbers of a filter; the others are 0.
+/// The number of leading elements of a filter that may be nonzero; the others are 0.
 const TAPS: usize = 32;
 
 impl Problem {
@@ -84,7 +84,7 @@ impl Problem {
         let bits: Vec<u16> = normals(1 << 22).map(|x| bf16::from_f32(x).to_bits()).collect();
         let source = stream.clone_htod(&bits)?;
         let count = batches * channels * length;
-        // All channels have the filter that `verify` computes with.
+        // All channels have the filter that `verify` uses.
         let taps = Self::taps();
         let number = |k: usize| {
             taps.iter().enumerate().fold([0.0; 2], |[re, im], (t, tap)| {
@@ -122,7 +122,7 @@ impl Problem {
         launched.map_err(Failed::of)
     }
 
-    /// Returns the microseconds of a launch.
+    /// Returns the time of a launch in microseconds.
     fn time(&mut self) -> Fallible<f64> {
         let stream = Arc::clone(&self.stream);
         Ok(time(&stream, 1, 1, |_| self.launch())?.median())

@@ -37,8 +37,9 @@ use super::{Fallible, normals::normals, provenance::Provenance, samples::Samplin
 /// different order each round, with buffers that exceed the level-2 cache: the kernel chosen for the size, algorithms of cuBLASLt, and, as
 /// the ceiling, a loop of tensor-core instructions that does not access global memory.
 ///
-/// The table shows the median time, the rate, the times of cuBLASLt's fastest algorithm ("best"), of its default and of the ceiling divided
-/// by the median, and the 10th and 90th percentiles. Results are compared with each other, and partly with sums in f64.
+/// The table shows the median time, the rate, and the 10th and 90th percentiles. It also shows the times of cuBLASLt's fastest algorithm
+/// ("best"), of its default algorithm and of the ceiling, each divided by the median. Results are compared with each other, and some
+/// elements with sums in f64.
 ///
 /// Exit codes: 0 if all results agree, 2 otherwise or if no GPU or no cuBLASLt is available.
 #[derive(clap::Args)]
@@ -70,7 +71,7 @@ pub(in crate::bench) struct Args {
     /// Also time all tile sizes, with several cluster sizes and tile orders
     #[arg(long)]
     sweep: bool,
-    /// Time the host instead: building a kernel of each type and layout, compiling it with the driver, and launching it
+    /// Instead of kernels, time the host: building a kernel for each type and layout, compiling it with the driver, and launching it
     #[arg(long, conflicts_with_all = ["sizes", "shapes", "path", "sweep"])]
     overhead: bool,
     /// Print one JSON object per line instead of tables
@@ -104,7 +105,7 @@ macro_rules! with_precision {
     };
 }
 
-// After the macro that it uses.
+// Declared after the macro that it uses.
 mod tune;
 pub(crate) use tune::Args as TuneArgs;
 
@@ -114,7 +115,7 @@ impl Path {
         let kind = gpu_kind(gpu);
         match self {
             Self::Sm90a => kind,
-            // The kernels for later GPUs run on this one, too.
+            // The kernels for later GPUs also run on this one.
             Self::Sm80 => GpuKind { capability: (10, 0), ..kind },
         }
     }
@@ -233,7 +234,7 @@ impl Args {
         Ok(Report { dtype: P::DTYPE, layout, size, timed: problem.times(contenders, sampling)?, refused })
     }
 
-    /// Loads the kernel that is chosen for a size and, in a sweep, the kernels of all tiles.
+    /// Loads the kernel chosen for a size and, in a sweep, the kernels with all tiles.
     fn kernels<P: Precision>(
         &self,
         gpu: &Gpu,
@@ -264,13 +265,13 @@ impl Args {
     }
 }
 
-/// Returns the kind of a GPU, by which the table of kernels is selected.
+/// Returns the kind of a GPU, which selects the table of kernels.
 fn gpu_kind(gpu: &Gpu) -> GpuKind {
     let DeviceProperties { name, capability, multiprocessors, .. } = gpu.properties();
     GpuKind { name: name.clone(), capability: *capability, multiprocessors: *multiprocessors }
 }
 
-/// Returns the description of a kernel in the table: its tile, and what the blocks of a cluster share or divide.
+/// Returns the description of a kernel for the table: its tile, and the tiles or work that the blocks of a cluster share.
 fn described(gemm: &Gemm) -> String {
     let Gemm { tile, cluster: [rows, cols], parts, .. } = gemm;
     let cluster = if [rows, cols] == [&1, &1] { String::new() } else { format!(", cluster {rows}x{cols}") };

@@ -12,7 +12,7 @@ use problem::{Problem, Sizes};
 /// Times linear attention on random normal numbers, alongside other implementations
 ///
 /// All contenders are timed in turn, in a different order each round; the table shows the median, the bytes that must be read and written
-/// per second, and the 10th and 90th percentiles. Some rows of each result are compared with f64.
+/// per second, and the 10th and 90th percentiles. Some rows of each result are compared with results in f64.
 ///
 /// Exit codes: 0 if all results agree, 2 otherwise or if no GPU is available.
 #[derive(clap::Args)]

@@ -6,7 +6,7 @@ use cudarc::driver::{CudaSlice, CudaStream, DeviceRepr, ValidAsZeroBits};
 
 use super::Fallible;
 
-/// Returns random normal numbers (Box-Muller), always the same ones.
+/// Returns a fixed sequence of random normal numbers (Box–Muller transform).
 pub(super) fn normals(count: usize) -> impl Iterator<Item = f32> {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut uniform = move || {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// The problems that have been tuned, and the time for them.
+/// The number of problems that have been tuned, and the time limit.
 pub(super) struct Progress {
     bar: ProgressBar,
     end: Instant,
@@ -27,7 +27,7 @@ impl Progress {
         Instant::now() < self.end
     }
 
-    /// Prints a line on standard error.
+    /// Prints a line to standard error.
     pub(super) fn report(&self, what: &str, why: impl std::fmt::Display) {
         self.bar.suspend(|| eprintln!("{what}: {why}"));
     }
@@ -37,7 +37,7 @@ impl Progress {
         self.bar.inc(count as u64);
     }
 
-    /// Removes the bar, and returns the number of problems that were not started.
+    /// Removes the progress bar, and returns the number of problems that were not started.
     pub(super) fn finish(&self) -> u64 {
         let missing = self.bar.length().unwrap_or(0).saturating_sub(self.bar.position());
         self.bar.finish_and_clear();

@@ -5,21 +5,21 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use warpwright::gpu::{CublasLtProduct, DeviceProperties};
 
-/// The machine, the libraries, the day and the command of a measurement.
+/// The machine, the libraries, the date and the command of a measurement.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Provenance {
     pub(super) gpu: String,
     /// The version of CUDA that the driver supports.
     pub(super) driver: String,
-    /// The version of cuBLASLt, if it is on the machine.
+    /// The version of cuBLASLt, if it is installed.
     pub(super) cublaslt: Option<String>,
-    /// The day, as in 2026-11-22 (UTC).
+    /// The date in UTC, such as 2026-11-22.
     pub(super) date: String,
     pub(super) command: String,
 }
 
 impl Provenance {
-    /// Describes a measurement of this process, now.
+    /// Describes a measurement that this process makes now.
     pub(super) fn now(gpu: &DeviceProperties) -> Self {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
@@ -33,12 +33,12 @@ impl Provenance {
     }
 }
 
-/// Returns the text of a version: 130101 is 13.1.1 (cuBLAS documentation, "cublasLtGetVersion").
+/// Formats a version number: 130101 as 13.1.1 (cuBLAS documentation, "cublasLtGetVersion").
 fn version(number: usize) -> String {
     format!("{}.{}.{}", number / 10_000, number / 100 % 100, number % 100)
 }
 
-/// Returns the date of a day, counted from 1970-01-01.
+/// Returns the date that is `days` days after 1970-01-01.
 fn date(days: u64) -> String {
     let is_leap =
         |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));

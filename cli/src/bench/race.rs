@@ -1,4 +1,4 @@
-//! Timing, in turn, of contenders in this process and in a rival's process.
+//! Timing of contenders in this process and in a rival's process, in turn.
 
 use super::{
     Fallible,
@@ -25,7 +25,7 @@ struct Row {
 }
 
 impl Rounds {
-    /// Times all contenders, in a different order each round, and prints a table with the rate of `work` per microsecond.
+    /// Times all contenders, in a different order each round, and prints a table with the rate, which is `work` divided by the time.
     pub(super) fn table(
         &self,
         ours: &[String],

@@ -1,8 +1,8 @@
-//! Another process, which times its implementations on request.
+//! A rival: another process that times its implementations on request.
 //!
-//! It reads lines. In reply to a line that describes a problem, it prints the names of its implementations, separated by tabs; in reply to
-//! `time INDEX`, it prints the microseconds of a launch. If a problem names a folder with its inputs, the rival stores, in reply to `results
-//! INDEX FOLDER`, its results there, and prints `stored`.
+//! The rival reads lines. In reply to a line that describes a problem, it prints the names of its implementations, separated by tabs. In
+//! reply to `time INDEX`, it prints the time of a launch in microseconds. If the problem names a folder with its inputs, the rival stores
+//! its results in FOLDER in reply to `results INDEX FOLDER`, and prints `stored`.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -36,7 +36,7 @@ impl Rival {
         Ok(reply.split('\t').filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 
-    /// Returns the microseconds of a launch of an implementation.
+    /// Returns the time of a launch of an implementation in microseconds.
     pub(super) fn time(&mut self, index: usize) -> Fallible<f64> {
         let reply = self.ask(&format!("time {index}"))?;
         reply.parse().map_err(|_| format!("rival: expected a time, found `{reply}`").into())
@@ -65,7 +65,7 @@ impl Rival {
 
 impl Drop for Rival {
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may already have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -31,11 +31,11 @@ use contender::{Buffers, Contender};
 use element::{Dtype, Element};
 use table::Line;
 
-/// Times the kernels on rows of matrices, alongside a copy by the driver
+/// Times the kernels that process matrix rows, alongside a copy by the driver
 ///
 /// The kernels read a matrix of random normal numbers with as many rows as fit in the given size. All contenders are launched in turn, in a
-/// different order each round; the table shows the median, the bytes that must be read and written per second, and this rate relative to that
-/// of the driver's copy of the matrix. Some rows of each result are compared with f64.
+/// different order each round; the table shows the median, the bytes that must be read and written per second, and this rate relative to
+/// that of the driver's copy of the matrix. Some rows of each result are compared with results in f64.
 ///
 /// Exit codes: 0 if all results agree, 2 otherwise or if no GPU is available.
 #[derive(clap::Args)]
@@ -141,7 +141,7 @@ impl Args {
         Ok(())
     }
 
-    /// Times all contenders, and then this number of implementations of the rival, if it has any; with a rival, in each round.
+    /// Times all contenders and, if there is a rival, the given number of its implementations, in every round.
     fn samples<E: Element>(
         &self,
         gpu: &Gpu,
@@ -171,7 +171,7 @@ impl Args {
     }
 }
 
-/// Returns the request that describes these contenders to a rival.
+/// Returns the request that asks a rival for counterparts of these contenders.
 fn request<E: Element>(buffers: &Buffers<E>, contenders: &[Contender<E>]) -> String {
     let mut kernels: Vec<&str> =
         contenders.iter().skip(1).map(|contender| table::kernel(&contender.name)).collect();

@@ -1,4 +1,4 @@
-//! Times of contenders that are launched in turn.
+//! The times of contenders that are launched in turn.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ impl Samples {
         self.quantile(0.5)
     }
 
-    /// Returns the sample nearest to the quantile `part`; NaN without samples.
+    /// Returns the sample nearest to the quantile `part` (0 to 1); NaN without samples.
     pub(super) fn quantile(&self, part: f64) -> f64 {
         let last = self.sorted.len().saturating_sub(1);
         self.sorted.get((last as f64 * part).round() as usize).copied().unwrap_or(f64::NAN)
@@ -38,15 +38,15 @@ pub(super) struct Sampling {
     pub(super) warm_up: Duration,
 }
 
-/// The minimum time of a sample in microseconds. Shorter launches are timed in batches, because the clock of events is coarse.
+/// The minimum time of a sample in microseconds. Shorter launches are timed in batches, because event timestamps are coarse.
 const SAMPLE: f64 = 300.0;
 
 /// The maximum number of launches in a sample.
 const BATCH: f64 = 20.0;
 
 impl Sampling {
-    /// Times `count` contenders in turn, in a different order each round, so that all have the same clock and temperature.
-    /// `launch(contender, i)` queues a launch; `i` counts launches and selects buffers.
+    /// Times `count` contenders in turn, in a different order each round, so that all run at the same clock and temperature.
+    /// `launch(contender, i)` queues a launch; `i` is the number of the launch and selects buffers.
     pub(super) fn take(
         self,
         stream: &CudaStream,
@@ -76,7 +76,8 @@ impl Sampling {
     }
 }
 
-/// Returns the contender of each sample. Every round contains each contender, in ascending or descending order from a start that varies.
+/// Returns the index of the contender for each sample. Every round contains each contender, in ascending or descending order from a varying
+/// start.
 pub(super) fn order(rounds: usize, count: usize) -> Vec<usize> {
     let round = |round: usize| {
         let step = if round.is_multiple_of(2) { 1 } else { count - 1 };
@@ -85,7 +86,7 @@ pub(super) fn order(rounds: usize, count: usize) -> Vec<usize> {
     (0..rounds).flat_map(round).collect()
 }
 
-/// Returns the geometric mean; NaN without numbers.
+/// Returns the geometric mean; NaN if there are no numbers.
 pub(super) fn geometric_mean(numbers: impl IntoIterator<Item = f64>) -> f64 {
     let (sum, count) =
         numbers.into_iter().fold((0.0, 0), |(sum, count), number| (sum + number.ln(), count + 1));

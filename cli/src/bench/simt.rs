@@ -19,11 +19,11 @@ use super::{
     samples::Sampling,
 };
 
-/// Times matrix products of f32 without tensor cores, alongside cuBLASLt
+/// Times f32 matrix products without tensor cores, alongside cuBLASLt
 ///
-/// D = A·B of random normal numbers, where D is row-major. The kernel and the algorithms of cuBLASLt with sums in f32 are launched in turn, in a different
-/// order each round; the table shows the median, the rate relative to the fastest algorithm, and the 10th and 90th percentiles. Some elements of
-/// the result are compared with f64, and all elements with those of other tiles, bit for bit.
+/// D = A·B for random normal numbers, where D is row-major. The kernel and the cuBLASLt algorithms with f32 sums are launched in turn, in a
+/// different order each round; the table shows the median, the rate relative to the fastest algorithm, and the 10th and 90th percentiles.
+/// Some elements of the result are compared with results in f64, and all elements with the results of other tiles, bit for bit.
 ///
 /// Exit codes: 0 if all results agree, 2 otherwise or if no GPU or no cuBLASLt is available.
 #[derive(clap::Args)]
@@ -84,7 +84,7 @@ struct Problem {
     sizes: [usize; 3],
     /// The orders of A and B.
     orders: [MatrixOrder; 2],
-    /// The chosen kernel, and the others of a sweep.
+    /// The chosen kernel and, in a sweep, the other kernels.
     kernels: Vec<(SimtTile, Loaded<GemmArgs<f32, f32>>)>,
     rival: CublasLtProduct,
     a: CudaSlice<f32>,
@@ -126,7 +126,7 @@ impl Problem {
         })
     }
 
-    /// Queues a kernel, or an algorithm of cuBLASLt.
+    /// Queues a kernel or a cuBLASLt algorithm.
     fn launch(&mut self, contender: usize) -> Result<(), Failed> {
         let Self { stream, sizes, orders: [of_a, of_b], kernels, rival, a, b, d } = self;
         match kernels.get(contender) {
@@ -139,7 +139,7 @@ impl Problem {
         }
     }
 
-    /// Compares some elements of the chosen kernel's result with f64, and all elements with those of the other kernels.
+    /// Compares some elements of the chosen kernel's result with f64, and all elements with the results of the other kernels.
     fn verify(&mut self) -> Fallible<()> {
         let d = self.result(0)?;
         self.compare(&d)?;

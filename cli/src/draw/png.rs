@@ -18,7 +18,7 @@ const MOST_PIXELS: u64 = 1 << 29;
 /// Renders a PNG file for a light or a dark page, at `scale` pixels per unit (at least 1).
 ///
 /// # Errors
-/// [`::png::EncodingError::LimitsExceeded`] for more than 2²⁹ pixels, which would take minutes and gigabytes.
+/// Returns [`::png::EncodingError::LimitsExceeded`] for more than 2²⁹ pixels, which would take minutes and gigabytes.
 pub(crate) fn encode(picture: &Picture, theme: Theme, scale: u32) -> Result<Vec<u8>, ::png::EncodingError> {
     let scene = picture.scene();
     let scale = scale.max(1);
@@ -67,7 +67,7 @@ fn write(text: &scene::Text, theme: Theme, canvas: &mut Canvas) -> Result<(), st
     Text::with_text_style(&latin, Point::new(text.at.0, text.at.1), style, layout).draw(canvas).map(drop)
 }
 
-/// Replaces text that the font, which covers Latin letters only, cannot show.
+/// Replaces characters that the font, which contains only Latin letters, cannot display.
 fn latin(text: &str) -> String {
     text.replace('∘', "o").replace('→', "->").replace('…', "...").replace('–', "-")
 }

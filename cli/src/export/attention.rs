@@ -1,4 +1,4 @@
-//! The exported kernels of attention.
+//! The exported attention kernels.
 
 use super::kernels::{Options, Ready, Selects, add};
 use warpwright::{
@@ -8,7 +8,7 @@ use warpwright::{
     tiles::{Convert, Product},
 };
 
-/// The kernels of attention.
+/// The attention kernels.
 #[rustfmt::skip]
 pub(super) const KERNELS: &[Ready] = &[
     Ready {
@@ -90,7 +90,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
 ];
 
-/// The masks without --window.
+/// The masks that are exported without --window.
 const MASKS: [AttentionMask; 3] = [AttentionMask::Full, AttentionMask::Causal, AttentionMask::CausalFromEnd];
 
 /// Calls `each` with each head size and mask.
@@ -102,12 +102,12 @@ fn for_each(
     of.head_sizes.iter().try_for_each(|&size| masks.iter().try_for_each(|&mask| each(size, mask)))
 }
 
-/// Returns the head size of V and O for that of Q and K.
+/// Returns the head size of V and O for a head size of Q and K.
 const fn values_of(head_size: u32) -> u32 {
     if head_size == 192 { 128 } else { head_size }
 }
 
-/// Adds attention, and that of packed sequences with the last of the masks.
+/// Adds attention and, with the last of the masks, attention for packed sequences.
 fn forward<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
 where
     T: TensorElement + Product<T, f32>,
@@ -121,7 +121,8 @@ where
         .try_for_each(|&size| add(module, |target| new(target, size, mask).packed_kernel::<T>()))
 }
 
-/// Adds attention with slopes, and with sinks; or with a cap, alone and with each of them.
+/// Adds attention with slopes and with sinks; if there is a cap, adds attention with the cap alone, with the cap and slopes, and with the
+/// cap and sinks.
 fn extras<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
 where
     T: TensorElement + Product<T, f32>,
@@ -176,7 +177,7 @@ where
     divided(of).try_for_each(|attention| add(module, |_| attention.kernel::<T>()))
 }
 
-/// Adds attention to contiguous caches of 8-bit floats.
+/// Adds attention to contiguous caches with 8-bit floats.
 fn cached_e4m3<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
 where
     T: ConvertibleElement + Product<T, f32>,
@@ -185,7 +186,7 @@ where
     divided(of).try_for_each(|attention| add(module, |_| attention.scaled_kernel::<T>()))
 }
 
-/// Adds attention to caches in pages.
+/// Adds attention to paged caches.
 fn paged<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
 where
     T: TensorElement + Product<T, f32>,
@@ -194,7 +195,7 @@ where
     in_pages(of, |attention, page| add(module, |_| attention.paged_kernel::<T>(page)))
 }
 
-/// Adds attention to caches of 8-bit floats in pages.
+/// Adds attention to paged caches with 8-bit floats.
 fn paged_e4m3<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
 where
     T: ConvertibleElement + Product<T, f32>,
@@ -203,14 +204,14 @@ where
     in_pages(of, |attention, page| add(module, |_| attention.scaled_paged_kernel::<T>(page)))
 }
 
-/// Returns attention of one query to caches, for each head size and number of blocks.
+/// Returns attention of one query to a cache, for each head size and number of blocks.
 fn divided(of: &Options<'_>) -> impl Iterator<Item = CachedAttention> {
     of.head_sizes.iter().flat_map(|&head_size| {
         CachedAttention::PARTS.map(|parts| CachedAttention { head_size, parts, queries: 1 })
     })
 }
 
-/// Calls `each` with the attention of [`divided`] and each page size.
+/// Calls `each` with each result of [`divided`] and each page size.
 fn in_pages(
     of: &Options<'_>,
     mut each: impl FnMut(CachedAttention, u32) -> Result<(), String>,

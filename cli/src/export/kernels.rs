@@ -16,22 +16,22 @@ use warpwright::{
 /// Builds the kernels of one element type with these options, and adds them to a module.
 type Build = fn(&mut Module, &Options<'_>) -> Result<(), String>;
 
-/// The options of the command line that determine kernels, in addition to target and element type.
+/// The command-line options that determine kernels, in addition to target and element type.
 pub(super) struct Options<'a> {
     /// A divisor of the sizes of every launch.
     pub(super) divisor: u32,
-    /// The orders of A and B; all that the element type supports if empty.
+    /// The orders of A and B. If empty, all orders that the element type supports are exported.
     pub(super) layouts: &'a [Layout],
     /// The head sizes of attention.
     pub(super) head_sizes: &'a [u32],
-    /// The mask of attention, instead of the usual ones.
+    /// The mask of attention that replaces the default masks.
     pub(super) window: Option<AttentionMask>,
     /// The soft cap of attention.
     pub(super) soft_cap: Option<f32>,
 }
 
 impl Options<'_> {
-    /// Returns the orders of A and B of the command line, or all if there are none.
+    /// Returns the orders of A and B given on the command line, or all orders if none are given.
     pub(super) fn layouts_or_all(&self) -> Vec<Layout> {
         match self.layouts {
             [] => {
@@ -42,7 +42,7 @@ impl Options<'_> {
     }
 }
 
-/// The options that a kernel takes.
+/// The options that a kernel supports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Selects {
     Nothing,
@@ -65,7 +65,7 @@ pub(super) struct Ready {
     pub(super) target: Target,
     /// The values of `--divisor`; empty if the kernels have no divisor.
     pub(super) divisors: &'static [u32],
-    /// The other options.
+    /// The other supported options.
     pub(super) selects: Selects,
     /// The element types, with the default first.
     pub(super) builds: &'static [(&'static str, Build)],
@@ -509,7 +509,7 @@ const KERNELS: &[Ready] = &[
 ];
 
 impl Ready {
-    /// Returns the lowest target for these element types, the default if there are none.
+    /// Returns the lowest target for these element types, or for the default type if there are none.
     pub(super) fn lowest_target(&self, types: &[String]) -> Target {
         let is_fp8 = types.iter().any(|name| name == "e4m3" || name == "e5m2");
         if self.selects == Selects::Layouts && is_fp8 && self.target == Target::SM_80 {
@@ -524,7 +524,7 @@ impl Ready {
     }
 }
 
-/// The line of `--list`.
+/// Formats the line printed by `--list`.
 impl fmt::Display for Ready {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let types: Vec<_> = self.types().collect();
@@ -534,7 +534,7 @@ impl fmt::Display for Ready {
     }
 }
 
-/// Returns the heading of `--list`.
+/// Returns the heading printed by `--list`.
 pub(super) fn heading() -> String {
     row("name", "target", "types", "divisors", "computes")
 }
@@ -543,7 +543,7 @@ fn row(name: &str, target: &str, types: &str, divisors: &str, about: &str) -> St
     format!("{name:<18} {target:<8} {types:<28} {divisors:<9} {about}")
 }
 
-/// Adds products in the largest tiles, and in tiles for small results, for these orders of A and B.
+/// Adds products with the largest tiles, and with tiles for small results, for the selected orders of A and B.
 fn add_simt(module: &mut Module, of: &Options<'_>) -> Result<(), String> {
     let largest = SimtTile::all(module.target(), of.divisor).next();
     for Layout([a, b]) in of.layouts_or_all() {
@@ -555,13 +555,13 @@ fn add_simt(module: &mut Module, of: &Options<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Adds copies of rows by 8, 32 and 256 threads, and transposed tiles.
+/// Adds copies of rows by 8, 32 and 256 threads, and copies with transposed tiles.
 fn add_permute<T: TensorElement>(module: &mut Module, divisor: u32) -> Result<(), String> {
     let adjacent = divisor.min(16 / T::SIZE);
     for threads in [8, 32, 256] {
         add(module, |target| Permute::Rows { threads, adjacent }.kernel::<T>(target))?;
     }
-    // The same for all divisors.
+    // This kernel is the same for all divisors.
     let tiles = Permute::Tiles.kernel::<T>(module.target()).map_err(|error| error.to_string())?;
     if module.entries().iter().all(|entry| entry.name != *tiles.name()) {
         module.add(&tiles).map_err(|error| error.to_string())?;

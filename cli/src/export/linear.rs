@@ -8,7 +8,7 @@ use warpwright::{
     tiles::{Convert, Product},
 };
 
-/// Adds linear attention with decays, for two lengths of rows.
+/// Adds linear attention with decays, for two row lengths.
 pub(super) fn decayed<T>(module: &mut Module) -> Result<(), String>
 where
     T: Arithmetic + Product<T, f32> + Convert<f32>,
@@ -19,7 +19,7 @@ where
     })
 }
 
-/// Adds Hedgehog, for two lengths of rows of V.
+/// Adds Hedgehog attention, for two row lengths of V.
 pub(super) fn hedgehog<T>(module: &mut Module) -> Result<(), String>
 where
     T: Arithmetic + Product<T, f32> + Convert<f32>,
@@ -30,7 +30,7 @@ where
         .try_for_each(|value_size| add(module, |target| Hedgehog { value_size }.kernel::<T>(target)))
 }
 
-/// Adds the state space model, for two sizes of states.
+/// Adds the state space model, for two state sizes.
 pub(super) fn state_space<T>(module: &mut Module) -> Result<(), String>
 where
     T: Arithmetic + Product<T, f32> + Convert<f32>,
@@ -41,7 +41,7 @@ where
     })
 }
 
-/// Adds linear attention with the Taylor expansion, with and without normalization.
+/// Adds linear attention with a Taylor expansion, with and without normalization.
 pub(super) fn taylor<T>(module: &mut Module) -> Result<(), String>
 where
     T: Arithmetic + Product<T, f32> + Convert<f32>,
@@ -52,7 +52,7 @@ where
         .try_for_each(|normalized| add(module, |target| TaylorAttention { normalized }.kernel::<T>(target)))
 }
 
-/// Adds convolutions by Fourier transforms of all lengths that the target supports.
+/// Adds convolutions with Fourier transforms of all lengths that the target supports.
 pub(super) fn fft_convolution<T>(module: &mut Module) -> Result<(), String>
 where
     T: FloatElement + Product<T, f32> + Convert<f32>,

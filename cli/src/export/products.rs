@@ -1,4 +1,4 @@
-//! The exported matrix products on tensor cores.
+//! The exported matrix products that use tensor cores.
 
 use super::kernels::{Options, Ready, Selects, add};
 use crate::orders::Layout;
@@ -101,7 +101,8 @@ pub(super) const KERNELS: &[Ready] = &[
     },
 ];
 
-/// Calls `each` with the kernel of these tiles in each layout: those of the command line, or all that the type supports.
+/// Calls `each` with the kernel that uses this tile, for each layout given on the command line, or for all layouts that the type supports
+/// if none are given.
 fn for_layouts<T: GemmOperand>(
     module: &mut Module,
     of: &Options<'_>,
@@ -115,7 +116,7 @@ fn for_layouts<T: GemmOperand>(
     gemms.iter().try_for_each(|&gemm| layouts.iter().try_for_each(|layout| each(module, layout.of(gemm))))
 }
 
-/// Returns the kernel of a target with this tile.
+/// Returns the kernel for a target that uses this tile.
 fn of_tile(target: Target, tile: GemmTile) -> Gemm {
     Gemm { target, ..Gemm::new(tile) }
 }
@@ -124,7 +125,7 @@ fn largest(target: Target) -> GemmTile {
     *GemmTile::for_target(target).last().expect("every target has tiles")
 }
 
-/// Adds the products of one A and one B.
+/// Adds the products of a single A matrix and a single B matrix.
 fn plain<T, D>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
 where
     T: GemmOperand<Sum: Convert<D>>,
@@ -152,7 +153,7 @@ where
     })
 }
 
-/// Adds products of groups of rows.
+/// Adds grouped products, in which each group of rows has its own B matrix.
 fn grouped<T, D>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
 where
     T: GemmOperand<Sum: Convert<D>>,
@@ -205,7 +206,7 @@ where
     })
 }
 
-/// Adds products of 8-bit floats with promoted sums, and with scales of blocks.
+/// Adds products of 8-bit floats, with promoted sums and with block scales.
 fn promoted<T: GemmOperand<Sum = f32>>(module: &mut Module) -> Result<(), String> {
     let of = |tile| Gemm { b: MatrixOrder::Col, ..of_tile(module.target(), tile) };
     let [medium, large] = [of(GemmTile::T128x128), of(GemmTile::T128x192)];

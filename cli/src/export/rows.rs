@@ -1,4 +1,4 @@
-//! Kernels on rows, for several lengths of rows.
+//! The exported kernels that process rows, for several row lengths.
 
 use warpwright::{
     kernels::{
@@ -13,10 +13,10 @@ use warpwright::{
 /// The maximum row lengths for which kernels are exported.
 const LENGTHS: [u32; 3] = [1024, 4096, 16384];
 
-/// A function that chooses a tiling, given the target, the size of elements in bytes, and the sizes of rows.
+/// A function that chooses a tiling, given the target, the element size in bytes, and the row sizes.
 type Tiling<'f> = dyn Fn(Target, u32, &[u32]) -> RowTiling + 'f;
 
-/// Adds a kernel for each length of rows, with elements of `bytes` bytes and sizes that `divisor` divides.
+/// Adds a kernel for each row length, for `bytes`-byte elements and sizes that are multiples of `divisor`.
 pub(super) fn add<A>(
     module: &mut Module,
     bytes: u32,
@@ -58,7 +58,7 @@ where
     })
 }
 
-/// Adds softmax of rows of different lengths, and its logarithm.
+/// Adds softmax for rows of different lengths, and its logarithm.
 pub(super) fn lengths_softmax<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
 where
     f32: Convert<T>,
@@ -71,7 +71,7 @@ where
     })
 }
 
-/// Adds a norm, and the norm of a residual sum; of LayerNorm, also with a bias.
+/// Adds a norm and the norm of a residual sum; for LayerNorm, also with a bias.
 pub(super) fn norm<T: Convert<f32>>(
     module: &mut Module,
     divisor: u32,
@@ -125,7 +125,7 @@ where
     Ok(())
 }
 
-/// Adds the loss of cross-entropy and its gradient, for rows of any length.
+/// Adds the cross-entropy loss and its gradient, for rows of any length.
 pub(super) fn cross_entropy<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
 where
     f32: Convert<T>,
@@ -135,7 +135,7 @@ where
     super::kernels::add(module, |target| kernels.backward_kernel::<T>(target))
 }
 
-/// Adds an elementwise function, its gated form, and the gradients of both, for rows of any length.
+/// Adds an elementwise function, its gated variant, and the gradients of both, for rows of any length.
 pub(super) fn pointwise<T: Convert<f32>>(
     module: &mut Module,
     divisor: u32,
@@ -151,7 +151,7 @@ where
     super::kernels::add(module, |target| kernels.gated_backward_kernel::<T>(target))
 }
 
-/// Adds the reductions of rows and of columns of any length.
+/// Adds reductions along rows and along columns of any length.
 pub(super) fn reductions<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String> {
     let sizes = [1 << 20, divisor];
     for function in [Reduction::Sum, Reduction::Mean, Reduction::Max, Reduction::Min, Reduction::Norm] {
@@ -173,12 +173,12 @@ where
     super::kernels::add(module, |target| kernels.added_kernel::<T, T>(target))
 }
 
-/// Adds quantization to `Q`: alone, after RMSNorm and after SwiGLU, with scales of rows and of blocks.
+/// Adds quantization to `Q`, alone, after RMSNorm and after SwiGLU, with one scale per row and with one scale per block.
 pub(super) fn quantize<T: Convert<f32>, Q: Quantized>(module: &mut Module, divisor: u32) -> Result<(), String>
 where
     f32: Convert<T> + Convert<Q>,
 {
-    // The kernels with a scale for each block process rows of any length, each with the threads of one block.
+    // The kernels with one scale per block process rows of any length; the threads of one block process one row.
     let lengths = LENGTHS.map(|n| (ScaleGroup::Row, n)).into_iter().chain([(ScaleGroup::Block, 128)]);
     for (group, n) in lengths {
         let kernels = Quantize::for_rows(group, module.target(), T::SIZE, &[n, divisor]);
@@ -190,7 +190,7 @@ where
     Ok(())
 }
 
-/// Adds rotary embeddings of both pairings, and their inverses.
+/// Adds rotary embeddings with both pairings, and their inverses.
 pub(super) fn rotary<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
 where
     f32: Convert<T>,
@@ -204,7 +204,7 @@ where
     Ok(())
 }
 
-/// Adds inclusive and exclusive cumulative sums of rows of any length.
+/// Adds inclusive and exclusive cumulative sums along rows of any length.
 pub(super) fn cumulative_sum<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
 where
     f32: Convert<T>,
@@ -216,7 +216,7 @@ where
     Ok(())
 }
 
-/// Adds the kernels that find up to 32 largest elements, by warps, and up to 256, by blocks.
+/// Adds the kernels that find the largest elements of each row: up to 32 with a warp per row, and up to 256 with a block per row.
 pub(super) fn top_k<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
 where
     f32: Convert<T>,
@@ -234,7 +234,7 @@ pub(super) fn sample<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Resu
     super::kernels::add(module, |target| sample.kernel::<T>(target))
 }
 
-/// Adds dropout of rows of any length, alone and in a residual sum before LayerNorm.
+/// Adds dropout for rows of any length, alone and in a residual sum before LayerNorm.
 pub(super) fn dropout<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
 where
     f32: Convert<T>,
@@ -250,7 +250,7 @@ where
     })
 }
 
-/// Adds the selection of rows by indices, and sums into them.
+/// Adds the selection of rows by index, and the addition of rows at indices.
 pub(super) fn embedding<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
 where
     f32: Convert<T>,
@@ -260,7 +260,7 @@ where
     super::kernels::add(module, |target| kernels.add_kernel::<T>(target))
 }
 
-/// Adds a step of AdamW for parameters of type `T`, with gradients of this type.
+/// Adds a step of AdamW for parameters and gradients of type `T`.
 pub(super) fn adamw<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
 where
     f32: Convert<T>,

@@ -7,7 +7,7 @@ use warpwright::layout::{
 
 use super::value::Value;
 
-/// The reason why a call has no value.
+/// The reason that a call has no value.
 #[derive(Debug)]
 pub(super) enum Fault {
     /// An argument of the wrong kind.
@@ -22,7 +22,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    /// Returns the message for a call of `name`, without repeating the name.
+    /// Returns the message for a call of `name`. If `problem` already names the function, the name is not repeated.
     pub(super) fn whole(name: &str, problem: &str) -> String {
         match problem.strip_prefix(name) {
             Some(rest) if rest.starts_with([':', ' ']) => problem.to_owned(),
@@ -75,7 +75,7 @@ impl Arguments<'_> {
         self.read(index, expected, |_| None)
     }
 
-    /// Returns a layout; a shape denotes its column-major layout.
+    /// Returns argument `index` as a layout. A shape denotes its column-major layout.
     pub(super) fn layout(&self, index: usize) -> Result<Layout, Fault> {
         if let Some(shape) = self.value(index)?.int_tuple() {
             return Ok(Layout::column_major(shape)?);
@@ -93,7 +93,7 @@ impl Arguments<'_> {
         })
     }
 
-    /// Returns a mode number.
+    /// Returns argument `index` as the index of a mode.
     pub(super) fn mode(&self, index: usize) -> Result<usize, Fault> {
         self.read(index, "the number of a mode", |value| match value {
             Value::Integer(value) => usize::try_from(*value).ok(),
@@ -108,12 +108,12 @@ impl Arguments<'_> {
         })
     }
 
-    /// Returns an integer or a nested tuple of integers.
+    /// Returns argument `index` as an integer or a nested tuple of integers.
     pub(super) fn tuple(&self, index: usize) -> Result<IntTuple, Fault> {
         self.read(index, "a tuple of integers", Value::int_tuple)
     }
 
-    /// Returns a tuple of extents, or the shape of a layout.
+    /// Returns argument `index` as a tuple of extents. A layout denotes its shape.
     pub(super) fn shape(&self, index: usize) -> Result<IntTuple, Fault> {
         let shape = self.read(index, "a shape or a layout", |value| match value {
             Value::Layout(layout) => Some(layout.shape().clone()),
@@ -137,7 +137,8 @@ impl Arguments<'_> {
         self.read(index, "a layout, an integer, or a tuple of these and `_`", Value::tiler)
     }
 
-    /// Returns a layout onto coordinates; a layout onto offsets is accepted only if all its strides are 0.
+    /// Returns argument `index` as a layout that maps to coordinates. A layout that maps to offsets is accepted only if all its strides are
+    /// 0.
     pub(super) fn places(&self, index: usize) -> Result<Layout<BasisVector>, Fault> {
         if let Value::Coordinates(layout) = self.value(index)? {
             return Ok(layout.clone());
@@ -151,7 +152,7 @@ impl Arguments<'_> {
         Ok(Layout::with_stride(layout.shape(), nowhere)?)
     }
 
-    /// Returns any layout as a swizzled layout, for functions of offsets.
+    /// Returns argument `index`, any kind of layout, as a swizzled layout, for functions that operate on offsets.
     pub(super) fn offsets(&self, index: usize) -> Result<ComposedLayout, Fault> {
         match self.value(index)? {
             Value::Composed(layout) => Ok(layout.clone()),

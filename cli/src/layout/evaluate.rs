@@ -1,4 +1,4 @@
-//! Evaluates expressions; errors include the column of the subexpression that caused them.
+//! Evaluates expressions. Errors include the column of the subexpression that caused them.
 
 use super::arguments::{Arguments, Fault};
 use super::functions::{self, Function};

@@ -1,4 +1,4 @@
-//! All functions of the algebra under their CuTe names.
+//! All functions of the layout algebra, under their CuTe names.
 
 use warpwright::layout::{
     ComposedLayout, Layout, Slicer, Swizzle, Tuple, bank_conflicts, coalescing, coord_of_index,
@@ -13,9 +13,9 @@ pub(super) type Compute = fn(&Arguments<'_>) -> Answer;
 
 /// A function that expressions can call.
 pub(super) struct Function {
-    /// Its names, CuTe's first.
+    /// The names of the function, starting with CuTe's.
     pub(super) names: &'static str,
-    /// Its arguments.
+    /// The arguments, for messages.
     pub(super) arguments: &'static str,
     least: usize,
     most: usize,
@@ -38,10 +38,10 @@ pub(super) fn find(name: &str) -> Option<&'static Function> {
     FUNCTIONS.iter().find(|function| function.names.split(' ').any(|known| known == name))
 }
 
-/// Maximum number of values that are listed.
+/// The maximum number of values that are listed.
 pub(super) const MOST_VALUES: i64 = 1 << 22;
 
-/// Applies a method to a layout of offsets, of coordinates, or within a swizzle.
+/// Applies a method to a layout that maps to offsets or coordinates, or to a swizzled layout.
 macro_rules! each {
     ($args:expr, |$layout:ident| $body:expr) => {
         match $args.value(0)? {
@@ -55,7 +55,7 @@ macro_rules! each {
     };
 }
 
-/// Applies a method that is defined only for layouts of offsets, which may be within a swizzle.
+/// Applies a method that is defined only for layouts that map to offsets, which may be swizzled.
 macro_rules! within {
     ($args:expr, |$layout:ident| $body:expr) => {
         match $args.value(0)? {
@@ -165,7 +165,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 /// The composition `a o b o …`.
 pub(super) const CHAIN: Function = f("o", "layout o layout", (2, MANY), chain);
 
-/// Composes from right to left. A swizzle composes with a layout, or with an offset and a layout.
+/// Composes from right to left. A swizzle is composed with a layout, or with an offset and a layout.
 fn chain(args: &Arguments<'_>) -> Answer {
     let [before @ .., last] = args.0 else { return args.wrong(0, "a layout") };
     let mut value = last.clone();
@@ -246,7 +246,7 @@ fn size(args: &Arguments<'_>) -> Answer {
     }
 }
 
-/// Returns the layout argument, if it has few enough values to enumerate.
+/// Returns the arguments if the layout has few enough values to be enumerated.
 fn small<'a, 'b>(args: &'a Arguments<'b>) -> Result<&'a Arguments<'b>, Fault> {
     if args.shape(0)?.size() > MOST_VALUES {
         return args.wrong(0, &format!("a layout of at most {MOST_VALUES} elements"));
@@ -347,7 +347,8 @@ fn filter(args: &Arguments<'_>) -> Answer {
     Ok(each!(args, |l| l.filter_by(&profile)?))
 }
 
-/// Returns the complement in a cotarget: a size, a shape, the size of a layout, or by default the layout's own cosize.
+/// Returns the complement of a layout in a cotarget, which is a size, a shape, the size of a layout, or by default the cosize of the layout
+/// itself.
 fn complement(args: &Arguments<'_>) -> Answer {
     let layout = args.layout(0)?;
     let cotarget = match args.0.get(1) {
@@ -363,7 +364,7 @@ fn tile_to_shape(args: &Arguments<'_>) -> Answer {
     Ok(within!(args, |l| l.tile_to_shape(target.clone(), order.as_ref())))
 }
 
-/// Returns the largest value plus 1; for coordinates, the size of the box that contains them.
+/// Returns the cosize of a layout. For coordinates, this is the size of the box that contains them.
 fn cosize(args: &Arguments<'_>) -> Answer {
     Ok(Value::Integer(match args.value(0)? {
         Value::Coordinates(layout) => layout.coshape().size(),
@@ -382,7 +383,7 @@ fn idx2crd(args: &Arguments<'_>) -> Answer {
     Ok(Layout::new(args.shape(1)?, args.tuple(2)?)?.coord_of_offset(args.integer(0)?).into())
 }
 
-/// Returns the byte addresses of the lanes, for each access of each warp. A plain layout counts elements, a swizzled one bytes.
+/// Returns the byte addresses of the lanes for each access of each warp. Plain layouts map to elements; swizzled layouts map to bytes.
 fn warps(args: &Arguments<'_>) -> Result<(Vec<Vec<u64>>, u64), Fault> {
     let bytes = args.integer(1)?;
     let vector = if args.count() == 3 { args.integer(2)? } else { 1 };
@@ -401,14 +402,14 @@ fn accesses(args: &Arguments<'_>) -> Answer {
     ))
 }
 
-/// Returns, for each access, the number of passes over the banks in each of its phases.
+/// Returns the number of passes over the banks in each phase of each access.
 fn conflicts(args: &Arguments<'_>) -> Answer {
     let (accesses, width) = warps(args)?;
     let cost = |lanes: Vec<u64>| Ok(list(bank_conflicts(lanes, width)?.passes.into_iter().map(i64::from)));
     Ok(Value::Tuple(accesses.into_iter().map(cost).collect::<Result<_, Fault>>()?))
 }
 
-/// Returns, for each access, the sectors of 32 bytes and lines of 128 bytes.
+/// Returns the number of 32-byte sectors and 128-byte lines of each access.
 fn sectors(args: &Arguments<'_>) -> Answer {
     let (accesses, width) = warps(args)?;
     let cost = |lanes: Vec<u64>| {

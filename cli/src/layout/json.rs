@@ -1,4 +1,4 @@
-//! Operations as lines of JSON: `{"id":…,"op":…,"in":[…]}` to `{"id":…,"result":…}` or `{"id":…,"error":…}`.
+//! Operations as lines of JSON: requests `{"id":…,"op":…,"in":[…]}`, and responses `{"id":…,"result":…}` or `{"id":…,"error":…}`.
 
 use serde_json::{Value as Json, json};
 
@@ -57,7 +57,7 @@ fn read(json: &Json) -> Result<Value, String> {
     }
 }
 
-/// Converts a result: an integer, an array, or a layout as `{"shape", "stride"}`. Other values are text.
+/// Converts a result to an integer, an array, or, for a layout, `{"shape", "stride"}`. Other values become text.
 fn write(value: &Value) -> Json {
     match value {
         Value::Integer(value) => json!(value),

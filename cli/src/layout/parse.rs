@@ -1,13 +1,13 @@
-//! Parses expressions: calls, `shape:stride`, tuples, swizzles, and `o` for composition.
+//! Parses expressions: calls, `shape:stride`, tuples, swizzles, and compositions with `o`.
 
 use warpwright::layout::{BasisVector, Swizzle};
 
 use super::value::Value;
 
-/// Maximum nesting depth, so that malformed text cannot exhaust the stack.
+/// The maximum nesting depth, so that malformed text cannot exhaust the stack.
 const MAX_DEPTH: usize = 64;
 
-/// Maximum number of dimensions of basis vectors.
+/// The maximum number of dimensions of basis vectors.
 pub(super) const MOST_DIMENSIONS: usize = 64;
 
 /// A syntax error and its 1-based column.
@@ -19,7 +19,7 @@ pub(crate) struct Mistake {
     pub(crate) problem: String,
 }
 
-/// A subexpression and the column where it starts.
+/// A subexpression, and the column at which it starts.
 #[derive(Debug)]
 pub(super) struct Expr {
     pub(super) column: usize,
@@ -93,7 +93,7 @@ impl Parser<'_> {
         if self.take(symbol) { Ok(()) } else { Err(self.expected(expected)) }
     }
 
-    /// Returns the letters, digits and `_` that follow.
+    /// Returns the word (letters, digits and `_`) that follows.
     fn word(&self) -> &str {
         let rest = self.rest();
         let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());

@@ -11,11 +11,11 @@ use super::value::Value;
 /// Which tables to print.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Tables {
-    /// None.
+    /// No tables.
     None,
-    /// Those of up to [`SMALL`] elements.
+    /// Tables of up to [`SMALL`] elements.
     Small,
-    /// All that can be enumerated.
+    /// All tables that can be enumerated.
     All,
 }
 
@@ -43,7 +43,7 @@ fn of_layout(layout: &Layout, tables: Tables, out: &mut String) {
 }
 
 fn of_composed(layout: &ComposedLayout, tables: Tables, out: &mut String) {
-    // A swizzle is a bijection, so injectivity is that of the inner layout.
+    // A swizzle is a bijection, so the swizzled layout is injective if the inner layout is.
     let injective = listable(layout.size()).then(|| layout.layout().is_injective());
     let cosize = listable(layout.size()).then(|| layout.values().max().unwrap_or(0).saturating_add(1));
     facts(layout.size(), cosize, injective, out);
@@ -81,7 +81,7 @@ fn facts(size: i64, cosize: Option<i64>, injective: Option<bool>, out: &mut Stri
     let _ = writeln!(out, "size {size}  {cosize}injective: {injective}");
 }
 
-/// Prints the table: rows are mode 0, columns the other modes together.
+/// Prints the table. Rows correspond to mode 0, and columns to the other modes together.
 fn table<V: Display>(shape: &Shape, tables: Tables, value: impl Fn(i64) -> V, out: &mut String) {
     let size = shape.size();
     let most = match tables {

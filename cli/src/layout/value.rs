@@ -1,4 +1,4 @@
-//! The values of expressions: integers, tuples, three kinds of layouts, swizzles.
+//! The values of expressions: integers, tuples, layouts of three kinds, and swizzles.
 
 use std::fmt;
 
@@ -20,9 +20,9 @@ pub(crate) enum Value {
     Basis(BasisVector),
     /// A tuple of values.
     Tuple(Vec<Value>),
-    /// A layout onto offsets.
+    /// A layout that maps to offsets.
     Layout(Layout),
-    /// A layout onto coordinates.
+    /// A layout that maps to coordinates.
     Coordinates(Layout<BasisVector>),
     /// A swizzle.
     Swizzle(Swizzle),
@@ -35,7 +35,7 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// Returns a description for errors.
+    /// Returns a description of the kind of value, for error messages.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Value::Integer(_) => "an integer",

@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use super::dtype::DType;
 use crate::Error;
 
-/// Keys that describe the expected outcome or the origin of the kernel; they are ignored.
+/// Keys that describe the expected outcome or the origin of the kernel, which are ignored.
 const OTHER_KEYS: [&str; 16] = [
     "compare",
     "compiler",
@@ -94,7 +94,7 @@ pub(super) struct Buffer {
     pub(super) out: bool,
     #[serde(default, rename = "kind")]
     _kind: IgnoredAny,
-    /// The method of comparing the outcome, which is ignored.
+    /// How to compare the outcome; ignored.
     #[serde(default, rename = "compare")]
     _compare: IgnoredAny,
 }
@@ -122,8 +122,8 @@ pub(super) struct Field {
     _name: IgnoredAny,
 }
 
-/// A tensor map with the terms of `cuTensorMapEncodeTiled`: `dims` and `box` start with the innermost dimension,
-/// `strides_bytes` with dimension 1.
+/// A tensor map, in the terms of `cuTensorMapEncodeTiled`: `dims` and `box` start with the innermost dimension, and `strides_bytes` starts
+/// with dimension 1.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TensorMap {
@@ -144,7 +144,7 @@ pub(super) struct TensorMap {
     pub(super) swizzle: Json,
     #[serde(default)]
     pub(super) oob_fill: Json,
-    /// In im2col mode, the pixels that a copy moves; `box` is then the number of channels of a pixel, followed by ones.
+    /// In im2col mode, the pixels that a copy moves; `box` is then the number of channels per pixel, followed by ones.
     pub(super) im2col: Option<PixelColumn>,
     /// A hint that does not affect the copied data.
     #[serde(default, rename = "l2_promotion")]
@@ -153,7 +153,7 @@ pub(super) struct TensorMap {
     _name: IgnoredAny,
 }
 
-/// The pixels that a copy moves, with the terms of `cuTensorMapEncodeIm2col`.
+/// The pixels that a copy moves, in the terms of `cuTensorMapEncodeIm2col`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PixelColumn {
@@ -162,7 +162,7 @@ pub(super) struct PixelColumn {
     pub(super) pixels: u32,
 }
 
-/// A variable of the module: written before the launch if it has a file, read afterwards if it is an output.
+/// A variable of the module. It is written before the launch if it has a file, and read after the launch if it is an output.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Global {
@@ -172,13 +172,13 @@ pub(super) struct Global {
     pub(super) file: Option<String>,
     #[serde(default)]
     pub(super) out: bool,
-    /// The method of comparing the outcome, which is ignored.
+    /// How to compare the outcome; ignored.
     #[serde(default, rename = "compare")]
     _compare: IgnoredAny,
 }
 
 impl Case {
-    /// Reads `case.json` of a folder.
+    /// Reads `case.json` in a folder.
     pub(super) fn read(folder: &Path) -> Result<Self, Error> {
         let path = folder.join("case.json");
         let bad = |problem: String| Error::of(path.display(), problem);
@@ -198,7 +198,7 @@ impl Case {
         named.chain(&self.extra_buffers)
     }
 
-    /// Rejects unknown keys: a mistyped key would silently be replaced by its default.
+    /// Rejects unknown keys, because the value of a mistyped key would silently be replaced with the default.
     fn check_keys(&self) -> Result<(), String> {
         match self.others.keys().find(|key| !OTHER_KEYS.contains(&key.as_str())) {
             Some(key) => Err(format!(
@@ -209,7 +209,7 @@ impl Case {
         }
     }
 
-    /// Checks that names are unique and that those of outputs are valid file names.
+    /// Checks that names are unique, and that the names of outputs are valid file names.
     fn check_names(&self) -> Result<(), String> {
         let buffers = self.buffers().map(|b| (&b.name, b.out));
         let globals = self.globals.iter().map(|g| (&g.name, g.out));
@@ -226,9 +226,9 @@ impl Case {
     }
 }
 
-/// Returns the size of an array in bytes, or an error if it exceeds the supported maximum.
+/// Returns the size of an array in bytes; an error if it exceeds the supported maximum.
 pub(super) fn size(name: &str, dtype: DType, shape: &[u64]) -> Result<usize, Error> {
-    /// Maximum number of bytes of a buffer.
+    /// The maximum size of a buffer in bytes.
     const MOST: u64 = 1 << 33;
     let elements = shape.iter().try_fold(1u64, |product, &extent| product.checked_mul(extent));
     let bytes = elements.and_then(|n| n.checked_mul(dtype.bytes() as u64)).filter(|&n| n <= MOST);

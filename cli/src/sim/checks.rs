@@ -1,8 +1,8 @@
-//! The help text of `--check`, whose argument [`Checks`] parses.
+//! The help text of `--check`. [`Checks`] parses the argument.
 
 use warpwright_sim::Checks;
 
-/// Returns the help text of the option, with all names.
+/// Returns the help text of the option with the names of all checks.
 pub(crate) fn long_help() -> String {
     format!(
         "Checks beyond bounds, alignment and deadlock: `all`, `none`, or a comma-separated list of:\n{}; \

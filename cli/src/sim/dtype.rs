@@ -1,4 +1,4 @@
-//! Element types of buffers and scalars.
+//! The element types of buffers and scalars.
 
 use serde_json::Value as Json;
 
@@ -37,8 +37,8 @@ impl DType {
         format!("{self:?}").to_lowercase()
     }
 
-    /// Returns whether a kernel parameter of this PTX type accepts a value of this type: floats and integers of the same size
-    /// differ; untyped bits accept both.
+    /// Returns whether a kernel parameter with PTX type `param` accepts a value of this type. Floats and integers of the same size are not
+    /// interchangeable; untyped bits accept both.
     pub(super) fn fits(self, param: &str) -> bool {
         let floats = matches!(self, DType::F16 | DType::Bf16 | DType::F32 | DType::F64);
         match param.as_bytes() {
@@ -48,7 +48,7 @@ impl DType {
         }
     }
 
-    /// Returns the little-endian bytes of a JSON number; floating-point values may also be text, such as `"-inf"` or the bits
+    /// Returns the little-endian bytes of a JSON number. Floating-point values may also be strings, such as `"-inf"` or the bits
     /// `"0x7fc00000"`.
     pub(super) fn encode(self, value: &Json) -> Result<Vec<u8>, String> {
         let bits = value.as_str().and_then(|text| text.strip_prefix("0x"));

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::diagnostic::{Diagnostic, Span};
 use warpwright_sim::{Finding, Module, Site, SourceLocation};
 
-/// Prints a finding or a note to standard error: both accesses in PTX and, if the text contains line information, in the source.
+/// Prints a finding or a note to standard error, with its locations in the PTX and, if the text contains line information, in the source.
 pub(super) fn print(finding: &Finding, module: &Module, folder: &Path) {
     let sources = [Some(&finding.site), finding.other.as_ref()]
         .map(|site| site.and_then(|site| site.source.as_ref()).map(|at| Source::read(at, folder)));
@@ -53,14 +53,14 @@ fn who(site: &Site) -> String {
     text
 }
 
-/// A line of the source file that was compiled to PTX; empty if the file does not exist.
+/// A line of the source file from which the PTX was compiled; empty if the file does not exist.
 struct Source<'a> {
     at: &'a SourceLocation,
     text: String,
 }
 
 impl<'a> Source<'a> {
-    /// Searches for the file under its name, then in the folder of the case.
+    /// Reads the file at its path or, if it does not exist, in the folder of the case.
     fn read(at: &'a SourceLocation, folder: &Path) -> Self {
         let path = Path::new(&at.file);
         let beside = path.file_name().map(|name| folder.join(name));

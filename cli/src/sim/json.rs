@@ -59,7 +59,7 @@ struct Line<'r> {
     line: u32,
     column: u32,
     opcode: &'r str,
-    /// The opcode without its first word: the full text, such as `fence.proxy`, could be mistaken for the name of a finding.
+    /// The mnemonic without its first word. The full text, such as `fence.proxy`, could be mistaken for the name of a finding.
     qualifiers: &'r str,
     class: &'static str,
     source: Option<Source<'r>>,
@@ -73,7 +73,7 @@ struct Source<'r> {
     column: u32,
 }
 
-/// Blocks of the device heap that were not freed, by the line of the call of `malloc`.
+/// Blocks of the device heap that were not freed, by the line of the `malloc` call.
 #[derive(Serialize)]
 struct Leaked {
     line: u32,
@@ -81,7 +81,7 @@ struct Leaked {
     bytes: u64,
 }
 
-/// Lines of a `mul` and an `add` or `sub` that were executed as one `fma`.
+/// The lines of a `mul` and an `add` or `sub` that were executed as one `fma`.
 #[derive(Serialize)]
 struct Contracted {
     product: u32,

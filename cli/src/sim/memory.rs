@@ -24,7 +24,7 @@ pub(super) struct Output<'c> {
 }
 
 impl<'c> Device<'c> {
-    /// Creates the memory with its contents before the launch.
+    /// Creates the memory with its initial contents.
     pub(super) fn load(case: &'c Case, folder: &Path, module: &Module) -> Result<Self, Error> {
         let mut device = Self::default();
         for buffer in case.buffers() {
@@ -80,7 +80,7 @@ impl<'c> Device<'c> {
     }
 
     fn structure(&self, size: usize, fields: &[Field]) -> Result<Vec<u8>, String> {
-        /// Maximum size of all kernel parameters together (PTX ISA, "Kernel Function Parameters").
+        /// The maximum total size of kernel parameters in bytes (PTX ISA, "Kernel Function Parameters").
         const MOST: usize = 32_764;
         if size > MOST {
             return Err(format!("expected a struct of at most {MOST} bytes, found {size}"));
@@ -141,7 +141,7 @@ impl<'c> Device<'c> {
     }
 }
 
-/// Writes every output as `NAME.npy` to the folder `to`, which is created.
+/// Writes every output as `NAME.npy` to the folder `to`, which is created if necessary.
 pub(super) fn write(outputs: &[Output<'_>], to: &Path) -> Result<(), Error> {
     std::fs::create_dir_all(to).map_err(|e| Error::of(to.display(), e))?;
     for output in outputs {

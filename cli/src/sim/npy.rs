@@ -9,7 +9,7 @@ use npyz::{AutoSerialize, NpyHeader, Order, Serialize, WriterBuilder};
 use super::dtype::DType;
 use crate::Error;
 
-/// Reads the elements of a file, little-endian and row-major, which must be `shape` of `dtype`.
+/// Reads the elements of a file, which must have the shape `shape` and the type `dtype`, as little-endian bytes in row-major order.
 pub(super) fn read(path: &Path, dtype: DType, shape: &[u64]) -> Result<Vec<u8>, Error> {
     let bad = |problem: String| Error::of(path.display(), problem);
     let mut file = BufReader::new(File::open(path).map_err(|e| bad(e.to_string()))?);

@@ -11,7 +11,7 @@ pub(super) struct Bar {
     start: Instant,
 }
 
-/// Shorter runs have no progress bar.
+/// The minimum duration of runs with a progress bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Bar {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use warpwright_sim::{Counts, LineCounts, Module, Report, SourceLocation};
 
-/// Maximum number of PTX lines in the table.
+/// The maximum number of PTX lines in the table.
 const MOST_LINES: usize = 40;
 
 /// Returns a summary, followed by the lines in decreasing order of warp instructions.
@@ -124,7 +124,7 @@ fn row(line: &LineCounts, all: f64, module: &Module) -> String {
     )
 }
 
-/// Returns a line of the text with single spaces. The qualifiers of a fence are separated, because `fence.proxy` is part of the
+/// Returns a line of the text with single spaces. The qualifiers of a fence are separated, because `fence.proxy` could be mistaken for the
 /// name of a finding.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace("fence.", "fence .")

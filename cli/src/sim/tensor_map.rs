@@ -1,4 +1,4 @@
-//! Tensor maps of a case.
+//! The tensor maps of a case.
 
 use serde_json::Value as Json;
 

@@ -1,8 +1,8 @@
-//! Planted bugs, each with a corrected counterpart: the bug is found, with its calls, and the counterpart has no findings.
+//! Planted bugs, each with a corrected counterpart. The bug must be found, with its calls; the counterpart must have no findings.
 
 use super::host::Program;
 
-/// A bug of `bugs.c`: its name, the kind of its finding, and parts of the text.
+/// A bug in `bugs.c`: its name, the kind of its finding, and parts of the expected text.
 type Bug = (&'static str, &'static str, &'static [&'static str]);
 
 const BUGS: &[Bug] = &[

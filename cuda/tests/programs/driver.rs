@@ -25,7 +25,7 @@ fn unsupported_functions_are_named() {
     assert!(ran.stderr.lines().any(|line| line == named), "{}", ran.stderr);
     let text = std::fs::read_to_string(&report).expect("the report is written");
     assert!(text.contains("\"cuGraphicsUnregisterResource\": 1"), "{text}");
-    // Machine code without PTX is in the report too, with what to do about it.
+    // The report also contains machine code without PTX, with a remedy.
     assert!(text.contains("the image is a cubin without PTX"), "{text}");
 }
 

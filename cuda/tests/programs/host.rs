@@ -1,4 +1,4 @@
-//! Compiles a program, and runs it with the library.
+//! Compiles programs and runs them with the library.
 
 use std::env;
 use std::ffi::OsStr;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::skip::skip;
 
-/// A program, built in its own folder, which is removed when dropped. The folder also contains the library under the names of the driver.
+/// A program in its own folder, which is removed when dropped. The folder also contains the library under the driver's names.
 pub(super) struct Program {
     folder: PathBuf,
 }
@@ -32,7 +32,7 @@ pub(super) fn library(name: &str) -> PathBuf {
     path
 }
 
-/// Returns the folder of NVIDIA's runtime libraries, in the package of the compiler.
+/// Returns the folder with NVIDIA's runtime libraries in the compiler's package.
 fn toolkit_libraries() -> Option<PathBuf> {
     let nvcc = env::var_os("WARPWRIGHT_NVCC").map(PathBuf::from);
     let folder = nvcc.and_then(|nvcc| Some(nvcc.parent()?.with_file_name("lib")));
@@ -44,7 +44,7 @@ fn toolkit_libraries() -> Option<PathBuf> {
 }
 
 impl Program {
-    /// Creates a folder with the libraries, and returns it with the path of a program's source.
+    /// Creates a folder with the libraries, and returns it together with the path of a program's source.
     fn new(source: &str) -> (Self, PathBuf) {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -63,7 +63,7 @@ impl Program {
         (Self { folder }, Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source))
     }
 
-    /// Compiles `programs/NAME.c`; `None` means that the test is skipped.
+    /// Compiles `programs/NAME.c`; returns `None` if the test should be skipped.
     pub(super) fn c(name: &str) -> Option<Self> {
         let (program, source) = Self::new(&format!("{name}.c"));
         let mut cc = Command::new("cc");
@@ -76,7 +76,7 @@ impl Program {
         program.compiled("cc", &mut cc)
     }
 
-    /// Compiles `programs/NAME.cu` for the runtime library, with the compiler that `WARPWRIGHT_NVCC` names or that is on the `PATH`.
+    /// Compiles `programs/NAME.cu` for the runtime library, with the compiler that `WARPWRIGHT_NVCC` specifies or the one on the `PATH`.
     pub(super) fn cuda(name: &str, options: &[&str]) -> Option<Self> {
         Self::nvcc(name, &[&["--cudart", "shared"], options].concat())
     }

@@ -1,6 +1,6 @@
 //! Programs that call cuBLAS and cuRAND.
 
-// Cargo builds the library because the test uses the crate.
+// Used so that Cargo builds the library.
 use warpwright_cuda_math as _;
 
 use super::host::Program;
@@ -19,7 +19,7 @@ fn products_and_random_numbers() {
     }
 }
 
-/// The first launch of a program reads a matrix out of bounds; the finding has these calls.
+/// Checks that the first launch of a program reads a matrix out of bounds, and that the finding has these calls.
 fn assert_checked(program: &str, calls: &str) {
     let Some(program) = Program::c(program) else { return };
     let ran = program.run_with(&["short"], &[]);

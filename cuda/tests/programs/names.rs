@@ -1,4 +1,4 @@
-//! The names of the interfaces: every function of CUDA 13 exists, and unsupported ones return an error.
+//! The names in the interfaces: every function of CUDA 13 exists, and unsupported functions return an error.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,10 +25,10 @@ fn missing(library_name: &str, list_name: &str) -> Vec<String> {
 
 #[test]
 fn every_function_of_the_interfaces_exists() {
-    // The functions of the drivers and the runtime libraries of CUDA 12.9 and 13.5, with their earlier forms.
+    // The functions of the drivers and the runtime libraries of CUDA 12.9 and 13.5, with their earlier variants.
     assert_eq!(missing("cuda", "driver.txt"), Vec::<String>::new());
     assert_eq!(missing("cudart", "runtime.txt"), Vec::<String>::new());
-    // Those of CUDA 13.4, without the earlier interface of cuBLAS.
+    // The functions of CUDA 13.4, without the legacy interface of cuBLAS.
     assert_eq!(missing("cuda_math", "blas.txt"), Vec::<String>::new());
     assert_eq!(missing("cuda_math", "random.txt"), Vec::<String>::new());
 }

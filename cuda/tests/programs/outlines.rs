@@ -37,7 +37,7 @@ impl Cache {
         self.program.run_in(&[&self.module], &variables)
     }
 
-    /// Returns the outlines that are stored.
+    /// Returns the paths of the stored outlines.
     fn files(&self) -> Vec<std::path::PathBuf> {
         let folder = fs::read_dir(self.program.file("cache/warpwright"));
         folder.map_or(vec![], |files| files.map(|file| file.expect("a file").path()).collect())
@@ -59,7 +59,7 @@ fn a_module_is_checked_once() {
     let outline = fs::read_to_string(file).expect("an outline");
     assert_eq!(outline.lines().count(), 1 + 182);
 
-    // The outline is used: with an extent of `unused179` that includes `set`, the module has no such kernel.
+    // The outline is used: if the extent of `unused179` includes `set`, the module has no kernel `set`.
     let mut lines: Vec<Vec<&str>> = outline.lines().map(|line| line.split(' ').collect()).collect();
     let [start, _, line, column, ..] = lines[180][..] else { panic!("{outline}") };
     let [_, end, _, _, last_line, last_column] = lines[181][..] else { panic!("{outline}") };
@@ -69,7 +69,7 @@ fn a_module_is_checked_once() {
     let ran = cache.run("0");
     assert!(ran.stdout.contains("cuModuleGetFunction"), "{}{}", ran.stdout, ran.stderr);
 
-    // A part of an outline is not used, and is replaced.
+    // An incomplete outline is not used, and is replaced.
     fs::write(file, &outline[..outline.len() / 2]).expect("the folder can be written");
     let ran = cache.run("0");
     assert_eq!((ran.stdout, ran.status), right, "{}", ran.stderr);
@@ -84,7 +84,7 @@ fn each_text_has_its_own_outline() {
         assert_eq!(cache.run("0").stdout, format!("{}\n", 41 + added));
     }
     assert_eq!(cache.files().len(), 3);
-    // An invalid module has none.
+    // No outline is stored for an invalid module.
     fs::write(&cache.module, module(1).replace("bar.sync 0", "bar.sync x"))
         .expect("the folder can be written");
     assert!(cache.run("0").stdout.contains("cuModuleLoadData"));

@@ -1,12 +1,12 @@
 //! Programs compiled by nvcc, run with the runtime library `warpwright-cudart`.
 
-// Cargo builds the library because the test uses the crate.
+// Used so that Cargo builds the library.
 use warpwright_cudart as _;
 
 use super::host::{Program, Ran};
 
-/// Compiler options for: both PTX and machine code; PTX alone, compressed by zstd; several texts, the newest of which is not for this
-/// device.
+/// Compiler options for PTX and machine code, for PTX alone (compressed by zstd), and for several PTX texts, the newest of which the device
+/// does not support.
 const BINARIES: &[&[&str]] = &[
     &["-arch=sm_80"],
     &["-gencode", "arch=compute_80,code=compute_80", "--compress-mode=size"],
@@ -109,7 +109,7 @@ fn findings_name_the_source_line() {
         ran.stderr
     );
     assert!(ran.stderr.contains("launched by cudaLaunchKernel, called by main (race.cu:"), "{}", ran.stderr);
-    // Each finding is printed once, although three launches have it.
+    // Each finding is printed once, although three launches cause it.
     assert_eq!(ran.stderr.matches("warpwright: shared_race").count(), 1, "{}", ran.stderr);
     let unchecked = program.run(&[("CHECK", "none")]);
     assert_eq!(unchecked.status, Some(0), "{}", unchecked.stderr);

@@ -207,8 +207,8 @@ impl Memory {
         Self { slots, shared_slots: HOST_SLOTS, ..Self::default() }
     }
 
-    /// Allocates `bytes` bytes of host memory at an address that is valid both on the host and in kernels, and returns this address. For
-    /// one unused 64 GiB range after another, calls `map` with the start of the range, until `map` returns the memory at that address.
+    /// Allocates `bytes` bytes of host memory at an address that is valid both on the host and in kernels, and returns this address. Calls
+    /// `map` with the start of each unused 64 GiB range in turn, until `map` returns the host memory at that address.
     ///
     /// # Errors
     /// Returns [`MemoryError::TooLarge`] if `bytes` exceeds [`RANGE`](Self::RANGE), if `map` does not return `bytes` bytes for any unused
@@ -324,8 +324,8 @@ impl Memory {
         Ok(self.load(module)[index])
     }
 
-    /// Loads a module, with its `.managed` variables in memory that the host can also access. `map` returns this memory as for the method
-    /// [`map`](Self::map), but receives the variable's size in bytes as a second argument. Has no effect if the module is already loaded.
+    /// Loads a module, with its `.managed` variables in memory that the host can also access. The closure `map` provides this memory as for
+    /// the method [`map`](Self::map); it also receives the variable's size in bytes. Has no effect if the module is already loaded.
     pub fn load_mapped(
         &mut self,
         module: &Module,

@@ -34,8 +34,8 @@ impl Memory {
         Ok(start)
     }
 
-    /// Replaces all mappings in the reserved address range that starts at `start` and is `bytes` bytes long. Addresses that were mapped
-    /// before remain initialized or uninitialized; newly mapped addresses are uninitialized.
+    /// Replaces all mappings in the reserved address range that starts at `start` and is `bytes` bytes long. Bytes at addresses that were
+    /// mapped before keep their initialization state; other bytes are uninitialized.
     ///
     /// # Errors
     /// Returns [`MemoryError::Unknown`] and changes no mapping if the range is not reserved, or if one of `mappings` is outside the range,

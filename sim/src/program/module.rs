@@ -83,7 +83,7 @@ impl Module {
             .map_err(|errors| errors.into_iter().map(|error| error.in_file(file)).collect())
     }
 
-    /// Parses PTX text that has been parsed before. Functions in the module's outline are parsed and checked only when they are used.
+    /// Parses PTX text that has been parsed before. Functions in `outline` are parsed and checked only when they are used.
     ///
     /// ```
     /// use warpwright_sim::{Module, Outline};

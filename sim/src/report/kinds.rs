@@ -108,7 +108,7 @@ findings! {
         /// An operand value that the instruction does not allow.
         InvalidOperand = "invalid_operand";
         /// A misuse of an mbarrier: the address does not contain one, it receives too many arrivals, it is overwritten during a phase, or
-        /// it is used by a thread that is not ordered after its initialization.
+        /// its use is not ordered after its initialization.
         MbarrierMisuse = "mbarrier_misuse";
         /// A wait for an mbarrier phase that can never complete, because arrivals or bytes are missing.
         MbarrierNeverCompletes = "mbarrier_never_completes";
@@ -147,8 +147,8 @@ findings! {
     /// Loads from uninitialized global memory; effective only if the [`Memory`](crate::Memory) [records
     /// writes](crate::Memory::record_writes).
     UNINITIALIZED_GLOBAL {
-        /// A load from global memory, or an atomic, at an address where neither the host nor a kernel has written any byte of the value.
-        /// Detected only if the memory records writes (`Memory::record_writes`).
+        /// A load from global memory, or an atomic, that reads only bytes that neither the host nor a kernel has written. Detected only if
+        /// the memory records writes (`Memory::record_writes`).
         UninitializedGlobalRead = "uninitialized_global_read";
     }
 

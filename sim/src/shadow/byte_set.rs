@@ -4,20 +4,20 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The number of bytes that a page of bits covers (a page is allocated when its first bit is set), and the number that a word of bits
-/// covers.
+/// The number of bytes that a page of bits covers, and the number that a word of bits covers. A page is allocated when its first bit is
+/// set.
 const PAGE: u64 = 1 << 16;
 const WORD: u64 = 64;
 
 type Page = Box<[AtomicU64]>;
 
-/// A set of bytes, by offset. Several threads may add to it.
+/// A set of bytes, by offset. Several threads may add bytes concurrently.
 #[derive(Debug)]
 pub(crate) struct ByteSet {
     pages: Box<[OnceLock<Page>]>,
 }
 
-/// Returns the words of bits of a range, each with the mask of its part of the range.
+/// Returns the words of bits that cover a range, each with the mask of its bits in the range.
 #[inline(always)]
 fn words(range: Range<u64>) -> impl Iterator<Item = (u64, u64)> {
     let (start, end) = (range.start, range.end);
@@ -43,7 +43,7 @@ impl ByteSet {
         self.page(word).map_or(0, |page| page[(word % (PAGE / WORD)) as usize].load(Relaxed))
     }
 
-    /// Adds bytes; those past the end of the allocation are ignored.
+    /// Adds bytes. Bytes past the end of the allocation are ignored.
     #[inline]
     pub(crate) fn insert(&self, range: Range<u64>) {
         for (word, mask) in words(range) {
@@ -77,7 +77,7 @@ impl ByteSet {
         words(range).any(|(word, mask)| self.bits(word) & mask != 0)
     }
 
-    /// Returns the runs of adjacent bytes of a range that are in the set, or, if `inside` is false, not in the set.
+    /// Returns the runs of adjacent bytes in a range that are in the set or, if `inside` is false, that are not.
     pub(crate) fn runs(&self, range: Range<u64>, inside: bool) -> Vec<Range<u64>> {
         let mut runs: Vec<Range<u64>> = vec![];
         let mut push = |run: Range<u64>| match runs.last_mut() {

@@ -1,22 +1,23 @@
 //! Happens-before between the warps of a cluster.
 //!
-//! Time is a counter that every release advances. For each pair of warps, the clocks store the time up to which the accesses of one are
-//! ordered before all future accesses of the other: a barrier, an mbarrier phase or an atomic with fences passes this knowledge on. Lanes
-//! of one warp are ordered by warp-wide synchronization.
+//! Time is a counter that every release advances. For each pair of warps, the clocks store the time up to which the accesses of one warp
+//! are ordered before all future accesses of the other. Barriers, mbarrier phases and atomics with fences pass this knowledge on. Lanes of
+//! one warp are ordered by warp-wide synchronization.
 //!
-//! Asynchronous engines are agents in addition to the warps: one for bulk copies, one for `cp.async` copies that an mbarrier counts, and
-//! the tensor cores of each warpgroup. Their accesses are known to warps that waited for them.
+//! In addition to the warps, the asynchronous engines are agents: one for bulk copies, one for `cp.async` copies that an mbarrier counts,
+//! and the tensor cores of each warpgroup. Warps that have waited for an engine know its accesses.
 
 use rustc_hash::FxHashMap;
 
-/// A time; accesses are recorded with the time at which they were made.
+/// A time. Accesses are recorded with the time at which they were made.
 pub(crate) type Time = u32;
 
 /// The last time. Records of accesses have 28 bits for the time, with one value reserved.
 pub(crate) const END: Time = (1 << 28) - 2;
 
-/// The knowledge of a warp or a synchronization object: for each warp, the exclusive time up to which its accesses are ordered before
-/// future accesses; then, for each warp, the time up to which a proxy fence orders its accesses before future asynchronous operations.
+/// The knowledge of a warp or a synchronization object. For each agent, it contains the exclusive time up to which its accesses are ordered
+/// before future accesses, followed, for each agent, by the time up to which a proxy fence orders its accesses before future asynchronous
+/// operations.
 pub(crate) type Knowledge = Vec<Time>;
 
 /// The number of warps that compute a product together.
@@ -27,27 +28,29 @@ pub(crate) const WARPGROUP: usize = 4;
 pub(crate) struct Clocks {
     agents: usize,
     warps: usize,
-    /// The numbers of warps and warpgroups of each block; without products, there are no warpgroups.
+    /// The number of warps and the number of warpgroups per block. Without products, there are no warpgroups.
     block_warps: usize,
     block_groups: usize,
     now: Time,
     /// The knowledge of each agent.
     known: Vec<Time>,
-    /// The minimum that each warp knows of every other warp and of its own lanes: older accesses require no further comparison.
+    /// The time before which each warp knows the accesses of all other warps and of its own lanes. Older accesses require no further
+    /// comparison.
     floor: Vec<Time>,
     /// The time at which all lanes of each warp last synchronized.
     lanes: Vec<Time>,
-    /// For warps in which only some lanes synchronized: the time up to which each lane knows each other lane.
+    /// For warps in which only some lanes have synchronized, the time up to which each lane knows the accesses of each other lane.
     some_lanes: Vec<Vec<Time>>,
     /// The time at which each warp last executed a fence, and the time at which the cluster started.
     fenced: Vec<Time>,
     started: Time,
-    /// The knowledge released by strong writes, by word of memory, and the part of it that each warp has read but not yet acquired by a fence.
+    /// The knowledge released by strong writes, by word of memory, and the knowledge that each warp has read but not yet acquired with a
+    /// fence.
     released: FxHashMap<u64, Knowledge>,
     seen: Vec<Time>,
     /// The time at which each engine was last active.
     worked: Vec<Time>,
-    /// Accesses before this time are known to every warp.
+    /// Every warp knows the accesses before this time.
     oldest: Time,
 }
 
@@ -56,20 +59,20 @@ impl Clocks {
         self.now = (self.now + 1).min(END);
     }
 
-    /// Returns whether the clock has overflowed, after which orders are unknown.
+    /// Returns whether the clock has overflowed. After that, no order is known.
     #[inline(always)]
     pub(crate) fn ended(&self) -> bool {
         self.now == END
     }
 
-    /// Creates the clocks of `blocks` blocks of `warps` warps, which may compute products.
+    /// Creates the clocks of `blocks` blocks of `warps` warps each; `products` states whether they may compute products.
     pub(crate) fn new(blocks: usize, warps: usize, products: bool) -> Self {
         let block_groups = if products { warps.div_ceil(WARPGROUP) } else { 0 };
         let agents = blocks * (warps + block_groups) + 2;
         Self { agents, warps: blocks * warps, block_warps: warps, block_groups, ..Self::default() }
     }
 
-    /// Resets the clocks: all past accesses are ordered before all future accesses.
+    /// Resets the clocks. All past accesses are then ordered before all future accesses.
     pub(crate) fn start(&mut self) {
         self.tick();
         let agents = self.agents;
@@ -93,7 +96,7 @@ impl Clocks {
         }
     }
 
-    /// Records that an engine is active now, so that warps with older knowledge must compare times.
+    /// Records that an engine is now active, so that warps with older knowledge must compare times.
     pub(crate) fn work(&mut self, engine: usize) {
         self.worked[engine - self.warps] = self.now;
         for warp in 0..self.warps {
@@ -107,7 +110,7 @@ impl Clocks {
         self.worked[engine - self.warps] != 0
     }
 
-    /// Records that the next accesses of an engine are ordered after those that `known` includes.
+    /// Records that the next accesses of an engine are ordered after the accesses in `known`.
     pub(crate) fn inform(&mut self, engine: usize, known: &[Time]) {
         let start = engine * self.width();
         self.known[start..start + known.len()].copy_from_slice(known);
@@ -150,7 +153,7 @@ impl Clocks {
         self.warps + 2 + block * self.block_groups + warp / WARPGROUP
     }
 
-    /// Returns the warp that represents an agent in a finding: the first of a warpgroup for its tensor cores.
+    /// Returns the warp that represents an agent in a finding. Tensor cores are represented by the first warp of their warpgroup.
     pub(crate) fn spokesman(&self, agent: usize) -> usize {
         let Some(group) = agent.checked_sub(self.warps + 2) else { return agent };
         group / self.block_groups * self.block_warps + group % self.block_groups * WARPGROUP
@@ -166,7 +169,7 @@ impl Clocks {
         self.known[warp * self.width() + other]
     }
 
-    /// Returns the length of an agent's knowledge.
+    /// Returns the number of entries in an agent's knowledge.
     fn width(&self) -> usize {
         2 * self.agents
     }
@@ -242,7 +245,7 @@ impl Clocks {
         self.oldest = self.floor[..self.warps].iter().copied().min().unwrap_or(0);
     }
 
-    /// Returns a time; accesses before it are ordered before all future accesses of all warps.
+    /// Returns the time before which all accesses are ordered before all future accesses of all warps.
     #[inline(always)]
     pub(crate) fn oldest(&self) -> Time {
         self.oldest
@@ -272,7 +275,7 @@ impl Clocks {
         }
     }
 
-    /// Updates the knowledge of `object` about waiting warps, which have released to it.
+    /// Updates the knowledge of `object` about the waiting warps, which have released their knowledge to it.
     pub(crate) fn complete(&mut self, warps: impl Iterator<Item = usize>, object: &mut [Time]) {
         self.tick();
         warps.for_each(|warp| object[warp] = self.now);
@@ -288,7 +291,7 @@ impl Clocks {
         }
     }
 
-    /// Does the same as [`release`](Self::release) for a relaxed arrival, which releases only the accesses before the warp's last fence.
+    /// Releases like [`release`](Self::release), but for a relaxed arrival, which releases only the accesses before the warp's last fence.
     pub(crate) fn release_relaxed(&self, warp: usize, object: &mut Knowledge) {
         object.resize(self.width(), 0);
         for (other, time) in object.iter_mut().enumerate() {
@@ -296,7 +299,7 @@ impl Clocks {
         }
     }
 
-    /// Returns the knowledge about another agent that a warp may pass on after its last fence.
+    /// Returns the knowledge about another agent that a warp can release because of its last fence.
     fn fenced_knowledge(&self, warp: usize, other: usize) -> Time {
         let fenced = self.fenced[warp];
         if other == warp { fenced } else { self.known(warp, other).min(fenced) }
@@ -308,13 +311,13 @@ impl Clocks {
         for (mine, &theirs) in self.known[start..start + 2 * self.agents].iter_mut().zip(object) {
             *mine = (*mine).max(theirs);
         }
-        // Accesses that lanes of this warp released are now ordered for all its lanes.
+        // Accesses that lanes of this warp have released are now ordered for all of its lanes.
         let own = object.get(warp).copied().unwrap_or(0);
         self.lanes[warp] = self.lanes[warp].max(own);
         self.refresh(warp);
     }
 
-    /// Records a fence: later atomics release the accesses before it, and knowledge observed by earlier atomics is acquired.
+    /// Records a fence. Later atomics release the accesses before it, and knowledge that earlier atomics observed is acquired.
     pub(crate) fn fence(&mut self, warp: usize) {
         self.tick();
         self.fenced[warp] = self.now;

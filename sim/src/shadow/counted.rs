@@ -12,13 +12,13 @@ pub(crate) struct Copy {
     pub(crate) to: Place,
     pub(crate) bytes: usize,
     pub(crate) pc: u32,
-    /// Its group, for `cp.async.wait_group`.
+    /// The copy's group, for `cp.async.wait_group`.
     pub(crate) group: u32,
-    /// The mbarriers that count it.
+    /// The mbarriers that count the copy.
     pub(crate) mbarriers: Vec<Place>,
 }
 
-/// The counted copies of a cluster whose completion no thread can have observed yet.
+/// The counted copies of a cluster that no thread can have observed to be complete.
 #[derive(Debug, Default)]
 pub(crate) struct CountedCopies {
     /// The copies, by warp and lane.

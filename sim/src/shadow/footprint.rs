@@ -16,10 +16,10 @@ pub(crate) enum Touch {
     StrongWrite,
 }
 
-/// The bytes accessed in each way, by allocation.
+/// The bytes accessed by each kind of access, by allocation.
 #[derive(Debug)]
 pub(crate) struct Touched {
-    /// The size of each allocation, and its bytes once one of them is accessed.
+    /// The size of each allocation and, once it has been accessed, its accessed bytes.
     slots: Vec<(u64, OnceLock<[ByteSet; 4]>)>,
 }
 

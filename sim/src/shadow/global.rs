@@ -2,10 +2,10 @@
 //!
 //! For every unit of memory (the smallest access size of the kernel), a shadow cell records the writers and readers.
 //!
-//! Clusters that run concurrently are not ordered, so a write by one and any access by another race, unless all of them write the same
-//! value and read only what they wrote themselves. These races are determined when the launch has ended ([`side_by_side`]). Clusters that
-//! communicate take turns; cells contain the last plain writer, the last strong writer and the last reader, and [`Order`] determines
-//! whether these are ordered before the next access.
+//! Clusters that run concurrently are not ordered, so a write by one cluster races with any access by another, unless all of them write the
+//! same value and read only what they wrote themselves. These races are determined when the launch has ended ([`side_by_side`]). Clusters
+//! that communicate take turns. Their cells contain the last plain writer, the last strong writer and the last reader, and [`Order`]
+//! determines whether their accesses are ordered before the next access.
 //!
 //! [`ThreadRaces`] distinguishes the threads of one cluster.
 
@@ -36,14 +36,15 @@ const PAGE: usize = 1 << 10;
 /// The number of clusters that can be distinguished.
 const MAX_CLUSTERS: u64 = 1 << 22;
 
-/// The origin of an access: cluster, instruction, warp or engine of the cluster, and a hash of the value. Zero means no access.
+/// The origin of an access: the cluster, the instruction, the warp or engine of the cluster, and a hash of the value. Zero represents no
+/// access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Accessor(u64);
 
 const HASH_BITS: u32 = 16;
 const WARP_BITS: u32 = 10;
 const PC_BITS: u32 = 16;
-/// Instructions with larger indices are not distinguished.
+/// Instructions with greater indices are not distinguished.
 const LAST_PC: u64 = (1 << PC_BITS) - 1;
 
 impl Accessor {
@@ -53,7 +54,7 @@ impl Accessor {
         Self((((cluster + 1) << PC_BITS | pc) << WARP_BITS | warp) << HASH_BITS)
     }
 
-    /// Returns the accessor with the written value.
+    /// Returns the accessor with the hash of a written value.
     #[inline(always)]
     fn writing(self, value: u32) -> Self {
         Self(self.0 | u64::from(value.wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS)))
@@ -85,7 +86,7 @@ impl Accessor {
         (self.0 >> HASH_BITS) as usize & ((1 << WARP_BITS) - 1)
     }
 
-    /// Returns the accessor with the value in the high bits, so that accessors are ordered by value.
+    /// Returns the accessor with the hash of the value in the high bits, so that accessors are ordered by value.
     fn by_value(self) -> Self {
         Self(self.0.rotate_right(HASH_BITS))
     }
@@ -106,17 +107,17 @@ impl Accessor {
 }
 
 /// The accesses to a unit by clusters that take turns, each with its time: the last plain writer; the last strong writer, and whether its
-/// value is known; the last reader; and the last strong writer of a different cluster.
+/// value is known; the last reader; and the last strong writer in another cluster.
 #[derive(Debug, Default)]
 struct Cell([AtomicU64; 8]);
 
 /// Pages of cells, which are allocated at the first access.
 type Cells = Box<[OnceLock<Box<[Cell]>>]>;
 
-/// The units of global memory, whose size is the smallest access size of a kernel.
+/// The units of global memory. Their size is the smallest access size of the kernel.
 #[derive(Clone, Copy, Debug, Default)]
 struct Units {
-    /// The binary logarithm of their size in bytes.
+    /// The binary logarithm of the unit size in bytes.
     shift: u32,
 }
 
@@ -141,14 +142,14 @@ impl Units {
     }
 }
 
-/// Returns whether each lane of a full warp accesses the bytes that follow those of the preceding lane.
+/// Returns whether the lanes of a full warp access consecutive bytes, in lane order.
 #[inline(always)]
 fn consecutive(all: &Lanes64, bytes: u64, m: u32) -> bool {
     let expected = |lane: usize| all[0].wrapping_add(bytes * lane as u64);
     m == FULL && (0..32).fold(true, |yes, lane| yes & (all[lane] == expected(lane)))
 }
 
-/// Calls `note` for each run of adjacent bytes that lanes access. Neighboring lanes usually access neighboring bytes, or the same bytes.
+/// Calls `note` for each run of adjacent bytes that lanes access. Neighboring lanes usually access adjacent bytes or the same bytes.
 #[inline]
 pub(crate) fn for_runs(all: &Lanes64, bytes: u64, m: u32, mut note: impl FnMut(Range<u64>)) {
     if consecutive(all, bytes, m) {
@@ -189,12 +190,12 @@ pub(crate) enum Manner {
     Strong,
     /// A strong read-modify-write.
     Atomic,
-    /// An operation that is atomic only with respect to the threads of the cluster.
+    /// An operation that is atomic only with respect to threads of the cluster.
     Narrow,
 }
 
 impl GlobalRaces {
-    /// Creates the shadow of allocations of these sizes, if several clusters may race.
+    /// Creates the shadow of allocations of these sizes, if clusters may race.
     pub(crate) fn new(code: &Code, allocations: impl Iterator<Item = u64>, clusters: u64) -> Option<Self> {
         if !(2..MAX_CLUSTERS).contains(&clusters) {
             return None;
@@ -231,8 +232,8 @@ impl GlobalRaces {
         });
     }
 
-    /// Records writes by the lanes of a cluster that runs concurrently with others; `value` returns the word that begins at a byte of a
-    /// lane's value.
+    /// Records writes by the lanes of a cluster that runs concurrently with others; `value` returns the word at a byte offset in a lane's
+    /// value.
     pub(crate) fn write(
         &self,
         written: &mut OwnWrites,
@@ -262,8 +263,8 @@ impl GlobalRaces {
         }
     }
 
-    /// Checks and records an access of `bytes` bytes by one lane of a cluster that takes turns; `value` returns the word that begins at a
-    /// byte of it. Returns the access with which it races, if any.
+    /// Checks and records an access of `bytes` bytes by one lane of a cluster that takes turns; `value` returns the word at a byte offset
+    /// in the accessed value. Returns the access with which it races, if any.
     #[inline]
     pub(crate) fn access(
         &self,
@@ -290,7 +291,7 @@ impl GlobalRaces {
         found
     }
 
-    /// Records that bytes belong to another allocation of the device heap from now on. Kernels that allocate memory run in turns.
+    /// Records that bytes now belong to another allocation of the device heap. The clusters of kernels that allocate memory take turns.
     pub(crate) fn forget(&self, address: u64, bytes: u64) {
         let (slot, units) = self.units.of(address, bytes);
         let Some(cells) = self.cells.get(slot) else { return };

@@ -9,7 +9,8 @@ use crate::shadow::races::Access;
 /// The mbarrier objects that the cluster has initialized or used.
 pub(crate) type Mbarriers = HashMap<Place, Passing>;
 
-/// The knowledge of an mbarrier object: all that was released to it, and all that had been released when its last phase completed.
+/// The knowledge of an mbarrier object: the knowledge released to it so far, and the knowledge released to it before its last phase
+/// completed.
 #[derive(Debug, Default)]
 pub(crate) struct Passing {
     /// The initialization of the object and its time, in runs that check for races.

@@ -1,6 +1,6 @@
-//! Positions in the shared memory of a cluster.
+//! Locations in the shared memory of a cluster.
 
-/// A checked position in the shared memory of a block of the cluster.
+/// A checked location in the shared memory of a block of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     pub(crate) rank: usize,

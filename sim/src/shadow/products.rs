@@ -1,11 +1,11 @@
-//! Registers of asynchronous products in flight.
+//! The registers of asynchronous products in flight.
 
-/// The use of a register by a product that has not been waited for.
+/// The use of a register by a pending product.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Use {
     #[default]
     None,
-    /// Its group, and the instruction.
+    /// An accumulator of a product in this group, issued by this instruction.
     Accumulates(u32, u32),
     Reads(u32, u32),
 }
@@ -23,8 +23,8 @@ pub(crate) struct ProductRegister {
 pub(crate) enum Unfenced {
     #[default]
     None,
-    /// A `mov` from a register that is not part of a product. Compilers initialize accumulators this way immediately before the product
-    /// that uses them; the fence then precedes the `mov`.
+    /// A `mov` from a register that no product uses. Compilers initialize accumulators this way immediately before the product that uses
+    /// them, after the fence.
     Set,
     /// A write by any other instruction.
     Computed,
@@ -34,11 +34,11 @@ pub(crate) enum Unfenced {
 #[derive(Debug, Default)]
 pub(crate) struct ProductRegisters {
     pub(crate) registers: Vec<ProductRegister>,
-    /// The number of groups that were waited for, and the group to which products currently belong.
+    /// The number of groups for which the warp has waited, and the group to which products currently belong.
     pub(crate) done: u32,
     pub(crate) open: u32,
     pub(crate) any: bool,
-    /// Whether there was a fence since the last wait, or since the warp started.
+    /// Whether the warp has executed a fence since its last wait, or since it started.
     pub(crate) fenced: bool,
 }
 
@@ -64,7 +64,7 @@ impl ProductRegisters {
         self.fenced = true;
     }
 
-    /// Returns the operand of a product that requires a fence first, if any.
+    /// Returns the operand that requires a fence before the product, if any.
     pub(crate) fn missing_fence(&self, a: &[u32], accumulators: &[u32]) -> Option<&'static str> {
         let unfenced = |register: &u32| self.registers[*register as usize].unfenced;
         if a.iter().any(|register| unfenced(register) == Unfenced::Computed) {
@@ -86,7 +86,7 @@ impl ProductRegisters {
         }
     }
 
-    /// Returns a product that has not been waited for.
+    /// Returns a pending product, if any.
     pub(crate) fn unwaited(&self) -> Option<u32> {
         if !self.any {
             return None;

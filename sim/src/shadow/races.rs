@@ -21,9 +21,9 @@ pub(crate) enum AccessKind {
     Read,
     Write,
     Atomic,
-    /// A write by an asynchronous copy that has not been waited for.
+    /// A write by a pending asynchronous copy.
     Copy,
-    /// A read by an asynchronous operation that has not been waited for.
+    /// A read by a pending asynchronous operation.
     AsyncRead,
 }
 
@@ -31,9 +31,9 @@ pub(crate) enum AccessKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Conflict {
     pub(crate) other: Access,
-    /// The first byte of the unit of memory that both access.
+    /// The first byte of the unit of memory that both accesses include.
     pub(crate) byte: usize,
-    /// Whether both write, so that equal values would be harmless.
+    /// Whether both accesses are writes, so that equal values would be harmless.
     pub(crate) both_write: bool,
 }
 
@@ -47,7 +47,7 @@ impl Record {
 #[derive(Clone, Copy, Debug)]
 struct LastAccesses {
     write: Record,
-    /// The last read since the last write; its flag is set if other lanes have also read, as recorded in [`Shadow::reads`].
+    /// The last read since the last write. Its flag is set if other lanes have also read the unit, as recorded in [`Shadow::reads`].
     read: Record,
 }
 
@@ -55,7 +55,7 @@ struct LastAccesses {
 #[derive(Debug, Default)]
 struct Shadow {
     units: Vec<LastAccesses>,
-    /// Each warp's last read of each unit (by warp, then by unit), for units read by several lanes.
+    /// Each warp's last read of each unit that several lanes have read (by warp, then by unit).
     reads: Vec<Record>,
     /// Accesses by other blocks.
     visits: Visits,
@@ -87,7 +87,7 @@ fn note_another(units: &mut [LastAccesses], reads: &mut [Record], unit: usize, m
 }
 
 impl Races {
-    /// Resets the state for a cluster of a launch: `blocks` blocks with `warps` warps and `bytes` bytes each.
+    /// Resets the state for a cluster of `blocks` blocks, each with `warps` warps and `bytes` bytes of shared memory.
     pub(crate) fn start(
         &mut self,
         (blocks, warps): (usize, usize),
@@ -101,7 +101,7 @@ impl Races {
             && self.shadows.iter().all(|s| s.units.len() == units)
             && self.clocks.now() < END / 2;
         if fits {
-            // Copies that were in flight when the previous cluster ended are ordered before all accesses of this one.
+            // Copies that were in flight when the previous cluster ended are ordered before all accesses of the new cluster.
             for shadow in &mut self.shadows {
                 let pending = |r: &Record| r.time() == PENDING;
                 let records = shadow.units.iter_mut().flat_map(|u| [&mut u.write, &mut u.read]);
@@ -131,8 +131,8 @@ impl Races {
         start >> self.shift..(start + bytes + self.unit - 1) >> self.shift
     }
 
-    /// Records the reads, one word per lane, that are known to be ordered after the writes, and returns the lanes of the other reads. Units
-    /// must be words.
+    /// Records the reads (one word per lane) that are known to be ordered after the last writes, and returns the lanes of the other reads.
+    /// Units must be words.
     #[inline(always)]
     pub(crate) fn read_words(&mut self, rank: usize, all: &Lanes64, warp: usize, pc: u32) -> u32 {
         let base = Record::new(self.clocks.now(), pc, warp, 0, false);
@@ -171,7 +171,7 @@ impl Races {
         left
     }
 
-    /// Records writes as [`read_words`](Self::read_words) records reads.
+    /// Records writes in the same way as [`read_words`](Self::read_words) records reads.
     #[inline(always)]
     pub(crate) fn write_words(&mut self, rank: usize, all: &Lanes64, warp: usize, pc: u32) -> u32 {
         let base = Record::new(self.clocks.now(), pc, warp, 0, false);
@@ -239,7 +239,7 @@ impl Races {
         note_another(units, reads, unit, mine, synced);
     }
 
-    /// Checks and records a write or an atomic update. It is recorded even if it conflicts.
+    /// Checks and records a write or an atomic update. The access is recorded even if it conflicts.
     #[inline(always)]
     pub(crate) fn write(
         &mut self,
@@ -300,8 +300,8 @@ impl Races {
         Some(Conflict { other: write.access(earlier), byte: unit * self.unit, both_write })
     }
 
-    /// Returns the last write of a unit, if it was a strong write by another lane of the warp that is not ordered before the current
-    /// accesses of `lane`.
+    /// Returns the last write of a unit if it was a strong write by another lane of the warp and is not ordered before the current accesses
+    /// of `lane`.
     pub(crate) fn unordered_strong_write(
         &self,
         rank: usize,
@@ -346,7 +346,7 @@ impl Races {
         })
     }
 
-    /// Checks and records a read by `reader` that a lane of `warp` starts and that lasts until [`Races::read_done`].
+    /// Checks and records a read by `reader` that a lane of `warp` starts. The read lasts until [`Races::read_done`] is called.
     pub(crate) fn async_read(
         &mut self,
         (rank, start, bytes): (usize, usize, usize),
@@ -378,7 +378,7 @@ impl Races {
         found
     }
 
-    /// Records the end of an asynchronous read by `reader`, which a thread has waited for.
+    /// Records the end of an asynchronous read by `reader`, for which a thread has waited.
     pub(crate) fn read_done(&mut self, rank: usize, start: usize, bytes: usize, reader: usize) {
         let now = self.clocks.now();
         for unit in self.units(start, bytes) {
@@ -393,7 +393,7 @@ impl Races {
         }
     }
 
-    /// Records that a copy to shared memory has arrived: from now on, it is an ordinary write of `access`.
+    /// Records that a copy to shared memory has arrived. It is then an ordinary write by `access`.
     pub(crate) fn arrived(&mut self, rank: usize, start: usize, bytes: usize, access: Access) {
         if access.warp == self.clocks.engine() {
             self.clocks.work(access.warp);
@@ -413,7 +413,7 @@ impl Races {
         if self.clocks.ended() { None } else { self.shadows[rank].visits.unordered(known) }
     }
 
-    /// Records that a copy that had not been waited for is complete: from now on, it is an ordinary write of `agent`.
+    /// Records that a pending copy is complete. It is then an ordinary write by `agent`.
     pub(crate) fn settle(&mut self, to: Place, bytes: usize, copy: Access, agent: usize) {
         let pending = Record::new(PENDING, copy.pc, copy.warp, copy.lane, false);
         let write = Record::new(self.clocks.now(), copy.pc, agent, copy.lane, false);
@@ -422,8 +422,8 @@ impl Races {
         units.filter(|unit| unit.write == pending).for_each(|unit| unit.write = write);
     }
 
-    /// Returns the last ordinary write of a range of bytes that no proxy fence orders before the asynchronous accesses of `warp`, among
-    /// writes whose instruction `requires` a fence.
+    /// Returns the last ordinary write to a range of bytes that requires a fence according to `requires` and that no proxy fence orders
+    /// before the asynchronous accesses of `warp`.
     pub(crate) fn unfenced_write(
         &self,
         rank: usize,
@@ -438,7 +438,8 @@ impl Races {
         found.map(|write| write.access(AccessKind::Write))
     }
 
-    /// Returns a read since the last write that no proxy fence orders, under the conditions of [`unfenced_write`](Self::unfenced_write).
+    /// Returns a read since the last write that no proxy fence orders, subject to the same conditions as for
+    /// [`unfenced_write`](Self::unfenced_write).
     pub(crate) fn unfenced_read(
         &self,
         rank: usize,
@@ -461,7 +462,7 @@ impl Races {
         found.map(|read| read.access(AccessKind::Read))
     }
 
-    /// Returns whether an access was made by a warp itself, and no proxy fence orders it before the current accesses of `warp`.
+    /// Returns whether an access was made by a warp itself and is not ordered by a proxy fence before the current accesses of `warp`.
     fn is_unfenced(&self, record: Record, warp: usize) -> bool {
         let by_engine = record.warp() >= self.clocks.engine() || record.time() == PENDING;
         record != NONE && !by_engine && !self.clocks.proxy_fenced(warp, record.warp(), record.time())

@@ -1,12 +1,12 @@
-//! Records of memory accesses in 64 bits.
+//! 64-bit records of memory accesses.
 
 use crate::shadow::clocks::{END, Time};
 
 /// The time of a write that is still in flight.
 pub(crate) const PENDING: Time = END + 1;
 
-/// An access in 64 bits: time (28), instruction (20), warp or engine (10), lane (5), and a flag: whether a write was atomic, or whether
-/// several lanes read. Zero means no access.
+/// An access in 64 bits: time (28), instruction (20), warp or engine (10), lane (5), and a flag that states whether a write was atomic or
+/// whether several lanes have read. Zero represents no access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record(u64);
 

@@ -1,7 +1,7 @@
 //! Undefined values: their origins, their propagation, and their uses.
 //!
-//! Uninitialized values may be read and copied: compilers copy whole structures, including the padding between members and members that
-//! were never set. Values computed from them are also undefined, bit by bit (Seward and Nethercote, "Using Valgrind to detect undefined
+//! Uninitialized values may be read and copied, because compilers copy whole structures, including padding and members that were never set.
+//! Values computed from uninitialized values are also undefined, bit by bit (Seward and Nethercote, "Using Valgrind to detect undefined
 //! value errors with bit-precision", 2005). A finding is reported where such a value affects control flow or an address, or leaves the
 //! thread.
 
@@ -19,18 +19,18 @@ pub(crate) struct Origin {
     pub(crate) kind: FindingKind,
     /// The first instruction that read the uninitialized value.
     pub(crate) at: Where,
-    /// The address that it read, if it read memory.
+    /// The address that this instruction read, if it read memory.
     pub(crate) address: Option<u64>,
     /// Whether the value may be the padding of a structure: it was moved, but not used in a computation.
     pub(crate) padding: bool,
 }
 
-/// The undefined part of a register, in one lane.
+/// The undefined part of a register in one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Taint {
     /// The undefined bits.
     pub(crate) bits: u64,
-    /// Their origin; absent if the register was never written.
+    /// The origin of the undefined bits; `None` if the register was never written.
     pub(crate) origin: Option<Origin>,
 }
 
@@ -44,7 +44,7 @@ impl Taint {
 pub(crate) struct Undefined {
     /// For each register, the lanes in which it is fully defined.
     defined: Vec<u32>,
-    /// For each register, the undefined parts in the other lanes, if these were ever less than the whole register.
+    /// For each register, the undefined parts in the other lanes, if the register was ever partly undefined.
     taints: Vec<Option<Box<[Taint; 32]>>>,
     /// The lanes in which the next store stores an undefined value.
     pub(crate) storing: u32,
@@ -53,7 +53,7 @@ pub(crate) struct Undefined {
 }
 
 impl Undefined {
-    /// Resets the state: no register has been written, but registers that are always written before they are read count as defined.
+    /// Resets the state. No register has been written, but registers that are always written before they are read count as defined.
     pub(crate) fn start(&mut self, watched: &Watched) {
         self.defined.clear();
         self.defined
@@ -127,12 +127,12 @@ pub(crate) trait Partial {
     /// The kind of finding that a use of such a value causes.
     const KIND: FindingKind;
 
-    /// Returns the undefined bits of up to 8 bytes, and their origin, if they were stored.
+    /// Returns the undefined bits of up to 8 bytes and, if undefined values were stored there, their origin.
     fn undefined(&self, lane: usize, address: u64, bytes: u64) -> (u64, Option<Origin>);
 
     /// Returns whether any of these bytes were written.
     fn touched(&self, lane: usize, bytes: Range<u64>) -> bool;
 
-    /// Records that bits of up to 8 bytes that were just stored are undefined.
+    /// Records that some bits of up to 8 bytes that were just stored are undefined.
     fn undefine(&mut self, lane: usize, at: (u64, u64), bits: u64, origin: Origin);
 }

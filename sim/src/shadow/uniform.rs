@@ -1,4 +1,4 @@
-//! Values that a pragma states to be uniform: the values of the threads of a group at each execution of the pragma.
+//! Values that a pragma declares uniform: the values of the threads of a group at each execution of the pragma.
 
 use rustc_hash::FxHashMap;
 
@@ -12,7 +12,7 @@ type Key = (u32, u64);
 struct First {
     value: u64,
     of: Where,
-    /// The threads that have yet to execute it.
+    /// The number of threads that have not executed the pragma yet.
     left: u32,
 }
 
@@ -21,13 +21,13 @@ struct First {
 pub(crate) struct UniformValues {
     /// The number of times that each thread has executed each pragma, by pragma and warp.
     executed: FxHashMap<(u32, usize), [u32; 32]>,
-    /// For each group, the values of executions that not all threads have reached.
+    /// For each group, the first values of the executions that not all threads have reached.
     first: FxHashMap<(Key, u32), First>,
 }
 
 impl UniformValues {
-    /// Records the value of a thread of a group of `size` threads. Returns the first value of the group at this execution and its thread,
-    /// if it differs.
+    /// Records the value of a thread in a group of `size` threads. If it differs from the group's first value at this execution, returns
+    /// the first value and its thread.
     pub(crate) fn note(&mut self, at: Where, group: u64, size: u32, value: u64) -> Option<(u64, Where)> {
         let executed = &mut self.executed.entry((at.pc, at.warp)).or_default()[at.lane];
         let key = ((at.pc, group), *executed);

@@ -7,9 +7,9 @@ use crate::shadow::races::Access;
 /// The end of a block.
 #[derive(Debug, Default)]
 pub(crate) struct End {
-    /// The knowledge of those of its warps that have exited.
+    /// The knowledge of the block's warps that have exited.
     pub(crate) known: Knowledge,
-    /// The last instruction.
+    /// The last instruction of the block.
     pub(crate) at: Option<Where>,
 }
 

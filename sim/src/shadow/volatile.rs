@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::lanes::lanes;
 use crate::shadow::clocks::{Clocks, Time};
 
-/// The lanes of a warp that have read a unit of memory since they were last ordered, and the time and the instruction of the last read.
+/// The lanes of a warp that have read a unit of memory since they were last ordered, and the time and instruction of the last read.
 #[derive(Clone, Copy, Debug)]
 struct Read {
     lanes: u32,

@@ -1,4 +1,4 @@
-//! The written and the undefined parts of a block's shared memory.
+//! The written bytes and the undefined bits of a block's shared memory.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -6,17 +6,17 @@ use std::ops::Range;
 use crate::report::FindingKind;
 use crate::shadow::undefined::{Origin, Partial};
 
-/// The bytes that were written, and their undefined bits.
+/// The bytes that were written, and the undefined bits in them.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    /// Four bits for each word; empty if it is not tracked.
+    /// Four bits for each word, one per written byte; empty if writes are not tracked.
     bytes: Vec<u8>,
     /// The undefined bits that were stored, by word.
     undefined: HashMap<usize, (u32, Origin)>,
 }
 
 impl Written {
-    /// Resets the record for this many words, none of which is written.
+    /// Resets the record to `words` unwritten words.
     pub(crate) fn reset(&mut self, words: usize) {
         self.bytes.clear();
         self.bytes.resize(words, 0);
@@ -29,7 +29,7 @@ impl Written {
         self.undefined.is_empty()
     }
 
-    /// Returns whether all words that lanes load from, `bytes` bytes each, are known to be defined; `false` is inconclusive.
+    /// Returns whether all words from which lanes load `bytes` bytes each are known to be defined; `false` is inconclusive.
     #[inline(always)]
     pub(crate) fn surely(&self, all: &[u64; 32], bytes: usize) -> bool {
         self.is_sound()
@@ -41,7 +41,7 @@ impl Written {
             }
     }
 
-    /// Returns whether all of the 16 bytes at an address are known to be written and defined.
+    /// Returns whether all 16 bytes at an address are known to be written and defined.
     pub(crate) fn surely_unit(&self, address: u64) -> bool {
         let first = (address >> 2) as usize;
         self.is_sound()
@@ -106,7 +106,8 @@ impl Written {
         self.bytes.get((address >> 2) as usize).is_some_and(|word| word >> (address & 3) & 1 == 1)
     }
 
-    /// Returns the first of these words that is not fully defined in `mask`, and the origin of the undefined bits, if they were stored.
+    /// Returns the first of these words that is not fully defined in `mask` and, if undefined values were stored there, the origin of the
+    /// undefined bits.
     pub(crate) fn missing(&self, mut words: Range<usize>, mask: u32) -> Option<(usize, Option<Origin>)> {
         words.find_map(|word| match self.of_word(word) {
             (bits, origin) if bits & mask != 0 => Some((word, origin)),

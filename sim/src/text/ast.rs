@@ -1,6 +1,6 @@
 //! The syntax tree of a PTX module: the text before semantic analysis.
 //!
-//! Printing a tree ([`std::fmt::Display`]) and parsing the result gives the same tree; positions are ignored in comparisons. Debug sections
+//! Printing a tree ([`std::fmt::Display`]) and parsing the result produces an equal tree; comparisons ignore positions. Debug sections
 //! (`.section`, `@@DWARF`) are skipped by the parser and are not part of the tree.
 
 use std::fmt;
@@ -61,7 +61,7 @@ impl fmt::Debug for Name {
 
 /// An integer constant, in the combined range of `i64` and `u64`.
 ///
-/// Its alignment is smaller than that of `i128`, which would make every operand 50 % larger.
+/// Its alignment is smaller than that of `i128`, with which every operand would be 50 % larger.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(Rust, packed(8))]
 pub struct Integer(i128);
@@ -211,7 +211,7 @@ pub enum Init {
     Single(u32),
     /// The bits of an f64.
     Double(u64),
-    /// The address of a symbol plus an offset, possibly as a generic address or masked as in `0xFF(name)`.
+    /// The address of a symbol plus an offset, optionally as a generic address, or masked as in `0xFF(name)`.
     Address {
         /// The symbol.
         name: String,
@@ -417,7 +417,7 @@ pub struct Operand {
     pub kind: OperandKind,
     /// The position of the first character.
     pub pos: Pos,
-    /// Its length in characters, for error messages; at least 1.
+    /// The length in characters, at least 1, for error messages.
     pub len: Length,
 }
 

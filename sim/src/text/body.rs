@@ -35,7 +35,7 @@ impl Extent {
 #[derive(Clone)]
 pub struct Body {
     extent: Extent,
-    /// The text of the module, if the body is parsed when it is first read.
+    /// The text of the module, if the body is parsed only when it is first read.
     deferred: Option<Arc<str>>,
     statements: OnceLock<Result<Vec<Statement>, ParseError>>,
 }
@@ -68,7 +68,7 @@ impl Body {
     }
 }
 
-/// The statements; none if a deferred body has an error, which a launch returns.
+/// Dereferences to the statements; none if a deferred body has an error, which a launch then returns.
 impl Deref for Body {
     type Target = [Statement];
 

@@ -1,4 +1,4 @@
-//! Errors in PTX text, with their location.
+//! Errors in PTX text, with their locations.
 
 use std::fmt;
 
@@ -37,7 +37,7 @@ impl ParseError {
         }))
     }
 
-    /// Marks the error of an instruction that is valid PTX but is not supported by the simulator.
+    /// Marks the error as caused by an instruction that is valid PTX but not supported by the simulator.
     pub(crate) fn of_unsupported(mut self) -> Self {
         self.0.unsupported = true;
         self

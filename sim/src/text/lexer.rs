@@ -4,7 +4,7 @@ use crate::text::error::ParseError;
 
 /// A position in the text: 1-based line and column (in characters).
 ///
-/// All positions compare as equal, so that syntax trees do not differ by positions.
+/// All positions compare as equal, so that comparisons of syntax trees ignore positions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pos {
     /// The 1-based line.
@@ -75,7 +75,7 @@ pub(crate) struct Lexer<'s> {
     at: usize,
     line: u32,
     line_start: usize,
-    /// The number of bytes of this line so far that continue a character.
+    /// The number of UTF-8 continuation bytes in this line so far.
     continuations: usize,
     error: Option<ParseError>,
 }
@@ -92,7 +92,7 @@ impl<'s> Lexer<'s> {
         Self { at, line: pos.line, line_start: at.saturating_sub(before), ..Self::new(text) }
     }
 
-    /// Returns the next token; [`Kind::End`] after the last one and after an error.
+    /// Returns the next token; [`Kind::End`] after the last token and after an error.
     pub(crate) fn next_token(&mut self) -> Token<'s> {
         match self.try_next() {
             Ok(token) => token,
@@ -194,7 +194,7 @@ impl<'s> Lexer<'s> {
             b'.' if is_word(self.peek(1)) => Ok(self.dotted()),
             b'"' => self.string(start),
             c if c.is_ascii_digit() => self.number(start),
-            // A `%` before anything else is an operator.
+            // Any other `%` is an operator.
             c if is_word(c) && (c != b'%' || is_word(self.peek(1))) => {
                 self.word();
                 Ok(Kind::Ident(&self.text[start..self.at]))
@@ -218,7 +218,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Moves past the rest of a number, which a `%` does not continue.
+    /// Moves past the rest of a number. A `%` ends the number.
     fn digits(&mut self) {
         while is_word(self.peek(0)) && self.peek(0) != b'%' {
             self.at += 1;
@@ -330,7 +330,7 @@ fn integer(text: &str) -> Option<u64> {
     }
     digits.chars().try_fold(0u64, |value, c| {
         let digit = c.to_digit(radix)?;
-        // As in ptxas, a constant wraps, but no digit may follow once all 64 bits are in use.
+        // As in ptxas, constants wrap, but no digit may follow once all 64 bits are in use.
         (value >> 63 == 0).then(|| value.wrapping_mul(radix.into()).wrapping_add(digit.into()))
     })
 }

@@ -22,7 +22,7 @@ const MAX_DEPTH: u32 = 64;
 /// The number of errors after which parsing is aborted.
 const MAX_ERRORS: usize = 64;
 
-/// Parses a whole module; after an error, it continues with the next statement, so that further errors are found.
+/// Parses a whole module. After an error, continues with the next statement to find further errors.
 pub(crate) fn parse(text: &str) -> Result<Ast, Vec<ParseError>> {
     finish(Parser::new(text))
 }
@@ -40,7 +40,7 @@ fn finish(mut parser: Parser<'_>) -> Result<Ast, Vec<ParseError>> {
     }
 }
 
-/// Parses a module whose functions with these extents have been checked before; their bodies are parsed when they are read.
+/// Parses a module. The functions with these extents have been checked before, so their bodies are parsed only when they are read.
 pub(crate) fn parse_outlined(
     text: &Arc<str>,
     bodies: impl Iterator<Item = Extent>,
@@ -76,7 +76,7 @@ impl Known {
     }
 }
 
-/// The number of tokens that are read in advance, including the current one.
+/// The number of tokens that are read ahead, including the current one.
 const WINDOW: usize = 3;
 
 pub(crate) struct Parser<'s> {
@@ -96,7 +96,7 @@ pub(crate) struct Parser<'s> {
     /// Buffers for the qualifiers and the operands of the current instruction.
     words: Vec<&'s str>,
     operands: Vec<Operand>,
-    /// The errors after which parsing continued.
+    /// The errors after which parsing has continued.
     errors: Vec<ParseError>,
     known: Known,
 }
@@ -297,7 +297,7 @@ impl<'s> Parser<'s> {
         Ok(ast)
     }
 
-    /// Records an error so that parsing continues, or returns it if there are too many.
+    /// Records an error so that parsing can continue, or returns it if there are too many.
     fn keep(&mut self, error: ParseError) -> Parsed<()> {
         if self.errors.len() + 1 >= MAX_ERRORS {
             return Err(error);
@@ -432,7 +432,7 @@ impl<'s> Parser<'s> {
         Ok(Item::Alias { name, of })
     }
 
-    /// Skips `.section .debug_info { … }`, debug information that does not affect execution.
+    /// Skips `.section .debug_info { … }`, which contains debug information and does not affect execution.
     fn skip_section(&mut self) -> Parsed<Option<Item>> {
         self.advance();
         self.dot("a section name")?;
@@ -446,7 +446,7 @@ impl<'s> Parser<'s> {
         Ok(None)
     }
 
-    /// Skips a line `@@DWARF …`, which old compilers emit.
+    /// Skips a `@@DWARF …` line, which old compilers emit.
     fn skip_dwarf_line(&mut self) -> Parsed<Option<Item>> {
         let line = self.pos().line;
         self.advance();

@@ -28,7 +28,7 @@ impl Display for Item {
     }
 }
 
-/// A list of strings in quotes: `"a", "b"`.
+/// A list of quoted strings: `"a", "b"`.
 struct Quoted<'a>(&'a [String]);
 
 impl Display for Quoted<'_> {

@@ -27,26 +27,26 @@ impl Version {
     }
 }
 
-/// The kind of an architecture's features that a target may use.
+/// Which features of an architecture a target may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
-    /// Features that all later architectures also have, such as `sm_90`.
+    /// Features that all later architectures also support, as for `sm_90`.
     Portable,
-    /// Features of its family, such as `sm_100f`.
+    /// Features of the architecture's family, as for `sm_100f`.
     Family,
-    /// Features that only this architecture has, such as `sm_90a`.
+    /// Features that only this architecture supports, as for `sm_90a`.
     Specific,
 }
 
 /// A target architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Target {
-    /// The number of the architecture: 90 for `sm_90a`.
+    /// The architecture number: 90 for `sm_90a`.
     pub(super) sm: u32,
     pub(super) kind: Kind,
 }
 
-/// The architectures, each with the first PTX version that supports the plain target and its variants with `a` and `f`, if these exist.
+/// The architectures, each with the first PTX versions that support the plain target and its `a` and `f` variants, if they exist.
 #[rustfmt::skip]
 const TARGETS: [(u32, [Option<Version>; 3]); 31] = [
     (10,  [Some(Version(1, 0)), None, None]),
@@ -83,7 +83,7 @@ const TARGETS: [(u32, [Option<Version>; 3]); 31] = [
 ];
 
 impl Target {
-    /// Returns the target of a name such as `sm_90a`, and the first version that supports it.
+    /// Returns the target named `name`, such as `sm_90a`, and the first version that supports it.
     pub(super) fn parse(name: &str) -> Option<(Self, Version)> {
         let number = name.strip_prefix("sm_").or_else(|| name.strip_prefix("compute_"))?;
         let digits = number.trim_end_matches(['a', 'f']);
@@ -115,11 +115,11 @@ impl fmt::Display for Target {
 pub(super) enum Needs {
     /// This architecture or a later one.
     Sm(u32),
-    /// This architecture or a later one, in a variant with `a` or `f`.
+    /// This architecture or a later one, in an `a` or `f` variant.
     Specific(u32),
-    /// This architecture or another one of its family, in a variant with `a` or `f`.
+    /// This architecture or a later one of its family, in an `a` or `f` variant.
     Family(u32),
-    /// This architecture with `a`, and no other.
+    /// Only the `a` variant of this architecture.
     Only(u32),
 }
 

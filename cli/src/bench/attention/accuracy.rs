@@ -8,13 +8,13 @@ use warpwright::{gpu::Gpu, kernels::AttentionMask};
 use super::{Sizes, backward, backward_kernels};
 use crate::bench::{Fallible, rival::Rival};
 
-/// The names of Q, K, V and dO, and of the results.
+/// The names of Q, K, V and dO, and the names of the results.
 const INPUTS: [&str; 4] = ["q", "k", "v", "do"];
 const RESULTS: [&str; 4] = ["o", "dq", "dk", "dv"];
-/// The rows of each gradient that are compared.
+/// The number of rows of each gradient that are compared.
 const ROWS: usize = 64;
 
-/// Prints the errors of all contenders, relative to sums in f64 for the last head.
+/// Prints the errors of all contenders relative to f64, for the last head.
 pub(super) fn table(gpu: &Gpu, sizes: Sizes, mut rival: Option<&mut Rival>) -> Fallible<()> {
     let mut problem =
         backward::Problem::new(gpu, sizes, &backward_kernels(sizes, gpu.properties().multiprocessors))?;
@@ -58,7 +58,7 @@ fn last_head(sizes: Sizes, bits: &[u16]) -> Vec<f64> {
     bits[bits.len() - count..].iter().map(|&bits| bf16::from_bits(bits).to_f64()).collect()
 }
 
-/// A folder for the matrices that the rival reads and writes; it is removed at the end.
+/// A folder for the matrices that the rival reads and writes. It is removed at the end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -75,12 +75,12 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // It is in a folder for temporary files.
+        // Errors are ignored, because the folder is in a folder for temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// A head in f64: Q, K, V and dO, O, the logarithms of the sums of exponentials, and Σ dO∘O of each row.
+/// A head in f64: Q, K, V, dO and O, and, for each row, the logarithm of the sum of exponentials and Σ dO∘O.
 struct Exact {
     sizes: Sizes,
     inputs: [Vec<f64>; 4],
@@ -154,7 +154,7 @@ impl Exact {
                 for (expected, found) in expected.iter().zip(&found[row * head_size..]) {
                     let error = (found - expected).abs();
                     *squares += error * error;
-                    // Also if it is NaN.
+                    // A NaN error is also kept.
                     *most = if error <= *most { *most } else { error };
                 }
             }

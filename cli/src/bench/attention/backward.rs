@@ -1,4 +1,4 @@
-//! The kernels of the gradients of attention, with the buffers of a problem.
+//! The kernels for the gradients of attention, with the buffers of a problem.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub(super) struct Problem {
     contenders: Vec<Contender>,
 }
 
-/// The rows of each result of a head that are compared with f64.
+/// The number of rows of each result per head that are compared with f64.
 const VERIFIED: usize = 3;
 
 impl Problem {
@@ -91,7 +91,7 @@ impl Problem {
         &self.names
     }
 
-    /// Returns the sizes, the strides of Q and K and those of V and O, and the factor of scores.
+    /// Returns the sizes, the strides of Q and K, the strides of V and O, and the scale factor for scores.
     fn numbers(&self) -> ([u32; 5], [[u32; 3]; 2], f32) {
         let Sizes { batches, heads, length, head_size, value_size, .. } = self.sizes;
         let [b, h, n, d, e] = [batches, heads, length, head_size, value_size].map(|size| size as u32);
@@ -144,7 +144,7 @@ impl Problem {
         Ok([host(&self.o)?, host(dq)?, host(dk)?, host(dv)?])
     }
 
-    /// Returns the microseconds of all launches.
+    /// Returns the time of all launches in microseconds.
     pub(super) fn time(&mut self, contender: usize) -> Fallible<f64> {
         let stream = Arc::clone(&self.stream);
         Ok(time(&stream, 1, 1, |_| self.launch(contender))?.median())
@@ -191,7 +191,7 @@ impl Problem {
     }
 }
 
-/// A head of queries and keys in f64: rows from `first` of Q, K, V, O and dO.
+/// A head in f64: the rows of Q, K, V, O and dO, starting at row `first`.
 struct Head<'a> {
     sizes: Sizes,
     factors: &'a [Vec<f64>; 5],

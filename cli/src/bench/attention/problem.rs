@@ -1,4 +1,4 @@
-//! The kernels of attention, with the buffers of a problem.
+//! The attention kernels, with the buffers of a problem.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(super) struct Problem {
     kernels: Vec<Kernel>,
 }
 
-/// A kernel, without or with dropout.
+/// A kernel with or without dropout.
 pub(super) enum Kernel {
     Plain(Loaded<AttentionArgs<ptx::bf16>>),
     Dropout(Loaded<AttentionExtrasArgs<ptx::bf16>>),
@@ -71,7 +71,7 @@ impl Kernel {
     }
 }
 
-/// The queries of each head that are compared with f64.
+/// The number of queries per head whose results are compared with f64.
 const VERIFIED: usize = 3;
 
 impl Problem {
@@ -106,7 +106,7 @@ impl Problem {
         self.kernels[kernel].launch(&self.stream, self.sizes, self.inputs.each_ref(), results)
     }
 
-    /// Returns the microseconds of a launch.
+    /// Returns the time of a launch in microseconds.
     pub(super) fn time(&mut self, kernel: usize) -> Fallible<f64> {
         let stream = Arc::clone(&self.stream);
         Ok(time(&stream, 1, 1, |_| self.launch(kernel))?.median())

@@ -1,4 +1,4 @@
-//! The kernels of attention of 8-bit floats, with the buffers of a problem.
+//! The attention kernels for 8-bit floats, with the buffers of a problem.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::bench::{
     normals::{filled, normals},
 };
 
-/// Attention after the values have been transposed, or with the time for that.
+/// Attention whose time excludes or includes the transpose of V.
 struct Contender {
     name: String,
     kernel: usize,
@@ -43,13 +43,13 @@ pub(super) struct Problem {
     contenders: Vec<Contender>,
 }
 
-/// The factor of all elements.
+/// The scale factor of all elements.
 const SCALE: f32 = 0.5;
-/// The queries of the last head that are compared with f64.
+/// The number of queries of the last head whose results are compared with f64.
 const VERIFIED: usize = 3;
 
-/// Returns the kernel that is chosen for a problem and, in a sweep, those of all tiles and orders of products, several orders of tiles, and weights
-/// that are rounded late.
+/// Returns the kernel chosen for a problem and, in a sweep, the kernels with all tiles and orders of products, with several orders of
+/// tiles, and with weights that are rounded late.
 pub(super) fn kernels(problem: &AttentionProblem, sweep: bool) -> Vec<ScaledAttention> {
     let chosen = ScaledAttention::for_problem(problem);
     let mut kernels = vec![chosen];
@@ -78,7 +78,7 @@ pub(super) fn kernels(problem: &AttentionProblem, sweep: bool) -> Vec<ScaledAtte
     distinct
 }
 
-/// Returns a name in which all kernels of [`kernels`] differ.
+/// Returns a name that is unique among the kernels that [`kernels`] returns.
 fn named(attention: &ScaledAttention) -> String {
     let ScaledAttention { mask, tile: AttentionTile { queries, keys }, schedule, overlap, .. } = attention;
     let AttentionOverlap { order, rounds_early } = overlap;
@@ -97,12 +97,12 @@ fn named(attention: &ScaledAttention) -> String {
 }
 
 impl Problem {
-    /// Loads the kernels, and verifies their results. The first one is also timed together with the transpose of V.
+    /// Loads the kernels and verifies their results. The first kernel is also timed together with the transpose of V.
     pub(super) fn new(gpu: &Gpu, sizes: Sizes, attentions: &[ScaledAttention]) -> Fallible<Self> {
         Self::with(gpu, sizes, attentions, true)
     }
 
-    /// As [`new`](Self::new), but the transpose of V is not timed, so that there is one contender for each kernel.
+    /// Like [`new`](Self::new), but without a contender that includes the transpose of V, so that there is one contender per kernel.
     pub(super) fn without_transpose(
         gpu: &Gpu,
         sizes: Sizes,
@@ -169,13 +169,13 @@ impl Problem {
         self.kernels[kernel].launch(&self.stream, arguments).map_err(Failed::of)
     }
 
-    /// Returns the microseconds of the launches.
+    /// Returns the time of the launches in microseconds.
     pub(super) fn time(&mut self, contender: usize) -> Fallible<f64> {
         let stream = Arc::clone(&self.stream);
         Ok(time(&stream, 1, 1, |_| self.launch(contender))?.median())
     }
 
-    /// Compares some rows of the last head of each result with f64. The difference of a row is at most 1/16 of its norm.
+    /// Compares some rows of the last head of each result with f64. The error of a row may be at most 1/16 of its norm.
     fn verify(&mut self) -> Fallible<()> {
         let Sizes { batches, heads, kv_heads, length, head_size, mask, .. } = self.sizes;
         let [first, first_key] = [heads, kv_heads].map(|heads| (batches * heads - 1) * length);

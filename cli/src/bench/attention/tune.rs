@@ -19,14 +19,14 @@ use search::fastest;
 
 /// Finds the fastest attention kernels for the given sizes on this GPU, and writes them as a table
 ///
-/// All tiles are timed on random normal numbers and, for e4m3, with each order of products; those within a few percent of the fastest one are
-/// timed again with several orders of tiles. Launches alternate, so that all kernels see the same clock. Some rows of each result are compared
-/// with f64.
+/// All tiles are timed on random normal numbers and, for e4m3, with each order of products; tiles within a few percent of the fastest are
+/// timed again with several orders of tiles. Launches alternate, so that all kernels run at the same clock. Some rows of each result are
+/// compared with results in f64.
 ///
-/// Problems with a kernel that fails or computes a wrong result are reported and left out. The file is written after each problem, so that it
-/// contains all results if the command is interrupted.
+/// Problems with a kernel that fails or computes a wrong result are reported and omitted. The file is written after each problem, so that
+/// it contains all results so far if the command is interrupted.
 ///
-/// Programs read the table as `AttentionTable`; a `KernelCache` uses it after `with_attention_table`.
+/// Programs read the table as `AttentionTable`, and pass it to a `KernelCache` with `with_attention_table`.
 ///
 /// Exit codes: 0 if the table contains all problems, 1 if some are missing, 2 if no table is written or no GPU is available.
 #[derive(clap::Args)]
@@ -134,7 +134,7 @@ impl Args {
                 Err(why) => progress.report(&name, why),
             }
             progress.advance(1);
-            // After a fault of a kernel, every call fails.
+            // After a kernel fault, every call fails.
             gpu.synchronize().map_err(|error| format!("{name}: {error}"))?;
         }
         let missing = progress.finish();

@@ -1,4 +1,4 @@
-//! The kernels of attention to caches, with the buffers of a problem.
+//! The kernels for attention to caches, with the buffers of a problem.
 
 use std::{fmt, sync::Arc};
 
@@ -20,7 +20,7 @@ use crate::bench::{
     normals::{filled, normals},
 };
 
-/// A kernel, for contiguous caches or for pages with this number of rows, of bf16 or of `e4m3`.
+/// A kernel for contiguous caches or for pages with this number of rows, with bf16 or `e4m3` elements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Contender {
     pub(super) attention: CachedAttention,
@@ -47,24 +47,24 @@ pub(super) struct Problem {
     stream: Arc<CudaStream>,
     sizes: Sizes,
     q: CudaSlice<u16>,
-    /// Keys and values, which contiguous caches and pages share: the rows of a head are divided into consecutive pages.
+    /// The keys and values. Contiguous and paged caches share them: the rows of a head are divided into consecutive pages.
     caches: [CudaSlice<u16>; 2],
-    /// The same in `e4m3`, with other numbers; of one element if no kernel reads them.
+    /// Caches of the same size in `e4m3`, with other contents; a single element each if no kernel reads them.
     of_8_bits: [CudaSlice<u8>; 2],
-    /// The factors of the KV heads.
+    /// The scale factors of the KV heads.
     scales: CudaSlice<f32>,
     o: CudaSlice<u16>,
     lse: CudaSlice<f32>,
     lengths: CudaSlice<u32>,
-    /// The numbers of pages of all sequences, for each size of a page.
+    /// The page tables of all sequences, for each page size.
     tables: Vec<CudaSlice<u32>>,
     kernels: Vec<Kernel>,
 }
 
-/// The factor of all elements of `e4m3`.
+/// The scale factor of all `e4m3` elements.
 const SCALE: f32 = 0.5;
 
-/// The size in bytes of the largest caches whose results are compared.
+/// The maximum size in bytes of caches for which results are compared.
 const VERIFIED_BYTES: f64 = 4e9;
 
 impl Problem {
@@ -96,7 +96,7 @@ impl Problem {
                     Kernel::ScaledPaged(gpu.load(&attention.scaled_paged_kernel(page)?)?, page)
                 }
             });
-            // The pages of a sequence are apart, in another order than the sequence.
+            // The pages of a sequence are not adjacent, and are not in sequence order.
             let count = page.map_or(0, |page| length / page as usize * batches);
             let number = |at: usize| (at as u64 * 7919 % count as u64) as u32;
             tables.push(stream.clone_htod(
@@ -145,13 +145,13 @@ impl Problem {
         }
     }
 
-    /// Returns the microseconds of a launch.
+    /// Returns the time of a launch in microseconds.
     pub(super) fn time(&mut self, kernel: usize) -> Fallible<f64> {
         let stream = Arc::clone(&self.stream);
         Ok(time(&stream, 1, 1, |_| self.launch(kernel))?.median())
     }
 
-    /// Compares some rows of each result with f64, unless the caches are too large to copy them to the host in little time.
+    /// Compares some rows of each result with f64, unless the caches are so large that copying them to the host takes too long.
     fn verify(&mut self) -> Fallible<()> {
         let Sizes { batches, heads, kv_heads, queries, length, head_size } = self.sizes;
         if self.sizes.bytes() > VERIFIED_BYTES {

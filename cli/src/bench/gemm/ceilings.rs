@@ -1,4 +1,4 @@
-//! Ceilings, timed like products.
+//! Ceilings, which are timed like products.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::bench::{
     normals::normals,
 };
 
-/// The number of iterations of a launch, which take about 2 ms.
+/// The number of iterations per launch, which take about 2 ms.
 const WGMMA_STEPS: u32 = 700;
 const MMA_SYNC_STEPS: u32 = 4000;
 
@@ -35,7 +35,7 @@ struct Ceiling<P: Precision, C: TensorElement, S> {
     steps: u32,
     x: CudaSlice<P::StoredFactor>,
     d: CudaSlice<S>,
-    /// The cycles and nanoseconds of the last launch.
+    /// The duration of the last launch in cycles and in nanoseconds.
     clock: CudaSlice<u64>,
 }
 
@@ -98,7 +98,7 @@ impl<P: Precision, C: TensorElement, S: Stored + StorageFor<C>> Contender<P> for
 
 /// Loads the ceiling of `wgmma`.
 pub(super) fn wgmma<P: Precision>(gpu: &Gpu) -> Fallible<Boxed<P>> {
-    // A row of 128 bytes has two subtiles of 4 bytes, or four of 1 or 2.
+    // A 128-byte row contains two subtiles of 4-byte elements, or four of 1-byte or 2-byte elements.
     let kernel = match P::Factor::SIZE {
         4 => ceiling::wgmma::<P::Factor, P::Sum, 2>(),
         _ => ceiling::wgmma::<P::Factor, P::Sum, 4>(),

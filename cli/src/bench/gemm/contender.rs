@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::precision::Precision;
 use crate::bench::{Failed, Fallible};
 
-/// The instructions of tensor cores that a kernel uses.
+/// The tensor-core instructions that a kernel uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Unit {
@@ -31,9 +31,9 @@ impl fmt::Display for Unit {
 pub(super) enum Kind {
     /// cuBLASLt.
     Rival,
-    /// The kernel that is chosen for the size.
+    /// The kernel chosen for the size.
     Chosen,
-    /// Another kernel of a sweep.
+    /// Another kernel in a sweep.
     Variant,
     /// The rate of the tensor cores alone.
     Ceiling,
@@ -49,7 +49,7 @@ pub(super) struct Buffers<P: Precision> {
 /// A contender.
 pub(super) type Boxed<P> = Box<dyn Contender<P>>;
 
-/// The reason why a contender does not compute a product.
+/// The reason that a contender does not compute a product.
 pub(super) struct Refusal {
     pub(super) name: String,
     pub(super) why: String,
@@ -73,7 +73,7 @@ pub(super) trait Contender<P: Precision> {
         Ok(Some(stream.clone_dtoh(&buffers.d)?.into_iter().map(P::result).collect()))
     }
 
-    /// Returns the number of operations of a launch, if it is not that of the product.
+    /// Returns the number of operations per launch, if it differs from that of the product.
     fn flops(&self) -> Option<f64> {
         None
     }

@@ -1,4 +1,4 @@
-//! Products whose depth is divided into parts, with a second kernel that adds them.
+//! Products whose sum over k is divided into parts (split-K), which a second kernel adds.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::bench::{Failed, Fallible};
 
-/// The parts of a sweep.
+/// The numbers of parts in a sweep.
 const PARTS: [u32; 5] = [2, 3, 4, 8, 16];
 
 struct Divided<P: Precision> {
@@ -26,7 +26,7 @@ struct Divided<P: Precision> {
     partial: Loaded<PartialGemmArgs<P::Factor, P::Sum>>,
     sum: Loaded<SumOfPartsArgs<P::Sum, P::Result>>,
     workspace: CudaSlice<P::StoredSum>,
-    /// Stands for the operands that the epilogue does not have.
+    /// Passed in place of operands that the epilogue does not use.
     empty: CudaSlice<f32>,
     no_c: CudaSlice<P::StoredResult>,
 }
@@ -76,8 +76,8 @@ impl<P: Precision> Contender<P> for Divided<P> {
     }
 }
 
-/// Loads the kernels of the division that the model chooses and, in a sweep, of all tiles and numbers of parts. Sizes whose rows are not multiples of
-/// 16 bytes have none.
+/// Loads the kernels for the division that the model chooses and, in a sweep, for all tiles and numbers of parts. There are none if rows
+/// are not multiples of 16 bytes.
 pub(super) fn contenders<P: Precision>(
     gpu: &Gpu,
     layout: Layout,

@@ -1,4 +1,4 @@
-//! Products by kernels of this crate.
+//! Products computed by kernels of this crate.
 
 use std::{rc::Rc, sync::Arc};
 
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::bench::{Failed, Fallible};
 
-/// A kernel on the GPU, for any size.
+/// A kernel that is loaded on the GPU, for any size.
 pub(super) type Shared<P> = Rc<Loaded<GemmArgs<<P as Precision>::Factor, <P as Precision>::Result>>>;
 
 /// A kernel of [`Gemm`].
@@ -31,7 +31,7 @@ struct Ours<P: Precision> {
     padded: [Option<Padded<P>>; 2],
 }
 
-/// A copy of a factor with a row pitch that is a multiple of 16 bytes, which every launch makes.
+/// A copy of a factor with a row pitch that is a multiple of 16 bytes. Every launch makes the copy.
 struct Padded<P: Precision> {
     kernel: Loaded<PadRowsArgs<P::Factor>>,
     rows: u32,
@@ -41,7 +41,7 @@ struct Padded<P: Precision> {
 }
 
 impl<P: Precision> Padded<P> {
-    /// Returns memory for a copy of a matrix with rows of `cols` elements, if tensor copies cannot read the matrix itself.
+    /// Allocates memory for a copy of a matrix with rows of `cols` elements, if tensor copies cannot read the matrix itself.
     fn new(gpu: &Gpu, [rows, cols]: [usize; 2]) -> Fallible<Option<Self>> {
         let unit = (16 / P::Factor::SIZE) as usize;
         if cols.is_multiple_of(unit) {
@@ -89,12 +89,12 @@ impl<P: Precision> Contender<P> for Ours<P> {
     }
 }
 
-/// Checks that there is a kernel of [`Gemm`] with these types and orders.
+/// Checks that [`Gemm`] has a kernel for these types and orders.
 pub(super) fn check<P: Precision>(layout: Layout) -> Result<(), BuildError> {
     P::kernel(layout.of(Gemm::new(GemmTile::T64x64))).map(|_| ())
 }
 
-/// Loads a kernel of [`Gemm`].
+/// Loads a [`Gemm`] kernel.
 pub(super) fn ours<P: Precision>(
     gpu: &Gpu,
     name: String,
@@ -106,19 +106,19 @@ pub(super) fn ours<P: Precision>(
     of_kernel(gpu, name, kind, gemm, Rc::new(gpu.load(&P::kernel(gemm)?)?), size)
 }
 
-/// Returns the kernel for contiguous matrices of a size.
+/// Returns the kernel for contiguous matrices of this size.
 pub(super) fn for_contiguous<P: Precision>(gemm: Gemm, size: Size) -> Gemm {
     let [m, n, k] = size.0.map(|size| size as u32);
     let is_any = |elements: u32, bytes: u32| !(elements * bytes).is_multiple_of(16);
     let (of_a, of_b) = (gemm.a.leading_dimension(m, k), gemm.b.leading_dimension(k, n));
-    // Tensor copies read padded factors instead.
+    // With tensor copies, padded factors are read instead.
     let any_size =
         gemm.target != Target::SM_90A && [of_a, of_b].iter().any(|&run| is_any(run, P::Factor::SIZE));
     let gemm = if any_size { gemm.with_any_size() } else { gemm };
     Gemm { any_ldd: is_any(n, P::Result::SIZE), ..gemm }
 }
 
-/// Returns the kernels of a target that may be the fastest for contiguous matrices of a size.
+/// Returns the kernels for a target that may be the fastest for contiguous matrices of this size.
 pub(super) fn candidates<P: Precision>(target: Target, layout: Layout, size: Size) -> Vec<Gemm> {
     let [a, b] = layout.0;
     // Tiles that do not support the size would be replaced by others.
@@ -126,7 +126,7 @@ pub(super) fn candidates<P: Precision>(target: Target, layout: Layout, size: Siz
     Gemm::candidates(target, a, b, size.0[0] as u32).filter(has_tile).collect()
 }
 
-/// Loads the kernel of [`Gemm`] whose sums are promoted, if the type has one.
+/// Loads the [`Gemm`] kernel with promoted sums, if the type supports it.
 pub(super) fn promoted<P: Precision>(gpu: &Gpu, layout: Layout, size: Size) -> Fallible<Option<Boxed<P>>> {
     let gemm = for_contiguous::<P>(layout.of(Gemm::new(GemmTile::T128x192)), size);
     let Some(kernel) = P::promoted(gemm) else { return Ok(None) };
@@ -134,7 +134,7 @@ pub(super) fn promoted<P: Precision>(gpu: &Gpu, layout: Layout, size: Size) -> F
     of_kernel(gpu, name, Kind::Variant, gemm, Rc::new(gpu.load(&kernel?)?), size).map(Some)
 }
 
-/// Returns the contender of a kernel, with memory for copies of factors that the kernel cannot read.
+/// Returns the contender for a kernel, with memory for copies of factors that the kernel cannot read.
 pub(super) fn of_kernel<P: Precision>(
     gpu: &Gpu,
     name: String,

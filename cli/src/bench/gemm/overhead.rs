@@ -15,7 +15,7 @@ use super::{
 };
 use crate::bench::{Fallible, provenance::Provenance, samples::Samples};
 
-/// The times of a kernel's steps.
+/// The times of the steps before a kernel runs.
 pub(super) struct Overhead {
     dtype: Dtype,
     layout: Layout,
@@ -29,7 +29,7 @@ struct Step {
     samples: Samples,
 }
 
-/// A step as an object of JSON.
+/// A step as a JSON object.
 #[derive(Serialize)]
 struct Row<'r> {
     dtype: String,
@@ -43,14 +43,14 @@ struct Row<'r> {
     provenance: &'r Provenance,
 }
 
-/// The m, n and k of the product that is launched, small enough that the GPU is not slower than the launches.
+/// The m, n and k of the launched product, which are so small that the GPU is not slower than the launches.
 const SIDE: u32 = 64;
 
-/// The number of launches of a sample, fewer than the driver queues without waiting.
+/// The number of launches per sample, which is less than the number that the driver queues without waiting.
 const LAUNCHES: u32 = 200;
 
 impl Overhead {
-    /// Times the largest kernel of a type and layout, which is built and compiled for each sample.
+    /// Times the largest kernel for a type and layout. The kernel is built and compiled for each sample.
     pub(super) fn of<P: Precision>(gpu: &Gpu, layout: Layout, rounds: usize) -> Fallible<Self> {
         let gemm = layout.of(Gemm::new(GemmTile::T128x192));
         let kernel = P::kernel(gemm)?;
@@ -62,7 +62,7 @@ impl Overhead {
         let text = kernel.ptx_with_lines();
         let options = LoadOptions { line_info: true, ..LoadOptions::default() };
         let jit = samples(rounds.min(10), |round| {
-            // The driver has a cache, which knows kernels by their text.
+            // The driver caches kernels by their text, so the name is changed.
             let text =
                 text.replace(kernel.name(), &format!("{}_{}_{round}", kernel.name(), std::process::id()));
             drop(Module::load_with(gpu, &text, &options)?);
@@ -122,7 +122,7 @@ fn micros(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e6
 }
 
-/// Times the host's part of a launch, alternately with all checks and with a prepared launch.
+/// Times the host's part of a launch, alternating between a launch with all checks and a prepared launch.
 fn launches<P: Precision>(
     gpu: &Gpu,
     kernel: &Loaded<warpwright::kernels::GemmArgs<P::Factor, P::Result>>,

@@ -50,17 +50,17 @@ impl fmt::Display for Dtype {
     }
 }
 
-/// A host type whose numbers are copied to the GPU unchanged.
+/// A host type whose values are copied to the GPU unchanged.
 pub(super) trait Stored: DeviceRepr + ValidAsZeroBits + Copy + 'static {}
 impl<T: DeviceRepr + ValidAsZeroBits + Copy + 'static> Stored for T {}
 
 /// Loads a ceiling.
 pub(super) type LoadCeiling<P> = fn(&Gpu) -> Fallible<Boxed<P>>;
 
-/// A kernel, or the reason why it cannot be built.
+/// A kernel, or the reason that it cannot be built.
 pub(super) type Built<T, D> = Result<Kernel<GemmArgs<T, D>>, BuildError>;
 
-/// The kernels of the parts of a product and of their sum.
+/// The kernels that compute the parts of a product and their sum.
 pub(super) type Divided<P> = (
     Kernel<PartialGemmArgs<<P as Precision>::Factor, <P as Precision>::Sum>>,
     Kernel<SumOfPartsArgs<<P as Precision>::Sum, <P as Precision>::Result>>,
@@ -71,28 +71,28 @@ pub(super) trait Precision: 'static {
     type Factor: TensorElement + Product<Self::Factor, Self::Sum>;
     type Sum: GemmSum + Convert<Self::Sum> + Convert<Self::Result>;
     type Result: TensorElement;
-    /// The host's types of factors, sums and results.
+    /// The types of factors, sums and results on the host.
     type StoredFactor: Stored + StorageFor<Self::Factor>;
     type StoredSum: Stored + StorageFor<Self::Sum>;
     type StoredResult: Stored + StorageFor<Self::Result>;
 
     const DTYPE: Dtype;
-    /// The products of cuBLASLt of the same types, with their names.
+    /// cuBLASLt's products with the same types, and their names.
     const RIVALS: &'static [(&'static str, CublasLtTypes)];
-    /// The ceiling of `mma.sync`, if it was written for these types.
+    /// The `mma.sync` ceiling, if one exists for these types.
     const MMA_SYNC: Option<LoadCeiling<Self>>;
-    /// The maximum error of a correct result, relative to the result and to √k.
+    /// The maximum error of a correct element, relative to its magnitude or to √k, whichever is greater.
     const TOLERANCE: f32;
 
     /// Builds a kernel.
     fn kernel(gemm: Gemm) -> Built<Self::Factor, Self::Result>;
-    /// Builds the kernels of the parts of a product and of their sum.
+    /// Builds the kernels that compute the parts of a product and their sum.
     fn divided(gemm: Gemm) -> Result<Divided<Self>, BuildError>;
-    /// Builds a kernel whose sums are promoted to f32, for types of 8 bits whose sums would otherwise have fewer bits.
+    /// Builds a kernel with sums that are promoted to f32, for 8-bit types whose sums would otherwise have fewer bits.
     fn promoted(_gemm: Gemm) -> Option<Built<Self::Factor, Self::Result>> {
         None
     }
-    /// Returns a factor for a normal random number.
+    /// Converts a random normal number to a factor.
     fn factor(normal: f32) -> Self::StoredFactor;
     /// Returns the number that a factor represents.
     fn number(factor: Self::StoredFactor) -> f64;
@@ -157,25 +157,25 @@ precisions! {
     F16: f16 as u16, f32, f16 as u16, 0.002,
         |x| f16::from_f32(x).to_bits(), |bits| f16::from_bits(bits).to_f64(), |bits| f16::from_bits(bits).to_f32(),
         ["cuBLASLt" CublasLtTypes::F16], Some(ceilings::mma_sync);
-    // Rounded on the host: tensor cores ignore the other bits.
+    // Rounded on the host, because tensor cores ignore the other bits.
     Tf32: tf32 as f32, f32, f32 as f32, 0.001,
         |x| tf32::from_f32(x).to_f32(), |x| f64::from(x), |x| x,
         ["cuBLASLt" CublasLtTypes::Tf32], None;
-    // Tensor cores add products of 8 bits to sums of fewer bits than f32.
+    // Tensor cores accumulate 8-bit products in sums with fewer bits than f32.
     E4m3: e4m3 as u8, f32, bf16 as u16, 0.05,
         |x| e4m3::from_f32(x).to_bits(), |bits| e4m3::from_bits(bits).to_f32().into(), |bits| bf16::from_bits(bits).to_f32(),
         [
             "cuBLASLt, fast accumulation" CublasLtTypes::E4m3 { fast_accumulation: true },
             "cuBLASLt" CublasLtTypes::E4m3 { fast_accumulation: false }
         ], None, promoted_kernel;
-    // cuBLASLt has no product of two matrices of e5m2.
+    // cuBLASLt does not support products of two e5m2 matrices.
     E5m2: e5m2 as u8, f32, bf16 as u16, 0.05,
         |x| e5m2::from_f32(x).to_bits(), |bits| e5m2::from_bits(bits).to_f32().into(), |bits| bf16::from_bits(bits).to_f32(),
         [], None, promoted_kernel;
     S8: i8 as i8, i32, i32 as i32, 0.0,
         |x| (x * 30.0) as i8, |x| x.into(), |x| x as f32,
         ["cuBLASLt" CublasLtTypes::I8], None;
-    // cuBLASLt has no product of two matrices of u8. With magnitudes below 100, all sums up to a depth of 16384 are exact in f32.
+    // cuBLASLt does not support products of two u8 matrices. With magnitudes below 100, all sums up to k = 16384 are exact in f32.
     U8: u8 as u8, i32, i32 as i32, 0.0,
         |x| (x.abs() * 18.0) as u8, |x| x.into(), |x| x as f32,
         [], None;

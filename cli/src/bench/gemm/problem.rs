@@ -37,7 +37,7 @@ pub(super) struct Timed {
     pub(super) unit: Unit,
     pub(super) name: String,
     pub(super) samples: Samples,
-    /// The number of operations of a launch.
+    /// The number of operations per launch.
     pub(super) flops: f64,
     /// The clock of a multiprocessor during the last launch in MHz, if it was measured.
     pub(super) clock_mhz: Option<f64>,
@@ -53,15 +53,15 @@ impl Timed {
 /// The maximum number of sets of buffers.
 const SETS: usize = 256;
 
-/// The number of times that the host's launches are timed, and the launches each time, which the stream queues without waiting.
+/// The number of times that the host's launches are timed, and the number of launches each time, which the stream queues without waiting.
 const HOST_SAMPLES: usize = 3;
 const QUEUED: u32 = 16;
 
-/// The number of results that are checked against sums of f64.
+/// The number of elements of a result that are checked against sums in f64.
 const CHECKED: usize = 100;
 
 impl<P: Precision> Problem<P> {
-    /// Allocates buffers of normal random numbers.
+    /// Allocates buffers of random normal numbers.
     pub(super) fn new(
         gpu: &Gpu,
         normals: &CudaSlice<P::StoredFactor>,
@@ -83,7 +83,7 @@ impl<P: Precision> Problem<P> {
     }
 
     /// Launches each contender once and checks the results: some elements of the first result against f64 sums, and all elements of the
-    /// others against the first result. Returns the contenders, and the reasons why others refuse the product.
+    /// others against the first result. Returns the contenders that compute the product, and the reasons that others do not.
     ///
     /// # Errors
     /// Returns an error if a result is wrong.
@@ -132,13 +132,13 @@ impl<P: Precision> Problem<P> {
         Ok(least.as_secs_f64() * 1e6 / f64::from(QUEUED))
     }
 
-    /// Compares all results.
+    /// Compares all elements of a result.
     fn check(&self, expected: &[f32], found: &[f32]) -> Fallible<()> {
         let mut pairs = expected.iter().zip(found).enumerate();
         pairs.try_for_each(|(at, (&expected, &found))| self.check_element(at, expected, found))
     }
 
-    /// Compares some results with sums of f64.
+    /// Compares some elements of a result with sums in f64.
     fn check_some(&self, found: &[f32]) -> Fallible<()> {
         let [m, n, k] = self.size.0;
         let number = |matrix: &[P::StoredFactor], order, [row, col]: [usize; 2], [rows, cols]: [usize; 2]| {
@@ -148,7 +148,7 @@ impl<P: Precision> Problem<P> {
         let Buffers { a, b, .. } = &self.buffers[0];
         let (a, b) = (self.stream.clone_dtoh(a)?, self.stream.clone_dtoh(b)?);
         let [of_a, of_b] = self.layout.0;
-        // The last element, and others at distances that no tile has.
+        // The last element, and others at distances that are unrelated to tile sizes.
         (0..CHECKED).map(|i| m * n - 1 - i * 1_000_003 % (m * n)).try_for_each(|at| {
             let (row, col) = (at / n, at % n);
             let terms =

@@ -34,7 +34,8 @@ struct Row<'r> {
     p10_us: f64,
     p90_us: f64,
     tflops: f64,
-    /// The time of the fastest algorithm of cuBLASLt, of its default and of the ceiling at this product, divided by this time.
+    /// The times of cuBLASLt's fastest algorithm, of its default algorithm, and of the ceiling for this product, divided by this
+    /// contender's time.
     of_best: Option<f64>,
     of_default: Option<f64>,
     of_ceiling: Option<f64>,
@@ -44,7 +45,7 @@ struct Row<'r> {
 }
 
 impl Report {
-    /// Returns the median of the fastest rival, and of the default one.
+    /// Returns the medians of the fastest rival and of the default rival.
     fn rivals(&self) -> Option<[f64; 2]> {
         let mut medians =
             self.timed.iter().filter(|timed| timed.kind == Kind::Rival).map(|timed| timed.samples.median());
@@ -124,7 +125,7 @@ impl Report {
     }
 }
 
-/// Prints how the chosen kernels compare with cuBLASLt, by type of the factors.
+/// Prints how the chosen kernels compare with cuBLASLt, by factor type.
 pub(super) fn print_means(reports: &[Report]) {
     let mut groups: Vec<(Dtype, Unit)> = Vec::new();
     let chosen = |report: &Report, unit| {

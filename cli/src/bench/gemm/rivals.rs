@@ -1,4 +1,4 @@
-//! Products by cuBLASLt.
+//! Products computed by cuBLASLt.
 
 use std::{cell::RefCell, rc::Rc, sync::Arc};
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::bench::{Failed, Fallible};
 
-/// An algorithm of cuBLASLt.
+/// A cuBLASLt algorithm.
 struct Rival {
     name: &'static str,
     plan: Rc<RefCell<CublasLtProduct>>,
@@ -37,7 +37,7 @@ impl<P: Precision> Contender<P> for Rival {
     }
 }
 
-/// Returns the first `most` algorithms of cuBLASLt for a product.
+/// Returns the first `most` cuBLASLt algorithms for a product.
 pub(super) fn rivals<P: Precision>(
     stream: &Arc<CudaStream>,
     (name, types): (&'static str, CublasLtTypes),

@@ -1,4 +1,4 @@
-//! Sizes of products, by numbers or by the name of a set.
+//! Sizes of products, given as numbers or as the name of a set.
 
 pub(in crate::bench) use crate::orders::Layout;
 use std::{fmt, str::FromStr};
@@ -42,14 +42,14 @@ pub(super) enum Shapes {
     Odd,
 }
 
-/// The linear layers of a transformer: the width, the number of columns of K and V together, and the width of the hidden layers.
+/// The linear layers of a transformer: the width, the total number of columns of K and V, and the width of the hidden layers.
 struct Transformer {
     width: usize,
     keys_and_values: usize,
     inner: usize,
 }
 
-/// Llama-3 8B and 70B: 8 groups of K and V of 128 columns each (Meta, "The Llama 3 Herd of Models", table 3).
+/// Llama-3 8B and 70B: 8 KV heads with 128 columns each (Meta, "The Llama 3 Herd of Models", table 3).
 const LLAMA: [Transformer; 2] = [
     Transformer { width: 4096, keys_and_values: 2048, inner: 14_336 },
     Transformer { width: 8192, keys_and_values: 2048, inner: 28_672 },

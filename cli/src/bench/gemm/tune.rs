@@ -25,12 +25,13 @@ use tuner::Tuner;
 
 /// Finds the fastest `Gemm` kernels for the given sizes on this GPU, and writes them as a table
 ///
-/// Every kernel that may be the fastest for a size is compiled and timed on random normal numbers; those within a few percent of the fastest
-/// one are timed again with several orders of tiles. Launches alternate, so that all kernels see the same clock. The result of the fastest
-/// one is compared with that of cuBLASLt, and partly with sums in f64.
+/// Every kernel that may be the fastest for a size is compiled and timed on random normal numbers; kernels within a few percent of the
+/// fastest are timed again with several orders of tiles. Launches alternate, so that all kernels run at the same clock. The result of the
+/// fastest kernel is compared with that of cuBLASLt, and some elements with sums in f64.
 ///
-/// Kernels that fail or compute a wrong result are reported and left out, as are problems whose time is determined by the host, and types and
-/// layouts that no kernel has. The file is written after each problem, so that it contains all results if the command is interrupted.
+/// Kernels that fail or compute a wrong result are reported and omitted, as are problems whose time is determined by the host, and types
+/// and layouts that no kernel supports. The file is written after each problem, so that it contains all results so far if the command is
+/// interrupted.
 ///
 /// Programs read the table as `GemmTable`; `Gemm::for_problem` uses tables measured on an H100 and an H200.
 ///
@@ -74,7 +75,7 @@ impl Args {
         let of = |[m, n, k]: [u32; 3]| Size([m, n, k].map(|size| size as usize));
         let rows = self.m.iter().flat_map(|&m| self.n.iter().map(move |&n| [m, n]));
         let combined = rows.flat_map(|[m, n]| self.k.iter().map(move |&k| of([m, n, k])));
-        // Sets have sizes in common.
+        // Sets may have sizes in common.
         distinct(combined.chain(self.shapes.iter().flat_map(|shapes| shapes.sizes())))
     }
 
@@ -94,7 +95,7 @@ impl Args {
         tuned.map(|()| complete)
     }
 
-    /// Tunes all problems of a type, until the time is over.
+    /// Tunes all problems of a type until the time limit is reached.
     fn tune_type<P: Precision>(&self, gpu: &Gpu, results: &mut Results<'_>) -> Fallible<()> {
         let mut tuner = Tuner::<P>::new(gpu)?;
         let sizes = self.sizes();
@@ -110,7 +111,7 @@ impl Args {
                 }
                 let outcome = tuner.fastest(layout, size);
                 results.add::<P>(&problem, size, outcome)?;
-                // After a fault of a kernel, every call fails.
+                // After a kernel fault, every call fails.
                 gpu.synchronize().map_err(|error| format!("{problem}: {error}"))?;
             }
         }
@@ -122,20 +123,20 @@ impl Args {
 struct Results<'a> {
     table: GemmTable,
     out: Option<&'a PathBuf>,
-    /// Problems without an entry, and kernels that failed.
+    /// The number of problems without an entry, and of kernels that failed.
     failures: usize,
     progress: Progress,
 }
 
 impl Results<'_> {
-    /// Reports problems that no kernel computes.
+    /// Reports problems that no kernel can compute.
     fn skip(&mut self, problems: &str, why: &dyn std::error::Error, count: usize) {
         self.failures += count;
         self.progress.report(problems, why);
         self.progress.advance(count);
     }
 
-    /// Adds the entry of a problem, and reports what failed.
+    /// Adds the entry for a problem, and reports failures.
     fn add<P: Precision>(&mut self, problem: &str, size: Size, outcome: Outcome) -> Fallible<()> {
         for (gemm, why) in &outcome.failures {
             self.progress.report(&format!("{problem}: {}", described(gemm)), why);
@@ -163,7 +164,7 @@ impl Results<'_> {
         fs::write(path, self.table.to_string()).map_err(|error| Error::of(path.display(), error))
     }
 
-    /// Prints the table unless it is in a file, and returns whether it is complete.
+    /// Prints the table unless it is written to a file, and returns whether it is complete.
     fn finish(self) -> Fallible<bool> {
         let missing = self.progress.finish();
         match self.out {

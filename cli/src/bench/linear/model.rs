@@ -2,16 +2,16 @@
 
 use super::problem::Sizes;
 
-/// A model with rows of the lengths that its paper uses.
+/// A model with the row lengths used in its paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Model {
     /// Based: weights 1 + s + s²/2
     Taylor,
     /// Based: the same weights, divided by their sum
     NormalizedTaylor,
-    /// Lightning Attention: a decay for each head
+    /// Lightning Attention: one decay per head
     Decayed,
-    /// Hedgehog: softmax over the latest tokens, learned features for older ones
+    /// Hedgehog: softmax over the latest tokens, learned features for older tokens
     Hedgehog,
     /// Mamba-2 with states of 64
     StateSpace64,
@@ -19,11 +19,11 @@ pub(super) enum Model {
     StateSpace128,
 }
 
-/// The numbers of each head and token, in addition to queries and keys, on which weights depend.
+/// The values, in addition to queries and keys, on which the weights of each head and token depend.
 pub(super) struct Steps {
-    /// The logarithm of the decay of a head, relative to a step.
+    /// The logarithm of the decay of each head, per unit step.
     pub(super) logs: Vec<f32>,
-    /// The steps of each head and token.
+    /// The step of each head and token.
     pub(super) steps: Vec<f32>,
 }
 
@@ -37,7 +37,7 @@ impl Model {
         Self::StateSpace128,
     ];
 
-    /// Returns the name, which the rival also uses.
+    /// Returns the name of the model, which the rival also uses.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Taylor => "taylor",
@@ -49,7 +49,7 @@ impl Model {
         }
     }
 
-    /// Returns the lengths of rows of Q and K, and of V.
+    /// Returns the row length of Q and K, and the row length of V.
     pub(super) fn columns(self) -> [usize; 2] {
         match self {
             Self::Taylor | Self::NormalizedTaylor => [16, 64],
@@ -65,7 +65,7 @@ impl Model {
         matches!(self, Self::StateSpace64 | Self::StateSpace128)
     }
 
-    /// Returns the bytes that must be read and written.
+    /// Returns the number of bytes that must be read and written.
     pub(super) fn bytes(self, sizes: Sizes) -> f64 {
         let Sizes { batches, heads, length } = sizes;
         let [d, e] = self.columns();
@@ -102,8 +102,8 @@ impl Model {
     }
 }
 
-/// Returns the weights of Hedgehog with maps of zeros, whose 128 features are 1/64: softmax over the tokens of this chunk of 64 and of the one
-/// before it, and products of features for older ones.
+/// Returns the weights of Hedgehog with zero maps, for which each of the 128 features is 1/64: softmax over the tokens of the current and
+/// the preceding 64-token chunk, and products of features for older tokens.
 fn hedgehog(products: &[f64]) -> Vec<f64> {
     let older = ((products.len() - 1) / 64).saturating_sub(1) * 64;
     let max = products[older..].iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -1,4 +1,4 @@
-//! A kernel of linear attention, with its buffers.
+//! A linear attention kernel, with its buffers.
 
 use std::{fmt, sync::Arc};
 
@@ -50,11 +50,11 @@ pub(super) struct Problem {
     kernel: Kernel,
     /// Q, K and V as bits.
     factors: [CudaSlice<u16>; 3],
-    /// The maps of the features of queries and keys, zeros, for Hedgehog.
+    /// For Hedgehog, the feature maps of queries and keys, which are zero.
     maps: [CudaSlice<u16>; 2],
-    /// A factor of each head.
+    /// A factor of 1 for each head.
     ones: CudaSlice<f32>,
-    /// For each head, the factor of the value that is added to the result.
+    /// For each head, the factor by which the value is multiplied before it is added to the result.
     skips: CudaSlice<f32>,
     steps: CudaSlice<f32>,
     logs: CudaSlice<f32>,
@@ -71,7 +71,7 @@ impl Problem {
         let [d, e] = model.columns();
         let all = batches * heads;
         let of_keys = if model.shares_keys() { batches } else { all };
-        // Products of queries and keys are of the size of a softmax's scores.
+        // Products of queries and keys have the magnitude of softmax scores.
         let of_size = |d: usize| normals(1 << 22).map(move |x| x / (d as f32).sqrt().sqrt());
         let bits: Vec<u16> = of_size(d).map(|x| bf16::from_f32(x).to_bits()).collect();
         let source = stream.clone_htod(&bits)?;
@@ -151,13 +151,13 @@ impl Problem {
         launched.map_err(Failed::of)
     }
 
-    /// Returns the microseconds of a launch.
+    /// Returns the time of a launch in microseconds.
     pub(super) fn time(&mut self) -> Fallible<f64> {
         let stream = Arc::clone(&self.stream);
         Ok(time(&stream, 1, 1, |_| self.launch())?.median())
     }
 
-    /// Compares some rows of the result, from a state of zeros, with f64.
+    /// Compares some rows of the result, computed from a zero state, with f64.
     fn verify(&mut self) -> Fallible<()> {
         self.launch()?;
         let Sizes { batches, heads, length } = self.sizes;

@@ -1,4 +1,4 @@
-//! The gradients of norms and softmax; the losses of cross-entropy and their gradient.
+//! The gradients of norms and softmax, and the cross-entropy loss and its gradient.
 
 use std::cell::RefCell;
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::bench::{Failed, Fallible};
 
-/// Loads the kernels of these names; in a sweep, those for the gradients of norms and of softmax with other tilings too.
+/// Loads the kernels with these names; in a sweep, also loads the gradients of norms and softmax with other tilings.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
@@ -34,7 +34,7 @@ where
     for (name, function) in
         [("rmsnorm_backward", NormFunction::Rms), ("layernorm_backward", NormFunction::Layer)]
     {
-        // A thread has all elements of a row in registers.
+        // A thread keeps all its elements of a row in registers.
         if is_selected(names, name) && n <= 65536 {
             let chosen = NormBackward::for_rows(function, TARGET, E::SIZE, &[n]);
             let others = if sweep { tilings(chosen.tiling, E::SIZE, n) } else { Vec::new() };
@@ -94,7 +94,7 @@ where
     }
     if is_selected(names, "cross_entropy_backward") {
         let kernel = load(gpu, &kernels.backward_kernel::<E>(TARGET)?)?;
-        // Relative to sums of 1.
+        // Relative to sums of exponentials equal to 1.
         let (targets, logs, dlosses) = (targets()?, of_rows(0.0)?, of_rows(1.0)?);
         let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
             let arguments = (&*x, *n, &targets, &logs, &dlosses, y, *n, *m, *n, -1);
@@ -124,17 +124,17 @@ where
     }))
 }
 
-/// Returns the ways to divide rows of `n` elements of `bytes` bytes among threads that keep sums.
+/// Returns tilings for rows of `n` `bytes`-byte elements, for kernels whose threads keep sums.
 fn tilings(chosen: RowTiling, bytes: u32, n: u32) -> Vec<RowTiling> {
     let mut tilings = vec![RowTiling::for_held_rows(TARGET, bytes, &[n])];
-    // Groups that fill 16 bytes, and those with which every row begins with a group.
+    // Groups that fill 16 bytes, and groups so narrow that every row begins with a whole group.
     let narrow =
         RowTiling { adjacent: (1 << n.trailing_zeros()).min(chosen.adjacent), unaligned: false, ..chosen };
-    // Long rows take too long to load as single elements of 16 bits.
+    // Long rows take too long to load as single 16-bit elements.
     let is_fast = |way: &RowTiling| way.unaligned || way.adjacent * bytes >= 4 || n <= 8192;
     for way in [chosen, narrow].into_iter().filter(is_fast) {
         let groups = (n + if way.unaligned { way.adjacent - 1 } else { 0 }).div_ceil(way.adjacent);
-        // Copies to shared memory have at least 4 bytes.
+        // Copies to shared memory are at least 4 bytes.
         let is_copied = way.unaligned || way.adjacent * bytes >= 4;
         let clusters = [1, 2, 4, 8].into_iter().filter(|&cluster| cluster == 1 || n > 8192);
         let elements = clusters.flat_map(|cluster| [8, 16, 24, 32].map(|elements| (cluster, elements)));
@@ -154,14 +154,14 @@ fn tilings(chosen: RowTiling, bytes: u32, n: u32) -> Vec<RowTiling> {
             }
         }
     }
-    // Two inputs, and results that threads exchange.
+    // Two inputs, and the results that threads exchange.
     let stripes = [8, 16, 24, 32].map(|elements| elements * bytes / 16);
     tilings.extend(forward::segments(n, bytes, stripes, |ahead| 2 * ahead + 1, |_| vec![1]));
     tilings.dedup();
     tilings
 }
 
-/// Returns a row of the gradient with respect to x of norm(x) · w, where the gradient with respect to the result is r.
+/// Returns a row of the gradient of norm(x) · w with respect to x, where r is the gradient with respect to the result.
 fn norm(function: NormFunction, Rows { x, r, w, .. }: &Rows) -> Vec<f64> {
     let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
     let centers = |x: &[f64]| if function == NormFunction::Layer { mean(x) } else { 0.0 };

@@ -11,7 +11,7 @@ use crate::bench::{
     normals::{filled, normals},
 };
 
-/// Matrices m×n, without gaps between rows, and vectors of n elements.
+/// Contiguous m×n matrices, and vectors of n elements.
 pub(super) struct Buffers<E: Element> {
     pub(super) m: u32,
     pub(super) n: u32,
@@ -56,13 +56,13 @@ pub(super) type Launch<E> = Box<dyn Fn(&Arc<CudaStream>, &mut Buffers<E>) -> Res
 
 /// The inputs of a row of the result, in f64.
 pub(super) struct Rows {
-    /// The number of the row.
+    /// The index of the row.
     pub(super) at: usize,
     pub(super) x: Vec<f64>,
     pub(super) r: Vec<f64>,
     pub(super) w: Vec<f64>,
     pub(super) b: Vec<f64>,
-    /// Rounds to the type of the elements.
+    /// Rounds to the element type.
     pub(super) round: fn(f64) -> f64,
 }
 
@@ -72,16 +72,16 @@ pub(super) type Reference = Box<dyn Fn(&Rows) -> Vec<f64>>;
 /// A contender.
 pub(super) struct Contender<E: Element> {
     pub(super) name: String,
-    /// The bytes that must be read and written.
+    /// The number of bytes that must be read and written.
     pub(super) bytes: f64,
     pub(super) launch: Launch<E>,
     /// The reference for y; `None` if it is not verified.
     pub(super) reference: Option<Reference>,
 }
 
-/// The error of sums of f32, relative to the largest result of a row.
+/// The error of f32 sums, relative to the largest result in a row.
 const CANCELLED: f64 = 1e-6;
-/// The rows that are compared with f64.
+/// The number of rows that are compared with f64.
 const VERIFIED: usize = 5;
 
 impl<E: Element> Contender<E> {
@@ -114,7 +114,7 @@ impl<E: Element> Contender<E> {
             let (w, b) = (w.clone(), b.clone());
             let expected =
                 reference(&Rows { at: row, x, r, w, b, round: |x| E::number(E::stored(x as f32)) });
-            // What cancels out has the error of the terms.
+            // If terms cancel, their errors remain.
             let largest = expected.iter().fold(0.0f64, |largest, x| largest.max(x.abs()));
             for (col, (expected, found)) in expected.into_iter().zip(load(&buffers.y, row)?).enumerate() {
                 let error = (found - expected).abs();

@@ -17,7 +17,7 @@ use crate::bench::{Failed, Fallible};
 const P: f32 = 0.1;
 const SEED: u64 = 1;
 
-/// Loads the kernels of these names.
+/// Loads the kernels with these names.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,

@@ -15,10 +15,10 @@ pub(in crate::bench) enum Dtype {
     F32,
 }
 
-/// An element type, and its numbers on the host.
+/// An element type and its representation on the host.
 pub(super) trait Element: Convert<f32> + 'static {
     type Stored: DeviceRepr + ValidAsZeroBits + Copy + StorageFor<Self> + 'static;
-    /// The maximum relative error of a rounded number and of the computation in f32.
+    /// The maximum relative error of a computation in f32 whose result is rounded to this type.
     const TOLERANCE: f64;
 
     fn stored(number: f32) -> Self::Stored;

@@ -21,13 +21,13 @@ pub(super) const TARGET: Target = Target::SM_90A;
 #[derive(Clone, Copy)]
 struct Entry {
     name: &'static str,
-    /// The matrices that are read and written.
+    /// The number of matrices that are read and written.
     matrices: f64,
     reference: Reference,
 }
 
 impl Entry {
-    /// Returns the tiling that is chosen for rows of `n` elements of `bytes` bytes.
+    /// Returns the tiling chosen for rows of `n` `bytes`-byte elements.
     fn tiling(self, bytes: u32, n: u32) -> RowTiling {
         let norm = |function, residual| match residual {
             false => Norm::for_rows(function, TARGET, bytes, &[n]).tiling,
@@ -50,7 +50,7 @@ const ENTRIES: [Entry; 6] = [
     Entry { name: "add_layernorm", matrices: 4.0, reference: Reference::LayerNorm { residual: true } },
 ];
 
-/// Loads the kernels of these names, or all, with the tiling that is chosen, and in a sweep with others.
+/// Loads the kernels with these names, or all kernels, with the chosen tiling and, in a sweep, with other tilings.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
@@ -90,7 +90,7 @@ where
     Ok(contenders)
 }
 
-/// Returns the ways to divide rows of `n` elements of `bytes` bytes, of this number of inputs.
+/// Returns tilings for rows of `n` `bytes`-byte elements, for kernels with `inputs` inputs.
 pub(super) fn tilings(chosen: RowTiling, n: u32, bytes: u32, inputs: u32) -> Vec<RowTiling> {
     let adjacent = chosen.adjacent;
     let mut tilings = Vec::new();
@@ -145,15 +145,15 @@ pub(super) fn tilings(chosen: RowTiling, n: u32, bytes: u32, inputs: u32) -> Vec
     tilings
 }
 
-/// Returns the ways to divide long unaligned rows into segments, for kernels without sums of rows.
+/// Returns tilings that divide long unaligned rows into segments, for kernels that do not sum over rows.
 pub(super) fn in_turn(n: u32, bytes: u32, inputs: u32) -> Vec<RowTiling> {
-    // The rows of all inputs, and two vectors of weights.
+    // The rows of all inputs, and two weight vectors.
     let vectors = |ahead| ahead * inputs + 2;
     let turns = |resident| if resident > 1 { vec![4, 16] } else { vec![8, 32] };
     segments(n, bytes, [3, 4, 6, 8], vectors, turns)
 }
 
-/// Returns the ways to divide aligned rows that pass through shared memory.
+/// Returns tilings for aligned rows that are copied to shared memory.
 fn copied(chosen: RowTiling, n: u32, inputs: u32) -> Vec<RowTiling> {
     let groups = n.div_ceil(chosen.adjacent);
     let mut tilings = Vec::new();
@@ -169,7 +169,7 @@ fn copied(chosen: RowTiling, n: u32, inputs: u32) -> Vec<RowTiling> {
         if threads <= 1024 && (256..=2048).contains(&(threads * resident)) && shared <= 220 << 10 {
             let (rows, streamed) = (1, false);
             let tiling = RowTiling { threads, rows, cluster, stripes, streamed, resident, ahead, ..chosen };
-            // More rows in turn have the weights in common.
+            // Rows that are processed in turn share the weights.
             let turns: &[u32] = if n > 16384 { &[1, 4, 16] } else { &[1, 2, 4] };
             tilings.extend(turns.iter().map(|&turns| RowTiling { turns, ..tiling }));
         }
@@ -177,7 +177,7 @@ fn copied(chosen: RowTiling, n: u32, inputs: u32) -> Vec<RowTiling> {
     tilings
 }
 
-/// Returns the ways to divide rows whose groups of adjacent elements are as narrow as necessary for every row to begin with a group.
+/// Returns tilings with groups of adjacent elements so narrow that every row begins with a whole group.
 fn narrow(chosen: RowTiling, n: u32, bytes: u32, inputs: u32) -> Vec<RowTiling> {
     let adjacent = (1 << n.trailing_zeros()).min(chosen.adjacent);
     // Copies to shared memory have at least 4 bytes.
@@ -212,8 +212,8 @@ fn narrow(chosen: RowTiling, n: u32, bytes: u32, inputs: u32) -> Vec<RowTiling> 
     tilings
 }
 
-/// Returns the ways to divide rows that begin at any element and pass through shared memory. Numbers of turns are tried with the chosen
-/// tiling only, because these kernels take long to compile.
+/// Returns tilings for unaligned rows that are copied to shared memory. Numbers of turns are varied only for the chosen tiling, because
+/// these kernels take long to compile.
 fn unaligned(chosen: RowTiling, n: u32, inputs: u32) -> Vec<RowTiling> {
     let groups = (n + chosen.adjacent - 1).div_ceil(chosen.adjacent);
     let mut tilings: Vec<_> = match chosen.ahead {
@@ -223,7 +223,7 @@ fn unaligned(chosen: RowTiling, n: u32, inputs: u32) -> Vec<RowTiling> {
     let ways = [3, 4, 5, 6, 8].into_iter().flat_map(|s| [1, 2, 3, 4, 5, 6, 8, 12, 16].map(|r| (s, r)));
     for (stripes, resident, ahead) in ways.flat_map(|(s, r)| [1, 2].map(|a| (s, r, a))) {
         let threads = groups.div_ceil(stripes).next_multiple_of(32);
-        // With weights, if several blocks share them.
+        // The weights are included if several blocks share them.
         let vectors = ahead * inputs + if resident > 1 { 2 } else { 0 };
         let shared = 16 * stripes * threads * resident * vectors;
         if threads <= 1024 && (256..=1024).contains(&(threads * resident)) && shared <= 220 << 10 {
@@ -244,9 +244,9 @@ fn unaligned(chosen: RowTiling, n: u32, inputs: u32) -> Vec<RowTiling> {
     tilings
 }
 
-/// Returns the ways to divide long unaligned rows of `n` elements of `bytes` bytes into segments, one for each block of a cluster, with these
-/// numbers of stripes. `vectors` returns how many vectors of the length of a row shared memory contains, given the number of rows that are
-/// copied ahead, and `turns` the numbers of rows in turn, given the number of resident blocks.
+/// Returns tilings that divide long unaligned rows of `n` `bytes`-byte elements into segments, one per block of a cluster, with these
+/// numbers of stripes. `vectors` returns the number of row-length vectors in shared memory, given the number of rows that are copied ahead.
+/// `turns` returns the numbers of rows that are processed in turn, given the number of resident blocks.
 pub(super) fn segments(
     n: u32,
     bytes: u32,
@@ -285,12 +285,12 @@ pub(super) fn segments(
     tilings
 }
 
-/// Whether a kernel is timed.
+/// Returns whether a kernel is selected for timing.
 pub(super) fn is_selected(names: &[String], name: &str) -> bool {
     names.is_empty() || names.iter().any(|selected| selected == name)
 }
 
-/// Returns the text of a tiling.
+/// Formats a tiling.
 pub(super) fn shown(tiling: RowTiling) -> String {
     let RowTiling { threads, rows, cluster, adjacent, unaligned, stripes, streamed, resident, ahead, turns } =
         tiling;

@@ -1,4 +1,4 @@
-//! Softmax of the elements that a row sees, and RMSNorm with a bias.
+//! Softmax over the visible elements of a row, and RMSNorm with a bias.
 
 use warpwright::{
     gpu::Gpu,
@@ -14,12 +14,12 @@ use super::{
 };
 use crate::bench::{Failed, Fallible};
 
-/// Returns the length of a row, without a pattern, up to `n`.
+/// Returns a pseudorandom length of at most `n` for a row.
 fn length(row: usize, n: u32) -> u32 {
     (row as u32).wrapping_mul(2_654_435_761) % (n + 1)
 }
 
-/// Returns the softmax of the first elements of a row, and zeros.
+/// Returns the softmax of the first `visible` elements of a row, followed by zeros.
 fn softmax(rows: &Rows, visible: u32) -> Vec<f64> {
     let weight = |(col, x): (usize, &f64)| if (col as u32) < visible { x.exp() } else { 0.0 };
     let weights: Vec<f64> = rows.x.iter().enumerate().map(weight).collect();
@@ -27,7 +27,7 @@ fn softmax(rows: &Rows, visible: u32) -> Vec<f64> {
     weights.into_iter().map(|weight| weight / sum).collect()
 }
 
-/// Loads the kernels of these names.
+/// Loads the kernels with these names.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,

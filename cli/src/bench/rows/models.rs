@@ -1,4 +1,4 @@
-//! Kernels of models and their training: quantization, rotary embeddings, cumulative sums, tables, AdamW.
+//! Kernels for models and their training: quantization, rotary embeddings, cumulative sums, embedding tables, AdamW.
 
 use std::cell::RefCell;
 
@@ -20,9 +20,9 @@ use super::{
 };
 use crate::bench::{Failed, Fallible};
 
-/// The elements of a head that is rotated.
+/// The number of elements per head for rotary embeddings.
 const HEAD: u32 = 128;
-/// The positions in the tables of angles.
+/// The number of positions in the tables of angles.
 const POSITIONS: u32 = 4096;
 
 /// Returns the angle of a pair of elements at a position.
@@ -53,7 +53,7 @@ fn rotated(pairs: RotaryPairs, rows: &Rows) -> Vec<f64> {
     y
 }
 
-/// Returns the ways to divide rows into parts for quantization with block scales.
+/// Returns tilings for quantization with block scales.
 fn block_tilings(chosen: RowTiling) -> Vec<RowTiling> {
     let ways =
         [64, 128, 256, 512, 1024].into_iter().flat_map(|threads| [1, 2, 4].map(|stripes| (threads, stripes)));
@@ -64,7 +64,7 @@ fn block_tilings(chosen: RowTiling) -> Vec<RowTiling> {
     parts.collect()
 }
 
-/// Loads the kernels of these names; in a sweep, quantization with block scales with other tilings too.
+/// Loads the kernels with these names; in a sweep, also loads quantization with block scales with other tilings.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
@@ -77,7 +77,7 @@ where
     let (m, n, stream) = (buffers.m, buffers.n, gpu.stream());
     let (elements, size) = (f64::from(m) * f64::from(n), f64::from(E::SIZE));
     let mut contenders = Vec::new();
-    // The bytes of each element that are read and written.
+    // `bytes` is the number of bytes read and written per element.
     let mut add = |name: String, bytes: f64, launch: Launch<E>, reference: Option<Reference>| {
         contenders.push(Contender { name, bytes: bytes * elements, launch, reference });
     };
@@ -177,7 +177,7 @@ where
         add(format!("cumsum {}", shown(kernels.tiling)), 2.0 * size, launch, None);
     }
     let kernels = Embedding::for_rows(TARGET, E::SIZE, &[n]);
-    // Each row once, in an order without a pattern.
+    // Each row once, in pseudorandom order.
     let indices: Vec<i32> = (0..u64::from(m)).map(|i| (i * 2_654_435_761 % u64::from(m)) as i32).collect();
     if is_selected(names, "gather") {
         let kernel = load(gpu, &kernels.kernel::<E>(TARGET)?)?;

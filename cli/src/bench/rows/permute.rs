@@ -9,18 +9,17 @@ use super::{
 };
 use crate::bench::{Failed, Fallible};
 
-/// The maximum number of heads of a position.
+/// The maximum number of heads per position.
 const HEADS: u32 = 32;
 
-/// Loads the kernels of these names: the transposition of the matrix, and the permutation of its rows from the order of positions to that
-/// of heads.
+/// Loads the kernels with these names: the transposition of the matrix, and the permutation of its rows from position order to head order.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
     names: &[String],
 ) -> Fallible<Vec<Contender<E>>> {
     let (m, n) = (buffers.m, buffers.n);
-    // The largest power of two that divides the rows.
+    // The largest power of two that divides the number of rows.
     let heads = (m & m.wrapping_neg()).clamp(1, HEADS);
     let problems: [(&str, Vec<u32>, &[usize]); 2] =
         [("permute_matrix", vec![m, n], &[1, 0]), ("permute_heads", vec![m / heads, heads, n], &[1, 0, 2])];

@@ -1,4 +1,4 @@
-//! Functions of single elements.
+//! Elementwise functions.
 
 use std::{cell::RefCell, f64::consts::PI};
 
@@ -20,7 +20,7 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// x · Φ(x), with the power series of the error function.
+/// Returns x · Φ(x), computed with the power series of the error function.
 fn gelu(x: f64) -> f64 {
     let (mut term, mut sum) = (x / (2.0 * PI).sqrt(), 0.5);
     for i in 0..200 {
@@ -38,7 +38,7 @@ fn of_both(f: fn(f64, f64) -> f64) -> Reference {
     Box::new(move |rows| rows.x.iter().zip(&rows.r).map(|(&x, &r)| f(x, r)).collect())
 }
 
-/// Loads SiLU, SwiGLU and their gradients, GELU, GeGLU and conversions, if these names contain them.
+/// Loads those of SiLU, SwiGLU, their gradients, GELU, GeGLU and conversions that are in `names`.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
@@ -80,7 +80,7 @@ where
     }
     if is_selected(names, "swiglu_backward") {
         let kernel = load(gpu, &kernels.gated_backward_kernel::<E>(TARGET)?)?;
-        // The gradient with respect to the result is x, whose second read hits the level-2 cache.
+        // The gradient with respect to the result is x. Its second read hits the level-2 cache.
         let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, y, h, m, n, .. }| {
             let arguments = (&*x, *n, &*r, *n, &*x, *n, y, *n, h, *n, *m, *n);
             kernel.launch(stream, arguments).map_err(Failed::of)
@@ -114,7 +114,7 @@ where
     Ok(contenders)
 }
 
-/// Loads the conversion of f32 to bf16, or of other types to f32.
+/// Loads the conversion from f32 to bf16, or from other types to f32.
 fn cast<E: Element>(gpu: &Gpu, buffers: &Buffers<E>) -> Fallible<Contender<E>> {
     let to = if E::SIZE == 4 { 2 } else { 4 };
     let kernels = Pointwise::for_rows(PointwiseFunction::Identity, TARGET, E::SIZE.max(to), &[buffers.n]);

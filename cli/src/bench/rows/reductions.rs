@@ -1,4 +1,4 @@
-//! Reductions of rows and columns.
+//! Reductions along rows and columns.
 
 use std::cell::RefCell;
 
@@ -15,10 +15,10 @@ use super::{
 };
 use crate::bench::{Failed, Fallible};
 
-/// The blocks of a multiprocessor that reduce columns.
+/// The number of blocks per multiprocessor for reductions along columns.
 const BLOCKS: u32 = 8;
 
-/// Loads the reductions of these names.
+/// Loads the reductions with these names.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
@@ -48,7 +48,7 @@ where
         let kernel = load(gpu, &kernels.kernel::<E>(TARGET)?)?;
         let of_parts = ColumnReduction::for_rows(Reduction::Sum, TARGET, 4, &[n]);
         let of_parts = load(gpu, &of_parts.kernel::<f32>(TARGET)?)?;
-        // As many parts as fill the multiprocessors.
+        // The number of parts that fills the multiprocessors.
         let blocks = n.div_ceil(kernels.tiling.threads * kernels.tiling.adjacent);
         let parts = (gpu.properties().multiprocessors * BLOCKS).div_ceil(blocks).min(m);
         let sums = RefCell::new(stream.alloc_zeros::<f32>(parts as usize * n as usize)?);

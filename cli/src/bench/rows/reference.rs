@@ -1,4 +1,4 @@
-//! The functions of rows in f64.
+//! The functions of rows, computed in f64.
 
 use super::contender::Rows;
 
@@ -11,11 +11,11 @@ pub(super) enum Reference {
     LayerNorm { residual: bool },
 }
 
-/// The number that is added to the mean square.
+/// The value added to the mean square.
 pub(super) const EPSILON: f32 = 1e-5;
 
 impl Reference {
-    /// Returns the row of the result; sums with r are rounded.
+    /// Returns a row of the result. Sums with r are rounded.
     pub(super) fn row(self, Rows { x, r, w, b, round, .. }: &Rows) -> Vec<f64> {
         let sums = || x.iter().zip(r).map(|(x, r)| round(x + r)).collect::<Vec<_>>();
         match self {

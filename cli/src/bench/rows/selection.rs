@@ -16,10 +16,10 @@ use super::{
 };
 use crate::bench::{Failed, Fallible};
 
-/// The numbers of largest elements.
+/// The numbers of largest elements to find.
 const COUNTS: [(&str, u32); 3] = [("top_8", 8), ("top_64", 64), ("top_256", 256)];
 
-/// Names, temperatures, and restrictions to a number of columns and to a probability.
+/// The sampling rules: names, temperatures, maximum numbers of columns (top-k), and maximum total probabilities (top-p).
 const RULES: [(&str, f32, u32, f32); 4] = [
     ("argmax", 0.0, u32::MAX, 1.0),
     ("sample", 1.0, u32::MAX, 1.0),
@@ -27,7 +27,7 @@ const RULES: [(&str, f32, u32, f32); 4] = [
     ("sample_top_p", 1.0, u32::MAX, 0.9),
 ];
 
-/// Loads the kernels of these names.
+/// Loads the kernels with these names.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,

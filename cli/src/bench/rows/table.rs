@@ -1,4 +1,4 @@
-//! The table for rows of one length.
+//! The table for one row length.
 
 use warpwright::ptx;
 
@@ -8,18 +8,18 @@ use crate::bench::samples::Samples;
 /// A row of the table.
 pub(super) struct Line {
     pub(super) name: String,
-    /// The bytes that must be read and written.
+    /// The number of bytes that must be read and written.
     pub(super) bytes: f64,
     pub(super) is_rival: bool,
     pub(super) samples: Samples,
 }
 
-/// Returns the name of the kernel, with which the name of a contender begins.
+/// Returns the name of the kernel, which is the prefix of a contender's name.
 pub(super) fn kernel(name: &str) -> &str {
     name.split_whitespace().next().unwrap_or(name)
 }
 
-/// Prints the times of the contenders, of which the first is the driver's copy.
+/// Prints the times of the contenders. The first contender is the driver's copy.
 pub(super) fn print<E: Element>(buffers: &Buffers<E>, lines: &[Line]) {
     println!("{} rows of {} elements of {}", buffers.m, buffers.n, <E as ptx::Element>::NAME);
     println!("    {:<60} {:>9} {:>9} {:>9} {:>9}  10 % … 90 %", "", "µs", "GB/s", "of copy", "of rival");

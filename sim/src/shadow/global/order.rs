@@ -1,8 +1,8 @@
 //! Happens-before between clusters that communicate, through fences and strong accesses.
 //!
-//! A strong write (an atomic, `st.volatile`, `st.release` …) releases to its words of 4 bytes the accesses before its warp's last fence: those
-//! of the warp itself, and those of other warps of the cluster that a barrier orders before the write. A strong read of these words acquires
-//! them for the whole cluster; `ld.relaxed` acquires them only with the next fence.
+//! A strong write (an atomic, `st.volatile`, `st.release` …) to 4-byte words releases the accesses before its warp's last fence: those of
+//! the warp itself, and those of other warps of the cluster that a barrier orders before the write. A strong read of these words acquires
+//! the released accesses for the whole cluster. `ld.relaxed` acquires them only with the next fence.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -14,13 +14,13 @@ use crate::shadow::global::{Accessor, Manner};
 /// The global time of all clusters, which every fence advances.
 type Time = u64;
 
-/// The time of the clocks of one cluster.
+/// The time of one cluster's own clocks.
 type OwnTime = u32;
 
 /// The number of bits of an own time.
 const OWN_BITS: u32 = 28;
 
-/// A warp of a cluster, and the clocks that order the warps of the cluster, if races in shared memory are checked.
+/// A warp of a cluster and, if races in shared memory are checked, the clocks that order the warps of the cluster.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inside<'c> {
     pub(crate) warp: usize,
@@ -30,11 +30,11 @@ pub(crate) struct Inside<'c> {
 /// The knowledge about one cluster.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    /// The time of its last fence.
+    /// The time of the cluster's last known fence.
     time: Time,
     /// The cluster's own time before which the accesses of all warps are known.
     rest: OwnTime,
-    /// The warps, and the engine of bulk copies, about which more is known.
+    /// The warps (or the engine of bulk copies) about which more is known, with the times.
     more: Vec<(usize, OwnTime)>,
 }
 
@@ -62,12 +62,12 @@ impl Known {
 /// The knowledge about each cluster.
 #[derive(Clone, Debug, Default)]
 struct Knowledge {
-    /// The time up to which all clusters are known.
+    /// The time up to which the accesses of all clusters are known.
     floor: Time,
     of: FxHashMap<u32, Known>,
 }
 
-/// The maximum number of clusters that are distinguished; beyond that, only the latest time is kept, for all clusters.
+/// The maximum number of clusters that are distinguished. Beyond that, only the latest time is kept, for all clusters.
 const MAX_KNOWN: usize = 1 << 12;
 
 /// The maximum number of cells for which several writers of the same value are known.
@@ -120,7 +120,7 @@ impl Stamp {
 #[derive(Clone, Debug, Default)]
 struct Agent {
     known: Knowledge,
-    /// The knowledge read by relaxed loads since the last fence, which the next fence acquires.
+    /// The knowledge that relaxed loads have read since the last fence and that the next fence acquires.
     heard: Knowledge,
     /// The global time and the own time of the last fence of each warp.
     fenced: Vec<(Time, OwnTime)>,
@@ -158,7 +158,7 @@ impl Agent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reads {
     No,
-    /// A relaxed read; the next fence acquires its knowledge.
+    /// A relaxed read. The next fence acquires its knowledge.
     Relaxed,
     Yes,
 }
@@ -168,9 +168,9 @@ pub(crate) enum Reads {
 pub(crate) struct Order {
     now: Time,
     agents: Vec<Agent>,
-    /// The released knowledge by address; writes that no fence precedes release nothing.
+    /// The released knowledge, by address. Writes that no fence precedes release nothing.
     released: FxHashMap<u64, Knowledge>,
-    /// For cells to which several unordered clusters wrote the same value, the writers before the last one.
+    /// For cells to which several unordered clusters wrote the same value, all writers except the last.
     equal: FxHashMap<usize, Vec<Accessor>>,
 }
 
@@ -199,7 +199,7 @@ impl Order {
         fenced[inside.warp] = (self.now, own);
     }
 
-    /// Returns the own time of a cluster: the time of its clocks or, without clocks, the global time.
+    /// Returns a cluster's own time: the time of its clocks or, without clocks, the global time.
     fn own(&self, clocks: Option<&Clocks>) -> OwnTime {
         clocks.map_or_else(|| self.now.min((1 << OWN_BITS) - 1) as OwnTime, Clocks::now)
     }
@@ -249,7 +249,7 @@ impl Order {
         manner: Manner,
         clocks: Option<&Clocks>,
     ) -> Option<Accessor> {
-        // The clocks no longer order accesses, which would all be reported.
+        // The clocks no longer order accesses, so all accesses would be reported.
         if clocks.is_some_and(Clocks::ended) {
             return None;
         }
@@ -266,7 +266,8 @@ impl Order {
         let valued = stored & 1 == 1;
         let plain_by_others = || foreign((plain, wrote));
         let last_strong = || foreign((strong, stored >> 1));
-        // A plain read of a location that a cluster updates atomically is intentional unless something was acquired from that cluster.
+        // A plain read of a location that another cluster updates atomically is assumed to be intentional unless the reader has acquired
+        // something from that cluster.
         let awaited = || {
             let [last, earlier] = [(strong, stored), last(6)].map(|(other, stored)| {
                 let is_awaited = stored & 1 == 0 && known.includes(other.cluster());
@@ -274,7 +275,7 @@ impl Order {
             });
             last.or(earlier)
         };
-        // A cluster may read back what it wrote even if others write the same value.
+        // A cluster may read back what it wrote, even if others write the same value.
         let wrote_equal = |reader: Accessor| {
             let same = |writer: &Accessor| writer.cluster() == reader.cluster() && writer.same_value(plain);
             self.equal.get(&key).is_some_and(|writers| writers.iter().any(same))

@@ -1,4 +1,4 @@
-//! The global memory that a cluster itself has written. The cluster may read it back even if other clusters write the same values.
+//! The global memory that a cluster itself has written. The cluster may read it back, even if other clusters write the same values.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use rustc_hash::FxHashMap;
 
 use crate::shadow::global::PAGE;
 
-/// An allocation's slot and a page of it.
+/// The slot of an allocation, and a page of the allocation.
 type Key = (usize, usize);
 
-/// The units that the running cluster has written, as bits by page.
+/// The units that the running cluster has written, as bits per page.
 #[derive(Debug, Default)]
 pub(crate) struct OwnWrites {
     pages: FxHashMap<Key, usize>,

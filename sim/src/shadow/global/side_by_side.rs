@@ -1,8 +1,8 @@
-//! Accesses by clusters that run concurrently: the least and the greatest writer, value and reader of each unit, which do not depend on the
-//! order of execution.
+//! Accesses by clusters that run concurrently. The least and the greatest writer, value and reader of each unit are recorded, because these
+//! do not depend on the order of execution.
 //!
-//! Most accesses cover whole sectors: reads of these are recorded once for all units of a segment, and so is the first write. Only writes
-//! by other clusters, or later ones by the same cluster, are recorded by unit.
+//! Most accesses cover whole sectors. Reads of a whole segment, and the first write to it, are recorded once for all of its units. Only
+//! writes by other clusters, and later writes by the same cluster, are recorded by unit.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU16, AtomicU64, Ordering::Relaxed};
 
 use crate::shadow::global::{Accessor, OwnWrites, PAGE};
 
-/// The number of units of a segment: a sector of 32 bytes, if units have 4 bytes.
+/// The number of units per segment. With 4-byte units, a segment is a 32-byte sector.
 const SEGMENT: usize = 8;
 
 /// The least accessor (inverted) and the greatest accessor.
@@ -27,14 +27,14 @@ impl Extremes {
         }
     }
 
-    /// Returns both, if an accessor was recorded.
+    /// Returns both extremes, if an accessor was recorded.
     fn get(&self) -> Option<[Accessor; 2]> {
         let [inverted, most] = [0, 1].map(|at| self.0[at].load(Relaxed));
         (most != 0).then_some([Accessor(!inverted), Accessor(most)])
     }
 }
 
-/// The writers of a unit, in the order of clusters and of values.
+/// The extreme writers of a unit, in the order of clusters and in the order of values.
 #[derive(Debug, Default)]
 struct Writers {
     by_cluster: Extremes,
@@ -84,7 +84,7 @@ fn part<T: Default>(part: &Part<T>, count: usize) -> &[T] {
     part.get_or_init(|| (0..count).map(|_| T::default()).collect())
 }
 
-/// Returns the whole segments among some units, and the units before and after them.
+/// Returns the whole segments among `units`, and the units before and after them.
 #[inline]
 fn split(units: Range<usize>) -> (Range<usize>, [Range<usize>; 2]) {
     let (first, last) = (units.start.div_ceil(SEGMENT), units.end / SEGMENT);
@@ -100,7 +100,7 @@ pub(super) struct Page {
     /// The first writers of whole segments, and all other writers of single units.
     owners: Part<Owner>,
     writers: Part<Writers>,
-    /// The readers of data written by others, of single units and of whole segments.
+    /// The clusters that read data written by others, for single units and for whole segments.
     readers: Part<Extremes>,
     segments: Part<Extremes>,
 }
@@ -108,7 +108,7 @@ pub(super) struct Page {
 /// The pages of an allocation.
 pub(super) type Pages = Box<[Page]>;
 
-/// Records reads of units, except those that the cluster itself has written.
+/// Records reads of units, except units that the cluster itself has written.
 pub(super) fn read(pages: &Pages, written: &mut OwnWrites, slot: usize, units: Range<usize>, who: Accessor) {
     let mut at = units.start;
     while at < units.end {
@@ -125,7 +125,7 @@ pub(super) fn read(pages: &Pages, written: &mut OwnWrites, slot: usize, units: R
     }
 }
 
-/// Records writes of units; `who` returns the writer of each unit, by its position among them.
+/// Records writes of units; `who` returns the writer of each unit, given the unit's position in `units`.
 #[inline]
 pub(super) fn write(
     pages: &Pages,
@@ -158,7 +158,7 @@ impl Page {
         }
     }
 
-    /// Records writes of units by one instruction; `who` returns the writer of each unit, by its position among them.
+    /// Records writes of units by one instruction; `who` returns the writer of each unit, given the unit's position in `units`.
     #[inline]
     fn write(&self, units: Range<usize>, who: impl Fn(usize) -> Accessor) {
         let note = |rest: Range<usize>| {
@@ -180,8 +180,8 @@ impl Page {
         rests.into_iter().for_each(note);
     }
 
-    /// Returns the races of the page: the unit, two accessors of different clusters, the later cluster first, at least one of which writes,
-    /// and whether both write.
+    /// Returns the races in the page: the unit, two accessors in different clusters (the later cluster first), and whether both write. At
+    /// least one of them writes.
     pub(super) fn races(&self) -> impl Iterator<Item = (usize, Accessor, Accessor, bool)> {
         let is_read = self.readers.get().is_some() || self.segments.get().is_some();
         // Segments that are written once and never read have no races.
@@ -192,7 +192,7 @@ impl Page {
         })
     }
 
-    /// Returns the first and the last cluster to write a unit, and the writers of the least and the greatest value.
+    /// Returns the writers of a unit in the first and the last cluster, and the writers of the least and the greatest value.
     fn writers(&self, unit: usize) -> Option<[Accessor; 4]> {
         let owner = self.owners.get().and_then(|owners| owners[unit / SEGMENT].get(unit % SEGMENT));
         let noted = self.writers.get().and_then(|writers| {
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// An access: cluster, the value if it writes, units.
+    /// An access: the cluster, the value if it is a write, and the units.
     type Access = (u64, Option<u32>, Range<usize>);
 
     /// Returns the units that race after these accesses.

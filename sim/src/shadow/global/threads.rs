@@ -1,8 +1,8 @@
 //! Races in global memory between the threads of one cluster.
 //!
-//! For each unit that the cluster writes, a cell contains the last write and the last reads by two warps. Most kernels only read most
-//! buffers, so reads of an allocation are listed until the cluster first writes to it. The lanes of a warp are distinguished as writers,
-//! not as readers.
+//! For each unit that the cluster writes, a cell contains the last write and the last reads by two warps. Most buffers are only read, so
+//! the reads of an allocation are kept in a list until the cluster first writes to it. Lanes of the same warp are distinguished as writers
+//! but not as readers.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::shadow::clocks::{Clocks, Time};
 use crate::shadow::global::{Manner, PAGE, Units, consecutive, for_runs};
 use crate::shadow::record::{NONE, Record};
 
-/// The number of reads that are listed before they are moved to their cells.
+/// The maximum number of reads in the list. After that, they are moved to their cells.
 const MOST_READS: usize = 1 << 14;
 
 /// The number of pages of cells after which unneeded pages are reused.
@@ -45,15 +45,15 @@ impl Other {
     }
 }
 
-/// The last accesses of [`PAGE`] units; a list is empty if no access of its kind was recorded.
+/// The last accesses to [`PAGE`] units. A list is empty if no access of its kind was recorded.
 #[derive(Debug, Default)]
 struct Page {
     /// The last plain write of each unit, and its value.
     writes: Vec<Record>,
     values: Vec<u32>,
-    /// The last strong write since then.
+    /// The last strong write to each unit since its last plain write.
     strong: Vec<Record>,
-    /// The last reads since then, by two warps.
+    /// The last reads of each unit by two warps since its last write.
     reads: Vec<[Record; 2]>,
     /// A time after the last access.
     touched: Time,
@@ -110,8 +110,8 @@ impl Page {
         reads[at] = read;
     }
 
-    /// Records plain writes by all lanes, each of `each` units, if only older writes of the units are known. Returns whether this is the
-    /// case.
+    /// Records plain writes of `each` units by each lane, if no accesses other than older writes of the units are known. Returns whether it
+    /// recorded them.
     #[inline(always)]
     fn write_all(
         &mut self,
@@ -165,7 +165,7 @@ pub(crate) struct ThreadRaces {
     written: FxHashSet<usize>,
     /// Reads of other allocations.
     reads: Vec<Read>,
-    /// For units to which several unordered threads wrote the same value, the writes before the last one.
+    /// For units to which several unordered threads wrote the same value, all writes except the last.
     equal: FxHashMap<UnitId, Vec<Record>>,
     started: Time,
 }
@@ -188,7 +188,7 @@ impl ThreadRaces {
         self.equal.clear();
     }
 
-    /// Records that bytes belong to another allocation of the device heap from now on.
+    /// Records that bytes now belong to another allocation of the device heap.
     pub(crate) fn forget(&mut self, address: u64, bytes: u64) {
         let (slot, units) = self.units.of(address, bytes);
         self.reads.retain(|read| {
@@ -263,7 +263,7 @@ impl ThreadRaces {
         if write.time() >= floor && !write.same_thread(mine) {
             let ordered = clocks.ordered((write.warp(), write.lane()), write.time(), (mine.warp(), lane));
             if !ordered {
-                // A thread may read back what it wrote even if others write the same value.
+                // A thread may read back what it wrote, even if others write the same value.
                 let wrote = self.equal.get(&unit).is_some_and(|all| all.iter().any(|w| w.same_thread(mine)));
                 return (!wrote).then(|| Other::writer(write));
             }
@@ -272,7 +272,7 @@ impl ThreadRaces {
         None
     }
 
-    /// Drops listed reads that are no longer needed, or moves the reads to their cells if most are still needed.
+    /// Drops the listed reads that are no longer needed or, if most are still needed, moves the reads to their cells.
     #[cold]
     fn shorten(&mut self, clocks: &Clocks) {
         let oldest = clocks.oldest();
@@ -294,7 +294,7 @@ impl ThreadRaces {
         }
     }
 
-    /// Checks and records writes or atomics of `bytes` bytes by lanes of a warp; `value` returns the word that begins at a byte of a lane's
+    /// Checks and records writes or atomics of `bytes` bytes by lanes of a warp; `value` returns the word at a byte offset in a lane's
     /// value. Returns the first lane that races with an access, and the access.
     #[inline]
     pub(crate) fn write(
@@ -355,7 +355,7 @@ impl ThreadRaces {
         found
     }
 
-    /// Records that the cluster writes an allocation; earlier reads of it are moved to their pages.
+    /// Records that the cluster writes to an allocation, and moves earlier reads of the allocation to their pages.
     #[inline]
     fn note_written(&mut self, clocks: &Clocks, slot: usize) {
         if self.written.insert(slot) {
@@ -428,7 +428,7 @@ impl ThreadRaces {
         &mut self.pages[page]
     }
 
-    /// Returns the index of a page, which is allocated at the first access.
+    /// Returns the index of a page. The page is allocated at the first access.
     fn another_page(&mut self, clocks: &Clocks, key: UnitId) -> usize {
         if let Some((_, left)) = self.last {
             self.pages[left].touched = clocks.now();

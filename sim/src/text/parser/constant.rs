@@ -81,7 +81,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses a sum of terms, as after `[base`, without operators of lower precedence than `+`.
+    /// Parses a sum of terms, such as the one after `[base`, without operators of lower precedence than `+`.
     pub(super) fn sum(&mut self) -> Parsed<Constant> {
         self.nested(|p| p.binary(1))
     }
@@ -204,7 +204,8 @@ impl Parser<'_> {
     }
 }
 
-/// Applies an operator to integers; the divisor is not zero. If one operand is unsigned, so is the other; `%` is always unsigned.
+/// Applies an operator to integers. The divisor must not be zero. If one operand is unsigned, the other is converted to unsigned; `%` is
+/// always unsigned.
 fn apply(operator: &str, a: Int, b: Int) -> Int {
     let signed = a.signed && b.signed;
     let (x, y, shift) = (a.bits, b.bits, (b.bits & 63) as u32);

@@ -23,7 +23,7 @@ impl Parser<'_> {
             Kind::Punct('{') => OperandKind::Vector(self.nested(|p| p.list('{', '}'))?),
             Kind::Punct('[') => {
                 let address = OperandKind::Address(Box::new(self.nested(|p| p.address())?));
-                // All memory is unified in the simulator.
+                // In the simulator, all memory is unified.
                 self.eat_dot("unified");
                 address
             }
@@ -46,7 +46,7 @@ impl Parser<'_> {
         Ok(self.spanned(token, kind))
     }
 
-    /// Returns whether `(` opens the list of a call rather than an expression.
+    /// Returns whether `(` opens an argument list of a call rather than an expression.
     fn is_group(&self) -> bool {
         match self.peek_ahead(1) {
             Kind::Ident(word) => word != "WARP_SZ",
@@ -75,7 +75,7 @@ impl Parser<'_> {
         Operand { kind, pos: token.pos, len: Length(self.characters(token.start, end)) }
     }
 
-    /// Parses a name, or a component of it.
+    /// Parses a name, optionally with a component.
     fn named(&mut self) -> Parsed<Operand> {
         let token = self.token();
         let name = self.ident("a name")?;

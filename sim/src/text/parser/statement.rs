@@ -53,7 +53,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Parses one declaration, possibly of several names: `.param .b32 a, b;`.
+    /// Parses one declaration of one or more variables: `.param .b32 a, b;`.
     fn variables(&mut self, out: &mut Vec<Statement>) -> Parsed<()> {
         let first = self.variable(Linkage::Local)?;
         let head = Variable { dims: Box::default(), init: None, ..first.clone() };
@@ -95,7 +95,7 @@ impl Parser<'_> {
         Ok(Registers { vector, ty: self.name(ty), names, pos })
     }
 
-    /// Parses `name:`, or a list of targets or a prototype with a name.
+    /// Parses a label `name:`, or a named list of targets or a named prototype.
     fn label(&mut self) -> Parsed<Statement> {
         let pos = self.pos();
         let label = self.ident("a label")?;

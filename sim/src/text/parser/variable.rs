@@ -218,7 +218,7 @@ impl Parser<'_> {
     /// Parses `+ constant` or `- constant`.
     pub(super) fn signed_sum(&mut self) -> Parsed<i128> {
         let token = self.token();
-        // The sign is not consumed, because it is the sign of the sum's first term.
+        // The sign is not consumed here, because it belongs to the sum's first term.
         match self.sum()? {
             Constant::Int(int) => Ok(int.wrapped().into()),
             _ => Err(self.error_at(token, "an offset is an integer")),

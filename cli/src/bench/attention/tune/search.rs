@@ -16,7 +16,7 @@ use crate::bench::{
     samples::{Samples, order},
 };
 
-/// A kernel of a problem.
+/// A kernel for a problem.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Candidate {
     tile: AttentionTile,
@@ -24,13 +24,14 @@ struct Candidate {
     overlap: AttentionOverlap,
 }
 
-/// Samples of each kernel in the first round, and of the fastest ones with each order of tiles in the second, and launches before them.
+/// The number of samples of each kernel in the first round, and of the fastest kernels with each order of tiles in the second; and the
+/// number of launches before them.
 const ROUNDS: [usize; 2] = [5, 11];
 const WARM_UP: usize = 2;
-/// The time, relative to the fastest kernel's, up to which a kernel is in the second round, and the number of kernels there.
+/// The maximum time of kernels in the second round, relative to the fastest kernel, and the maximum number of these kernels.
 const NEAR: f64 = 1.05;
 const MOST: usize = 3;
-/// The heads in a group.
+/// The numbers of heads per group.
 const GROUPS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
 /// Returns the fastest kernel for a problem.
@@ -62,7 +63,7 @@ pub(super) fn fastest(
     )
 }
 
-/// Times all candidates, then the fastest ones in several orders of tiles, and returns the fastest kernel with its time.
+/// Times all candidates, and then the fastest of them with several orders of tiles. Returns the fastest kernel with its time.
 fn search(
     candidates: &[Candidate],
     in_orders: impl Fn(Candidate) -> Vec<Candidate>,
@@ -84,7 +85,7 @@ fn search(
     second.into_iter().next().ok_or_else(|| "no kernel was timed".into())
 }
 
-/// Returns the kernels of all tiles, for e4m3 with each order of products.
+/// Returns the kernels with all tiles and, for e4m3, each order of products.
 fn candidates(dtype: Dtype, problem: &AttentionProblem) -> Vec<Candidate> {
     let AttentionProblem { target, head_size, value_size, .. } = *problem;
     match dtype {
@@ -106,7 +107,7 @@ fn candidates(dtype: Dtype, problem: &AttentionProblem) -> Vec<Candidate> {
     }
 }
 
-/// Returns a kernel with several orders of tiles, the estimated best order first.
+/// Returns a kernel with several orders of tiles, starting with the order estimated to be best.
 fn in_orders(kernel: Candidate, problem: &AttentionProblem) -> Vec<Candidate> {
     let mut kernels = vec![kernel];
     if problem.mask != AttentionMask::Full {
@@ -187,7 +188,7 @@ mod tests {
         assert_eq!((kernel.tile.keys, kernel.overlap.order), (192, ProductOrder::InTurn));
         assert_eq!((kernel.schedule, micros), (Schedule::grouped(4), 99.5));
         assert_eq!(rounds[0], all.len());
-        // Three kernels, each with groups of 1, 2, 4, 8 and 12 heads in both orders, of which one was timed before.
+        // Three kernels, each with groups of 1, 2, 4, 8 and 12 heads in both orders, except the combination that was timed before.
         assert_eq!(rounds[1], 3 * 10);
     }
 

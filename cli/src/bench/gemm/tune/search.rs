@@ -4,15 +4,16 @@ use warpwright::{kernels::Gemm, tiles::Schedule};
 
 use super::super::described;
 
-/// A kernel, and the median of its times in microseconds.
+/// A kernel, and its median time in microseconds.
 pub(super) type Timed = (Gemm, f64);
 
-/// The reason why a kernel cannot be used.
+/// The reason that a kernel cannot be used.
 pub(super) type Failure = String;
 
 /// Launches of kernels for one problem.
 pub(super) trait Launches {
-    /// Launches each kernel once and then times those that run without an error, in turn. Returns a time or an error for each kernel.
+    /// Launches each kernel once, and then times the kernels that run without an error, in turn. Returns a time or an error for each
+    /// kernel.
     fn times(&mut self, kernels: &[Gemm], rounds: usize) -> Vec<Result<f64, Failure>>;
 
     /// Compares the result of a kernel with a reference.
@@ -25,23 +26,23 @@ pub(super) trait Launches {
 /// The result of a search.
 #[derive(Debug, PartialEq)]
 pub(super) struct Outcome {
-    /// The fastest kernel, or the reason why there is none.
+    /// The fastest kernel, or the reason that there is none.
     pub(super) fastest: Result<Timed, Failure>,
-    /// Kernels that cannot be used, with the reason.
+    /// The kernels that cannot be used, with the reasons.
     pub(super) failures: Vec<(Gemm, Failure)>,
 }
 
-/// Samples of each kernel in the first round, and of the fastest ones with each order of tiles in the second.
+/// The number of samples of each kernel in the first round, and of the fastest kernels with each order of tiles in the second.
 const ROUNDS: [usize; 2] = [5, 11];
-/// The time, relative to the fastest kernel's, up to which a kernel is in the second round, and the number of kernels there.
+/// The maximum time of kernels in the second round, relative to the fastest kernel, and the maximum number of these kernels.
 const NEAR: f64 = 1.05;
 const MOST: usize = 3;
-/// The rows of tiles in a group.
+/// The numbers of rows of tiles per group.
 const GROUPS: [u32; 4] = [4, 8, 16, 32];
-/// The time of a kernel, relative to the time in which the host queues a launch, below which the host may determine the measured time.
+/// The time of a kernel, relative to the time that the host takes to queue a launch, below which the host may determine the measured time.
 const HOST: f64 = 1.2;
 
-/// Returns the fastest of the candidates whose result, of `rows` rows, is correct.
+/// Returns the fastest candidate whose result, which has `rows` rows, is correct.
 pub(super) fn fastest(launches: &mut impl Launches, candidates: &[Gemm], rows: u32) -> Outcome {
     let mut failures = Vec::new();
     let first = sorted(launches, candidates, ROUNDS[0], &mut failures);
@@ -63,7 +64,7 @@ pub(super) fn fastest(launches: &mut impl Launches, candidates: &[Gemm], rows: u
     Outcome { fastest, failures }
 }
 
-/// Times kernels, and returns those that run, the fastest first.
+/// Times kernels, and returns the kernels that run, fastest first.
 fn sorted(
     launches: &mut impl Launches,
     kernels: &[Gemm],
@@ -81,15 +82,15 @@ fn sorted(
     timed
 }
 
-/// Returns a kernel with several orders of tiles, for a result of this number of rows.
+/// Returns a kernel with several orders of tiles, for a result with `rows` rows.
 fn in_groups(gemm: Gemm, rows: u32) -> impl Iterator<Item = Gemm> {
-    // A group cannot have more rows of tiles than the result, so larger groups are equal.
+    // A group cannot have more rows of tiles than the result, so larger groups are equivalent.
     let tiles = rows.div_ceil(gemm.tile.size()[0]);
     let groups = GROUPS.into_iter().filter(move |&group| group == GROUPS[0] || group / 2 < tiles);
     groups.map(move |group| Gemm { schedule: Schedule::grouped(group), ..gemm })
 }
 
-/// Returns the time of a kernel, unless the time of the host may determine it.
+/// Returns a kernel with its time, unless the host may determine the time.
 fn measured(launches: &mut impl Launches, (gemm, micros): Timed) -> Result<Timed, Failure> {
     let host = launches.host_micros(gemm)?;
     if micros < HOST * host {
@@ -110,7 +111,7 @@ mod tests {
         ptx::Target,
     };
 
-    /// Kernels that take as long as `micros` says.
+    /// Fake launches of kernels with the times that `micros` returns.
     struct Fake<F> {
         micros: F,
         /// The tile whose result is wrong.
@@ -146,7 +147,7 @@ mod tests {
         }
     }
 
-    /// 100 µs for a tile of 128×192 in groups of 16, at least 101 for others.
+    /// Returns 100 µs for a 128×192 tile in groups of 16, and at least 101 µs for others.
     fn micros(gemm: &Gemm) -> f64 {
         let of_tile = match gemm.tile {
             GemmTile::T128x192 => 100.0,
@@ -170,9 +171,9 @@ mod tests {
         assert_eq!((micros, failures), (100.0, vec![]));
         let [first, second] = &fake.rounds[..] else { panic!("{} rounds", fake.rounds.len()) };
         assert!(first.len() > 10);
-        // The three fastest, with each order.
+        // The three fastest kernels, with each order.
         assert_eq!(second.len(), 3 * GROUPS.len());
-        // A result of one row of tiles has no order.
+        // A result with one row of tiles has only one order.
         fake.search(64);
         assert!(fake.rounds[3].iter().all(|gemm| gemm.schedule.group() == GROUPS[0]));
     }
@@ -194,7 +195,7 @@ mod tests {
     fn a_kernel_with_a_wrong_result_is_not_the_fastest() {
         let mut fake = Fake::new(|gemm: &Gemm| Ok(micros(gemm)));
         fake.wrong = Some(GemmTile::T128x192);
-        // Only the wrong kernels are near the fastest one.
+        // Only the wrong kernels are near the fastest kernel.
         let Outcome { fastest, failures } = fake.search(4096);
         assert_eq!(fastest, Err("no kernel computed the product".into()));
         assert_eq!(failures.len(), 3 * GROUPS.len());

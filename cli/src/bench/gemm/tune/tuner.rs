@@ -1,4 +1,4 @@
-//! The kernels of a type on the GPU.
+//! The kernels for a type on the GPU.
 
 use std::{collections::HashMap, rc::Rc, time::Duration};
 
@@ -24,7 +24,7 @@ use crate::bench::{Fallible, normals::normals, samples::Sampling};
 
 const WARM_UP: Duration = Duration::from_millis(10);
 
-/// The kernels of a type, each compiled once for all sizes.
+/// The kernels for a type. Each is compiled once for all sizes.
 pub(super) struct Tuner<'g, P: Precision> {
     gpu: &'g Gpu,
     numbers: CudaSlice<P::StoredFactor>,
@@ -46,7 +46,7 @@ impl<'g, P: Precision> Tuner<'g, P> {
         let ([a, b], sizes @ [rows, ..]) = (layout.0, size.0.map(|size| size as u32));
         let estimated = Gemm::for_problem::<P::Factor, P::Result>(a, b, sizes, &gpu_kind(self.gpu));
         let candidates = candidates::<P>(estimated.target, layout, size);
-        // The tile that every target has.
+        // The tile that every target supports.
         let simplest = Gemm { target: estimated.target, a, b, ..Gemm::new(GemmTile::T64x64) };
         fastest(&mut OnGpu { tuner: self, problem, layout, size, simplest }, &candidates, rows)
     }
@@ -76,14 +76,14 @@ struct OnGpu<'t, 'g, P: Precision> {
 }
 
 impl<P: Precision> OnGpu<'_, '_, P> {
-    /// Returns the contender of a kernel, which has run once.
+    /// Returns the contender for a kernel after running it once.
     fn running(&mut self, gemm: Gemm) -> Fallible<Boxed<P>> {
         let mut contender = self.tuner.contender(gemm, self.size)?;
         self.problem.run(&mut *contender)?;
         Ok(contender)
     }
 
-    /// Returns an algorithm of cuBLASLt or, if it does not compute the product, the simplest kernel.
+    /// Returns a cuBLASLt algorithm or, if cuBLASLt does not compute the product, the simplest kernel.
     fn reference(&mut self) -> Fallible<Boxed<P>> {
         for &rival in P::RIVALS {
             let algorithms = rivals(&self.tuner.gpu.stream(), rival, self.size, self.layout, 1);
