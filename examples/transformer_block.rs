@@ -12,7 +12,7 @@ use std::{error::Error, iter, process::ExitCode};
 use warpwright::{
     kernels::{
         Activation, AttentionMask, MatrixOrder, NormFunction, RotaryPairs,
-        call::{self, AttentionShape, FusedOperands, GemmShape, RotaryTables},
+        call::{self, AttentionShape, EpilogueOperands, GemmShape, RotaryTables},
     },
     prelude::*,
     run::{self, Buffer, BufferRef, Called, Device, KernelCache, Simulator},
@@ -135,8 +135,10 @@ impl<D: Device> Block<'_, D> {
         r: &Buffer<bf16>,
     ) -> Fallible<Buffer<bf16>> {
         let mut y = self.device.output(TOKENS * size[0])?;
-        let added =
-            FusedOperands { c: Some((BufferRef::from(r), size[0] as u32, 1.0)), ..FusedOperands::default() };
+        let added = EpilogueOperands {
+            c: Some((BufferRef::from(r), size[0] as u32, 1.0)),
+            ..EpilogueOperands::default()
+        };
         report(&call::fused_gemm(&self.kernels, &projection(size), &added, x, w, &mut y)?);
         Ok(y)
     }

@@ -31,9 +31,9 @@ pub use attention::{
 pub use convolution::{FftConvolution, FftConvolutionArgs};
 pub use copy::{CopyArgs, copy_elements};
 pub use gemm::{
-    Activation, BatchedGemmArgs, BlockScaledGemmArgs, DividedGemm, Epilogue, FusedGemmArgs, Gemm, GemmArgs,
-    GemmEntry, GemmResult, GemmSum, GemmTable, GemmTile, GpuKind, GroupedGemmArgs, MatrixOrder,
-    PartialGemmArgs, RaggedGemmArgs, SumOfPartsArgs,
+    Activation, BatchedGemmArgs, BlockScaledGemmArgs, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmEntry,
+    GemmResult, GemmSum, GemmTable, GemmTile, GpuKind, GroupedGemmArgs, MatrixOrder, PartialGemmArgs,
+    RaggedGemmArgs, SplitKGemm, SplitKSumArgs,
 };
 pub use linear::*;
 pub use matmul::{MatmulArgs, matmul, pitch_divisor};

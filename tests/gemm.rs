@@ -10,7 +10,6 @@ mod require;
 mod gemm {
     mod batches;
     mod choice;
-    mod divided;
     mod edges;
     mod errors;
     mod fused;
@@ -20,6 +19,7 @@ mod gemm {
     mod promoted;
     mod ragged;
     mod random;
+    mod split_k;
     mod table;
     mod types;
     mod warps;

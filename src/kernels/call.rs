@@ -38,7 +38,6 @@ mod batches;
 mod convolution;
 mod decode;
 mod distances;
-mod divided;
 mod dropout;
 mod embedding;
 mod extras;
@@ -65,19 +64,19 @@ mod scan;
 mod selection;
 mod simt;
 mod softmax;
+mod split_k;
 mod state_space;
 mod tables;
 
 pub use adamw::{AdamWStep, adamw};
-pub use attention::{AttentionDerivatives, AttentionShape, attention, attention_backward};
+pub use attention::{AttentionGradients, AttentionShape, attention, attention_backward};
 pub use batches::{GemmBatches, batched_gemm};
 pub use convolution::fft_convolution;
 pub use decode::{CacheScales, CacheShape, cached_attention, scaled_cached_attention};
-pub use divided::{divided_gemm, divided_workspace};
 pub use dropout::{DropoutMask, dropout, dropout_norm};
 pub use embedding::{gather, scatter_add};
 pub use extras::{ExtraOperands, attention_with_extras};
-pub use gemm::{FusedOperands, GemmOperand, GemmShape, fused_gemm, gated_gemm, gemm};
+pub use gemm::{EpilogueOperands, GemmOperand, GemmShape, fused_gemm, gated_gemm, gemm};
 pub use gradients::{
     cross_entropy_backward, gated_backward, norm_backward, norm_backward_workspace, pointwise_backward,
     softmax_backward,
@@ -103,4 +102,5 @@ pub use scan::cumulative_sum;
 pub use selection::{Sampling, sample, top_k};
 pub use simt::{fused_matmul_simt, matmul_simt};
 pub use softmax::{causal_softmax, lengths_softmax, softmax};
+pub use split_k::{split_k_gemm, split_k_workspace};
 pub use state_space::{StateSpaceOperands, StateSpaceShape, state_space};

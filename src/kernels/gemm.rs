@@ -4,7 +4,6 @@ mod activation;
 mod check;
 mod choice;
 mod dispatch;
-mod divided;
 mod epilogue;
 mod forms;
 mod gpu_kind;
@@ -16,6 +15,7 @@ mod problem;
 mod promoted;
 mod ragged;
 mod result;
+mod split_k;
 mod stages;
 mod table;
 mod tile;
@@ -27,7 +27,6 @@ use crate::{
 };
 
 pub use activation::{Activation, GemmSum};
-pub use divided::{DividedGemm, PartialGemmArgs, SumOfPartsArgs};
 pub(super) use epilogue::Parameters;
 pub use epilogue::{Epilogue, FusedGemmArgs};
 pub use gpu_kind::GpuKind;
@@ -36,6 +35,7 @@ pub use order::MatrixOrder;
 pub use promoted::BlockScaledGemmArgs;
 pub use ragged::RaggedGemmArgs;
 pub use result::GemmResult;
+pub use split_k::{PartialGemmArgs, SplitKGemm, SplitKSumArgs};
 pub use table::{GemmEntry, GemmTable};
 pub use tile::GemmTile;
 
@@ -50,14 +50,14 @@ pub use tile::GemmTile;
 pub type GemmArgs<T, D> = (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Gemm::batched_kernel`] builds:
-/// `(a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, k, batches)`. There are `batches` products. `a_distance`,
-/// `b_distance` and `d_distance` are the distances between the first elements of consecutive A, B and D matrices, in elements; the distance
+/// `(a, lda, a_batch_stride, b, ldb, b_batch_stride, d, ldd, d_batch_stride, m, n, k, batches)`. There are `batches` products. `a_batch_stride`,
+/// `b_batch_stride` and `d_batch_stride` are the distances between the first elements of consecutive A, B and D matrices, in elements; the distance
 /// of an operand that all products share is 0. Distances must be multiples of 16 bytes, with the same exceptions as leading dimensions.
 /// [`GemmArgs`] describes the other arguments.
 pub type BatchedGemmArgs<T, D> = (In<T>, u32, u32, In<T>, u32, u32, Out<D>, u32, u32, u32, u32, u32, u32);
 
-/// The arguments of the kernel that [`Gemm::grouped_kernel`] builds: `(a, lda, b, ldb, b_distance, d, ldd, groups, m, n, k, count)`. There
-/// are `count` B matrices, whose first elements are `b_distance` elements apart. `groups` contains the index of a B matrix for each row of
+/// The arguments of the kernel that [`Gemm::grouped_kernel`] builds: `(a, lda, b, ldb, b_batch_stride, d, ldd, groups, m, n, k, count)`. There
+/// are `count` B matrices, whose first elements are `b_batch_stride` elements apart. `groups` contains the index of a B matrix for each row of
 /// tiles. [`GemmArgs`] describes the other arguments.
 pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u32>, u32, u32, u32, u32);
 

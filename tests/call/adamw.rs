@@ -11,7 +11,8 @@ use crate::devices;
 
 #[test]
 fn two_steps_agree_with_f64() {
-    let rule = AdamWStep { beta1: 0.8, beta2: 0.95, epsilon: 1e-3, decay: 0.1, ..AdamWStep::new(1, 0.25) };
+    let rule =
+        AdamWStep { beta1: 0.8, beta2: 0.95, epsilon: 1e-3, weight_decay: 0.1, ..AdamWStep::new(1, 0.25) };
     for device in devices::all() {
         let kernels = KernelCache::new(&device);
         for count in [4096, 4099] {
@@ -28,7 +29,8 @@ fn two_steps_agree_with_f64() {
                 call::adamw(&kernels, &rule, count as u32, &mut p, &on_g, (&mut mean, &mut square))
                     .expect("launched");
                 let [rate, beta1, beta2, epsilon, decay] =
-                    [rule.rate, rule.beta1, rule.beta2, rule.epsilon, rule.decay].map(f64::from);
+                    [rule.learning_rate, rule.beta1, rule.beta2, rule.epsilon, rule.weight_decay]
+                        .map(f64::from);
                 for (i, g) in in_f64(&g).into_iter().enumerate() {
                     means[i] = beta1 * means[i] + (1.0 - beta1) * g;
                     squares[i] = beta2 * squares[i] + (1.0 - beta2) * g * g;

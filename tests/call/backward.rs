@@ -4,7 +4,7 @@ use warpwright::{
     kernels::{
         AttentionMask,
         call::{
-            self, AttentionDerivatives, AttentionShape, DropoutMask, ExtraOperands, HeadOrder, PackedShape,
+            self, AttentionGradients, AttentionShape, DropoutMask, ExtraOperands, HeadOrder, PackedShape,
         },
     },
     prelude::*,
@@ -78,7 +78,7 @@ fn derivatives_agree_with_f64() {
             let mut workspace =
                 shape.workspace(deterministic).map(|length| device.output::<f32>(length).expect("room"));
             let [rows, sums] = &mut workspace;
-            let buffers = AttentionDerivatives {
+            let buffers = AttentionGradients {
                 o: BufferRef::from(&o),
                 lse: BufferRef::from(&lse),
                 d_o: BufferRef::from(&on_d_o),
@@ -126,10 +126,10 @@ impl Buffers {
     fn derivatives(
         &mut self,
         dropout: Option<DropoutMask>,
-    ) -> ([BufferRef<'_, bf16>; 3], AttentionDerivatives<'_, bf16>) {
+    ) -> ([BufferRef<'_, bf16>; 3], AttentionGradients<'_, bf16>) {
         let ([q, k, v, d_o], [dq, dk, dv]) = (&self.on, &mut self.results);
         let workspace = self.workspace.each_mut().map(BufferMut::from);
-        let derivatives = AttentionDerivatives {
+        let derivatives = AttentionGradients {
             o: BufferRef::from(&self.o),
             lse: BufferRef::from(&self.lse),
             d_o: BufferRef::from(d_o),

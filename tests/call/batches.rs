@@ -39,9 +39,9 @@ fn check(
     let distance = |length: usize, gap: usize| (gap > 0).then_some((length + gap) as u32);
     let batches = GemmBatches {
         count: COUNT as u32,
-        a_distance: distance(m * k, gap_a),
-        b_distance: if of_b == 1 { Some(0) } else { distance(k * n, gap_b) },
-        d_distance: distance(m * n, gap_d),
+        a_batch_stride: distance(m * k, gap_a),
+        b_batch_stride: if of_b == 1 { Some(0) } else { distance(k * n, gap_b) },
+        d_batch_stride: distance(m * n, gap_d),
     };
     let with_gaps = |matrices: &[Matrix], gap: usize| {
         let elements = |matrix: &Matrix| [&matrix.elements[..], &vec![bf16::NAN; gap]].concat();
@@ -103,13 +103,13 @@ fn results_that_overlap_and_short_buffers_are_refused() {
             .to_string()
     };
     let two = GemmBatches::new(2);
-    let error = refused(GemmBatches { d_distance: Some(4095), ..two });
+    let error = refused(GemmBatches { d_batch_stride: Some(4095), ..two });
     assert_eq!(error, "batched_gemm: expected matrices D that are at least 4096 elements apart, found 4095");
     let error = refused(GemmBatches::new(3));
     assert!(error.ends_with("`a`: expected a buffer of at least 12288 elements, found 8192"), "{error}");
 
     // Rows of both matrices in turn, as of the heads of attention.
-    let interleaved = GemmBatches { d_distance: Some(16), ..two };
+    let interleaved = GemmBatches { d_batch_stride: Some(16), ..two };
     let shape = GemmShape::new(8, 16, 64);
     let mut d = device.upload(&[0.0f32; 2 * 64 * 64]).expect("room");
     call::batched_gemm(&kernels, &shape, &interleaved, &a, &a, (&mut d, 32)).expect("launched");
@@ -117,7 +117,7 @@ fn results_that_overlap_and_short_buffers_are_refused() {
     assert_eq!(found[..8 * 32], [64.0; 8 * 32]);
     assert!(found[8 * 32..].iter().all(|&element| element == 0.0));
     for (distance, stride) in [(15, 32), (16, 31)] {
-        let batches = GemmBatches { d_distance: Some(distance), ..two };
+        let batches = GemmBatches { d_batch_stride: Some(distance), ..two };
         let refused = call::batched_gemm(&kernels, &shape, &batches, &a, &a, (&mut d, stride));
         let end = 7 * stride + 16;
         assert_eq!(

@@ -6,7 +6,7 @@ use std::fmt;
 use warpwright::{
     kernels::{
         Activation, MatrixOrder,
-        call::{self, FusedOperands, GemmBatches, GemmGroups, GemmShape},
+        call::{self, EpilogueOperands, GemmBatches, GemmGroups, GemmShape},
     },
     prelude::*,
     ptx::Element,
@@ -248,8 +248,8 @@ fn several_matrices_are_copied_together() {
             let a = Factor::new(&device, [3 * (m + 1), k], MatrixOrder::Row, (2, 9), HALVES);
             let b = Factor::new(&device, [count_of_b * k, n], MatrixOrder::Row, (1, 10), HALVES);
             let batches = GemmBatches {
-                a_distance: Some((m as u32 + 1) * a.stride),
-                b_distance: shares_b.then_some(0),
+                a_batch_stride: Some((m as u32 + 1) * a.stride),
+                b_batch_stride: shares_b.then_some(0),
                 ..GemmBatches::new(3)
             };
             let mut d = results::<f32>(&device, 3 * m * n);
@@ -277,7 +277,7 @@ fn other_forms_copy_their_factors() {
     let a = Factor::new(&device, [m, k], MatrixOrder::Row, (0, 11), HALVES);
     let b = Factor::new(&device, [2 * k, n], MatrixOrder::Row, (0, 12), HALVES);
     let groups = device.upload(&[1u32, 0]).expect("room");
-    let groups = GemmGroups { rows: 64, groups: (&groups).into(), count: 2, b_distance: None };
+    let groups = GemmGroups { rows: 64, groups: (&groups).into(), count: 2, b_batch_stride: None };
     let mut d = results::<f32>(&device, m * n);
     let called = call::grouped_gemm(&kernels, &shape(size), &groups, a.rows(), b.rows(), &mut d);
     assert_eq!(called.expect("launched").copies.len(), 2);
@@ -301,7 +301,7 @@ fn other_forms_copy_their_factors() {
     let b = Factor::new(&device, [k, n], MatrixOrder::Col, (0, 14), HALVES);
     let bias = numbers(n, 15);
     let on_bias = device.upload(&bias).expect("room");
-    let operands = FusedOperands { bias: Some(BufferRef::from(&on_bias)), ..FusedOperands::default() };
+    let operands = EpilogueOperands { bias: Some(BufferRef::from(&on_bias)), ..EpilogueOperands::default() };
     let mut d = results::<f32>(&device, m * n);
     let columns = GemmShape { b: MatrixOrder::Col, ..shape(size) };
     let called =

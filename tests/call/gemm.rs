@@ -3,7 +3,7 @@
 use warpwright::{
     kernels::{
         Activation, MatrixOrder,
-        call::{self, FusedOperands, GemmShape},
+        call::{self, EpilogueOperands, GemmShape},
     },
     prelude::*,
     run::{BufferRef, Device, KernelCache, Simulator},
@@ -109,7 +109,7 @@ fn operands_are_applied_in_order() {
         let products = product(&a, &b, sizes);
         for mask in [0b11111, 1, 2, 4, 8, 16, 0] {
             let has = |bit: u32| mask & 1 << bit != 0;
-            let operands = FusedOperands {
+            let operands = EpilogueOperands {
                 alpha: has(0).then_some(0.5),
                 row_scales: has(1).then_some(BufferRef::from(&on_rows)),
                 col_scales: has(2).then_some(BufferRef::from(&on_cols)),

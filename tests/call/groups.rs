@@ -30,7 +30,7 @@ fn check(device: &AnyDevice, rows: usize, [n, k]: [usize; 2], gap: usize) {
         rows: rows as u32,
         groups: (&on_indices).into(),
         count: 3,
-        b_distance: (gap > 0).then_some((n * k + gap) as u32),
+        b_batch_stride: (gap > 0).then_some((n * k + gap) as u32),
     };
     let mut d = results::<f32>(device, m * n);
     let shape = GemmShape { b: MatrixOrder::Col, ..shape(sizes) };
@@ -62,7 +62,7 @@ fn groups_without_a_tile_are_refused() {
         let indices = device.upload(&[0u32]).expect("room");
         let mut d = device.output::<f32>(64 * 64).expect("room");
         let mut refused = |rows| {
-            let groups = GemmGroups { rows, groups: (&indices).into(), count: 1, b_distance: None };
+            let groups = GemmGroups { rows, groups: (&indices).into(), count: 1, b_batch_stride: None };
             call::grouped_gemm(&kernels, &GemmShape::new(64, 64, 64), &groups, &a, &a, &mut d)
                 .map_err(|error| error.to_string())
         };

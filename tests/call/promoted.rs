@@ -3,7 +3,7 @@
 use warpwright::{
     kernels::{
         Activation, MatrixOrder,
-        call::{self, FusedOperands, GemmShape},
+        call::{self, EpilogueOperands, GemmShape},
     },
     prelude::*,
     run::{Device, KernelCache, Simulator},
@@ -78,8 +78,11 @@ fn promoted_sums_have_operands_and_functions() {
         let kernels = KernelCache::new(device);
         let [on_a, on_b] = [&a, &b].map(|bytes| device.upload(bytes).expect("room"));
         let on_bias = device.upload(&bias).expect("room");
-        let operands =
-            FusedOperands { alpha: Some(0.5), bias: Some((&on_bias).into()), ..FusedOperands::default() };
+        let operands = EpilogueOperands {
+            alpha: Some(0.5),
+            bias: Some((&on_bias).into()),
+            ..EpilogueOperands::default()
+        };
         let mut d = results::<f32>(device, m * n);
         call::fused_promoted_gemm(&kernels, &shape, &operands, &on_a, &on_b, &mut d).expect("launched");
         let element = |i: usize| 0.5 * sums(&a, &b, [i / n, i % n]).sum::<f64>() + f64::from(bias[i % n]);

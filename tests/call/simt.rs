@@ -3,7 +3,7 @@
 use warpwright::{
     kernels::{
         Activation, MatrixOrder,
-        call::{self, FusedOperands, GemmShape},
+        call::{self, EpilogueOperands, GemmShape},
     },
     prelude::*,
     run::{Device, KernelCache},
@@ -60,11 +60,11 @@ fn epilogues_and_strides_agree_with_f64() {
             let on_bias = device.upload(&bias).expect("room");
             let ldd = (n + gap) as u32;
             let mut d = results::<f32>(&device, m * (n + gap));
-            let operands = FusedOperands {
+            let operands = EpilogueOperands {
                 alpha: Some(2.0),
                 c: Some(((&on_c).into(), ldd, -0.5)),
                 bias: Some((&on_bias).into()),
-                ..FusedOperands::default()
+                ..EpilogueOperands::default()
             };
             let stride = (k + gap) as u32;
             let called = call::fused_matmul_simt(

@@ -4,7 +4,7 @@ use warpwright::{
     kernels::{
         Activation, AttentionMask, AttentionTable, Gemm, GemmEntry, GemmTable, GemmTile, GpuKind,
         MatrixOrder,
-        call::{self, AttentionScales, AttentionShape, FusedOperands, GemmShape},
+        call::{self, AttentionScales, AttentionShape, EpilogueOperands, GemmShape},
     },
     prelude::*,
     ptx::e4m3,
@@ -72,7 +72,7 @@ fn calls_choose_from_tables() {
     let kernels = kernels.with_gemm_table(table(kind(&device), GemmTile::T128x192));
     assert_eq!(name(&kernels, &of_columns), "gemm_bf16_f32_row_col_128x192");
     // Calls with operands take the table's kernel, in a tile that has registers for them.
-    let operands = FusedOperands { alpha: Some(1.0), ..FusedOperands::default() };
+    let operands = EpilogueOperands { alpha: Some(1.0), ..EpilogueOperands::default() };
     let kernels = KernelCache::new(&device).with_gemm_table(first.clone());
     let mut d = results::<f32>(&device, 64 * 128);
     let called = call::fused_gemm(&kernels, &of_columns, &operands, &on_a, &on_b, &mut d).expect("launched");
@@ -107,7 +107,7 @@ fn products_in_every_tile_of_a_table_can_be_gated_and_fused() {
             assert!(called.kernel.name.contains(&tile.to_string()), "{tile}: {}", called.kernel.name);
             assert_near("d", &downloaded_floats(&device, &d), &both, 1e-3);
 
-            let operands = FusedOperands { alpha: Some(1.0), ..FusedOperands::default() };
+            let operands = EpilogueOperands { alpha: Some(1.0), ..EpilogueOperands::default() };
             let mut d = results::<f32>(&device, 64 * 128);
             call::fused_gemm(&kernels, &of_columns, &operands, &on_a, &on_b, &mut d)
                 .unwrap_or_else(|error| panic!("{tile}, fused: {error}"));

@@ -1,7 +1,7 @@
 //! The choice of a kernel.
 
 use warpwright::{
-    kernels::{DividedGemm, Gemm, GemmTile, GpuKind, MatrixOrder},
+    kernels::{Gemm, GemmTile, GpuKind, MatrixOrder, SplitKGemm},
     prelude::*,
 };
 
@@ -49,8 +49,8 @@ fn extreme_sizes_and_devices() {
         assert!(blocks(&several) <= multiprocessors.max(1), "{size:?}, {multiprocessors}: {several:?}");
         let ragged = Gemm::for_ragged_groups::<bf16>(b, size, u32::MAX, &gpu);
         assert_eq!((ragged.parts, ragged.cluster), (1, [1, 1]));
-        let divided = DividedGemm::for_problem::<bf16>(a, b, size, &gpu);
-        assert!(divided.is_none_or(|divided| (2..=16).contains(&divided.parts)), "{divided:?}");
+        let split = SplitKGemm::for_problem::<bf16>(a, b, size, &gpu);
+        assert!(split.is_none_or(|split| (2..=16).contains(&split.parts)), "{split:?}");
     }
 }
 

@@ -57,7 +57,7 @@ fn blocks_of_a_cluster_divide_the_depth() {
 }
 
 #[test]
-fn divided_products_of_other_types() {
+fn split_k_products_of_other_types() {
     for (tile, parts) in [(GemmTile::T64x64, 2), (GemmTile::T64x128, 4)] {
         let split = Gemm { parts, b: MatrixOrder::Col, ..Gemm::new(tile) };
         check::<e4m3, f32, bf16>(&split, Sizes { m: 70, n: 200, k: 900, gap: 16 });

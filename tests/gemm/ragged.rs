@@ -135,7 +135,7 @@ fn calls_pick_a_kernel() {
         let [lda, ldb, ldd] = [&ragged.a, &ragged.b, &ragged.d].map(|matrix| matrix.stride as u32);
         let [m, n, k] = ragged.size;
         let shape = call::GemmShape { b: MatrixOrder::Col, ..call::GemmShape::new(m, n, k) };
-        let groups = call::RaggedGroups { offsets: (&offsets).into(), count: 6, b_distance: None };
+        let groups = call::RaggedGroups { offsets: (&offsets).into(), count: 6, b_batch_stride: None };
         let called =
             call::ragged_gemm(&kernels, &shape, &groups, (&on_a, lda), (&on_b, ldb), (&mut on_d, ldd));
         called.unwrap_or_else(|error| panic!("{error}"));

@@ -2,7 +2,6 @@
 
 mod ceilings;
 mod contender;
-mod divided;
 mod kernels;
 mod overhead;
 mod precision;
@@ -10,13 +9,14 @@ mod problem;
 mod report;
 mod rivals;
 mod shapes;
+mod split_k;
 
 use std::time::Duration;
 
 use cudarc::driver::CudaSlice;
 use warpwright::{
     gpu::{DeviceProperties, Gpu},
-    kernels::{DividedGemm, Gemm, GpuKind},
+    kernels::{Gemm, GpuKind, SplitKGemm},
     ptx::Target,
 };
 
@@ -253,9 +253,9 @@ impl Args {
         if chosen.target == Target::SM_90A {
             kernels.extend(kernels::promoted(gpu, layout, size)?);
         }
-        let of_parts = DividedGemm::for_problem::<P::Factor>(a, b, problem, &path.gpu_kind(gpu));
+        let of_parts = SplitKGemm::for_problem::<P::Factor>(a, b, problem, &path.gpu_kind(gpu));
         let swept = self.sweep.then_some(chosen.target);
-        kernels.extend(divided::contenders(gpu, layout, size, of_parts, swept)?);
+        kernels.extend(split_k::contenders(gpu, layout, size, of_parts, swept)?);
         let others =
             if self.sweep { kernels::candidates::<P>(chosen.target, layout, size) } else { Vec::new() };
         for gemm in others {

@@ -13,21 +13,21 @@ pub struct AdamWStep {
     /// The step number, starting from 1.
     pub step: u32,
     /// The learning rate.
-    pub rate: f32,
+    pub learning_rate: f32,
     /// β₁, the decay rate of the running average of the gradients: at least 0 and less than 1.
     pub beta1: f32,
     /// β₂, the decay rate of the running average of the squared gradients: at least 0 and less than 1.
     pub beta2: f32,
     /// ε, which is added to the square root of the bias-corrected running average of the squared gradients.
     pub epsilon: f32,
-    /// The weight decay: each step subtracts `rate` · `decay` · p from each parameter p.
-    pub decay: f32,
+    /// The weight decay: each step subtracts `learning_rate` · `weight_decay` · p from each parameter p.
+    pub weight_decay: f32,
 }
 
 impl AdamWStep {
     /// Returns a step with PyTorch's default hyperparameters: β₁ = 0.9, β₂ = 0.999, ε = 10⁻⁸, and a weight decay of 0.01.
-    pub const fn new(step: u32, rate: f32) -> Self {
-        Self { step, rate, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, decay: 0.01 }
+    pub const fn new(step: u32, learning_rate: f32) -> Self {
+        Self { step, learning_rate, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weight_decay: 0.01 }
     }
 }
 
@@ -42,7 +42,7 @@ impl AdamWStep {
 /// let kernels = KernelCache::new(&device);
 /// let (mut p, g) = (device.upload(&[1.0f32; 4])?, device.upload(&[0.25f32; 4])?);
 /// let (mut mean, mut square) = (device.zeros::<f32>(4)?, device.zeros::<f32>(4)?);
-/// let step = call::AdamWStep { decay: 0.0, ..call::AdamWStep::new(1, 0.5) };
+/// let step = call::AdamWStep { weight_decay: 0.0, ..call::AdamWStep::new(1, 0.5) };
 /// call::adamw(&kernels, &step, 4, &mut p, &g, (&mut mean, &mut square))?;
 /// // The first step has the size of the learning rate.
 /// assert!(device.download(&p)?.iter().all(|p| (p - 0.5).abs() < 1e-6));
@@ -67,7 +67,7 @@ where
     const CALL: &str = "adamw";
     let queue = on.into();
     let target = portable_target(CALL, queue)?;
-    let AdamWStep { step, rate, beta1, beta2, epsilon, decay } = *step;
+    let AdamWStep { step, learning_rate, beta1, beta2, epsilon, weight_decay } = *step;
     if step == 0 {
         return Err(refused(CALL, "a step of at least 1", step));
     }
@@ -93,11 +93,11 @@ where
             ld,
             m,
             n,
-            rate,
+            learning_rate,
             beta1,
             beta2,
             epsilon,
-            decay,
+            weight_decay,
             correction(beta1),
             correction(beta2),
         ),

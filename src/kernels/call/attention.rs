@@ -181,7 +181,7 @@ pub(super) fn target_for(
 
 /// The arguments of [`attention_backward`] and [`packed_attention_backward`](super::packed_attention_backward) other than Q, K and V.
 #[derive(Debug)]
-pub struct AttentionDerivatives<'a, T> {
+pub struct AttentionGradients<'a, T> {
     /// The result O of the forward call.
     pub o: BufferRef<'a, T>,
     /// The result `lse` of the forward call.
@@ -233,7 +233,7 @@ pub fn attention_backward<'a, T>(
     q: impl Into<BufferRef<'a, T>>,
     k: impl Into<BufferRef<'a, T>>,
     v: impl Into<BufferRef<'a, T>>,
-    derivatives: AttentionDerivatives<'_, T>,
+    derivatives: AttentionGradients<'_, T>,
 ) -> Result<Called, CallError>
 where
     T: TensorElement + Product<T, f32> + Convert<f32>,
@@ -242,7 +242,7 @@ where
     const CALL: &str = "attention_backward";
     let queue = on.into();
     let (q, k, v) = (q.into(), k.into(), v.into());
-    let AttentionDerivatives { o, lse, d_o, dq, dk, dv, workspace: [mut rows, mut sums], dropout } =
+    let AttentionGradients { o, lse, d_o, dq, dk, dv, workspace: [mut rows, mut sums], dropout } =
         derivatives;
     let (p, random) = of_weights(CALL, dropout)?;
     let deterministic = deterministic || AttentionBackward::is_faster_deterministic(shape.head_size);

@@ -19,18 +19,18 @@ pub struct GemmBatches {
     /// The number of products.
     pub count: u32,
     /// The distance between A matrices; 0 if all products share A.
-    pub a_distance: Option<u32>,
+    pub a_batch_stride: Option<u32>,
     /// The distance between B matrices; 0 if all products share B.
-    pub b_distance: Option<u32>,
+    pub b_batch_stride: Option<u32>,
     /// The distance between D matrices, which must not overlap. Their rows may be interleaved: row i of every other matrix may be stored
     /// between rows i and i + 1 of the first matrix.
-    pub d_distance: Option<u32>,
+    pub d_batch_stride: Option<u32>,
 }
 
 impl GemmBatches {
     /// Returns the parameters of `count` products of matrices without gaps between them.
     pub const fn new(count: u32) -> Self {
-        Self { count, a_distance: None, b_distance: None, d_distance: None }
+        Self { count, a_batch_stride: None, b_batch_stride: None, d_batch_stride: None }
     }
 }
 
@@ -45,7 +45,7 @@ impl GemmBatches {
 /// let kernels = KernelCache::new(&device);
 /// // Two 16×16 A matrices, and one B that both products share.
 /// let (shape, batches) =
-///     (call::GemmShape::new(16, 8, 16), call::GemmBatches { b_distance: Some(0), ..call::GemmBatches::new(2) });
+///     (call::GemmShape::new(16, 8, 16), call::GemmBatches { b_batch_stride: Some(0), ..call::GemmBatches::new(2) });
 /// let a = device.upload(&[[bf16::ONE; 16 * 16], [bf16::from_f32(2.0); 16 * 16]].concat())?;
 /// let b = device.upload(&[bf16::ONE; 16 * 8])?;
 /// let mut d = device.output::<f32>(2 * 16 * 8)?;
@@ -71,12 +71,13 @@ where
 {
     const CALL: &str = "batched_gemm";
     let queue = on.into();
-    let GemmBatches { count, a_distance, b_distance, d_distance } = *batches;
-    let (a_count, b_count, d_count) = ((count, a_distance), (count, b_distance), (count, d_distance));
+    let GemmBatches { count, a_batch_stride, b_batch_stride, d_batch_stride } = *batches;
+    let (a_count, b_count, d_count) =
+        ((count, a_batch_stride), (count, b_batch_stride), (count, d_batch_stride));
     let counts = Counts { a: a_count, b: b_count, d: d_count, ..Counts::ONE };
     let factors = (a.rows(), b.rows());
     let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), counts)?;
-    let Matrices { shape, a, b, d, ldd, d_distance, any } = matrices;
+    let Matrices { shape, a, b, d, ldd, d_batch_stride, any } = matrices;
     let GemmShape { m, n, k, .. } = shape;
     let (of_a, of_b) = (a.buffer(), b.buffer());
     let called = queue.launch::<_, _, BatchedGemmArgs<T, D>>(
@@ -87,7 +88,7 @@ where
             shape.for_distances(gemm, *any)
         },
         Gemm::batched_kernel::<T, T::Sum, D>,
-        (of_a, a.stride(), a.distance, of_b, b.stride(), b.distance, d, ldd, d_distance, m, n, k, count),
+        (of_a, a.stride(), a.distance, of_b, b.stride(), b.distance, d, ldd, d_batch_stride, m, n, k, count),
     )?;
     Ok(with_copies(called, [&a, &b]))
 }

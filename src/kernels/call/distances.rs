@@ -22,7 +22,7 @@ pub(super) struct Matrices<'a, T, D> {
     pub(super) d: BufferMut<'a, D>,
     pub(super) ldd: u32,
     /// The distance between consecutive D matrices.
-    pub(super) d_distance: u32,
+    pub(super) d_batch_stride: u32,
     pub(super) any: AnyDistance,
 }
 
@@ -66,16 +66,16 @@ impl<'a, T: TensorElement, D: TensorElement> Matrices<'a, T, D> {
     ) -> Result<Self, CallError> {
         let GemmShape { m, n, k, .. } = *shape;
         let of_d = Lines::new(MatrixOrder::Row, [m, n], Some(stride_of_result(call, [m, n], ldd)?));
-        let d_distance = of_d.apart(call, counts.d)?;
+        let d_batch_stride = of_d.apart(call, counts.d)?;
         let end = of_d.end(m, of_d.stride);
         // The matrices are stored one after the other, or their rows are interleaved, like those of heads.
-        let is_apart = u64::from(d_distance) >= end
-            || d_distance >= n && u64::from(of_d.stride) >= of_d.end(counts.d.0, d_distance);
+        let is_apart = u64::from(d_batch_stride) >= end
+            || d_batch_stride >= n && u64::from(of_d.stride) >= of_d.end(counts.d.0, d_batch_stride);
         if counts.d.0 > 1 && !is_apart {
             return Err(refused(
                 call,
                 format!("matrices D that are at least {end} elements apart"),
-                d_distance,
+                d_batch_stride,
             ));
         }
         let a = Given::new(call, shape.a, [m, k], a, counts.a)?;
@@ -85,7 +85,7 @@ impl<'a, T: TensorElement, D: TensorElement> Matrices<'a, T, D> {
         let halves = counts.is_gated && !is_whole::<T>(n);
         let a = a.readable(call, queue, cannot_transpose.then_some(MatrixOrder::Row))?;
         let b = b.readable(call, queue, (cannot_transpose || halves).then_some(MatrixOrder::Col))?;
-        let is_whole_result = is_whole::<D>(d_distance) && is_whole::<D>(of_d.stride);
+        let is_whole_result = is_whole::<D>(d_batch_stride) && is_whole::<D>(of_d.stride);
         let any = if has_tensor_copies(queue) {
             // Tensor copies clip rows of any length.
             AnyDistance { operands: false, result: !is_whole_result }
@@ -94,7 +94,7 @@ impl<'a, T: TensorElement, D: TensorElement> Matrices<'a, T, D> {
             AnyDistance { operands, result: !(is_whole_result && of_d.are_whole::<D>()) }
         };
         let shape = GemmShape { a: a.lines.order, b: b.lines.order, ..*shape };
-        Ok(Self { shape, a, b, d, ldd: of_d.stride, d_distance, any })
+        Ok(Self { shape, a, b, d, ldd: of_d.stride, d_batch_stride, any })
     }
 }
 

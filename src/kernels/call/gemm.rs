@@ -67,7 +67,7 @@ factors! {
 /// The operands of an [`Epilogue`], which computes Dᵢⱼ = f((A·B)ᵢⱼ · α · rᵢ · sⱼ + β · Cᵢⱼ + biasⱼ). Factors and terms whose field is
 /// `None` are omitted.
 #[derive(Clone, Copy, Debug)]
-pub struct FusedOperands<'a, D> {
+pub struct EpilogueOperands<'a, D> {
     /// α, the factor of A·B.
     pub alpha: Option<f32>,
     /// r, which contains one scale for each of the m rows.
@@ -80,7 +80,7 @@ pub struct FusedOperands<'a, D> {
     pub bias: Option<BufferRef<'a, f32>>,
 }
 
-impl<D> Default for FusedOperands<'_, D> {
+impl<D> Default for EpilogueOperands<'_, D> {
     fn default() -> Self {
         Self { alpha: None, row_scales: None, col_scales: None, c: None, bias: None }
     }
@@ -90,7 +90,7 @@ impl<D> Default for FusedOperands<'_, D> {
 type EpilogueArguments<'a, D> =
     (f32, f32, BufferRef<'a, D>, u32, BufferRef<'a, f32>, BufferRef<'a, f32>, BufferRef<'a, f32>);
 
-impl<'a, D: Copy> FusedOperands<'a, D> {
+impl<'a, D: Copy> EpilogueOperands<'a, D> {
     /// Returns the arguments of the kernel. Buffers that the epilogue does not read are empty.
     pub(super) fn arguments(&self) -> EpilogueArguments<'a, D> {
         let Self { alpha, row_scales, col_scales, c, bias } = *self;
@@ -193,7 +193,7 @@ where
 pub fn fused_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
     shape: &GemmShape,
-    operands: &FusedOperands<'a, D>,
+    operands: &EpilogueOperands<'a, D>,
     a: impl Rows<'a, T>,
     b: impl Rows<'a, T>,
     d: impl RowsMut<'a, D>,

@@ -23,7 +23,7 @@ pub struct GemmGroups<'a> {
     pub count: u32,
     /// The distance between the first elements of consecutive B matrices, in elements. `None` means that there are no gaps between the
     /// matrices.
-    pub b_distance: Option<u32>,
+    pub b_batch_stride: Option<u32>,
 }
 
 /// Computes D = f(A·B) with a separate B for each group of rows of A and D, as in a mixture of experts. [`Gemm::for_groups`] chooses the
@@ -36,7 +36,7 @@ pub struct GemmGroups<'a> {
 /// let kernels = KernelCache::new(&device);
 /// // 192 rows: the first 64 are multiplied by the second of two B matrices, and the others by the first.
 /// let (shape, on_groups) = (call::GemmShape::new(192, 8, 16), device.upload(&[1u32, 0, 0])?);
-/// let groups = call::GemmGroups { rows: 64, groups: (&on_groups).into(), count: 2, b_distance: None };
+/// let groups = call::GemmGroups { rows: 64, groups: (&on_groups).into(), count: 2, b_batch_stride: None };
 /// let a = device.upload(&[bf16::ONE; 192 * 16])?;
 /// let b = device.upload(&[[bf16::ONE; 16 * 8], [bf16::from_f32(2.0); 16 * 8]].concat())?;
 /// let mut d = device.output::<f32>(192 * 8)?;
@@ -64,7 +64,7 @@ where
 {
     const CALL: &str = "grouped_gemm";
     let queue = on.into();
-    let GemmGroups { rows, groups, count, b_distance } = *groups;
+    let GemmGroups { rows, groups, count, b_batch_stride } = *groups;
     let gpu = gpu_of(queue);
     let pick = |shape: &GemmShape, rows| {
         Gemm::for_groups::<T>(shape.a, shape.b, [shape.m, shape.n, shape.k], rows, &gpu)
@@ -78,7 +78,7 @@ where
         return Err(no_tile());
     }
     // There is one A and one D.
-    let counts = Counts { b: (count, b_distance), ..Counts::ONE };
+    let counts = Counts { b: (count, b_batch_stride), ..Counts::ONE };
     let factors = (a.rows(), b.rows());
     let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), counts)?;
     let Matrices { shape, a, b, d, ldd, any, .. } = matrices;

@@ -1,7 +1,7 @@
 //! Attention of packed sequences, and its gradients.
 
 use super::{
-    attention::{AttentionDerivatives, target_for},
+    attention::{AttentionGradients, target_for},
     heads::{HeadOrder, scale_of_heads},
     operands::refused,
 };
@@ -177,7 +177,7 @@ pub fn packed_attention_backward<'a, T>(
     q: impl Into<BufferRef<'a, T>>,
     k: impl Into<BufferRef<'a, T>>,
     v: impl Into<BufferRef<'a, T>>,
-    derivatives: AttentionDerivatives<'_, T>,
+    derivatives: AttentionGradients<'_, T>,
 ) -> Result<Called, CallError>
 where
     T: TensorElement + Product<T, f32> + Convert<f32>,
@@ -188,7 +188,7 @@ where
     let PackedShape { sequences, heads, kv_heads, queries, keys, longest, longest_keys, .. } = *shape;
     let scale = scale_of_heads(CALL, [heads, kv_heads], shape.head_size, shape.scale)?;
     let (q, k, v) = (q.into(), k.into(), v.into());
-    let AttentionDerivatives { o, lse, d_o, dq, dk, dv, workspace: [mut rows, mut sums], dropout } =
+    let AttentionGradients { o, lse, d_o, dq, dk, dv, workspace: [mut rows, mut sums], dropout } =
         derivatives;
     if let Some(dropout) = dropout {
         return Err(refused(CALL, "packed sequences without dropout", format!("p = {}", dropout.p)));

@@ -2,7 +2,7 @@
 
 use super::{
     distances::{Counts, Matrices, with_copies},
-    gemm::{FusedOperands, GemmOperand, GemmShape},
+    gemm::{EpilogueOperands, GemmOperand, GemmShape},
     operands::{Rows, RowsMut},
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 pub fn fused_promoted_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
     shape: &GemmShape,
-    operands: &FusedOperands<'a, D>,
+    operands: &EpilogueOperands<'a, D>,
     a: impl Rows<'a, T>,
     b: impl Rows<'a, T>,
     d: impl RowsMut<'a, D>,

@@ -21,7 +21,7 @@ pub struct RaggedGroups<'a> {
     pub count: u32,
     /// The distance between the first elements of consecutive B matrices, in elements. `None` means that there are no gaps between the
     /// matrices.
-    pub b_distance: Option<u32>,
+    pub b_batch_stride: Option<u32>,
 }
 
 /// Computes D = f(A·B) with a separate B for each group of rows of A and D, as in a mixture of experts. Groups may have any number of rows,
@@ -36,7 +36,7 @@ pub struct RaggedGroups<'a> {
 /// let kernels = KernelCache::new(&device);
 /// // 70 rows: the first is multiplied by the first of three B matrices, none by the second, and the others by the third.
 /// let (shape, on_offsets) = (call::GemmShape::new(70, 8, 16), device.upload(&[0u32, 1, 1, 70])?);
-/// let groups = call::RaggedGroups { offsets: (&on_offsets).into(), count: 3, b_distance: None };
+/// let groups = call::RaggedGroups { offsets: (&on_offsets).into(), count: 3, b_batch_stride: None };
 /// let a = device.upload(&[bf16::ONE; 70 * 16])?;
 /// let b: Vec<_> = [1.0, 2.0, 3.0].into_iter().flat_map(|x| [bf16::from_f32(x); 16 * 8]).collect();
 /// let (b, mut d) = (device.upload(&b)?, device.output::<f32>(70 * 8)?);
@@ -66,9 +66,9 @@ where
     if shape.a == MatrixOrder::Col {
         return Err(refused(CALL, "row-major A", "column-major A"));
     }
-    let RaggedGroups { offsets, count, b_distance } = *groups;
+    let RaggedGroups { offsets, count, b_batch_stride } = *groups;
     // There is one A and one D.
-    let counts = Counts { b: (count, b_distance), ..Counts::ONE };
+    let counts = Counts { b: (count, b_batch_stride), ..Counts::ONE };
     let factors = (a.rows(), b.rows());
     let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), counts)?;
     let Matrices { shape, a, b, d, ldd, any, .. } = matrices;

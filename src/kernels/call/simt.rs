@@ -2,7 +2,7 @@
 
 use super::{
     distances::stride_of_result,
-    gemm::{FusedOperands, GemmShape},
+    gemm::{EpilogueOperands, GemmShape},
     operands::{Rows, RowsMut, portable_target},
 };
 use crate::{
@@ -60,7 +60,7 @@ pub fn matmul_simt<'a>(
 pub fn fused_matmul_simt<'a>(
     on: impl Into<Queue<'a>>,
     shape: &GemmShape,
-    operands: &FusedOperands<'a, f32>,
+    operands: &EpilogueOperands<'a, f32>,
     a: impl Rows<'a, f32>,
     b: impl Rows<'a, f32>,
     d: impl RowsMut<'a, f32>,

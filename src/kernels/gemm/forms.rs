@@ -97,19 +97,33 @@ impl Gemm {
         D: GemmResult,
     {
         let name = self.name::<T, D>("_batched");
-        let signature =
-            format!("{name}(a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, k, batches)");
+        let signature = format!(
+            "{name}(a, lda, a_batch_stride, b, ldb, b_batch_stride, d, ldd, d_batch_stride, m, n, k, batches)"
+        );
         Kernel::<BatchedGemmArgs<T, D>>::build(&signature, self.target, |k, parameters| {
-            let (a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, length, batches) =
-                parameters;
+            let (
+                a,
+                lda,
+                a_batch_stride,
+                b,
+                ldb,
+                b_batch_stride,
+                d,
+                ldd,
+                d_batch_stride,
+                m,
+                n,
+                length,
+                batches,
+            ) = parameters;
             self.declare_divisors::<T, D>([m, n, length], [lda, ldb, ldd]);
-            self.declare_distances::<T, D>([a_distance, b_distance, d_distance]);
+            self.declare_distances::<T, D>([a_batch_stride, b_batch_stride, d_batch_stride]);
             self.emit::<T, C, D>(Problem {
                 k,
                 gemm: *self,
-                a: Matrices::many(a, self.a.extents(m, length), lda, (batches, a_distance)),
-                b: Matrices::many(b, self.b.extents(length, n), ldb, (batches, b_distance)),
-                d: Matrices::many(d, [m, n], ldd, (batches, d_distance)),
+                a: Matrices::many(a, self.a.extents(m, length), lda, (batches, a_batch_stride)),
+                b: Matrices::many(b, self.b.extents(length, n), ldb, (batches, b_batch_stride)),
+                d: Matrices::many(d, [m, n], ldd, (batches, d_batch_stride)),
                 size: [m, n, length],
                 batches: Batches::Strided(batches),
                 gated: false,
@@ -132,17 +146,17 @@ impl Gemm {
         D: GemmResult,
     {
         let name = self.name::<T, D>("_grouped");
-        let signature = format!("{name}(a, lda, b, ldb, b_distance, d, ldd, groups, m, n, k, count)");
+        let signature = format!("{name}(a, lda, b, ldb, b_batch_stride, d, ldd, groups, m, n, k, count)");
         Kernel::<GroupedGemmArgs<T, D>>::build(&signature, self.target, |k, parameters| {
-            let (a, lda, b, ldb, b_distance, d, ldd, groups, m, n, length, count) = parameters;
+            let (a, lda, b, ldb, b_batch_stride, d, ldd, groups, m, n, length, count) = parameters;
             self.declare_divisors::<T, D>([m, n, length], [lda, ldb, ldd]);
-            self.declare_distances::<T, D>([0.into(), b_distance, 0.into()]);
+            self.declare_distances::<T, D>([0.into(), b_batch_stride, 0.into()]);
             let [height, _] = self.tile.size();
             self.emit::<T, C, D>(Problem {
                 k,
                 gemm: *self,
                 a: Matrices::one(a, self.a.extents(m, length), lda),
-                b: Matrices::many(b, self.b.extents(length, n), ldb, (count, b_distance)),
+                b: Matrices::many(b, self.b.extents(length, n), ldb, (count, b_batch_stride)),
                 d: Matrices::one(d, [m, n], ldd),
                 size: [m, n, length],
                 batches: Batches::Grouped(k.global(groups, vector(m.ceil_div(height)))),

@@ -10,8 +10,8 @@ use crate::{
     tiles::{Convert, Gl, Product, vector},
 };
 
-/// The arguments of the kernel that [`Gemm::ragged_kernel`] builds: `(a, lda, b, ldb, b_distance, d, ldd, offsets, groups, m, n, k)`. There
-/// are `groups` B matrices, whose first elements are `b_distance` elements apart. `offsets` has `groups` + 1 elements: the index of the
+/// The arguments of the kernel that [`Gemm::ragged_kernel`] builds: `(a, lda, b, ldb, b_batch_stride, d, ldd, offsets, groups, m, n, k)`. There
+/// are `groups` B matrices, whose first elements are `b_batch_stride` elements apart. `offsets` has `groups` + 1 elements: the index of the
 /// first row of each group in A and D, followed by the end of the last group. [`GemmArgs`](super::GemmArgs) describes the other arguments.
 pub type RaggedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u32>, u32, u32, u32, u32);
 
@@ -85,9 +85,9 @@ impl Gemm {
     {
         let gemm = Self { any_ldd: true, ..self.of_128x128() };
         let name = gemm.name::<T, D>("_ragged");
-        let signature = format!("{name}(a, lda, b, ldb, b_distance, d, ldd, offsets, groups, m, n, k)");
+        let signature = format!("{name}(a, lda, b, ldb, b_batch_stride, d, ldd, offsets, groups, m, n, k)");
         Kernel::<RaggedGemmArgs<T, D>>::build(&signature, self.target, |k, parameters| {
-            let (a, lda, b, ldb, b_distance, d, ldd, offsets, groups, m, n, length) = parameters;
+            let (a, lda, b, ldb, b_batch_stride, d, ldd, offsets, groups, m, n, length) = parameters;
             if gemm.a == MatrixOrder::Col || gemm.parts != 1 {
                 return k.refuse(format!(
                     "expected A in rows and whole tiles for groups of any number of rows, found A in {} and {} parts",
@@ -96,12 +96,12 @@ impl Gemm {
                 ));
             }
             gemm.declare_divisors::<T, D>([m, n, length], [lda, ldb, ldd]);
-            gemm.declare_distances::<T, D>([0.into(), b_distance, 0.into()]);
+            gemm.declare_distances::<T, D>([0.into(), b_batch_stride, 0.into()]);
             gemm.emit::<T, C, D>(Problem {
                 k,
                 gemm,
                 a: Matrices::one(a, gemm.a.extents(m, length), lda),
-                b: Matrices::many(b, gemm.b.extents(length, n), ldb, (groups, b_distance)),
+                b: Matrices::many(b, gemm.b.extents(length, n), ldb, (groups, b_batch_stride)),
                 d: Matrices::one(d, [m, n], ldd),
                 size: [m, n, length],
                 batches: Batches::Ragged(RaggedGroups {

@@ -77,13 +77,13 @@ impl<'k> WarpGroup<'k> {
     #[doc(alias = "scale-d")]
     #[track_caller]
     pub fn accumulate_from_zero<R: Accumulators<'k>>(self) -> InFlight<'k, R> {
-        self.accumulate_anew(R::undefined(self.kernel()))
+        self.accumulate_from_zero_in(R::undefined(self.kernel()))
     }
 
     /// Returns an accumulator with zero as its initial value, as [`accumulate_from_zero`](Self::accumulate_from_zero) does, but reuses the
     /// registers of `tiles`, which are no longer needed. This is useful for tiles that a loop carries.
     #[doc(alias = "scale-d")]
-    pub fn accumulate_anew<R: Accumulators<'k>>(self, tiles: R) -> InFlight<'k, R> {
+    pub fn accumulate_from_zero_in<R: Accumulators<'k>>(self, tiles: R) -> InFlight<'k, R> {
         InFlight { is_zero: true, ..InFlight::complete(self.kernel(), tiles) }
     }
 }

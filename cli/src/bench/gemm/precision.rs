@@ -6,7 +6,7 @@ use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 use half::{bf16, f16};
 use warpwright::{
     gpu::{CublasLtTypes, Gpu},
-    kernels::{Epilogue, Gemm, GemmArgs, GemmSum, PartialGemmArgs, SumOfPartsArgs},
+    kernels::{Epilogue, Gemm, GemmArgs, GemmSum, PartialGemmArgs, SplitKSumArgs},
     prelude::{e4m3, e5m2, tf32},
     ptx::{BuildError, Kernel},
     run::StorageFor,
@@ -61,9 +61,9 @@ pub(super) type LoadCeiling<P> = fn(&Gpu) -> Fallible<Boxed<P>>;
 pub(super) type Built<T, D> = Result<Kernel<GemmArgs<T, D>>, BuildError>;
 
 /// The kernels that compute the parts of a product and their sum.
-pub(super) type Divided<P> = (
+pub(super) type SplitK<P> = (
     Kernel<PartialGemmArgs<<P as Precision>::Factor, <P as Precision>::Sum>>,
-    Kernel<SumOfPartsArgs<<P as Precision>::Sum, <P as Precision>::Result>>,
+    Kernel<SplitKSumArgs<<P as Precision>::Sum, <P as Precision>::Result>>,
 );
 
 /// The types of a product.
@@ -87,7 +87,7 @@ pub(super) trait Precision: 'static {
     /// Builds a kernel.
     fn kernel(gemm: Gemm) -> Built<Self::Factor, Self::Result>;
     /// Builds the kernels that compute the parts of a product and their sum.
-    fn divided(gemm: Gemm) -> Result<Divided<Self>, BuildError>;
+    fn split(gemm: Gemm) -> Result<SplitK<Self>, BuildError>;
     /// Builds a kernel with sums that are promoted to f32, for 8-bit types whose sums would otherwise have fewer bits.
     fn promoted(_gemm: Gemm) -> Option<Built<Self::Factor, Self::Result>> {
         None
@@ -126,7 +126,7 @@ macro_rules! precisions {
                 gemm.kernel::<$factor, $sum, $result>()
             }
 
-            fn divided(gemm: Gemm) -> Result<Divided<Self>, BuildError> {
+            fn split(gemm: Gemm) -> Result<SplitK<Self>, BuildError> {
                 let partial = gemm.partial_kernel::<$factor, $sum>()?;
                 Ok((partial, gemm.sum_kernel::<$sum, $result>(Epilogue::default())?))
             }

@@ -103,7 +103,7 @@ where
         let last = range.before_last(k, first, |i, masked, state| {
             let next = |p| {
                 let q = self.c.receive(self.queries);
-                (self.scores(group.accumulate_anew(p), &q), q)
+                (self.scores(group.accumulate_from_zero_in(p), &q), q)
             };
             let ([dk, dv], (scores, q)) =
                 self.step(i, masked, state, (sums, &weights), next, |(scores, q)| (scores.wait(), q));

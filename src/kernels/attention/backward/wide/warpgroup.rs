@@ -93,7 +93,7 @@ where
         let last = range.before_last(k, (scores, q, (dk, dv)), |i, masked, state| {
             let next = |p| {
                 let q = self.c.receive(self.queries);
-                (self.scores(group.accumulate_anew(p), &q), q)
+                (self.scores(group.accumulate_from_zero_in(p), &q), q)
             };
             let (halves, (scores, q)) =
                 self.step(i, masked, state, (sums, &weights), next, |(scores, q)| (scores.wait(), q));

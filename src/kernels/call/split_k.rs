@@ -2,17 +2,17 @@
 
 use super::{
     distances::{Counts, Matrices, with_copies},
-    gemm::{FusedOperands, GemmOperand, GemmShape, fused_gemm, gemm, gpu_of},
+    gemm::{EpilogueOperands, GemmOperand, GemmShape, fused_gemm, gemm, gpu_of},
     operands::{Rows, RowsMut, product, refused},
 };
 use crate::{
-    kernels::{DividedGemm, Epilogue, Gemm, GemmResult, PartialGemmArgs, SumOfPartsArgs},
+    kernels::{Epilogue, Gemm, GemmResult, PartialGemmArgs, SplitKGemm, SplitKSumArgs},
     ptx::Target,
     run::{BufferMut, CallError, Called, KernelCache, Queue},
     tiles::Convert,
 };
 
-/// Computes D = f(A·B) with an [`Epilogue`], like [`fused_gemm`], but divides the sums over k among blocks if [`DividedGemm::for_problem`]
+/// Computes D = f(A·B) with an [`Epilogue`], like [`fused_gemm`], but divides the sums over k among blocks if [`SplitKGemm::for_problem`]
 /// expects this to be faster. This is usually the case if D consists of few tiles, for example because it has few rows. In that case, a
 /// first kernel writes partial sums to `workspace`, and a second kernel adds them, always in the same order. Otherwise, one kernel computes
 /// D, and `workspace` is not used. The returned [`Called`] describes the first launch.
@@ -22,24 +22,24 @@ use crate::{
 ///
 /// let device = Simulator::new();
 /// let kernels = KernelCache::new(&device);
-/// let (shape, operands) = (call::GemmShape::new(2, 64, 2048), call::FusedOperands::default());
+/// let (shape, operands) = (call::GemmShape::new(2, 64, 2048), call::EpilogueOperands::default());
 /// let a = device.upload(&[bf16::ONE; 2 * 2048])?;
 /// let b = device.upload(&[bf16::ONE; 2048 * 64])?;
-/// let mut workspace = device.output(call::divided_workspace::<bf16>(&kernels, &shape)?)?;
+/// let mut workspace = device.output(call::split_k_workspace::<bf16>(&kernels, &shape)?)?;
 /// let mut d = device.output::<f32>(2 * 64)?;
-/// call::divided_gemm(&kernels, &shape, &operands, &a, &b, &mut d, &mut workspace)?;
+/// call::split_k_gemm(&kernels, &shape, &operands, &a, &b, &mut d, &mut workspace)?;
 /// assert_eq!(device.download(&d)?, [2048.0; 2 * 64]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
-/// Returns the same errors as [`gemm`](super::gemm()), and an error if `workspace` has fewer elements than [`divided_workspace`] returns.
+/// Returns the same errors as [`gemm`](super::gemm()), and an error if `workspace` has fewer elements than [`split_k_workspace`] returns.
 /// If the second launch fails, the contents of D are unspecified.
 #[doc(alias = "split-K")]
-pub fn divided_gemm<'a, T, D>(
+pub fn split_k_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
     shape: &GemmShape,
-    operands: &FusedOperands<'a, D>,
+    operands: &EpilogueOperands<'a, D>,
     a: impl Rows<'a, T>,
     b: impl Rows<'a, T>,
     d: impl RowsMut<'a, D>,
@@ -50,10 +50,10 @@ where
     D: GemmResult,
     f32: Convert<D>,
 {
-    const CALL: &str = "divided_gemm";
+    const CALL: &str = "split_k_gemm";
     let queue = on.into();
     let epilogue = operands.epilogue();
-    let Some(divided) = divided::<T>(queue, shape) else {
+    let Some(split) = plan::<T>(queue, shape) else {
         return if epilogue == Epilogue::default() {
             gemm(queue, shape, a, b, d)
         } else {
@@ -64,7 +64,7 @@ where
     let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), Counts::ONE)?;
     let Matrices { shape, a, b, d, ldd, any, .. } = matrices;
     let GemmShape { m, n, k, activation, .. } = shape;
-    let (gemm, parts) = (Gemm { a: shape.a, b: shape.b, ..divided.gemm }, divided.parts);
+    let (gemm, parts) = (Gemm { a: shape.a, b: shape.b, ..split.gemm }, split.parts);
     let Partials { ld, distance, .. } = Partials::of(CALL, &shape, parts)?;
     let gemm = if any.operands { gemm.with_any_size() } else { gemm };
     // Tensor copies clip rows of any length.
@@ -80,7 +80,7 @@ where
     )?;
     let (alpha, beta, c, ldc, bias, row_scales, col_scales) = operands.arguments();
     let gemm = Gemm { activation, ..gemm };
-    queue.launch::<_, _, SumOfPartsArgs<T::Sum, D>>(
+    queue.launch::<_, _, SplitKSumArgs<T::Sum, D>>(
         CALL,
         (gemm, epilogue),
         |_| (gemm, epilogue),
@@ -106,22 +106,22 @@ where
     Ok(with_copies(first, [&a, &b]))
 }
 
-/// Returns the required length, in elements, of the workspace of [`divided_gemm`] on the device of `kernels`. The length is 0 if one kernel
+/// Returns the required length, in elements, of the workspace of [`split_k_gemm`] on the device of `kernels`. The length is 0 if one kernel
 /// computes D.
 ///
 /// # Errors
 /// Returns `Refused` if the workspace would have 2³² elements or more.
-pub fn divided_workspace<T: GemmOperand>(
+pub fn split_k_workspace<T: GemmOperand>(
     kernels: &KernelCache<'_>,
     shape: &GemmShape,
 ) -> Result<usize, CallError> {
-    let Some(DividedGemm { parts, .. }) = divided::<T>(kernels.into(), shape) else { return Ok(0) };
-    Ok(Partials::of("divided_workspace", shape, parts)?.elements as usize)
+    let Some(SplitKGemm { parts, .. }) = plan::<T>(kernels.into(), shape) else { return Ok(0) };
+    Ok(Partials::of("split_k_workspace", shape, parts)?.elements as usize)
 }
 
-fn divided<T: GemmOperand>(queue: Queue<'_>, shape: &GemmShape) -> Option<DividedGemm> {
+fn plan<T: GemmOperand>(queue: Queue<'_>, shape: &GemmShape) -> Option<SplitKGemm> {
     let size = [shape.m, shape.n, shape.k];
-    DividedGemm::for_problem::<T>(shape.a, shape.b, size, &gpu_of(queue))
+    SplitKGemm::for_problem::<T>(shape.a, shape.b, size, &gpu_of(queue))
 }
 
 /// The matrices of partial sums.

@@ -4,7 +4,7 @@ use super::problem::{Entry, Matrix, assert_same, entry, product};
 use crate::{assemble, devices};
 use warpwright::{
     kernels::{
-        Activation, DividedGemm, Epilogue, Gemm, GemmResult, GemmSum, GemmTile, GpuKind, MatrixOrder, call,
+        Activation, Epilogue, Gemm, GemmResult, GemmSum, GemmTile, GpuKind, MatrixOrder, SplitKGemm, call,
     },
     prelude::*,
     run::{Device, KernelCache},
@@ -109,16 +109,16 @@ fn calls_divide_products_of_few_tiles() {
             let [lda, ldb, ldc, ldd] = [&a, &b, &c, &d].map(|matrix| matrix.stride as u32);
             let shape = call::GemmShape::new(m as u32, n as u32, k as u32);
             let shape = call::GemmShape { activation: Some(Activation::Relu), ..shape };
-            let elements = call::divided_workspace::<bf16>(&kernels, &shape).expect("a size");
+            let elements = call::split_k_workspace::<bf16>(&kernels, &shape).expect("a size");
             assert_eq!(elements > 0, is_divided);
             let mut workspace = device.upload(&vec![f32::NAN; elements]).expect("room");
-            let operands = call::FusedOperands {
+            let operands = call::EpilogueOperands {
                 alpha: Some(0.5),
                 c: Some(((&on_c).into(), ldc, 2.0)),
                 bias: Some((&on_bias).into()),
-                ..call::FusedOperands::default()
+                ..call::EpilogueOperands::default()
             };
-            let called = call::divided_gemm(
+            let called = call::split_k_gemm(
                 &kernels,
                 &shape,
                 &operands,
@@ -140,17 +140,17 @@ fn a_model_chooses_the_parts() {
     let h200 = GpuKind { name: "NVIDIA H200".into(), capability: (9, 0), multiprocessors: 132 };
     let a100 = GpuKind { name: "NVIDIA A100-SXM4-80GB".into(), capability: (8, 0), multiprocessors: 108 };
     let of =
-        |size, gpu: &GpuKind| DividedGemm::for_problem::<bf16>(MatrixOrder::Row, MatrixOrder::Col, size, gpu);
+        |size, gpu: &GpuKind| SplitKGemm::for_problem::<bf16>(MatrixOrder::Row, MatrixOrder::Col, size, gpu);
     for gpu in [&h200, &a100] {
         // Many tiles, and too little depth.
         assert_eq!(of([4096; 3], gpu), None);
         assert_eq!(of([16, 1024, 512], gpu), None);
-        let divided = of([16, 1024, 8192], gpu).expect("16 tiles");
-        assert!((3..=16).contains(&divided.parts), "{divided:?}");
-        assert_eq!((divided.gemm.parts, divided.gemm.cluster), (1, [1, 1]));
+        let split = of([16, 1024, 8192], gpu).expect("16 tiles");
+        assert!((3..=16).contains(&split.parts), "{split:?}");
+        assert_eq!((split.gemm.parts, split.gemm.cluster), (1, [1, 1]));
     }
-    assert_eq!(of([16, 1024, 8192], &a100).map(|divided| divided.gemm.tile), Some(GemmTile::T64x64));
+    assert_eq!(of([16, 1024, 8192], &a100).map(|split| split.gemm.tile), Some(GemmTile::T64x64));
     // 216 blocks on 108 multiprocessors.
-    assert_eq!(of([128, 4096, 4096], &a100).map(|divided| divided.parts), None);
-    assert_eq!(of([64, 4096, 4096], &a100).map(|divided| divided.parts), Some(3));
+    assert_eq!(of([128, 4096, 4096], &a100).map(|split| split.parts), None);
+    assert_eq!(of([64, 4096, 4096], &a100).map(|split| split.parts), Some(3));
 }

@@ -21,7 +21,7 @@ pub type PartialGemmArgs<T, C> = (In<T>, u32, In<T>, u32, Out<C>, u32, u32, u32,
 /// The arguments of the kernel that [`Gemm::sum_kernel`] builds:
 /// `(partials, ld, distance, parts, d, ldd, m, n, alpha, beta, c, ldc, bias, row_scales, col_scales)`. [`PartialGemmArgs`] describes
 /// `partials`, `ld`, `distance` and `parts`; [`FusedGemmArgs`](super::FusedGemmArgs) describes the other arguments.
-pub type SumOfPartsArgs<C, D> =
+pub type SplitKSumArgs<C, D> =
     (In<C>, u32, u32, u32, Out<D>, u32, u32, u32, f32, f32, In<D>, u32, In<f32>, In<f32>, In<f32>);
 
 /// In the kernel that adds partial sums, the number of columns of subtiles per warp (`COLS`) and the number of warps per block (`WARPS`).
@@ -73,7 +73,7 @@ impl Gemm {
     /// Returns an error if all fields of the epilogue are `false` and the type of the sums does not support the activation. Other epilogues
     /// are computed in f32, which supports all activations. Also returns an error if the target does not support the type of D: bf16 and
     /// tf32 require sm_80 or later, and e4m3 and e5m2 require sm_89 or later.
-    pub fn sum_kernel<C, D>(&self, epilogue: Epilogue) -> Result<Kernel<SumOfPartsArgs<C, D>>, BuildError>
+    pub fn sum_kernel<C, D>(&self, epilogue: Epilogue) -> Result<Kernel<SplitKSumArgs<C, D>>, BuildError>
     where
         C: GemmSum + Convert<D> + Convert<f32>,
         D: GemmResult,
@@ -86,7 +86,7 @@ impl Gemm {
         let signature = format!(
             "{name}(partials, ld, distance, parts, d, ldd, m, n, alpha, beta, c, ldc, bias, row_scales, col_scales)"
         );
-        Kernel::<SumOfPartsArgs<C, D>>::build(&signature, self.target, |k, parameters| {
+        Kernel::<SplitKSumArgs<C, D>>::build(&signature, self.target, |k, parameters| {
             let (partials, ld, distance, parts, d, ldd, m, n, alpha, beta, c, ldc, bias, rows, cols) =
                 parameters;
             k.describe(format!("D = sum of partial products ({}), D m×n in rows ({})", C::NAME, D::NAME));
@@ -127,17 +127,17 @@ impl Gemm {
 /// A split-K product: the kernel that computes the partial sums, and the number of parts into which the sum over k is divided.
 ///
 /// ```
-/// use warpwright::{kernels::{DividedGemm, GpuKind, MatrixOrder}, prelude::*};
+/// use warpwright::{kernels::{SplitKGemm, GpuKind, MatrixOrder}, prelude::*};
 ///
 /// // A 16×1024 result consists of 16 tiles, which leave most multiprocessors of an H100 idle.
 /// let gpu = GpuKind { name: "NVIDIA H100 80GB HBM3".into(), capability: (9, 0), multiprocessors: 132 };
 /// let (a, b) = (MatrixOrder::Row, MatrixOrder::Col);
-/// let divided = DividedGemm::for_problem::<bf16>(a, b, [16, 1024, 8192], &gpu);
-/// assert!(divided.is_some_and(|divided| divided.parts > 2));
-/// assert_eq!(DividedGemm::for_problem::<bf16>(a, b, [4096; 3], &gpu), None);
+/// let split = SplitKGemm::for_problem::<bf16>(a, b, [16, 1024, 8192], &gpu);
+/// assert!(split.is_some_and(|split| split.parts > 2));
+/// assert_eq!(SplitKGemm::for_problem::<bf16>(a, b, [4096; 3], &gpu), None);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct DividedGemm {
+pub struct SplitKGemm {
     /// The kernel that computes the parts: [`Gemm::partial_kernel`].
     pub gemm: Gemm,
     /// The number of parts.
@@ -153,7 +153,7 @@ const SUM: f64 = 2.8;
 /// The bandwidth of writes and reads of partial sums in the L2 cache, in bytes per microsecond.
 const CACHE_BANDWIDTH: f64 = 2.6e6;
 
-impl DividedGemm {
+impl SplitKGemm {
     /// Returns the kernel and the number of parts for the product of an m×k and a k×n matrix with elements of type `T`, where `size` is
     /// `[m, n, k]`. Returns `None` if the sum over k should not be divided. There are at most 16 parts, and at most one for every 512
     /// elements along k.
@@ -202,8 +202,8 @@ impl DividedGemm {
             Some((products + SUM + partials / CACHE_BANDWIDTH, Self { gemm, parts }))
         };
         let whole = candidates().filter(|gemm| gemm.cluster == [1, 1] && gemm.parts == 1);
-        let divided = whole.flat_map(|gemm| (2..=most).filter_map(move |parts| timed(gemm, parts)));
-        let (time, fastest) = divided.min_by(|(x, _), (y, _)| x.total_cmp(y))?;
+        let split = whole.flat_map(|gemm| (2..=most).filter_map(move |parts| timed(gemm, parts)));
+        let (time, fastest) = split.min_by(|(x, _), (y, _)| x.total_cmp(y))?;
         (time < single).then_some(fastest)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cudarc::driver::{CudaSlice, CudaStream};
 use warpwright::{
     gpu::Gpu,
-    kernels::{DividedGemm, Gemm, MatrixOrder, PartialGemmArgs, SumOfPartsArgs},
+    kernels::{Gemm, MatrixOrder, PartialGemmArgs, SplitKGemm, SplitKSumArgs},
     prelude::Target,
     run::Loaded,
 };
@@ -20,51 +20,51 @@ use crate::bench::{Failed, Fallible};
 /// The numbers of parts in a sweep.
 const PARTS: [u32; 5] = [2, 3, 4, 8, 16];
 
-struct Divided<P: Precision> {
+struct SplitK<P: Precision> {
     size: Size,
-    divided: DividedGemm,
+    split: SplitKGemm,
     partial: Loaded<PartialGemmArgs<P::Factor, P::Sum>>,
-    sum: Loaded<SumOfPartsArgs<P::Sum, P::Result>>,
+    sum: Loaded<SplitKSumArgs<P::Sum, P::Result>>,
     workspace: CudaSlice<P::StoredSum>,
     /// Passed in place of operands that the epilogue does not use.
     empty: CudaSlice<f32>,
     no_c: CudaSlice<P::StoredResult>,
 }
 
-impl<P: Precision> Divided<P> {
-    fn new(gpu: &Gpu, divided: DividedGemm, size: Size) -> Fallible<Self> {
+impl<P: Precision> SplitK<P> {
+    fn new(gpu: &Gpu, split: SplitKGemm, size: Size) -> Fallible<Self> {
         let (stream, [m, n, _]) = (gpu.stream(), size.0);
-        let (partial, sum) = P::divided(divided.gemm)?;
+        let (partial, sum) = P::split(split.gemm)?;
         Ok(Self {
             size,
-            divided,
+            split,
             partial: gpu.load(&partial)?,
             sum: gpu.load(&sum)?,
-            workspace: stream.alloc_zeros(divided.parts as usize * m * n)?,
+            workspace: stream.alloc_zeros(split.parts as usize * m * n)?,
             empty: stream.alloc_zeros(1)?,
             no_c: stream.alloc_zeros(1)?,
         })
     }
 }
 
-impl<P: Precision> Contender<P> for Divided<P> {
+impl<P: Precision> Contender<P> for SplitK<P> {
     fn kind(&self) -> Kind {
         Kind::Variant
     }
 
     fn unit(&self) -> Unit {
-        if self.divided.gemm.target == Target::SM_90A { Unit::Wgmma } else { Unit::MmaSync }
+        if self.split.gemm.target == Target::SM_90A { Unit::Wgmma } else { Unit::MmaSync }
     }
 
     fn name(&self) -> String {
-        let DividedGemm { gemm, parts } = self.divided;
+        let SplitKGemm { gemm, parts } = self.split;
         let instructions = if gemm.target == Target::SM_90A { "" } else { ", mma.sync" };
         format!("{}, {parts} parts in memory{instructions}", gemm.tile)
     }
 
     fn launch(&mut self, stream: &Arc<CudaStream>, buffers: &mut Buffers<P>) -> Result<(), Failed> {
-        let ([m, n, k], parts) = (self.size.0.map(|size| size as u32), self.divided.parts);
-        let Gemm { a: of_a, b: of_b, .. } = self.divided.gemm;
+        let ([m, n, k], parts) = (self.size.0.map(|size| size as u32), self.split.parts);
+        let Gemm { a: of_a, b: of_b, .. } = self.split.gemm;
         let (lda, ldb) = (of_a.leading_dimension(m, k), of_b.leading_dimension(k, n));
         let Buffers { a, b, d } = buffers;
         let Self { partial, sum, workspace, empty, no_c, .. } = self;
@@ -82,7 +82,7 @@ pub(super) fn contenders<P: Precision>(
     gpu: &Gpu,
     layout: Layout,
     size: Size,
-    chosen: Option<DividedGemm>,
+    chosen: Option<SplitKGemm>,
     sweep: Option<Target>,
 ) -> Fallible<Vec<Boxed<P>>> {
     let ([m, n, k], [a, b]) = (size.0, layout.0);
@@ -92,7 +92,7 @@ pub(super) fn contenders<P: Precision>(
     }
     let candidates = sweep.into_iter().flat_map(|target| Gemm::candidates(target, a, b, m as u32));
     let whole = candidates.filter(|gemm| gemm.cluster == [1, 1] && gemm.parts == 1);
-    let divided = whole.flat_map(|gemm| PARTS.map(|parts| DividedGemm { gemm, parts }));
-    let all = chosen.into_iter().chain(divided.filter(|divided| Some(*divided) != chosen));
-    all.map(|divided| Ok(Box::new(Divided::<P>::new(gpu, divided, size)?) as Boxed<P>)).collect()
+    let split = whole.flat_map(|gemm| PARTS.map(|parts| SplitKGemm { gemm, parts }));
+    let all = chosen.into_iter().chain(split.filter(|split| Some(*split) != chosen));
+    all.map(|split| Ok(Box::new(SplitK::<P>::new(gpu, split, size)?) as Boxed<P>)).collect()
 }
