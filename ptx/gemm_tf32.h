@@ -233,7 +233,7 @@ static inline warpwright_result warpwright_encode(
 #endif /* WARPWRIGHT_EXTENDED_DRIVER */
 
 /* Kernel gemm_tf32_f32_row_col_128x128
- * D = A·B: A m×k in rows, B k×n in columns (tf32), D m×n in rows (f32)
+ * D = A·B: A m×k row-major, B k×n column-major (tf32), D m×n row-major (f32)
  */
 #define GEMM_TF32_F32_ROW_COL_128X128_NAME "gemm_tf32_f32_row_col_128x128"
 #define GEMM_TF32_F32_ROW_COL_128X128_BLOCK_X 384u
@@ -435,7 +435,7 @@ static inline warpwright_result gemm_tf32_f32_row_col_128x128_launch(
 }
 
 /* Kernel gemm_tf32_f32_row_col_128x192
- * D = A·B: A m×k in rows, B k×n in columns (tf32), D m×n in rows (f32)
+ * D = A·B: A m×k row-major, B k×n column-major (tf32), D m×n row-major (f32)
  */
 #define GEMM_TF32_F32_ROW_COL_128X192_NAME "gemm_tf32_f32_row_col_128x192"
 #define GEMM_TF32_F32_ROW_COL_128X192_BLOCK_X 384u

@@ -149,11 +149,7 @@ impl Gemm {
         let Self { a, b, activation, .. } = *self;
         let function = activation.map(|function| format!(", {function}")).unwrap_or_default();
         let (factors, result) = (T::NAME, D::NAME);
-        format!(
-            "A m×k in {}, B k×n in {} ({factors}), D m×n in rows ({result}){function}",
-            a.plural(),
-            b.plural()
-        )
+        format!("A m×k {}, B k×n {} ({factors}), D m×n row-major ({result}){function}", a.major(), b.major())
     }
 
     /// Returns the name of the kernel; `form` is the suffix of the form, such as `_batched`.

@@ -140,9 +140,9 @@ impl<'k> Problem<'k> {
         };
         let function = activation.map(|function| format!(", {function}")).unwrap_or_default();
         k.describe(format!(
-            "D = A·B (f32): A m×k in {}, B k×n in {}, D m×n in rows{function}; {sizes}",
-            of_a.plural(),
-            of_b.plural()
+            "D = A·B (f32): A m×k {}, B k×n {}, D m×n row-major{function}; {sizes}",
+            of_a.major(),
+            of_b.major()
         ));
         if divisor == 0 {
             k.refuse("expected a divisor of sizes, found 0".into());

@@ -21,13 +21,13 @@ where
 fn types_of_other_than_16_bits_have_one_order() {
     let found = refusal::<e4m3, f32, bf16>(&Gemm::new(GemmTile::T128x128));
     assert!(
-        found.contains("expected A in rows and B in columns for types other than those of 16 bits"),
+        found.contains("expected row-major A and column-major B for types other than those of 16 bits"),
         "{found}"
     );
     let both = Gemm { a: MatrixOrder::Col, b: MatrixOrder::Col, ..Gemm::new(GemmTile::T128x128) };
     let found = refusal::<i8, i32, i32>(&both);
     assert!(
-        found.contains("expected A in rows and B in columns for types other than those of 16 bits"),
+        found.contains("expected row-major A and column-major B for types other than those of 16 bits"),
         "{found}"
     );
 }
@@ -56,7 +56,7 @@ fn parts_and_rows_that_are_not_implemented() {
     assert!(found.contains("expected results of 16 or 32 bits for tiles of 128x176, found e4m3"), "{found}");
     let found = refusal::<bf16, f32, bf16>(&Gemm { a: MatrixOrder::Col, ..Gemm::new(GemmTile::T16x64) });
     assert!(
-        found.contains("expected A in rows and clusters of one column of tiles for tiles of 16 rows"),
+        found.contains("expected row-major A and clusters of one column of tiles for tiles of 16 rows"),
         "{found}"
     );
 }

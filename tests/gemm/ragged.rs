@@ -150,11 +150,11 @@ fn what_ragged_groups_do_not_have() {
     for (gemm, expected) in [
         (
             Gemm { a: MatrixOrder::Col, ..plain },
-            "expected A in rows and whole tiles for groups of any number of rows, found A in columns and 1 parts",
+            "expected row-major A and whole tiles for groups of any number of rows, found column-major A and 1 parts",
         ),
         (
             Gemm { parts: 2, ..plain },
-            "expected A in rows and whole tiles for groups of any number of rows, found A in rows and 2 parts",
+            "expected row-major A and whole tiles for groups of any number of rows, found row-major A and 2 parts",
         ),
         (
             Gemm { cluster: [2, 1], ..plain },

@@ -129,12 +129,12 @@ fn errors_name_the_line() {
         (
             "e4m3 bf16 row col",
             "e4m3 bf16 row row",
-            "line 10: expected A in rows and B in columns for types other than those of 16 bits, found A in rows and B in rows",
+            "line 10: expected row-major A and column-major B for types other than those of 16 bits, found row-major A and row-major B",
         ),
         (
             "16x128 1x1",
             "16x128 1x2",
-            "line 10: expected A in rows and clusters of one column of tiles for tiles of 16 rows, found A in rows and 2 columns",
+            "line 10: expected row-major A and clusters of one column of tiles for tiles of 16 rows, found row-major A and 2 columns",
         ),
         (
             "e4m3 bf16 row",

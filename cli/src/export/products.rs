@@ -13,7 +13,7 @@ use warpwright::{
 pub(super) const KERNELS: &[Ready] = &[
     Ready {
         name: "gemm",
-        about: "D = A·B: A m×k and B k×n in the orders of --layout, D m×n in rows, of the type of A and B (bf16 for e4m3 and e5m2, which require sm_89, f32 for tf32, s32 for s8 and u8); for sm_90a, tiles of 128×128 and 128×192; for others, the largest tiles for rows of multiples of 16 bytes, and tiles of 128×128 for any sizes",
+        about: "D = A·B: A m×k and B k×n in the orders of --layout, D m×n row-major, of the type of A and B (bf16 for e4m3 and e5m2, which require sm_89, f32 for tf32, s32 for s8 and u8); for sm_90a, tiles of 128×128 and 128×192; for others, the largest tiles for rows of multiples of 16 bytes, and tiles of 128×128 for any sizes",
         target: Target::SM_80,
         divisors: &[],
         selects: Selects::Layouts,
@@ -90,7 +90,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "gemm_promoted",
-        about: "products of 8-bit floats with sums in f32, in tiles of 128×128 and 128×192, and with a scale for each block of 128 elements; A in rows, B in columns, D of bf16",
+        about: "products of 8-bit floats with sums in f32, in tiles of 128×128 and 128×192, and with a scale for each block of 128 elements; row-major A, column-major B, D of bf16",
         target: Target::SM_90A,
         divisors: &[],
         selects: Selects::Nothing,

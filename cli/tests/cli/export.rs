@@ -185,7 +185,7 @@ fn options_select_kernels() {
         assert_eq!(names, expected, "{arguments:?}");
     }
     let run = warpwright(["export", "gemm", "--dtype", "s8", "--layout", "nn", "--out", out]);
-    let expected = "expected A in rows and B in columns for types other than those of 16 bits";
+    let expected = "expected row-major A and column-major B for types other than those of 16 bits";
     assert!(run.code == 2 && run.err.contains(expected), "{}", run.err);
     let run = warpwright(["export", "gemm", "--layout", "nx", "--out", out]);
     assert!(run.code == 2 && run.err.contains("expected two letters n or t, found `nx`"), "{}", run.err);

@@ -27,9 +27,9 @@ impl Gemm {
         // `wgmma` and `ldmatrix` transpose only 16-bit elements.
         if bytes != 2 && (a, b) != (MatrixOrder::Row, MatrixOrder::Col) {
             return Err(format!(
-                "expected row-major A and column-major B for types other than those of 16 bits, found A in {} and B in {}",
-                a.plural(),
-                b.plural()
+                "expected row-major A and column-major B for types other than those of 16 bits, found {} A and {} B",
+                a.major(),
+                b.major()
             ));
         }
         let tiles = GemmTile::for_target(target);
@@ -51,8 +51,8 @@ impl Gemm {
         let [height, _] = tile.size();
         if height < 64 && (a == MatrixOrder::Col || cols > 1) {
             return Err(format!(
-                "expected A in rows and clusters of one column of tiles for tiles of {height} rows, found A in {} and {cols} columns",
-                a.plural()
+                "expected row-major A and clusters of one column of tiles for tiles of {height} rows, found {} A and {cols} columns",
+                a.major()
             ));
         }
         if !tile.parts().contains(&parts) {

@@ -23,10 +23,10 @@ impl MatrixOrder {
         }
     }
 
-    pub(in crate::kernels) const fn plural(self) -> &'static str {
+    pub(in crate::kernels) const fn major(self) -> &'static str {
         match self {
-            Self::Row => "rows",
-            Self::Col => "columns",
+            Self::Row => "row-major",
+            Self::Col => "column-major",
         }
     }
 

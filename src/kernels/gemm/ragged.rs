@@ -90,8 +90,8 @@ impl Gemm {
             let (a, lda, b, ldb, b_batch_stride, d, ldd, offsets, groups, m, n, length) = parameters;
             if gemm.a == MatrixOrder::Col || gemm.parts != 1 {
                 return k.refuse(format!(
-                    "expected A in rows and whole tiles for groups of any number of rows, found A in {} and {} parts",
-                    gemm.a.plural(),
+                    "expected row-major A and whole tiles for groups of any number of rows, found {} A and {} parts",
+                    gemm.a.major(),
                     gemm.parts
                 ));
             }
