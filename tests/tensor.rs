@@ -28,6 +28,8 @@ mod mmaop;
 mod moye;
 #[path = "tensor/oracle.rs"]
 mod oracle;
+#[path = "tensor/plans.rs"]
+mod plans;
 #[path = "tensor/programs.rs"]
 mod programs;
 #[path = "support/require.rs"]

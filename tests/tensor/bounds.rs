@@ -55,7 +55,7 @@ fn constants_past_the_end() {
                 let mma = k.tiled_mma("SM80_16x8x8_F32TF32TF32F32_TN", "(1,2,1):(0,1,0)", (16, 8, 8));
                 let _ = mma.thread(k, k.tid_x()).partition_c(&x);
             }),
-            "expected parts for at most 32 threads, the threads of the block along x, found 64",
+            "expected at most 32 threads, the extent of the block along x, found 64",
         ),
         (
             refusal(|k, _| k.fragment_of_shape::<f32>((2, 2)).set(50, 7.0)),
