@@ -111,7 +111,7 @@ struct Inputs<'k, T> {
     scale: Val<'k, f32>,
 }
 
-/// Emits the kernel for rows of `D` subtiles of Q and K. Each warp computes the weights and features of 16 tokens of a chunk, and 16
+/// Emits the kernel for rows of `D` subtiles of Q and K. For each chunk, a warp computes the weights and features of 16 tokens, and 16
 /// columns of the weighted sums of V.
 fn emit<'k, T>(k: Builder<'k>, inputs: Inputs<'k, T>, value_size: u32)
 where
@@ -278,7 +278,7 @@ where
     }
 }
 
-/// The tokens before the two latest chunks.
+/// The state: sums over the tokens before the two latest chunks.
 struct Past<'k> {
     /// Σ vᵀ·φ(k), for the 16 columns of V of a warp.
     values: Rt<'k, f32, 1, FEATURES>,

@@ -34,7 +34,7 @@ pub type ResidualNormArgs<X, W, Y> = (In<X>, u32, In<X>, u32, In<W>, Out<X>, u32
 pub type ResidualBiasedNormArgs<X, W, Y> =
     (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32);
 
-/// The maximum number of registers with which a thread keeps only one of two vectors of weights at a time.
+/// The maximum number of registers per thread with which a thread keeps only one of two vectors of weights in registers at a time.
 const FEW_REGISTERS: u32 = 64;
 
 /// The function that normalizes a row.
@@ -86,7 +86,7 @@ impl Norm {
         Self { tiling: tilings::of_residual_rows(function, target, bytes, sizes), function }
     }
 
-    /// Builds the kernel that computes norm(x) · w. Its name contains the function, the types and the tiling, as in
+    /// Builds the kernel that computes y = norm(x) · w. Its name contains the function, the types and the tiling, as in
     /// `rmsnorm_bf16_8192_by8`.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl Norm {
         })
     }
 
-    /// Builds the kernel that computes norm(x) · w + b.
+    /// Builds the kernel that computes y = norm(x) · w + b.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel).
@@ -255,12 +255,12 @@ impl Norm {
 pub(super) struct Statistics<'k> {
     function: NormFunction,
     pub(super) mean: Val<'k, f32>,
-    /// 1 / √(mean square + ε).
+    /// 1 / √(v + ε), where v is the mean of x² for RMSNorm or the variance of x for LayerNorm.
     pub(super) scale: Val<'k, f32>,
 }
 
 impl<'k> Statistics<'k> {
-    /// Computes the statistics of a row; outside the row, `x` is 0.
+    /// Computes the statistics of a row. `x` must return 0 for elements outside the row.
     #[track_caller]
     pub(super) fn of(
         row: &Row<'k>,

@@ -210,7 +210,7 @@ impl Pointwise {
         )
     }
 
-    /// Builds the kernel that applies `of` to the elements of two matrices. `form` is the suffix of the function's name.
+    /// Builds the kernel that applies `of` to the elements of two matrices. `form` is appended to the function's name.
     #[track_caller]
     fn of_two<X, Y>(
         &self,

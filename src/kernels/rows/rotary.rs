@@ -51,7 +51,7 @@ const ROWS: u32 = 4;
 
 impl Rotary {
     /// Returns the kernel for elements of `bytes` bytes. `sizes` contains `half`, followed by the row length and all row pitches, or
-    /// divisors of them.
+    /// divisors of these sizes.
     #[must_use]
     pub fn for_rows(pairs: RotaryPairs, bytes: u32, sizes: &[u32]) -> Self {
         let widest = (16 / bytes).clamp(1, 8);
@@ -60,8 +60,8 @@ impl Rotary {
         Self { threads: (half / adjacent).next_power_of_two().min(32), adjacent, pairs, inverse: false }
     }
 
-    /// Builds the kernel. Its name contains the pairs, the type and `adjacent`, as in `rotary_halves_bf16_by8` and
-    /// `rotary_adjacent_bf16_by8`, with `_inverse` before the type if angles are negated.
+    /// Builds the kernel. Its name contains the pairs, the type and `adjacent`, as in `rotary_halves_bf16_by8`. If angles are negated,
+    /// `_inverse` precedes the type.
     ///
     /// # Errors
     /// Returns an error if the number of threads is not a power of two up to 32.
@@ -174,7 +174,7 @@ impl Rotary {
         stripes.store(row, group, &stripes.with(elements));
     }
 
-    /// Rotates pairs of two groups.
+    /// Rotates the pairs of elements in two groups.
     fn rotated<'k>(
         &self,
         elements: &[Val<'k, f32>],

@@ -37,6 +37,7 @@ impl<'k> Row<'k> {
     }
 
     /// Loads this thread's groups in part `part` of a row from shared memory: the groups that the thread has copied, or unaligned groups.
+    /// Elements outside the row are replaced with `fill`.
     #[track_caller]
     pub(super) fn load_staged<T: Convert<f32>>(
         &self,
@@ -148,7 +149,7 @@ impl<'k> Row<'k> {
         });
     }
 
-    /// Returns the division among threads of a whole row that is loaded in parts.
+    /// Returns the division among threads of a whole row, for rows that are loaded in parts.
     #[track_caller]
     fn whole_stripes(&self) -> Stripes<'k> {
         let RowTiling { adjacent, stripes, .. } = self.tiling;

@@ -19,10 +19,10 @@ use crate::{
 pub type PackedAttentionRowsArgs<T> =
     (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [In<u32>; 2], [u32; 5], [u32; 2], [[u32; 2]; 2]);
 
-/// The arguments of the kernel that [`AttentionBackward::packed_keys_kernel`] builds:
-/// `(q, k, v, d_o, rows, sums, dk, dv, starts, sizes, longest, strides, scale)`. `starts`, `sizes` and `longest` are the three arrays that
-/// precede `strides` in [`PackedAttentionRowsArgs`]. `strides` contains the strides of Q, K, V, dO, dK and dV between heads and between
-/// rows, in elements.
+/// The arguments of the kernel that [`AttentionBackward::packed_keys_kernel`] builds: `(q, k, v, d_o, rows, sums, dk, dv, starts, sizes,
+/// longest, strides, scale)`. `starts`, `sizes` and `longest` are the three arrays that precede `strides` in [`PackedAttentionRowsArgs`].
+/// `strides` contains the strides of Q, K, V, dO, dK and dV between heads and between rows, in elements.
+/// [`AttentionKeysArgs`](super::AttentionKeysArgs) describes the other arguments.
 pub type PackedAttentionKeysArgs<T> = (
     In<T>,
     In<T>,
@@ -39,14 +39,14 @@ pub type PackedAttentionKeysArgs<T> = (
     f32,
 );
 
-/// The arguments of the kernel that [`AttentionBackward::packed_finish_kernel`] builds:
-/// `(sums, dq, starts, sizes, longest, strides, scale)`. `strides` contains the strides of dQ between heads and between rows, in elements;
-/// [`PackedAttentionKeysArgs`] describes the other arguments.
+/// The arguments of the kernel that [`AttentionBackward::packed_finish_kernel`] builds: `(sums, dq, starts, sizes, longest, strides,
+/// scale)`. `dq` receives dQ, and `strides` contains its strides between heads and between rows, in elements. [`PackedAttentionKeysArgs`]
+/// describes the other arguments.
 pub type PackedAttentionFinishArgs<T> = (In<f32>, Out<T>, [In<u32>; 2], [u32; 5], [u32; 2], [u32; 2], f32);
 
-/// The arguments of the kernel that [`AttentionBackward::packed_queries_kernel`] builds:
-/// `(q, k, v, d_o, rows, dq, starts, sizes, longest, strides, scale)`. `strides` contains the strides of Q, K, V, dO and dQ between heads
-/// and between rows, in elements; [`PackedAttentionKeysArgs`] describes the other arguments.
+/// The arguments of the kernel that [`AttentionBackward::packed_queries_kernel`] builds: `(q, k, v, d_o, rows, dq, starts, sizes, longest,
+/// strides, scale)`. `dq` receives dQ. `strides` contains the strides of Q, K, V, dO and dQ between heads and between rows, in elements.
+/// [`PackedAttentionKeysArgs`] describes the other arguments.
 pub type PackedAttentionQueriesArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<f32>, Out<T>, [In<u32>; 2], [u32; 5], [u32; 2], [[u32; 2]; 5], f32);
 
@@ -74,7 +74,7 @@ impl AttentionBackward {
         self.workspace(heads, queries + sequences * PADDING as usize)
     }
 
-    /// Returns the name of a packed kernel.
+    /// Returns the part of a packed kernel's name that contains the type, the head sizes and the mask, followed by `_packed`.
     fn packed_name<T: TensorElement>(&self) -> String {
         format!("{}_packed", self.name::<T>())
     }
