@@ -114,7 +114,7 @@ impl<'k> Builder<'k> {
         CachePolicy(self.result(mnemonic, &operands))
     }
 
-    /// Converts a 64-bit access property created with a CUDA API to a policy. Requires sm_80 or later.
+    /// Converts `bits`, a 64-bit access property that a CUDA API created, to a policy. Requires sm_80 or later.
     #[doc(alias = "createpolicy.cvt")]
     #[track_caller]
     pub fn cache_policy_of_access_property(self, bits: impl Into<Val<'k, u64>>) -> CachePolicy<'k> {

@@ -136,7 +136,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
 }
 
 impl Builder<'_> {
-    /// Commits, as one group, all `cp.async` copies that this thread has started since the last commit. Requires sm_80 or later.
+    /// Commits, as one group, all `cp.async` copies that this thread has started since its last commit. Requires sm_80 or later.
     #[doc(alias = "cp.async.commit_group")]
     #[track_caller]
     pub fn cp_async_commit_group(self) {
