@@ -183,14 +183,14 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
         self.tensor.at_coord(&[row.into(), col.into()])
     }
 
-    /// Returns a row as a vector. If `row` is out of bounds, so are all elements of the vector.
+    /// Returns row `row` as a vector. If `row` is out of bounds, so are all elements of the vector.
     #[must_use]
     #[track_caller]
     pub fn row(&self, row: impl Into<Val<'k, u32>>) -> Gl<'k, T, A, 1> {
         Gl { tensor: self.tensor.first_mode_at(row.into()) }
     }
 
-    /// Returns a column as a vector. If `col` is out of bounds, so are all elements of the vector.
+    /// Returns column `col` as a vector. If `col` is out of bounds, so are all elements of the vector.
     #[must_use]
     #[track_caller]
     pub fn col(&self, col: impl Into<Val<'k, u32>>) -> Gl<'k, T, A, 1> {

@@ -418,7 +418,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         Received::new(ring.k, ring.id(), tiles, stage)
     }
 
-    /// Releases a stage after its elements have been loaded into registers, so that the producer may refill it. `wgmma`s that read the
+    /// Releases a stage after its elements have been loaded into registers, so that the producer may refill it. All `wgmma`s that read the
     /// stage must be complete.
     ///
     /// This method emits a proxy fence, because loads and tensor copies access memory through different proxies. Without the fence, the
