@@ -67,7 +67,7 @@ pub enum LayoutError {
     /// A stride whose nesting does not match the shape.
     #[error("mode {mode}: expected a stride nested like shape {shape}, found {stride}")]
     Incongruent {
-        /// The first mode where they differ.
+        /// The first mode whose stride is nested differently from its shape.
         mode: ModePath,
         /// The shape of that mode.
         shape: String,
@@ -107,7 +107,7 @@ pub enum LayoutError {
     /// A coordinate whose nesting does not match the shape.
     #[error("mode {mode}: coordinate {coord} does not fit shape {shape}")]
     Coordinate {
-        /// The first mode where they differ.
+        /// The first mode whose coordinate does not match its shape.
         mode: ModePath,
         /// The coordinate of that mode.
         coord: String,
@@ -117,7 +117,7 @@ pub enum LayoutError {
     /// An order whose nesting does not match the shape.
     #[error("mode {mode}: order {order} does not nest within shape {shape}")]
     Order {
-        /// The first mode where they differ.
+        /// The first mode whose order does not match its shape.
         mode: ModePath,
         /// The order of that mode.
         order: String,
@@ -144,7 +144,7 @@ pub enum LayoutError {
         begin: usize,
         /// The index after the last mode.
         end: usize,
-        /// The number of modes.
+        /// The number of modes of the layout or tuple.
         rank: usize,
     },
     /// A composition `left ∘ right` that is not a layout.
@@ -349,11 +349,11 @@ pub enum ComposeFault {
         "{extent}:{stride}: stride {step} in mode {left_mode} of the left side must divide its extent {left_extent} or be a multiple of it"
     )]
     Stride {
-        /// The extent of the mode.
+        /// The extent of the right side's mode.
         extent: i64,
-        /// The stride of the mode.
+        /// The stride of the right side's mode.
         stride: i64,
-        /// The stride that remains at `left_mode`.
+        /// The stride in units of `left_mode`: `stride` divided by the extents of the left side's modes before it.
         step: i64,
         /// The mode of the left side.
         left_mode: usize,
@@ -365,11 +365,11 @@ pub enum ComposeFault {
         "{extent}:{stride}: extent {rest} must be a multiple of {steps}, the steps that fill extent {left_extent} of mode {left_mode} of the left side"
     )]
     Extent {
-        /// The extent of the mode.
+        /// The extent of the right side's mode.
         extent: i64,
-        /// The stride of the mode.
+        /// The stride of the right side's mode.
         stride: i64,
-        /// The extent that remains at `left_mode`.
+        /// The extent that remains after the left side's modes before `left_mode` are filled.
         rest: i64,
         /// The number of steps that fill the mode of the left side.
         steps: i64,
@@ -383,9 +383,9 @@ pub enum ComposeFault {
         "{extent}:{stride}: together with the modes before it, it reaches {reach} in mode {left_mode} of the left side, past its extent {left_extent}"
     )]
     Carry {
-        /// The extent of the mode.
+        /// The extent of the right side's mode.
         extent: i64,
-        /// The stride of the mode.
+        /// The stride of the right side's mode.
         stride: i64,
         /// The largest index reached in `left_mode`.
         reach: i64,
@@ -397,17 +397,17 @@ pub enum ComposeFault {
     /// A stride whose sign differs from that of another stride, so that sums of steps borrow across modes of the left side.
     #[error("{extent}:{stride}: strides of opposite signs borrow across the left side's modes")]
     Signs {
-        /// The extent of the mode.
+        /// The extent of the right side's mode.
         extent: i64,
-        /// The stride of the mode.
+        /// The stride of the right side's mode.
         stride: i64,
     },
     /// A composed stride that exceeds 64 bits.
     #[error("{extent}:{stride}: the composed stride does not fit in 64 bits")]
     Overflow {
-        /// The extent of the mode.
+        /// The extent of the right side's mode.
         extent: i64,
-        /// The stride of the mode.
+        /// The stride of the right side's mode.
         stride: i64,
     },
 }

@@ -12,7 +12,7 @@ impl Layout {
     /// modes before it. Broadcast modes are skipped. If no mode has stride 1, the result is `1:0`.
     ///
     /// Postcondition: for an injective layout without negative strides, `r` is the longest right inverse. If modes of equal stride overlap,
-    /// a longer one may exist; the result is then the same as in CuTe.
+    /// a longer right inverse may exist; the result is then the same as in CuTe.
     #[must_use]
     pub fn right_inverse(&self) -> Layout {
         let mut run = Vec::new();

@@ -145,7 +145,7 @@ impl<T: Clone> Tuple<T> {
         }
     }
 
-    /// Returns a tuple with these leaves, nested like `profile`.
+    /// Returns a tuple with the leaves of this tuple, nested like `profile`.
     ///
     /// # Errors
     /// Returns [`LayoutError::Rank`] if `profile` has a different number of leaves.

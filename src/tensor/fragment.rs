@@ -14,7 +14,7 @@ const MOST_REGISTERS: i64 = 4096;
 
 /// Elements of type `T` in the registers of one thread, with a layout.
 ///
-/// A fragment owns its registers and writes them in place. It need not be loop state to be used in emitted loops. Views
+/// A fragment owns its registers and writes them in place, so emitted loops can use it without declaring it as loop state. Views
 /// ([`slice`](Self::slice)) and clones share the registers. 8- and 16-bit elements are packed into 32-bit registers.
 pub struct Fragment<'k, T> {
     k: Builder<'k>,

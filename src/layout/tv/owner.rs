@@ -62,7 +62,7 @@ impl Element {
 pub(super) type OwnerTable = Vec<Option<u32>>;
 
 impl TvLayout {
-    /// Returns the first owner of an element, in the order of thread and value indices.
+    /// Returns the first owner of an element, ordered by thread and then by value.
     ///
     /// # Errors
     /// Returns [`TvError::Coordinate`] if the coordinate is outside the tile, and [`TvError::Unowned`] if the element has no owner.
