@@ -25,11 +25,10 @@ use crate::{
 };
 use inputs::{Inputs, PADDING};
 
-/// The arguments of the kernel that [`AttentionBackward::rows_kernel`] builds:
-/// `(o, d_o, lse, rows, sums, [batches, kv_heads, group, queries, keys], strides)`. O, `lse` and the sizes are the same as in
-/// [`AttentionArgs`](super::AttentionArgs), and dO has the shape of O. `rows` and `sums` receive intermediate results;
-/// [`AttentionBackward::workspace`] returns their lengths. `strides` contains the strides of O and dO between batches, between heads and
-/// between rows, in elements.
+/// The arguments of the kernel that [`AttentionBackward::rows_kernel`] builds: `(o, d_o, lse, rows, sums, [batches, kv_heads, group,
+/// queries, keys], strides)`. O, `lse` and the sizes are the same as in [`AttentionArgs`](super::AttentionArgs), and dO has the shape of O.
+/// `rows` and `sums` receive intermediate results; [`AttentionBackward::workspace`] returns their required lengths. `strides` contains the
+/// strides of O and dO between batches, between heads and between rows, in elements.
 pub type AttentionRowsArgs<T> = (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [u32; 5], [[u32; 3]; 2]);
 
 /// The arguments of the kernel that [`AttentionBackward::keys_kernel`] builds: `(q, k, v, d_o, rows, sums, dk, dv, [batches, kv_heads,
@@ -94,8 +93,8 @@ pub use packed::{
 /// [`queries_kernel`](Self::queries_kernel), which computes dQ, as the third kernel. It recomputes Q·Kᵀ and dO·Vᵀ, so the kernels compute
 /// seven matrix products instead of five, but `sums` is not required.
 ///
-/// Sums are f32. P and dS are rounded to the element type before they are multiplied by other matrices. The gradient of a query that
-/// attends to no keys is 0.
+/// Sums are computed in f32. P and dS are rounded to the element type before they are multiplied by other matrices. The gradient of a query
+/// that attends to no keys is 0.
 ///
 /// With [`dropout`](Self::dropout), let Z contain the dropout factor of each weight: 0 or 1 / (1 − p). Then dV = (P ∘ Z)ᵀ·dO and dS = P ∘
 /// (Z ∘ dP − δ). The kernels recompute the random numbers of the forward kernel, so no mask is stored.
@@ -124,7 +123,7 @@ pub struct AttentionBackward {
     pub head_size: u32,
     /// The head size of V and O. It must be equal to [`head_size`](Self::head_size), except that it may also be 128 if `head_size` is 192.
     pub value_size: u32,
-    /// The keys that a query attends to.
+    /// The mask, which determines the keys that each query attends to.
     pub mask: AttentionMask,
     /// Whether results are bit-identical in every run.
     pub deterministic: bool,

@@ -29,12 +29,12 @@ use rows::GroupRows;
 pub use problem::CachedAttentionProblem;
 pub use scaled::{ScaledCachedAttentionArgs, ScaledPagedAttentionArgs};
 
-/// The arguments of the kernel that [`CachedAttention::kernel`] builds:
-/// `(q, k, v, o, lse, lengths, [batches, kv_heads, group, queries, keys], of_queries, of_keys, scale)`. There is a cache of `keys` rows of
-/// K and V for each batch and KV head, of which the first `lengths[batch]` rows are in use. Each KV head is shared by `group` consecutive
-/// query heads with `queries` queries each. `of_queries` contains the strides of Q and O between batches, between heads and between
-/// queries. `of_keys` contains the strides of K and V between batches, between heads and between rows. Strides are in elements. `lse` is a
-/// contiguous array of `batches`·`kv_heads`·`group`·`queries` elements.
+/// The arguments of the kernel that [`CachedAttention::kernel`] builds: `(q, k, v, o, lse, lengths, [batches, kv_heads, group, queries,
+/// keys], of_queries, of_keys, scale)`. For each batch and KV head, there is a cache of `keys` rows of K and V, and the first
+/// `lengths[batch]` rows are in use. Each KV head is shared by `group` consecutive query heads with `queries` queries each. `of_queries`
+/// contains the strides of Q and O between batches, between heads and between queries. `of_keys` contains the strides of K and V between
+/// batches, between heads and between rows. Strides are in elements. `lse` is a contiguous array of `batches`·`kv_heads`·`group`·`queries`
+/// elements.
 pub type CachedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, [u32; 5], [[u32; 3]; 2], [[u32; 3]; 2], f32);
 

@@ -12,7 +12,7 @@ pub struct AttentionProblem {
     pub head_size: u32,
     /// The head size of V and O.
     pub value_size: u32,
-    /// The keys that a query attends to.
+    /// The mask, which determines the keys that each query attends to.
     pub mask: AttentionMask,
     /// The total number of query heads in all batches.
     pub heads: u32,
@@ -48,8 +48,8 @@ impl Attention {
     /// On sm_90a, the tile is the first one of [`AttentionTile::all`]. With a causal mask, some tiles of queries require more steps than
     /// others. In this case, the tiles of all heads are processed in descending order of their number of steps. If too few of the tiles in
     /// progress would read the same keys in this order, heads are processed in groups instead. The keys and values of a group fit in half
-    /// of the L2 cache of an H100, but a group may always contain all query heads of one KV head. The group size is chosen to minimize the
-    /// estimated time.
+    /// of the L2 cache of an H100, except that a group may always contain all query heads of one KV head. The group size is chosen to
+    /// minimize the estimated time.
     ///
     /// On other targets, the tile has the same number of queries as the first tile of `AttentionTile::all` and, if such a tile exists, 64
     /// keys.

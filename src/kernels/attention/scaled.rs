@@ -46,7 +46,7 @@ pub type ScaledAttentionArgs<O> =
 pub struct ScaledAttention {
     /// The head size: 64 or 128.
     pub head_size: u32,
-    /// The keys that a query attends to.
+    /// The mask, which determines the keys that each query attends to.
     pub mask: AttentionMask,
     /// The number of queries and the number of keys that a block processes at a time.
     pub tile: AttentionTile,

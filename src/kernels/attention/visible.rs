@@ -5,15 +5,15 @@ use crate::{
     tiles::Rt,
 };
 
-/// The keys that a query attends to.
+/// The mask of an attention kernel, which determines the keys that each query attends to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AttentionMask {
     /// All keys.
     Full,
-    /// All keys up to and including the position of the query. The first query has the same position as the first key.
+    /// All keys at positions up to and including that of the query. The first query has the same position as the first key.
     Causal,
-    /// All keys up to and including the position of the query. The last query has the same position as the last key, so the queries can
-    /// continue a sequence whose first keys are in a cache.
+    /// All keys at positions up to and including that of the query. The last query has the same position as the last key, so the queries
+    /// can continue a sequence whose first keys are in a cache.
     CausalFromEnd,
     /// The keys from `before` positions before the query to `after` positions after the query, inclusive. The last query has the same
     /// position as the last key. `before` and `after` must be less than 2³⁰.

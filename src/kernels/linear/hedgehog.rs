@@ -27,8 +27,8 @@ pub type HedgehogArgs<T> =
 ///
 /// The maximum is over the tokens j ≤ i in these two chunks. `scale` and α must be positive, and β must not be negative.
 ///
-/// Sums and softmax are f32. Features, weights (divided by their sum) and the state (Σ φ(kⱼ)ᵀ·vⱼ over older tokens) are rounded to the
-/// element type before they become operands of an MMA.
+/// Sums and softmax are computed in f32. Features, weights (divided by their sum) and the state (Σ φ(kⱼ)ᵀ·vⱼ over older tokens) are rounded
+/// to the element type before they become operands of an MMA.
 #[doc(alias = "LoLCATs")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hedgehog {

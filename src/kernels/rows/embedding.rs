@@ -20,8 +20,8 @@ pub type ScatterAddArgs<X> = (In<X>, u32, In<i32>, InOut<f32>, u32, u32, u32, u3
 /// Kernels for embedding tables. [`kernel`](Self::kernel) selects rows of a table (y = table\[indices\]). [`add_kernel`](Self::add_kernel)
 /// adds rows to a table (table\[indices\] += x), as required for the gradient of the table.
 ///
-/// For an out-of-bounds index, the row of y is filled with zeros, and the row of x is ignored. Sums are f32. If an index occurs more than
-/// once, the order of the additions varies, so the last bits of the sums can differ from run to run.
+/// For an out-of-bounds index, the row of y is filled with zeros, and the row of x is ignored. Sums are computed in f32. If an index occurs
+/// more than once, the order of the additions varies, so the last bits of the sums can differ from run to run.
 #[doc(alias = "index_select")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Embedding {

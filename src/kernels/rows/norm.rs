@@ -60,9 +60,9 @@ impl NormFunction {
 /// Kernels that normalize the rows of a matrix: y = norm(x) · w or y = norm(x) · w + b, where norm is a [`NormFunction`]. The residual
 /// kernels normalize the sum h = x + r instead of x, and also store h.
 ///
-/// Sums are f32, and the result is rounded once; h is rounded to its type before it is normalized. As in PyTorch, if a row contains NaN or
-/// ±∞, the corresponding row of y contains NaN. Each launch checks that the rows fit the [tiling](RowTiling). Rows that do not fit in
-/// registers are read two or three times.
+/// Sums are computed in f32, and the result is rounded once; h is rounded to its type before it is normalized. As in PyTorch, if a row
+/// contains NaN or ±∞, the corresponding row of y contains NaN. Each launch checks that the rows fit the [tiling](RowTiling). Rows that do
+/// not fit in registers are read two or three times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Norm {
     /// How rows are divided among threads.

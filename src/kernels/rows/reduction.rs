@@ -75,7 +75,7 @@ impl Reduction {
     }
 }
 
-/// A kernel that reduces each row of a matrix to one f32 value. Arithmetic is f32.
+/// A kernel that reduces each row of a matrix to one f32 value. Arithmetic is performed in f32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowReduction {
     /// How rows are divided among threads.

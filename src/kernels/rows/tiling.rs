@@ -402,7 +402,7 @@ impl RowTiling {
         self.stripes / self.at_a_time()
     }
 
-    /// Returns the maximum number of elements of a row that the threads can process at a time, regardless of the row's alignment.
+    /// Returns the maximum number of elements of a row that the row's threads can process at a time, regardless of the row's alignment.
     #[must_use]
     pub const fn capacity(self) -> u32 {
         if self.is_segmented() { self.cluster * self.segment() } else { self.slots() - self.slack() }

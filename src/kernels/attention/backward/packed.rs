@@ -13,9 +13,10 @@ use crate::{
 
 /// The arguments of the kernel that [`AttentionBackward::packed_rows_kernel`] builds: `(o, d_o, lse, rows, sums, [query_starts,
 /// key_starts], [sequences, kv_heads, group, queries, keys], [longest_queries, longest_keys], strides)`.
-/// [`AttentionBackward::packed_workspace`] returns the lengths of `rows` and `sums`. O, `lse`, the starts and the sizes are the same as in
-/// [`PackedAttentionArgs`](super::super::PackedAttentionArgs), and dO has the shape of O. No sequence may have more than `longest_queries`
-/// queries or `longest_keys` keys. `strides` contains the strides of O and dO between heads and between rows, in elements.
+/// [`AttentionBackward::packed_workspace`] returns the required lengths of `rows` and `sums`. O, `lse`, the starts and the sizes are the
+/// same as in [`PackedAttentionArgs`](super::super::PackedAttentionArgs), and dO has the shape of O. No sequence may have more than
+/// `longest_queries` queries or `longest_keys` keys. `strides` contains the strides of O and dO between heads and between rows, in
+/// elements.
 pub type PackedAttentionRowsArgs<T> =
     (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [In<u32>; 2], [u32; 5], [u32; 2], [[u32; 2]; 2]);
 
