@@ -171,7 +171,7 @@ impl<'d> KernelCache<'d> {
         device.into()
     }
 
-    /// Returns a [`Queue`] of this cache and `stream`.
+    /// Returns a [`Queue`] that uses this cache and `stream`.
     ///
     /// Calls with the queue launch their kernels on `stream`. They return [`CallError::Refused`] unless the cache was created from `&Gpu`.
     #[cfg(feature = "cuda")]
@@ -191,7 +191,7 @@ impl<'d> KernelCache<'d> {
         }
     }
 
-    /// Returns the compute capability of the device.
+    /// Returns the compute capability (major, minor) of the device.
     pub fn capability(&self) -> (u32, u32) {
         match &self.place {
             #[cfg(feature = "sim")]
@@ -318,7 +318,7 @@ impl<'d> From<&'d Gpu> for KernelCache<'d> {
 
 /// A cache, and the stream on which calls queue their kernels.
 ///
-/// A queue with the default stream can be created with `From` from a `&KernelCache`. `KernelCache::on` creates a queue with another stream.
+/// `From<&KernelCache>` creates a queue with the default stream; `KernelCache::on` creates a queue with another stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue<'q> {
     cache: &'q KernelCache<'q>,
@@ -345,7 +345,7 @@ impl Queue<'_> {
     /// Launches the kernel for a problem, and builds it first if the cache does not contain it.
     ///
     /// `pick` chooses the kernel, unless an earlier launch with the same `call` had the same problem. `build` then builds the kernel,
-    /// unless an earlier launch with the same `call` led to the same choice.
+    /// unless an earlier launch with the same `call` led to the same choice. `call` is the name of the calling function, which errors include.
     ///
     /// # Errors
     /// Returns a [`CallError`] if building, loading or launching the kernel fails, or if the queue has a stream but its cache was not
@@ -393,6 +393,8 @@ impl Queue<'_> {
     }
 
     /// Allocates a buffer of `len` elements with unspecified contents, for intermediate results that only kernels read.
+    ///
+    /// `call` is the name of the calling function, which errors include.
     ///
     /// If the cache was created from `&Gpu`, the memory is allocated and freed in stream order. The buffer may then be dropped as soon as
     /// the last launch that uses it has been queued.

@@ -63,8 +63,8 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
         }
     }
 
-    /// Returns the ends of rows that must be stored separately. Returns `None` if the length of a row is known to be a multiple of 16 bytes,
-    /// or if the columns are not an axis of the tensor.
+    /// Returns the ends of rows that must be stored separately. Returns `None` if the length of a row is known to be a multiple of 16
+    /// bytes, or if the columns are not an axis of the tensor.
     #[track_caller]
     pub(crate) fn row_ends(&self) -> Option<RowEnds<'k>> {
         let (axis, unit) = (self.axis_of(1)?, UNIT / T::SIZE);

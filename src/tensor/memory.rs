@@ -47,7 +47,7 @@ impl Axis<'_> {
     }
 }
 
-/// Elements of type `T` in global or shared memory, with a layout.
+/// Elements of type `T` in the state space `S`, which is global or shared memory, with a layout.
 ///
 /// The nesting of the layout is static, but its extents and strides may be in registers. Constant distances within a view become immediate
 /// offsets of loads and stores. Clones are views of the same memory.
