@@ -291,7 +291,7 @@ impl Body {
         self.open_loops.len() > 1
     }
 
-    /// Returns the number of the innermost open loop, 0 for the kernel itself.
+    /// Returns the number of the innermost open loop, or 0 if no loop is open.
     pub(crate) fn innermost_loop(&self) -> u32 {
         *self.open_loops.last().unwrap_or(&0)
     }
@@ -304,8 +304,8 @@ impl Body {
         self.wgmma_complete = None;
     }
 
-    /// Returns the first of `count` barriers for groups of `threads` threads. If too few of the 15 named barriers remain, returns the
-    /// number in use as the error.
+    /// Returns the number of the first of `count` barriers for groups of `threads` threads. If too few of the 15 named barriers remain,
+    /// returns the number of barriers in use as the error.
     pub(crate) fn named_barriers(&mut self, threads: u32, count: u32) -> Result<u32, u32> {
         if let Some((_, range)) = self.barriers.iter().find(|(of, _)| *of == threads) {
             return Ok(range.start);
@@ -532,7 +532,7 @@ impl Body {
         }
     }
 
-    /// Writes a line that is not an instruction: a label, a comment, a brace.
+    /// Writes a line that is not an instruction, such as a label, a comment or a brace.
     pub(crate) fn line(&mut self, line: fmt::Arguments<'_>) {
         let _ = self.text.write_fmt(line);
         self.text.push_str("\n");

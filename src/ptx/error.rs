@@ -237,7 +237,7 @@ pub enum BuildErrorKind {
         "{what}: expected an expression of constants and integer kernel parameters, found a computed value or a negative constant; `n.tiles(32)` is ⌈n / 32⌉"
     )]
     NotAParameter {
-        /// The purpose of the value, such as `"the grid rule"`.
+        /// The use of the value, such as `"the grid rule"`.
         what: &'static str,
     },
     /// The number of placeholders in a print format differs from the number of printed values.

@@ -133,8 +133,8 @@ impl Target {
     }
 
     /// Returns the newest target without the suffix `a` that [runs on](Self::runs_on) devices of compute capability `major.minor`; `None`
-    /// if the compute capability is lower than 7.5. For compute capability 12.x, the result is sm_89, because these devices have less
-    /// shared memory than sm_90 permits.
+    /// if the compute capability is lower than 7.5. For compute capability 12.x, the result is sm_89 instead of sm_90, because these
+    /// devices have less shared memory than sm_90 permits.
     pub fn newest_portable(major: u32, minor: u32) -> Option<Self> {
         let [major, minor] = [major, minor].map(|number| u16::try_from(number).unwrap_or(u16::MAX / 16));
         // Devices of 12.x run code for sm_90, but have less shared memory.

@@ -90,8 +90,8 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
         Self { name: name.to_string(), count: count as u64, initial, align: T::SIZE, kind: PhantomData }
     }
 
-    /// Sets the alignment to `bytes` bytes, for vector accesses. The alignment must be a power of two and at least the size of an element,
-    /// which is the default.
+    /// Sets the alignment to `bytes` bytes, for vector accesses. `bytes` must be a power of two and at least the size of an element. The
+    /// default alignment is the size of an element.
     #[must_use]
     pub fn aligned(self, bytes: u32) -> Self {
         Self { align: bytes, ..self }
@@ -176,8 +176,8 @@ impl<'k> Builder<'k> {
         self.symbol_address(&variable.name, align)
     }
 
-    /// Allocates an uninitialized array of `count` elements that is private to the thread and aligned to 16 bytes. `count` must be at least
-    /// 1. The arrays of a kernel can occupy at most 512 KiB per thread.
+    /// Allocates an uninitialized array of `count` elements that is private to the thread and aligned to 16 bytes. `count` must not be 0,
+    /// and the arrays of a kernel can occupy at most 512 KiB per thread.
     ///
     /// The array is stored in local memory unless ptxas can keep it in registers, which requires constant indices.
     #[doc(alias = ".local")]
@@ -202,7 +202,7 @@ impl<'k> Builder<'k> {
         self.symbol_address(&name, LOCAL_ALIGN)
     }
 
-    /// Returns a pointer to a declared variable.
+    /// Returns a pointer to the declared variable `name`, which is aligned to `align` bytes.
     #[track_caller]
     pub(crate) fn symbol_address<T: Element, S: Space<Address = u64>, A>(
         self,

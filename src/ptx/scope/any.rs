@@ -33,7 +33,7 @@ impl<'k, S: Scope<'k>> From<S> for AnyScope<'k> {
 }
 
 impl<'k> AnyScope<'k> {
-    /// Returns the block.
+    /// Returns the block as a scope of rank 0.
     pub(crate) fn block(k: Builder<'k>) -> Self {
         let rank: fn(Builder<'k>) -> Val<'k, u32> = |_| 0.into();
         Self { is_block: true, rank, ..Self::of::<Block<'k>>(k) }
