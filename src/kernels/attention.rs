@@ -104,7 +104,7 @@ pub struct AttentionExtras {
 pub struct AttentionTile {
     /// The number of queries that a block processes at a time.
     pub queries: u32,
-    /// The number of keys that a block processes per step.
+    /// The number of keys that a block processes at a time.
     pub keys: u32,
 }
 
