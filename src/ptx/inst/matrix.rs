@@ -53,8 +53,8 @@ macro_rules! mnemonic {
 
 impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
     /// Loads `N` (1, 2 or 4) 8×8 matrices of 16-bit elements. `P` must be a 32-bit type. Lane `8i + r` provides the address of row `r` of
-    /// matrix `i`; the addresses must be known to be aligned to 16 bytes. From each matrix, every lane receives two elements of row `lane /
-    /// 4`: those in columns `2 (lane % 4)` and `2 (lane % 4) + 1`. All 32 lanes must execute the instruction.
+    /// matrix `i`. All addresses must be known to be aligned to 16 bytes. From each matrix, every lane receives two elements of row
+    /// `lane / 4`: those in columns `2 (lane % 4)` and `2 (lane % 4) + 1`. All 32 lanes must execute the instruction.
     #[track_caller]
     pub fn ldmatrix<const N: usize, P: Scalar>(self) -> [Val<'k, P>; N] {
         self.load_matrices("")
