@@ -106,7 +106,7 @@ impl<'k> Sizes<'k> {
         self.kv_heads * self.group
     }
 
-    /// Returns the sizes of packed sequences.
+    /// Returns the sizes of packed sequences with at most `longest` queries each.
     pub(super) fn with_longest(self, longest: Val<'k, u32>) -> Self {
         Self { longest, ..self }
     }

@@ -59,7 +59,7 @@ pub(super) struct Visible<'k> {
 #[derive(Clone, Copy)]
 pub(super) struct Range<'k> {
     pub(super) first: Val<'k, u32>,
-    /// The end of the steps that contain keys before the window of a query; `None` without a window.
+    /// The end of the steps that contain keys before the window of a query; `None` if the mask is not a window.
     begin: Option<Val<'k, u32>>,
     /// The end of the steps whose keys are all visible to all queries.
     whole: Val<'k, u32>,
@@ -111,7 +111,7 @@ impl<'k> Visible<'k> {
         self.before(1.into()) / self.step
     }
 
-    /// Returns the first key of the window of a query.
+    /// Returns the first key of the window of a query, or `None` if the mask is not a window.
     #[track_caller]
     fn first(self, query: Val<'k, u32>) -> Option<Val<'k, u32>> {
         let Self { mask, queries, keys, .. } = self;

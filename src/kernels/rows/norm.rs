@@ -34,7 +34,7 @@ pub type ResidualNormArgs<X, W, Y> = (In<X>, u32, In<X>, u32, In<W>, Out<X>, u32
 pub type ResidualBiasedNormArgs<X, W, Y> =
     (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32);
 
-/// The maximum number of registers per thread with which a thread keeps only one of two vectors of weights in registers at a time.
+/// The maximum number of registers per thread with which only one of two vectors of weights is in registers at a time.
 const FEW_REGISTERS: u32 = 64;
 
 /// The function that normalizes a row.
@@ -377,7 +377,8 @@ impl<'k, X: Convert<f32>, W: TensorElement> RowInputs<'_, 'k, X, W>
 where
     f32: Convert<X>,
 {
-    /// Loads a part of the row that is normalized: x, or x + r rounded to the type of h.
+    /// Loads a part of the row to be normalized: x or, with a residual input r, x + r rounded to the type of h. Dropout, if any, is applied
+    /// to x.
     #[track_caller]
     fn load(&self, row: &Row<'k>, part: Val<'k, u32>) -> Striped<'k, f32> {
         let masked = |x: Striped<'k, f32>| match self.mask {
@@ -393,7 +394,7 @@ where
         }
     }
 
-    /// Stores a part of x + r, if it is a result.
+    /// Stores a part of x + r if the kernel has a residual input.
     #[track_caller]
     fn store_sum(&self, row: &Row<'k>, part: Val<'k, u32>, sum: &Striped<'k, f32>) {
         if let Some((_, h)) = &self.residual {

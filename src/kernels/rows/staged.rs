@@ -75,7 +75,7 @@ impl<'k> Row<'k> {
         if exact.is_some() { loaded } else { loaded.fill_outside(part, self.n, outside) }
     }
 
-    /// Stores each thread's groups of a vector, which has been copied in aligned groups, at the addresses that the thread reads.
+    /// Moves each thread's groups of a vector that has been copied in aligned groups to the slots that the thread reads.
     #[track_caller]
     pub(super) fn arrange_staged<T: TensorElement>(&self, line: &StagedRow<'k, T>) {
         let words = line.load_anywhere(self.groups_in(self.stripes), self.n);

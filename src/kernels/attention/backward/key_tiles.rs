@@ -68,7 +68,7 @@ impl<'k> KeyTile<'k> {
 }
 
 impl<'k, T: TensorElement> KeyTiles<'k, T> {
-    /// Declares the grid.
+    /// Declares the grid, and returns the tiles of this block.
     #[track_caller]
     pub(super) fn new(
         k: Builder<'k>,
