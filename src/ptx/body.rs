@@ -58,7 +58,7 @@ pub(crate) struct Mark {
     pub(crate) at: Option<&'static Location<'static>>,
 }
 
-/// An assumption that a register has the same value in all threads of a group at the position before a line.
+/// An assumption that a register has the same value in all threads of a group when the position before a line is reached.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asserted {
     pub(crate) line: usize,
@@ -237,7 +237,7 @@ impl Body {
         self.fail_if(divergence);
     }
 
-    /// Assumes that a register has the uniformity `level`, which the simulator checks.
+    /// Assumes that a register has the uniformity `level`. The simulator checks the assumption.
     pub(crate) fn assume_uniform(&mut self, reg: RegId, level: Uniformity, at: &'static Location<'static>) {
         if self.uniform.assume(reg, level) {
             let (line, guard) = (self.entry.marks.len(), self.guard);
@@ -245,14 +245,14 @@ impl Body {
         }
     }
 
-    /// Returns the name of the kernel's shared memory.
+    /// Returns the name of the variable for the kernel's shared memory.
     pub(crate) fn shared_symbol(&self) -> String {
         format!("{}_smem", self.entry.name)
     }
 
     // ── Blocks and labels ────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Opens a block; registers defined in it are undefined after it is closed.
+    /// Opens a block. Registers that are defined in the block cannot be used after it is closed.
     pub(crate) fn open_block(&mut self) {
         self.open_blocks.push(self.blocks);
         self.wgmma_groups_before.push(self.wgmma_groups);

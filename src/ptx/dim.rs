@@ -18,9 +18,9 @@ pub enum Dim {
     Const(u64),
     /// The value of the parameter with this index.
     Param(usize),
-    /// `CeilDiv(a, n)` is `⌈a / n⌉`.
+    /// `CeilDiv(a, n)` is `⌈a / n⌉`. It cannot be computed if `n` is 0.
     CeilDiv(Box<Dim>, u32),
-    /// `RoundDown(a, n)` is the largest multiple of `n` that is at most `a`.
+    /// `RoundDown(a, n)` is the largest multiple of `n` that is at most `a`. It cannot be computed if `n` is 0.
     RoundDown(Box<Dim>, u32),
     /// The sum of two expressions.
     Sum(Box<Dim>, Box<Dim>),

@@ -43,7 +43,7 @@ pub struct Entry {
     pub target: Target,
     /// The lowest `.version` that supports the instructions and the target.
     pub version: Version,
-    /// The description of the kernel; empty if there is none.
+    /// The description of the kernel, or an empty string if it has none.
     pub description: String,
     /// The parameters, in order.
     pub params: Vec<ParamDecl>,
@@ -94,7 +94,7 @@ pub struct Entry {
     pub(crate) module_declarations: Vec<Declaration>,
 }
 
-/// A module-scope declaration that a kernel requires: a device variable, a string, an external function.
+/// A module-scope declaration that a kernel requires, such as a device variable, a string or an external function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Declaration {
     pub(crate) name: String,

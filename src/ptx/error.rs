@@ -64,7 +64,7 @@ pub enum BuildErrorKind {
         mnemonic: String,
         /// The required features that the target lacks.
         needs: Features,
-        /// The lowest target with all required features; sm_120a if no target has all of them.
+        /// The lowest target with all required features, or sm_120a if no target has all of them.
         lowest: Target,
         /// The kernel's target.
         target: Target,
@@ -160,15 +160,15 @@ pub enum BuildErrorKind {
         /// The kernel's target.
         target: Target,
     },
-    /// A block, cluster or local-memory size is zero or exceeds its maximum, or a block, cluster or grid rule has more than three
+    /// A block, a cluster or an array in local memory is empty or too large, or a block, a cluster or a grid rule has more than three
     /// dimensions.
     #[error("{what}: expected 1 to {max}, found {found}")]
     BadShape {
-        /// The kind of size, such as `"threads of a block"`.
+        /// What is counted, such as `"threads of a block"`.
         what: &'static str,
-        /// The size or number of dimensions found.
+        /// The number found.
         found: u64,
-        /// The maximum size or number of dimensions.
+        /// The maximum number.
         max: u64,
     },
     /// A block size, maximum block size, cluster size or grid rule is declared again with a different value, or the block exceeds the

@@ -461,7 +461,7 @@ impl<'k> Builder<'k> {
         self.body().entry.unsafe_accesses += 1;
     }
 
-    /// Returns the value of an integer parameter, as loaded at the kernel's start; 0 for other parameters.
+    /// Returns the value of an integer parameter, as loaded at the start of the kernel, or 0 for any other parameter.
     pub(crate) fn parameter_value(self, parameter: usize) -> Index<'k> {
         let register = self.body().parameter_register(parameter);
         match register {
@@ -531,7 +531,7 @@ fn fill<const N: usize>(given: [u32; N], rest: u32) -> [u32; 3] {
     std::array::from_fn(|i| given.get(i).copied().unwrap_or(rest))
 }
 
-/// A finished kernel with parameters `A`, a tuple such as `(In<f32>, Out<f32>, u32)`.
+/// A finished kernel. `A` is the tuple of its parameter types, such as `(In<f32>, Out<f32>, u32)`.
 #[derive(Clone)]
 pub struct Kernel<A> {
     entry: Entry,
@@ -545,7 +545,7 @@ impl<A> fmt::Debug for Kernel<A> {
 }
 
 impl<A: Params> Kernel<A> {
-    /// Builds a kernel. `write` receives the builder and the handles of the parameters, and emits the body.
+    /// Builds a kernel for `target`. `write` receives the builder and the handles of the parameters, and emits the body of the kernel.
     ///
     /// `signature` is the name of the kernel, optionally followed by the names of its parameters, such as `"scale(x, y, n)"`. The default
     /// names are `p0`, `p1` and so on.

@@ -22,7 +22,7 @@ mod sealed {
 pub trait Space: sealed::Sealed + 'static {
     /// The type of an address: 32 bits wide in shared memory, and 64 bits elsewhere.
     type Address: Scalar + AddressType;
-    /// The suffix of `ld` and `st`, such as `".global"`; empty for generic addresses.
+    /// The suffix of `ld` and `st`, such as `".global"`. It is empty for generic addresses.
     const PTX: &'static str;
     /// Whether every access, at any address, either reaches only memory of the same thread, block or cluster, or aborts the kernel.
     const CONFINED: bool;

@@ -15,7 +15,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// Creates a version: `Version::new(7, 0)` is PTX 7.0.
+    /// Creates a version. For example, `Version::new(7, 0)` is PTX 7.0.
     pub const fn new(major: u8, minor: u8) -> Self {
         Self { major, minor }
     }
@@ -38,7 +38,7 @@ bitflags! {
         const FP8           = 1 << 1;
         /// bf16 `add/sub/mul`, `stmatrix`, `mbarrier.try_wait`, clusters, `cp.async.bulk`, `elect`: sm_90 and later.
         const HOPPER        = 1 << 2;
-        /// `wgmma`: only sm_90a.
+        /// `wgmma`: sm_90a only.
         const WGMMA         = 1 << 3;
         /// `tcgen05` (not in the instruction table) and stochastic rounding: sm_100a (data-center Blackwell).
         const TCGEN05       = 1 << 4;
@@ -62,7 +62,7 @@ bitflags! {
 }
 
 impl Features {
-    /// Returns the lowest target that has all of these features, for example sm_80 for `AMPERE`; sm_120a if no target has all of them.
+    /// Returns the lowest target that has all of these features, such as sm_80 for `AMPERE`. Returns sm_120a if no target has all of them.
     pub fn lowest_target(self) -> Target {
         *Target::ALL.iter().find(|t| t.features().contains(self)).unwrap_or(&Target::SM_120A)
     }
@@ -145,7 +145,7 @@ impl Target {
         Self::ALL.into_iter().rev().find(is_portable)
     }
 
-    /// Returns the features of this target.
+    /// Returns all features of this target.
     pub const fn features(self) -> Features {
         let mut f = Features::TURING;
         if self.sm >= 80 {

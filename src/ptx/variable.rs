@@ -21,7 +21,7 @@ const LOCAL_ALIGN: u32 = 16;
 
 /// A state space of module variables: [`Global`] or [`Const`].
 pub trait VariableSpace: Space {
-    /// The access that kernels have to the variable.
+    /// The access that kernels have to variables in this space.
     type Access: Access;
     /// The maximum size of a variable in bytes.
     #[doc(hidden)]
@@ -78,7 +78,7 @@ impl<T: Element> Variable<T, Global> {
         Self::new(name, values.len(), values)
     }
 
-    /// Creates an array of `count` elements in global memory, initialized to 0.
+    /// Creates an array of `count` elements in global memory. All elements are initially 0.
     pub fn zeroed(name: &str, count: usize) -> Self {
         Self::new(name, count, &[])
     }
@@ -97,12 +97,12 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
         Self { align: bytes, ..self }
     }
 
-    /// Returns the name of the variable in the module, for `cuModuleGetGlobal`.
+    /// Returns the name of the variable in the module, which can be passed to `cuModuleGetGlobal`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the number of elements.
+    /// Returns the number of elements of the variable.
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -146,7 +146,7 @@ impl<'k> PrintValue<'k> {
 /// or a host constant.
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be printed from a kernel")]
 pub trait Print<'k>: Sized {
-    /// Converts the value to the variant for its type.
+    /// Converts the value to the [`PrintValue`] variant for its type.
     fn print_value(self) -> PrintValue<'k>;
 }
 
@@ -201,7 +201,7 @@ impl<'k, T: Element, S: Space, A> Print<'k> for Ptr<'k, T, S, A> {
     note = "give one value or a tuple of up to 12: numbers, bits, predicates, pointers"
 )]
 pub trait PrintArgs<'k> {
-    /// Converts each value to the variant for its type.
+    /// Converts each value to the [`PrintValue`] variant for its type.
     fn print_value(self) -> Vec<PrintValue<'k>>;
 }
 

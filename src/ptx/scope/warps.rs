@@ -138,7 +138,7 @@ impl<'k> Builder<'k> {
         Warps::new(self)
     }
 
-    /// Emits `work` in a branch that only warp `rank` of the block executes. `work` receives the warp. If the block has several warps, the
+    /// Emits a branch in which only warp `rank` of the block executes `work`. `work` receives the warp. If the block has several warps, the
     /// builder rejects block-wide barriers in `work`.
     ///
     /// ```
@@ -158,14 +158,13 @@ impl<'k> Builder<'k> {
         self.when_warps::<1>(rank, work);
     }
 
-    /// Emits `work` in a branch that only warpgroup `rank` of the block executes. `work` receives the warpgroup.
+    /// Emits a branch in which only warpgroup `rank` of the block executes `work`. `work` receives the warpgroup.
     #[track_caller]
     pub fn when_warp_group(self, rank: impl Into<Val<'k, u32>>, work: impl FnOnce(WarpGroup<'k>)) {
         self.when_warps::<4>(rank, work);
     }
 
-    /// Emits `work` in a branch that only one scope of `N` consecutive warps executes, the one with index `rank` in the block. `work`
-    /// receives the scope.
+    /// Emits a branch in which only the scope of `N` consecutive warps with index `rank` executes `work`. `work` receives the scope.
     #[track_caller]
     pub fn when_warps<const N: usize>(self, rank: impl Into<Val<'k, u32>>, work: impl FnOnce(Warps<'k, N>)) {
         let warps = self.warps::<N>();
