@@ -49,7 +49,7 @@ pub struct JitMessage {
 }
 
 impl JitMessage {
-    /// Parses one line of a log; `None` if the line is not a message.
+    /// Parses one line of a log. Returns `None` if the line is not a message.
     ///
     /// Messages look like `ptxas application ptx input, line 7; error : Unknown symbol 'x'` or `ptxas info : 0 bytes gmem`; the
     /// command-line tool prints a file name instead of `application ptx input`.
@@ -164,7 +164,7 @@ impl JitInfo {
         Self { wall_ms: 0.0, kernels, messages: JitMessage::parse_all(log), log: log.to_owned() }
     }
 
-    /// Returns the kernel named `name`; `None` if the log does not mention it.
+    /// Returns the kernel named `name`, or `None` if the log does not mention it.
     pub fn kernel(&self, name: &str) -> Option<&JitKernel> {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }

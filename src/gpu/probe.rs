@@ -96,7 +96,7 @@ impl Driver {
         self.version
     }
 
-    /// Returns the number of devices; at least 1.
+    /// Returns the number of devices, which is at least 1.
     #[doc(alias = "cuDeviceGetCount")]
     pub fn device_count(&self) -> usize {
         self.device_count

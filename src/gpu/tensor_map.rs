@@ -134,7 +134,7 @@ pub struct TiledTensor {
 /// The innermost dimension is the channel, followed by one to three spatial dimensions and the image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Im2colTensor {
-    /// The tensor. The first entry of its `box_dims` is the number of channels that one copy moves per pixel; the others are 1.
+    /// The tensor. The first entry of its `box_dims` is the number of channels that one copy moves per pixel; the other entries are 1.
     pub tensor: TiledTensor,
     /// For each spatial dimension, the first pixel of the bounding box, as an offset from the first pixel of the image.
     pub lower_corner: Vec<i32>,
@@ -154,7 +154,7 @@ pub enum TensorMapError {
     /// The tensor does not have 1 to 5 dimensions, or 3 to 5 in im2col mode.
     #[error("expected {min} to 5 dimensions, found {found}")]
     Rank {
-        /// The minimum.
+        /// The minimum number of dimensions.
         min: usize,
         /// The number of dimensions.
         found: usize,
@@ -180,9 +180,9 @@ pub enum TensorMapError {
         dim: usize,
         /// The value.
         found: u64,
-        /// The minimum.
+        /// The minimum valid value.
         min: u64,
-        /// The maximum.
+        /// The maximum valid value.
         max: u64,
     },
     /// A corner of the bounding box of pixels is out of range.
@@ -362,7 +362,7 @@ unsafe impl DeviceRepr for TensorMap {}
 impl TensorMap {
     /// Checks a tensor and encodes its map.
     ///
-    /// The memory at the address must stay allocated while kernels use the map. cudarc does not track this use: encode the map in
+    /// The tensor's memory must stay allocated while kernels use the map. cudarc does not track this use: encode the map in
     /// [`Args::read_map`](super::Args::read_map) or [`Args::write_map`](super::Args::write_map), which track the buffer, or order the
     /// streams manually.
     ///
@@ -397,7 +397,7 @@ impl TensorMap {
 
     /// Checks a tensor of images and encodes its map in im2col mode.
     ///
-    /// As with [`encode`](Self::encode), the memory must stay allocated while kernels use the map.
+    /// As with [`encode`](Self::encode), the tensor's memory must stay allocated while kernels use the map.
     ///
     /// # Errors
     /// Returns [`TensorMapError`] if the tensor violates a rule, the device has no TMA, or a driver call fails.

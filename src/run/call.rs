@@ -215,7 +215,7 @@ impl<'d> KernelCache<'d> {
         }
     }
 
-    /// Returns the number of clusters of `size` blocks that the device runs simultaneously if every multiprocessor runs one block.
+    /// Returns the number of clusters of `size` blocks that can run simultaneously with at most one block per multiprocessor.
     ///
     /// See [`Gpu::resident_clusters`](crate::gpu::Gpu::resident_clusters). In the simulator, on devices without clusters, or if the driver
     /// returns an error, the result is the number of multiprocessors divided by `size`.
@@ -345,7 +345,8 @@ impl Queue<'_> {
     /// Launches the kernel for a problem, and builds it first if the cache does not contain it.
     ///
     /// `pick` chooses the kernel, unless an earlier launch with the same `call` had the same problem. `build` then builds the kernel,
-    /// unless an earlier launch with the same `call` led to the same choice. `call` is the name of the calling function, which errors include.
+    /// unless an earlier launch with the same `call` led to the same choice. `call` is the name of the calling function; errors
+    /// include it.
     ///
     /// # Errors
     /// Returns a [`CallError`] if building, loading or launching the kernel fails, or if the queue has a stream but its cache was not
@@ -394,7 +395,7 @@ impl Queue<'_> {
 
     /// Allocates a buffer of `len` elements with unspecified contents, for intermediate results that only kernels read.
     ///
-    /// `call` is the name of the calling function, which errors include.
+    /// `call` is the name of the calling function; errors include it.
     ///
     /// If the cache was created from `&Gpu`, the memory is allocated and freed in stream order. The buffer may then be dropped as soon as
     /// the last launch that uses it has been queued.
