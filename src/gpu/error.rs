@@ -132,8 +132,8 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Returns the compiler's messages (for [`Advisories`](Self::Advisories), only the advisory notes); empty if the error occurred before
-    /// compilation.
+    /// Returns the compiler's messages (for [`Advisories`](Self::Advisories), only the advisory notes). The result is empty if the error
+    /// occurred before compilation.
     pub fn messages(&self) -> &[JitMessage] {
         match self {
             Self::Rejected { messages, .. } | Self::Advisories { messages, .. } => messages,

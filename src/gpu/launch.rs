@@ -78,7 +78,7 @@ impl LaunchConfig {
     /// `kernel` is the kernel's name, for error messages.
     ///
     /// # Errors
-    /// Returns an error for the first rule that is violated. The limits are those in the CUDA C++ Programming Guide, *Compute
+    /// Returns an error for the first rule that is violated. The rules are listed in the CUDA C++ Programming Guide, *Compute
     /// Capabilities*.
     pub fn check(
         &self,

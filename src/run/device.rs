@@ -141,7 +141,7 @@ pub trait Device: Backend + fmt::Debug {
     }
 }
 
-/// The operations that differ between kinds of devices; sealed.
+/// The operations that differ between kinds of devices. Only this crate implements this trait.
 pub trait Backend {
     /// Allocates memory that contains `bytes`.
     fn allocate(&self, bytes: &[u8]) -> Result<Store, RunError>;

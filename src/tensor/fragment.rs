@@ -125,7 +125,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.layout.size()
     }
 
-    /// Returns the number of elements along mode `index`; 1 for an index past the last mode.
+    /// Returns the number of elements along mode `index`, or 1 for an index past the last mode.
     #[must_use]
     pub fn size_of(&self, index: usize) -> i64 {
         self.layout.shape().mode(index).map_or(1, IntTuple::size)

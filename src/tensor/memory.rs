@@ -156,7 +156,9 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.layout.size()
     }
 
-    /// Returns the number of elements along mode `index`; a large constant for a dynamic extent, and 1 for an index past the last mode.
+    /// Returns the number of elements along mode `index`.
+    ///
+    /// The result is a large constant for a dynamic extent, and 1 for an index past the last mode.
     #[must_use]
     pub fn size_of(&self, index: usize) -> i64 {
         self.layout.shape().mode(index).map_or(1, IntTuple::size)

@@ -47,7 +47,7 @@ impl Element {
         self.along(0)
     }
 
-    /// Returns the index along mode 1 of the tile: the column index in a matrix, and 0 if the tile has only one mode.
+    /// Returns the index along mode 1 of the tile: the column index in a matrix, or 0 if the tile has only one mode.
     #[must_use]
     pub fn col(&self) -> i64 {
         self.along(1)
