@@ -38,12 +38,11 @@ impl<T: TensorElement> fmt::Debug for RemoteStMut<'_, '_, T> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Returns the tile at the same address in the shared memory of block `rank` of the cluster, as a destination for stores. All blocks
-    /// must have allocated the same tiles before this one.
+    /// Returns the tile at the same address in the shared memory of block `rank` of the cluster, as a destination for stores.
     ///
     /// The kernel must order the accesses with barriers of the cluster: one before the first access, which ensures that the other block is
-    /// running and has finished reading, and one after the last access. The block that owns the tile then calls
-    /// [`stored_by_cluster`](Self::stored_by_cluster) to read it. Requires sm_90 or later.
+    /// running and has finished reading its tile, and one after the last access. The other block then calls
+    /// [`stored_by_cluster`](Self::stored_by_cluster) to read the tile. Requires sm_90 or later.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -70,8 +69,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         RemoteStMut(RemoteSt { tile: &self.tensor, rank: rank.into() })
     }
 
-    /// Returns the tile as a readable [`Filled`] tile. Call this method after blocks of the cluster have stored the whole tile through
-    /// [`in_block`](Self::in_block) and all threads of the cluster have passed a barrier.
+    /// Returns the tile as a readable [`Filled`] tile. Call this method only after blocks of the cluster have stored the whole tile through
+    /// [`in_block`](Self::in_block) and all threads of the cluster have then passed a barrier of the cluster.
     #[must_use]
     pub fn stored_by_cluster(self) -> Filled<Self> {
         Filled { tile: self }
@@ -81,13 +80,13 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
     /// Returns the tile at the same address in the shared memory of block `rank` of the cluster, as a source for loads.
     ///
-    /// The remote tile must also be filled: a cluster barrier must follow the stores to it, and another cluster barrier must precede the
-    /// next stores to it and the end of its block. All blocks must have allocated the same tiles before this one. Requires sm_90 or later.
+    /// The remote tile must also be filled. A barrier of the cluster must follow the stores to the remote tile, and another one must
+    /// precede the next stores to it and the end of block `rank`. Requires sm_90 or later.
     ///
     /// ```
     /// use warpwright::prelude::*;
     ///
-    /// // Each block of a pair adds the tiles of both.
+    /// // Each block of a pair adds the tiles of both blocks.
     /// let kernel = Kernel::<(In<f32>, Out<f32>)>::build("both(x, y)", Target::SM_90, |k, (x, y)| {
     ///     k.block([32]);
     ///     k.grid([2]);
