@@ -101,12 +101,12 @@ impl Dim {
         }
     }
 
-    /// Returns the expression in human-readable form; `names[i]` is the name of parameter `i`.
+    /// Returns the expression in human-readable form. `names[i]` must be the name of parameter `i`.
     pub fn expression(&self, names: &[String]) -> String {
         self.expression_with(&|i| names.get(i).cloned().unwrap_or_default())
     }
 
-    /// Returns the expression in human-readable form; `name(i)` is the name of parameter `i`.
+    /// Returns the expression in human-readable form. `name(i)` must return the name of parameter `i`.
     fn expression_with(&self, name: &impl Fn(usize) -> String) -> String {
         let text = |dim: &Self| dim.expression_with(name);
         match self {

@@ -111,7 +111,7 @@ pub enum BuildErrorKind {
         /// The known alignment of the address, in bytes.
         known: u32,
     },
-    /// A view does not start at a buffer parameter, so a launch cannot check its extents.
+    /// A view is created from a pointer that is not a buffer parameter, so a launch cannot check the extents of the view.
     #[error(
         "expected a buffer parameter (`In`, `Out` or `InOut`) for `{view}`, found a computed pointer, whose extents a launch cannot \
          check: create the view from the parameter, or assert that the pointer is valid with `unsafe {{ pointer.assume_valid() }}`"
@@ -136,7 +136,7 @@ pub enum BuildErrorKind {
          parameter, or assert it with `unsafe {{ value.assume_multiple_of({divisor}) }}`"
     )]
     UnknownMultiple {
-        /// The divisor.
+        /// The divisor that the call declares.
         divisor: u32,
     },
     /// A vector access may extend past the end of its view.
@@ -200,7 +200,7 @@ pub enum BuildErrorKind {
         varies_at.map(|at| format!(" (it depends on a loop-carried value that is written at {at})")).unwrap_or_default()
     )]
     Divergent {
-        /// The instruction or operation.
+        /// The collective instruction or operation.
         collective: String,
         /// The threads that must participate.
         threads: Uniformity,
@@ -208,17 +208,18 @@ pub enum BuildErrorKind {
         condition: ConditionKind,
         /// The condition's source line.
         condition_at: &'static Location<'static>,
-        /// The source line that writes a divergent value to the loop-carried register on which the condition depends, if any.
+        /// If the condition depends on a loop-carried register, the source line that writes a value to this register that may differ
+        /// between the threads.
         varies_at: Option<&'static Location<'static>>,
     },
-    /// A name is invalid as an identifier in PTX or in C.
+    /// A name is not a valid identifier in PTX or in C.
     #[error("expected a PTX identifier, found `{name}`")]
     BadName {
         /// The name.
         name: String,
     },
-    /// Two declarations in one module have the same name. A parameter `x` of a kernel `f` is declared as `f_x`, and the shared memory of
-    /// `f` as `f_smem`.
+    /// Two parameters of a kernel or two declarations in a module have the same name. A parameter `x` of a kernel `f` is declared as `f_x`,
+    /// and the shared memory of `f` as `f_smem`.
     #[error("expected names that differ within a module, found `{name}` twice")]
     DuplicateName {
         /// The name.
@@ -257,7 +258,7 @@ pub enum BuildErrorKind {
         format: String,
         /// The placeholder as written, or the unpaired brace.
         placeholder: String,
-        /// The kind of value, such as `"an integer"`; `"any value"` if the placeholder is malformed.
+        /// The kind of value, such as `"an integer"`, or `"any value"` if the placeholder is malformed.
         value: &'static str,
     },
     /// Any other invalid request. The string is the error message.

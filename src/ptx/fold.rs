@@ -49,7 +49,7 @@ pub trait Number: Scalar {
     fn fold_compare(self, other: Self) -> Option<Ordering>;
 }
 
-/// An integer type, with wrapping arithmetic, shifts and bit operations.
+/// A 16-bit, 32-bit or 64-bit integer type. It supports wrapping arithmetic, shifts and bit operations.
 pub trait Integer: Numeric {
     /// Whether the type is signed.
     const SIGNED: bool;

@@ -203,7 +203,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Returns `value` as a constant; equivalent to `Val::from(value)`.
+    /// Returns `value` as a constant. This method is equivalent to `Val::from(value)`.
     pub fn constant<T: Scalar>(self, value: T) -> Val<'k, T> {
         Val::constant(value)
     }
@@ -309,8 +309,7 @@ impl<'k> Builder<'k> {
     /// Declares the minimum number of resident blocks per multiprocessor, from 1 to 32 (`.minnctapersm`). ptxas limits the number of
     /// registers accordingly. The declaration has no effect without [`block`](Self::block) or [`max_block`](Self::max_block).
     ///
-    /// A kernel with [roles](Self::specialize) has one resident block per multiprocessor. The builder rejects any other number in such a
-    /// kernel.
+    /// In a kernel with [roles](Self::specialize), the number must be 1. The builder rejects any other number.
     #[doc(alias = ".minnctapersm")]
     #[track_caller]
     pub fn min_blocks(self, blocks: u32) {

@@ -46,7 +46,7 @@ pub enum ParamKind {
     Scalar,
     /// A tensor map of a buffer.
     TensorMap {
-        /// Whether the kernel writes the tensor.
+        /// Whether the kernel may write the tensor.
         written: bool,
     },
 }
@@ -108,7 +108,7 @@ pub trait Param: sealed::Sealed + 'static {
     type Handle<'k>;
     /// The number of kernel parameters that the type declares.
     const COUNT: usize = 1;
-    /// Appends the declarations of the parameters, each named after its position.
+    /// Appends the declarations of the parameters. The default name of a parameter is its position, such as `p2`.
     fn declare(declarations: &mut Vec<ParamDecl>);
     /// Loads parameter `index` of the kernel and, for an array, the following parameters.
     #[doc(hidden)]

@@ -149,7 +149,8 @@ impl<'k> Builder<'k> {
         self.body().require_together(scope.uniformity(), what, at);
     }
 
-    /// Returns which threads are known to have the same `values` and to reach the current position together, as a uniformity level.
+    /// Returns the uniformity of `values` at the current position, that is, which threads are known to have the same `values` and to reach
+    /// this position together.
     ///
     /// The result shows whether several scopes do the same work. For example, assume that each warp stores to the tile with coordinates
     /// `values`: if the result covers more than one warp, several warps store to the same tile, and their stores race.

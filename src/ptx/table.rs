@@ -42,7 +42,7 @@ pub struct Form {
     pub operands: &'static str,
     /// The lowest `.version` that supports the form.
     pub version: Version,
-    /// The target features that the form requires; empty if every supported target supports the form.
+    /// The target features that the form requires. The set is empty if every supported target supports the form.
     pub needs: Features,
     /// The section of the PTX ISA that describes the instruction.
     pub reference: &'static str,

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use bitflags::bitflags;
 use thiserror::Error;
 
-/// A PTX ISA version: `7.0` in `.version 7.0`.
+/// A PTX ISA version, such as `7.0` in `.version 7.0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     /// The major version.
@@ -68,7 +68,7 @@ impl Features {
     }
 }
 
-/// A GPU architecture for which code is generated: `sm_90a` in `.target sm_90a`.
+/// A GPU architecture for which code is generated, such as `sm_90a` in `.target sm_90a`.
 ///
 /// Code for a target without the suffix `a` runs on GPUs of that architecture and of all later ones. Code for a target with the suffix runs
 /// only on GPUs of that architecture.
@@ -120,7 +120,7 @@ impl Target {
         self.sm
     }
 
-    /// Returns whether the target's name ends in `a`, that is, whether code for it runs only on that architecture.
+    /// Returns whether the target's name ends in `a`. Code for such a target runs only on GPUs of that architecture.
     pub const fn is_specific(self) -> bool {
         self.specific
     }
@@ -132,8 +132,8 @@ impl Target {
         if self.specific { device == self.sm } else { device >= self.sm }
     }
 
-    /// Returns the newest target without the suffix `a` that [runs on](Self::runs_on) devices of compute capability `major.minor`; `None`
-    /// if the compute capability is lower than 7.5. For compute capability 12.x, the result is sm_89 instead of sm_90, because these
+    /// Returns the newest target without the suffix `a` that [runs on](Self::runs_on) devices of compute capability `major.minor`, or
+    /// `None` if the compute capability is lower than 7.5. For compute capability 12.x, the result is sm_89 instead of sm_90, because these
     /// devices have less shared memory than sm_90 permits.
     pub fn newest_portable(major: u32, minor: u32) -> Option<Self> {
         let [major, minor] = [major, minor].map(|number| u16::try_from(number).unwrap_or(u16::MAX / 16));

@@ -103,8 +103,8 @@ pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static + sealed::Sea
     /// The size in a register, in bytes. For a [`Minifloat`], it differs from the size in memory: a register contains one value in its low
     /// 8 bits.
     const BYTES: u32;
-    /// Whether instructions accept constants of this type as immediates. Floating-point numbers of at most 16 bits, packed pairs, tf32 and
-    /// [`B128`] must be in registers.
+    /// Whether instructions accept constants of this type as immediates. Constants of floating-point types of at most 16 bits, packed
+    /// pairs, tf32 and [`B128`] must be in registers.
     const IMMEDIATE: bool;
 
     /// Returns the value as raw bits.
@@ -119,7 +119,7 @@ pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static + sealed::Sea
 ///
 /// 8-bit integers and minifloats occupy 32-bit registers: loads such as `ld.u8` extend the value, and `st.u8` truncates it.
 pub trait Element: sealed::Sealed + Copy + Debug + PartialEq + Send + Sync + 'static {
-    /// The type of the register that a load returns.
+    /// The type of the value that a load returns.
     type Reg: Scalar;
     /// The type suffix of `ld` and `st`, such as `"u8"`.
     const MEM: &'static str;

@@ -160,7 +160,7 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
 impl<'k> Builder<'k> {
     /// Returns a pointer to the first element of a module variable, and declares the variable in the kernel's module.
     ///
-    /// Variables with the same name in a module must have the same declaration. The builder rejects a name that is invalid as an identifier
+    /// Variables with the same name in a module must have the same declaration. The builder rejects a name that is not a valid identifier
     /// in PTX or in C, a name that is already used by the kernel or its shared memory, an invalid [alignment](Variable::aligned), an empty
     /// array, and an array of more than 64 KiB in constant memory.
     #[track_caller]

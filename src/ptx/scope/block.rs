@@ -33,7 +33,7 @@ impl<'k> Block<'k> {
         self.shape.iter().product()
     }
 
-    /// Returns the index of the block in its cluster; 0 if no cluster has been [declared](Builder::cluster).
+    /// Returns the index of the block in its cluster, or 0 if no cluster has been [declared](Builder::cluster).
     #[doc(alias = "%cluster_ctarank")]
     #[track_caller]
     pub fn rank(self) -> Val<'k, u32> {

@@ -82,7 +82,7 @@ impl<'k> Cluster<'k> {
         self.k.emit(format_args!("barrier.cluster.arrive.relaxed.aligned"), &[]);
     }
 
-    /// Waits until all threads of the cluster have arrived.
+    /// Waits until all threads of the cluster have [arrived](Self::arrive) at the cluster's barrier.
     #[doc(alias = "barrier.cluster.wait")]
     #[track_caller]
     pub fn wait(self) {

@@ -148,17 +148,17 @@ macro_rules! formats {
                 Self(Self::FORMAT.narrow(x, $max))
             }
 
-            /// Converts to f32 without rounding. NaN becomes the canonical NaN, 0x7fff_ffff. Unused bits are ignored.
+            /// Converts to f32 without rounding. NaN becomes the canonical NaN (0x7fff_ffff). Unused bits are ignored.
             pub fn to_f32(self) -> f32 {
                 Self::FORMAT.widen(self.0)
             }
 
-            /// Returns whether the value is NaN; always `false` if the format has no NaN.
+            /// Returns whether the number is NaN. The result is always `false` if the format has no NaN.
             pub const fn is_nan(self) -> bool {
                 !self.is_finite() && !self.is_infinite()
             }
 
-            /// Returns whether the number is +∞ or −∞; always `false` if the format has no infinities.
+            /// Returns whether the number is +∞ or −∞. The result is always `false` if the format has no infinities.
             pub const fn is_infinite(self) -> bool {
                 Self::FORMAT.is_infinite(self.0)
             }
