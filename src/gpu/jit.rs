@@ -138,11 +138,11 @@ pub struct JitKernel {
 /// The compiler's report on a module that it accepted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JitInfo {
-    /// The compile time in milliseconds as measured by the driver; 0 if the code came from the driver's cache or if the report was created
-    /// by [`parse`](Self::parse).
+    /// The compile time in milliseconds as measured by the driver. The time is 0 if the code came from the driver's cache or if the report
+    /// was created by [`parse`](Self::parse).
     pub wall_ms: f32,
-    /// The kernels that the log mentions; empty if the code came from the driver's cache. The number of registers and the size of local
-    /// memory are always available from [`Function::attributes`](super::Function::attributes).
+    /// The kernels that the log mentions. The list is empty if the code came from the driver's cache. The number of registers and the size
+    /// of local memory are always available from [`Function::attributes`](super::Function::attributes).
     pub kernels: Vec<JitKernel>,
     /// All messages.
     pub messages: Vec<JitMessage>,

@@ -118,8 +118,8 @@ pub struct TiledTensor {
     /// The number of elements of the box along each dimension, from 1 to 256. The length of a row of the box must be a multiple of 16
     /// bytes.
     pub box_dims: Vec<u32>,
-    /// The distance between copied elements along each dimension, from 1 to 8; 1 if the elements are contiguous. The GPU ignores the first
-    /// value, because it always copies adjacent elements along dimension 0.
+    /// The distance between copied elements along each dimension, from 1 to 8. A distance of 1 selects all elements. The GPU ignores the
+    /// first distance, because it always copies adjacent elements along dimension 0.
     pub element_strides: Vec<u32>,
     /// The permutation in shared memory.
     pub swizzle: Swizzle,
@@ -176,9 +176,9 @@ pub enum TensorMapError {
     Range {
         /// The name of the value.
         what: &'static str,
-        /// The dimension.
+        /// The index of the dimension.
         dim: usize,
-        /// The value.
+        /// The value found.
         found: u64,
         /// The minimum valid value.
         min: u64,
@@ -188,9 +188,9 @@ pub enum TensorMapError {
     /// A corner of the bounding box of pixels is out of range.
     #[error("corner of the box, dimension {dim}: expected {} to {}, found {found}", -limit, limit - 1)]
     Corner {
-        /// The dimension.
+        /// The index of the dimension.
         dim: usize,
-        /// The offset.
+        /// The offset of the corner along this dimension.
         found: i32,
         /// The limit L: offsets from −L to L − 1 are valid.
         limit: i32,
@@ -210,7 +210,7 @@ pub enum TensorMapError {
     /// A stride is not a multiple of 16 bytes.
     #[error("stride of dimension {dim}: expected a multiple of 16 bytes, found {found}")]
     Stride {
-        /// The dimension.
+        /// The index of the dimension.
         dim: usize,
         /// The stride in bytes.
         found: u64,

@@ -30,7 +30,7 @@ pub enum AccessError {
     /// An address that is not a multiple of the width.
     #[error("lane {lane}: expected an address that is a multiple of {width} bytes, found {address}")]
     Misaligned {
-        /// The lane.
+        /// The index of the lane.
         lane: usize,
         /// The byte address that the lane accesses.
         address: u64,
@@ -46,7 +46,7 @@ pub enum AccessError {
     /// A layout that is not a (thread, value) layout.
     #[error("expected a (thread, value) layout of rank 2, found {layout}")]
     Rank {
-        /// The layout.
+        /// The layout found.
         layout: String,
     },
     /// A vector length that is below 1 or does not divide the number of values per thread.
@@ -62,7 +62,7 @@ pub enum AccessError {
         "thread {thread}, value {value}: expected byte {expected}, contiguous with the previous value, found {found}"
     )]
     Scattered {
-        /// The thread.
+        /// The index of the thread.
         thread: i64,
         /// The index of the value within the thread.
         value: i64,
@@ -74,7 +74,7 @@ pub enum AccessError {
     /// A byte offset below 0.
     #[error("thread {thread}, value {value}: expected a byte offset of at least 0, found {found}")]
     Negative {
-        /// The thread.
+        /// The index of the thread.
         thread: i64,
         /// The index of the value within the thread.
         value: i64,

@@ -117,9 +117,9 @@ pub struct Called {
     pub kernel: Arc<Picked>,
     /// Whether the kernel was built by an earlier call.
     pub reused: bool,
-    /// The result of the launch; `None` if the kernel was only queued on a stream.
+    /// The result of the launch, or `None` if the kernel was only queued on a stream.
     pub launched: Option<Launched>,
-    /// The kernels that first copied operands that [`kernel`](Self::kernel) cannot read in place; empty for most calls.
+    /// The kernels that first copied operands that [`kernel`](Self::kernel) cannot read in place. Most calls require no such kernels.
     pub copies: Vec<Arc<Picked>>,
 }
 
@@ -145,7 +145,7 @@ pub enum CallError {
     Build {
         /// The name of the function.
         call: &'static str,
-        /// The reason.
+        /// The error that occurred when the kernel was built.
         source: Box<BuildError>,
     },
     /// The kernel could not be loaded, a workspace could not be allocated, or the launch was refused or failed.
@@ -153,7 +153,7 @@ pub enum CallError {
     Run {
         /// The name of the function.
         call: &'static str,
-        /// The reason.
+        /// The error that occurred when the kernel was loaded or launched, or when the workspace was allocated.
         source: Box<RunError>,
     },
 }

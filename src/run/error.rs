@@ -24,7 +24,7 @@ pub enum RunError {
         parameter: String,
         /// The required divisor.
         expected: u32,
-        /// The argument.
+        /// The value of the argument.
         found: i128,
     },
     /// An integer argument exceeds a limit of the kernel (`at_most`).
@@ -36,7 +36,7 @@ pub enum RunError {
         parameter: String,
         /// The maximum that the kernel allows.
         max: u32,
-        /// The argument.
+        /// The value of the argument.
         found: i128,
     },
     /// A buffer is not aligned to [`BUFFER_ALIGN`](crate::ptx::BUFFER_ALIGN) bytes.
@@ -314,7 +314,7 @@ pub struct JitError {
 pub struct LoadMessage {
     /// The message, with the line number in the PTX text.
     pub message: JitMessage,
-    /// The PTX line; `None` if the message has no line number.
+    /// The PTX line, or `None` if the message has no line number.
     pub ptx: Option<String>,
     /// The Rust line that emitted the PTX line, if known.
     pub rust: Option<SourceLine>,

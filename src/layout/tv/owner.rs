@@ -17,7 +17,8 @@ pub struct Owner {
     pub value: i64,
     /// The index of the register that contains the value.
     pub register: i64,
-    /// The index of the value within the register, counted from the lowest bits; 0 if each register contains one value.
+    /// The index of the value within the register, counted from the lowest bits. If each register contains one value, the
+    /// index is 0.
     pub slot: i64,
 }
 
@@ -34,7 +35,8 @@ pub struct Element {
     pub value: i64,
     /// The index of the register that contains the value.
     pub register: i64,
-    /// The index of the value within the register, counted from the lowest bits; 0 if each register contains one value.
+    /// The index of the value within the register, counted from the lowest bits. If each register contains one value, the
+    /// index is 0.
     pub slot: i64,
     /// The 0-based coordinate in the tile: one integer per mode.
     pub coord: Coord,
