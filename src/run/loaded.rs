@@ -176,7 +176,7 @@ impl<A: Params> Loaded<A> {
         Ok(self.code.function.launch_matched(&config, args)?)
     }
 
-    /// Returns the configuration of a launch and its arguments, including the tensor maps; `None` for an empty grid.
+    /// Returns the configuration of a launch and its arguments, including the tensor maps, or `None` if the grid is empty.
     fn planned<'a>(
         &'a self,
         stream: &'a CudaStream,

@@ -67,8 +67,8 @@ pub struct TensorBox {
     pub swizzle: SwizzleMode,
     /// Whether out-of-bounds floating-point elements are read as NaN instead of zero.
     pub nan_fill: bool,
-    /// The pixels that one copy moves in im2col mode, or `None` in tiled mode. In im2col mode, the first entry of `box_dims` is the number of
-    /// channels that one copy moves per pixel, and the other entries are 1.
+    /// The pixels that one copy moves in im2col mode, or `None` in tiled mode. In im2col mode, the first entry of `box_dims` is the number
+    /// of channels that one copy moves per pixel, and the other entries are 1.
     pub column: Option<PixelColumn>,
 }
 

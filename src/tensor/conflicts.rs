@@ -163,7 +163,7 @@ impl Computation for LaneParts {
 }
 
 impl Accesses {
-    /// Returns the lane bit and the distance of the fastest exchange; `None` if accesses in the same order are at least as fast.
+    /// Returns the lane bit and the distance of the fastest exchange, or `None` if accesses in the same order are at least as fast.
     fn best_exchange(&self) -> Option<(u32, usize)> {
         let plain = self.accesses(&self.places);
         let passes = self.passes(&plain, |_| 0);
