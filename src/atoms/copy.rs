@@ -128,7 +128,8 @@ impl CopyAtom {
         self.kind
     }
 
-    /// Returns the lowest target that supports the instruction. The lowest target of the crate is sm_75.
+    /// Returns the lowest target that supports the instruction. Instructions introduced before sm_75 return sm_75, the lowest target that
+    /// the crate supports.
     #[must_use]
     pub fn target(&self) -> Target {
         instructions::find(&self.mnemonic).map_or(Target::SM_75, |form| form.needs.lowest_target())

@@ -11,7 +11,7 @@ use crate::{
 pub struct Metadata<'k> {
     /// The register that contains the metadata.
     pub bits: Val<'k, u32>,
-    /// The selector of the lanes, in each group of four, whose registers are read. It must be less than
+    /// Selects the lanes of each group of four whose registers are read. It must be less than
     /// [`Sparsity::selectors`](super::Sparsity::selectors).
     pub selector: u32,
 }
@@ -24,8 +24,8 @@ pub struct Scale<'k> {
     /// The index of the first byte of the register that contains a scale: 0 to 3 for one scale, 0 or 2 for two scales, and 0 for four
     /// scales.
     pub byte: u32,
-    /// The selector of the lanes, in each group of four, whose registers are read. For A, 0 selects lanes 0 and 1, and 1 selects lanes 2
-    /// and 3. For B, it is the index of the lane, 0 to 3.
+    /// Selects the lanes of each group of four whose registers are read. For A, 0 selects lanes 0 and 1, and 1 selects lanes 2 and 3. For
+    /// B, the value is the index of the selected lane, 0 to 3.
     pub thread: u32,
 }
 

@@ -16,13 +16,14 @@ use crate::{
     tensor::{Tensor, TensorElement, copy},
 };
 
-/// A tile in the shared memory of another block, at the same address as a [`Filled`] tile of this block. Warps load register tiles from it.
+/// A tile in the shared memory of a block of the cluster, at the same address as a [`Filled`] tile of this block. Warps load register tiles
+/// from it.
 pub struct RemoteSt<'a, 'k, T: TensorElement> {
     tile: &'a Tensor<'k, Shared, T, ReadWrite>,
     rank: Val<'k, u32>,
 }
 
-/// A tile in the shared memory of another block, at the same address as a tile of this block. Warps store register tiles to it.
+/// A tile in the shared memory of a block of the cluster, at the same address as a tile of this block. Warps store register tiles to it.
 pub struct RemoteStMut<'a, 'k, T: TensorElement>(RemoteSt<'a, 'k, T>);
 
 impl<T: TensorElement> fmt::Debug for RemoteSt<'_, '_, T> {
@@ -40,8 +41,8 @@ impl<T: TensorElement> fmt::Debug for RemoteStMut<'_, '_, T> {
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
     /// Returns the tile at the same address in the shared memory of block `rank` of the cluster, as a destination for stores.
     ///
-    /// The kernel must order the accesses with barriers of the cluster: one before the first access, which ensures that the other block is
-    /// running and has finished reading its tile, and one after the last access. The other block then calls
+    /// The kernel must order the accesses with barriers of the cluster: one before the first access, which ensures that block `rank` is
+    /// running and has finished reading its tile, and one after the last access. Block `rank` then calls
     /// [`stored_by_cluster`](Self::stored_by_cluster) to read the tile. Requires sm_90 or later.
     ///
     /// ```
@@ -109,7 +110,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 }
 
 impl<'k, T: TensorElement> RemoteSt<'_, 'k, T> {
-    /// Loads a rectangle of the register tile's size from the upper-left corner of the remote tile, and converts its elements.
+    /// Loads a rectangle of `H`×`W` subtiles from the upper-left corner of the remote tile, and converts its elements.
     #[track_caller]
     pub fn load<U, const H: usize, const W: usize, L>(&self) -> Rt<'k, U, H, W, L>
     where
@@ -120,7 +121,7 @@ impl<'k, T: TensorElement> RemoteSt<'_, 'k, T> {
         self.load_subtile(0, 0)
     }
 
-    /// Loads the rectangle that starts at subtile (`row`, `col`) of the remote tile and converts its elements.
+    /// Loads the rectangle of `H`×`W` subtiles that starts at subtile (`row`, `col`) of the remote tile, and converts its elements.
     #[track_caller]
     pub fn load_subtile<U, const H: usize, const W: usize, L>(
         &self,
@@ -135,8 +136,8 @@ impl<'k, T: TensorElement> RemoteSt<'_, 'k, T> {
         self.loaded(&Rectangle::new(self.tile, row.into(), col.into()))
     }
 
-    /// Loads this warp's share of the remote tile's rows, which are divided among the warps of `scope` in warp order, and converts the
-    /// elements.
+    /// Loads this warp's share of the remote tile's rows and converts the elements. The rows are divided evenly among the warps of `scope`,
+    /// in warp order.
     #[track_caller]
     pub fn load_tile_of<U, const H: usize, const W: usize, L>(
         &self,
@@ -197,8 +198,8 @@ impl<'k, T: TensorElement> RemoteStMut<'_, 'k, T> {
         self.stored(&Rectangle::new(self.0.tile, row.into(), col.into()), tile);
     }
 
-    /// Converts the elements of a register tile and stores them to this warp's share of the remote tile's rows, which are divided among the
-    /// warps of `scope` in warp order.
+    /// Converts the elements of a register tile and stores them to this warp's share of the remote tile's rows. The rows are divided evenly
+    /// among the warps of `scope`, in warp order.
     #[track_caller]
     pub fn store_tile_of<U, const H: usize, const W: usize, L>(
         &self,

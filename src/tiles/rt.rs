@@ -131,7 +131,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.words()
     }
 
-    /// Returns a tile with `values` in its registers, in the order of [`fragment`](Self::fragment); the inverse of
+    /// Returns a tile with `values` in its registers, in the order of [`fragment`](Self::fragment). This is the inverse of
     /// [`registers`](Self::registers).
     ///
     /// The builder rejects the call if the number of values is not [`REGISTERS`](Self::REGISTERS).

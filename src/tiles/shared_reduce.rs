@@ -224,7 +224,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
 macro_rules! extremes {
     ($($what:literal $better:ident $all:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements, and its row and column.\n\nIf several elements are equal to the ", $what, ", the position is that of the first one in row-major order. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All threads of the scope that owns the tile (by default, the block) must take part; all receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements, and its row and column.\n\nIf several elements are equal to the ", $what, ", the position of the first one in row-major order is returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All threads of the scope that owns the tile (by default, the block) must take part; all receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
@@ -233,7 +233,7 @@ macro_rules! extremes {
         )*}
 
         impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements, and its index.\n\nIf several elements are equal to the ", $what, ", the index is the lowest of theirs. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All lanes of the calling warp must take part; all receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements, and its index.\n\nIf several elements are equal to the ", $what, ", the lowest index is returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All lanes of the calling warp must take part; all receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, Val<'k, u32>) {

@@ -102,11 +102,11 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         reuse(self)
     }
 
-    /// Returns two tiles or vectors that reuse the memory of this tile: `tile.reuse_for_two::<St<f32, 2, 4>, Sv<f32, 4>>()`. The second
-    /// one starts at the first address after the first one that has the alignment that its swizzle requires.
+    /// Returns two tiles or vectors that reuse the memory of this tile: `tile.reuse_for_two::<St<f32, 2, 4>, Sv<f32, 4>>()`. The second one
+    /// starts after the first one, at the next address with the alignment that its swizzle requires.
     ///
     /// The call does not compile if both together are larger than this tile. The builder rejects the call if they do not fit because of the
-    /// gap between them, or if the address of the first one is not known to have the alignment that its swizzle requires.
+    /// gap between them, or if an address is not known to have the required alignment.
     #[track_caller]
     pub fn reuse_for_two<First: Allocate<'k>, Second: Allocate<'k>>(self) -> (First, Second) {
         reuse_for_two(self)

@@ -42,7 +42,7 @@ pub struct Striped<'k, T: TensorElement> {
 
 impl<'k> Builder<'k> {
     /// Returns the arrangement of a vector over `threads` threads, for the thread with index `thread`. The vector consists of `count`
-    /// stripes, in each of which a thread owns `adjacent` adjacent elements.
+    /// stripes. In each stripe, each thread owns `adjacent` adjacent elements.
     ///
     /// The builder rejects the call if `threads`, `adjacent` or `count` is 0, if a stripe has more than 65,536 elements, or if the vector
     /// has 2³² elements or more.
@@ -392,8 +392,9 @@ impl<'k> Striped<'k, f32> {
         Self { stripes: self.stripes, words }
     }
 
-    /// Replaces the elements of vector `index` outside the row of `n` elements with `value`. `n` must be a multiple of the number of
-    /// adjacent elements, unless the arrangement results from [`beginning_after`](Stripes::beginning_after).
+    /// Replaces the elements that are outside the row with `value`. This vector is vector `index` of the row, which has `n` elements. `n`
+    /// must be a multiple of the number of adjacent elements, unless the arrangement results from
+    /// [`beginning_after`](Stripes::beginning_after).
     #[must_use]
     #[track_caller]
     pub(crate) fn fill_outside(&self, index: Val<'k, u32>, n: Val<'k, u32>, value: f32) -> Self {

@@ -293,7 +293,7 @@ impl<'a, 'k, T: TensorElement> SubvectorMut<'a, 'k, T> {
         Self { line, owner: vector.owner, of: PhantomData }
     }
 
-    /// Converts the elements of a register vector and stores them. If several lanes own an element, the one with the lowest index stores
+    /// Converts the elements of a register vector and stores them. If several lanes own an element, the lane with the lowest index stores
     /// it.
     ///
     /// The builder rejects the call if the position of the subvector may differ between lanes of a warp, or if the scope that owns the

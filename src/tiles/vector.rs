@@ -104,7 +104,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     /// index.
     ///
     /// # Errors
-    /// Returns [`TvError::Coordinate`] if the element is past the end.
+    /// Returns [`TvError::Coordinate`] if `index` is not less than [`LENGTH`](Self::LENGTH).
     pub fn owner(index: u32) -> Result<Owner, TvError> {
         Self::fragment().owner(index)
     }
@@ -123,7 +123,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
         self.words()
     }
 
-    /// Returns a vector with `values` in its registers, in the order of [`fragment`](Self::fragment); the inverse of
+    /// Returns a vector with `values` in its registers, in the order of [`fragment`](Self::fragment). This is the inverse of
     /// [`registers`](Self::registers).
     ///
     /// The builder rejects the call if the number of values is not [`REGISTERS`](Self::REGISTERS).
