@@ -94,13 +94,13 @@ pub struct Export {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExportedFiles {
-    /// The PTX text.
+    /// The path of `NAME.ptx`, which contains the PTX text.
     pub ptx: PathBuf,
-    /// The C and C++ header.
+    /// The path of `NAME.h`, the C and C++ header.
     pub header: PathBuf,
-    /// The manifest.
+    /// The path of `NAME.json`, which contains the manifest.
     pub manifest: PathBuf,
-    /// The header that contains the PTX text as a C array, if [requested](Export::with_source).
+    /// The path of `NAME_source.h`, which contains the PTX text as a C array, if [requested](Export::with_source).
     pub source: Option<PathBuf>,
 }
 

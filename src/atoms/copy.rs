@@ -68,7 +68,7 @@ pub enum CopyKind {
     /// A transposition of 2×2 blocks of 32-bit words by `selp` and `shfl.bfly`. Each of two lanes owns one row of a block; see
     /// [`Builder::transpose_2x2`](crate::ptx::Builder::transpose_2x2).
     Transpose2x2 {
-        /// The bit that differs between the indices of the two lanes, as a mask: 1 or 4.
+        /// The mask of the bit that differs between the indices of the two lanes: 1 or 4.
         lane_bit: u32,
     },
 }

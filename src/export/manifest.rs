@@ -37,13 +37,13 @@ pub struct Generator {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FileNames {
-    /// The PTX text.
+    /// The name of the file that contains the PTX text.
     pub ptx: String,
-    /// The C and C++ header.
+    /// The name of the C and C++ header.
     pub header: String,
-    /// The manifest itself.
+    /// The name of the file that contains this manifest.
     pub manifest: String,
-    /// The header that contains the PTX text as a C array, if requested.
+    /// The name of the header that contains the PTX text as a C array, if the header was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
