@@ -4,7 +4,7 @@
 //! atoms; [`mma_atom`] and [`copy_atom`] look them up by their CuTe names.
 //!
 //! The (thread, value) layouts of an atom are [`Layout`](crate::layout::Layout)s. Its fragments are [`TvLayout`](crate::layout::TvLayout)s,
-//! which determine the owner of an element and the elements of a lane. [`rt_base`] returns the fragments of register tiles.
+//! which determine the owner of each element and the elements of each lane. [`rt_base`] returns the fragments of register tiles.
 #![forbid(unsafe_code)]
 
 mod copy;

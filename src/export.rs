@@ -51,7 +51,7 @@ pub enum ExportError {
     /// The base name of the files is not a C identifier.
     #[error("expected a C identifier as the name of the files, found `{name}`")]
     BadName {
-        /// The name.
+        /// The base name.
         name: String,
     },
     /// Functions for buffers of two kernels would have the same name in C.
@@ -67,9 +67,9 @@ pub enum ExportError {
     MacroClash {
         /// The name of the macro.
         name: String,
-        /// One kernel.
+        /// The name of one kernel.
         first: String,
-        /// The other kernel.
+        /// The name of the other kernel.
         second: String,
     },
 }
@@ -94,13 +94,13 @@ pub struct Export {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExportedFiles {
-    /// The PTX text.
+    /// The path of `NAME.ptx`, which contains the PTX text.
     pub ptx: PathBuf,
-    /// The C and C++ header.
+    /// The path of `NAME.h`, the C and C++ header.
     pub header: PathBuf,
-    /// The manifest.
+    /// The path of `NAME.json`, which contains the manifest.
     pub manifest: PathBuf,
-    /// The PTX text as a C array, if requested.
+    /// The path of `NAME_source.h`, which contains the PTX text as a C array, if [requested](Export::with_source).
     pub source: Option<PathBuf>,
 }
 
@@ -155,7 +155,8 @@ impl Export {
         }
     }
 
-    /// Adds `NAME_source.h`, which defines the PTX text as a zero-terminated C array, `NAME_source`, for `cuModuleLoadData`.
+    /// Adds `NAME_source.h`, which defines the zero-terminated C array `NAME_source`. The array contains the PTX text, for
+    /// `cuModuleLoadData`.
     #[must_use]
     pub fn with_source(mut self) -> Self {
         self.source = Some(source::source(&self.manifest, &self.ptx));
@@ -177,7 +178,7 @@ impl Export {
         files
     }
 
-    /// Writes the files into `dir`, which is created if necessary. Each file is replaced atomically.
+    /// Writes the files into the folder `dir`, which is created if necessary. Each file is replaced atomically.
     ///
     /// # Errors
     /// Returns [`ExportError::Write`] if a file or the folder cannot be written.
@@ -216,7 +217,7 @@ impl<A> Kernel<A> {
     /// ```
     ///
     /// # Errors
-    /// Returns an error if a file cannot be written.
+    /// Returns [`ExportError::Write`] if a file or the folder cannot be written.
     pub fn export(&self, dir: impl AsRef<Path>) -> Result<ExportedFiles, ExportError> {
         Export::kernel(self).write(dir)
     }

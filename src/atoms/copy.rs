@@ -42,7 +42,7 @@ pub struct CopyAtom {
     reference: Layout,
 }
 
-/// The operation of a copy atom.
+/// The operation that a copy atom performs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CopyKind {
     /// A copy of `bytes` bytes by an ordinary load and store.
@@ -52,11 +52,11 @@ pub enum CopyKind {
     },
     /// `cp.async`, from global to shared memory.
     CpAsync {
-        /// The number of bytes: 4, 8 or 16; 16 if the copy bypasses L1.
+        /// The number of bytes: 4, 8 or 16. A copy that bypasses L1 has 16 bytes.
         bytes: u32,
         /// Whether the copy bypasses L1 (`.cg`) or not (`.ca`).
         bypass_l1: bool,
-        /// Whether the copy reads only a given number of bytes and fills the remaining bytes with zeros.
+        /// Whether the instruction has an operand with the number of bytes to read. The remaining bytes are filled with zeros.
         zero_fill: bool,
     },
     /// `ldmatrix`, from shared memory to registers.
@@ -68,7 +68,7 @@ pub enum CopyKind {
     /// A transposition of 2×2 blocks of 32-bit words by `selp` and `shfl.bfly`. Each of two lanes owns one row of a block; see
     /// [`Builder::transpose_2x2`](crate::ptx::Builder::transpose_2x2).
     Transpose2x2 {
-        /// The bit that differs between the indices of the two lanes, as a mask: 1 or 4.
+        /// The mask of the bit that differs between the indices of the two lanes: 1 or 4.
         lane_bit: u32,
     },
 }
@@ -82,14 +82,15 @@ pub struct Matrices {
     pub transposed: bool,
     /// The number of bits per element in registers: 16, or 8 for the forms that require Blackwell (sm_100a or sm_120a).
     pub element_bits: u32,
-    /// The number of bits per element in shared memory, which is smaller than in registers if the elements are expanded.
+    /// The number of bits per element in shared memory: 4 or 6 if the instruction expands each element to 8 bits, otherwise equal to
+    /// `element_bits`.
     pub memory_bits: u32,
     /// The number of row addresses that the lanes provide. A row is 16 bytes long, or 8 or 12 bytes if it contains packed 4-bit or 6-bit
     /// elements.
     pub rows: u32,
 }
 
-/// A side of a copy.
+/// A side of a copy atom, or its reference layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CopySide {
     /// The bits that each thread provides: registers, or the bytes at its address.
@@ -121,13 +122,14 @@ impl CopyAtom {
         &self.cute_mnemonic
     }
 
-    /// Returns the operation.
+    /// Returns the operation that the atom performs.
     #[must_use]
     pub fn kind(&self) -> CopyKind {
         self.kind
     }
 
-    /// Returns the lowest target of the crate that supports the instruction.
+    /// Returns the lowest target that supports the instruction. Instructions introduced before sm_75 return sm_75, the lowest target that
+    /// the crate supports.
     #[must_use]
     pub fn target(&self) -> Target {
         instructions::find(&self.mnemonic).map_or(Target::SM_75, |form| form.needs.lowest_target())
@@ -183,8 +185,10 @@ impl CopyAtom {
         }
     }
 
-    /// Returns the layout of a side for `bits`-bit elements, which maps (thread, value) to the index of an element. `bits` should divide
-    /// [`unit_bits`](Self::unit_bits). Larger elements may be split between threads, which the layout then counts as one thread.
+    /// Returns the layout of a side for `bits`-bit elements, which maps (thread, value) to the index of an element.
+    ///
+    /// `bits` should divide [`unit_bits`](Self::unit_bits). Otherwise, an element may be split between threads, and the layout treats these
+    /// threads as one.
     ///
     /// # Errors
     /// Returns the same errors as [`Layout::recast`].
@@ -194,8 +198,8 @@ impl CopyAtom {
         self.layout(side).recast(1, bits.into())
     }
 
-    /// Returns the size in bits of the largest unit that no layout splits: a power of two, at most 128, such that the bits of each unit are
-    /// contiguous in all three layouts.
+    /// Returns the size in bits of the largest unit that no layout splits. It is the largest power of two up to 128 for which the bits of
+    /// each unit are contiguous in all three layouts.
     #[must_use]
     pub fn unit_bits(&self) -> u32 {
         let sides = [CopySide::Source, CopySide::Destination, CopySide::Reference];
@@ -205,8 +209,8 @@ impl CopyAtom {
 
     /// Returns the fragment of a side, which determines the owner of each unit of [`unit_bits`](Self::unit_bits) bits.
     ///
-    /// If several threads provide the same unit, the unit still has an owner, but the layout is not bijective. For example, lanes whose
-    /// addresses `ldmatrix` ignores repeat the units of other lanes.
+    /// If several threads provide the same unit, the fragment is not bijective. For example, lanes whose addresses `ldmatrix` ignores
+    /// repeat the units of other lanes.
     ///
     /// # Errors
     /// Returns no error for the atoms in [`copy_atoms`].
@@ -233,8 +237,8 @@ impl CopyAtom {
             .collect()
     }
 
-    /// Returns the bank conflicts of an `ldmatrix` or `stmatrix` whose 16-byte rows start at the byte addresses `rows`. The eight rows of
-    /// each 8×8 matrix of 16-bit elements are accessed in one phase.
+    /// Returns the bank conflicts of an `ldmatrix` or `stmatrix` whose 16-byte rows start at the byte addresses `rows`. Each phase accesses
+    /// eight consecutive rows, which form one 8×8 matrix of 16-bit elements.
     ///
     /// # Errors
     /// Returns [`AccessError::Misaligned`] if an address is not a multiple of 16, or [`AccessError::Lanes`] for more than 32 rows.

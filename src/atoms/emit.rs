@@ -11,7 +11,7 @@ use crate::{
 pub struct Metadata<'k> {
     /// The register that contains the metadata.
     pub bits: Val<'k, u32>,
-    /// The selector of the lanes, in each group of four, whose registers are read. It must be less than
+    /// Selects the lanes of each group of four whose registers are read. It must be less than
     /// [`Sparsity::selectors`](super::Sparsity::selectors).
     pub selector: u32,
 }
@@ -21,10 +21,11 @@ pub struct Metadata<'k> {
 pub struct Scale<'k> {
     /// The register that contains the scales.
     pub bits: Val<'k, u32>,
-    /// The index of the first byte that contains a scale: 0 to 3 for one scale, 0 or 2 for two scales, and 0 for four scales.
+    /// The index of the first byte of the register that contains a scale: 0 to 3 for one scale, 0 or 2 for two scales, and 0 for four
+    /// scales.
     pub byte: u32,
-    /// The selector of the lanes, in each group of four, whose registers are read. For A, 0 selects lanes 0 and 1, and 1 selects lanes 2
-    /// and 3. For B, it is the index of the lane, 0 to 3.
+    /// Selects the lanes of each group of four whose registers are read. For A, 0 selects lanes 0 and 1, and 1 selects lanes 2 and 3. For
+    /// B, the value is the index of the selected lane, 0 to 3.
     pub thread: u32,
 }
 
@@ -84,9 +85,10 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), Some(metadata), None)
     }
 
-    /// Emits [`mma`](Self::mma) with block-scaled A and B. `scales` contains the scales of A and the scales of B. The builder rejects
-    /// sparse atoms, atoms without block scaling, and scales with a byte or thread out of range. The arithmetic has not been verified on
-    /// hardware; see [`BlockScale`](super::BlockScale).
+    /// Emits [`mma`](Self::mma) with block-scaled A and B. `scales` contains the scales of A and then those of B. The builder rejects
+    /// sparse atoms, atoms without block scaling, and scales with a byte or thread out of range.
+    ///
+    /// The arithmetic has not been verified on hardware; see [`BlockScale`](super::BlockScale).
     #[doc(alias = "block_scale")]
     #[track_caller]
     pub fn mma_scaled<D: Scalar, A: Scalar, B: Scalar, C: Scalar>(
@@ -100,8 +102,11 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), None, Some(scales))
     }
 
-    /// Emits [`mma`](Self::mma) with a sparse A and block-scaled A and B. The arithmetic has not been verified on hardware, and the
-    /// simulator does not support these instructions; see [`BlockScale`](super::BlockScale).
+    /// Emits [`mma`](Self::mma) with a sparse A and block-scaled A and B; see [`mma_sparse`](Self::mma_sparse) and
+    /// [`mma_scaled`](Self::mma_scaled).
+    ///
+    /// The arithmetic has not been verified on hardware, and the simulator does not support these instructions; see
+    /// [`BlockScale`](super::BlockScale).
     #[track_caller]
     pub fn mma_sparse_scaled<D: Scalar, A: Scalar, B: Scalar, C: Scalar>(
         self,
@@ -115,8 +120,10 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), Some(metadata), Some(scales))
     }
 
-    /// Emits the instruction of `atom` with the registers of C as both C and D, which computes C += A·B. The innermost emitted loop must
-    /// carry these registers. The builder rejects later uses of their previous values.
+    /// Emits the instruction of `atom` with the registers of C as both C and D, so that it computes C += A·B.
+    ///
+    /// Inside an emitted loop, the innermost loop must carry the registers of C. The builder rejects later uses of their previous values,
+    /// and the operands and atoms that [`mma`](Self::mma) rejects.
     #[track_caller]
     pub fn mma_in_place<A: Scalar, B: Scalar, C: Scalar>(
         self,
@@ -132,9 +139,11 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Transposes a 2×2 block of words. Each of two lanes, whose indices differ only in the bit `lane_bit` (a power of two), owns one row.
-    /// The lane with 0 in this bit receives the first words of both rows, and the other lane receives the second words. All lanes of the
-    /// warp must execute the emitted code.
+    /// Transposes a 2×2 block of words that is owned by two lanes, and returns this lane's row of the result.
+    ///
+    /// The indices of the two lanes differ only in the bit with the value `lane_bit`, which must be a power of two. Each lane passes its
+    /// row of the block as `row`. The lane in which the bit is 0 receives the first words of both rows, and the other lane receives the
+    /// second words. All lanes of the warp must execute the emitted code.
     #[doc(alias = "SM50_Shuffle_U32_2x2Trans")]
     #[track_caller]
     pub fn transpose_2x2<T: Scalar>(self, row: [Val<'k, T>; 2], lane_bit: u32) -> [Val<'k, T>; 2] {
@@ -193,7 +202,7 @@ fn check<'k, A: Scalar, B: Scalar, C: Scalar>(
     Ok(Addition { sparse, scales, bare: atom.group().threads() == 1 })
 }
 
-/// Returns the register and the selector of the metadata of a sparse A.
+/// Returns the register and the selector of the metadata of a sparse A, `None` for a dense A, or an error message.
 pub(super) fn sparse_operand<'k>(
     atom: &MmaAtom,
     metadata: Option<Metadata<'k>>,

@@ -12,7 +12,7 @@ use crate::ptx::{Builder, MatrixDescriptor, Scalar, Val, WgmmaA, WgmmaTail};
 /// The options of a `wgmma`. By default, A·B is added to D, and both A and B are K-major.
 #[derive(Clone, Copy, Debug)]
 pub struct WgmmaOptions<'k> {
-    /// Whether A·B is added to D (`scale-d`). If not, A·B replaces D, which need not be initialized.
+    /// Whether A·B is added to D (`scale-d`). If false, A·B replaces D, and D need not be initialized.
     pub accumulate: Val<'k, bool>,
     /// Whether A is negated. Only floating-point types can be negated.
     pub negate_a: bool,
@@ -40,17 +40,18 @@ impl Default for WgmmaOptions<'_> {
 }
 
 impl<'k> Builder<'k> {
-    /// Emits the `wgmma` of `atom`, which computes D = A·B + D or, if `options.accumulate` is false, D = A·B. [`MmaAtom::fragment`]
-    /// specifies the elements of each register. Operands in shared memory are passed as [`MatrixDescriptor`]s. All threads of the warpgroup
-    /// must execute the instruction. Requires sm_90a.
+    /// Emits the `wgmma` of `atom`, which computes D = A·B + D or, if `options.accumulate` is false, D = A·B.
+    ///
+    /// [`MmaAtom::fragment`] specifies the elements of each register. Operands in shared memory are passed as [`MatrixDescriptor`]s. All
+    /// threads of the warpgroup must execute the instruction. Requires sm_90a.
     ///
     /// The instruction is asynchronous: D may be accessed only after a [commit](Self::wgmma_commit_group) and a
     /// [wait](Self::wgmma_wait_group). After writes to the registers of D and A, a [`wgmma_fence`](Self::wgmma_fence) is required before
     /// the `wgmma`.
     ///
     /// D must have registers of its own: allocate them with [`wgmma_accumulators`](Self::wgmma_accumulators), or carry them as loop state.
-    /// The builder rejects a D that consists of constants or of registers that other values use. It also rejects registers, orders and
-    /// negations that the atom does not support.
+    /// The builder rejects a D that contains constants, or registers that other values use. It also rejects registers, orders and negations
+    /// that the atom does not support.
     ///
     /// ```
     /// use warpwright::{atoms::{WgmmaOptions, mma_atom}, prelude::*, ptx::{MatrixDescriptor, MatrixLayout, ProxySpace, SwizzleMode}};
@@ -101,7 +102,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Returns uninitialized accumulator registers for the `wgmma` of `atom`. The first `wgmma` must overwrite them.
+    /// Returns uninitialized accumulator registers for the `wgmma` of `atom`. The first `wgmma` must overwrite them: its option
+    /// [`accumulate`](WgmmaOptions::accumulate) must be false.
     #[track_caller]
     pub fn wgmma_accumulators<D: Scalar>(self, atom: &MmaAtom) -> Vec<Val<'k, D>> {
         self.fresh_values(atom.registers(MmaOperand::D) as usize)

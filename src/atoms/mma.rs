@@ -82,12 +82,13 @@ impl Group {
     }
 }
 
-/// The operation that replaces multiplication for 1-bit elements. A dot product is the number of set bits in its result.
+/// The operation that replaces multiplication for 1-bit elements. A dot product is the number of bits that are set in the result of this
+/// operation on a row of A and a row of B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BitOp {
-    /// Exclusive or: a bit is set if it differs between the operands.
+    /// Exclusive or: a bit of the result is set if the bits of the operands differ.
     Xor,
-    /// And: a bit is set if it is set in both operands.
+    /// And: a bit of the result is set if the bits of both operands are set.
     And,
 }
 
@@ -169,19 +170,19 @@ impl MmaAtom {
         self.saturates
     }
 
-    /// Returns the operation that replaces multiplication for 1-bit elements; `None` for other types.
+    /// Returns the operation that replaces multiplication for 1-bit elements, or `None` for other types.
     #[must_use]
     pub fn bit_op(&self) -> Option<BitOp> {
         self.bit_op
     }
 
-    /// Returns the compression of a sparse A; `None` if A is dense.
+    /// Returns the compression of a sparse A, or `None` if A is dense.
     #[must_use]
     pub fn sparsity(&self) -> Option<&Sparsity> {
         self.sparsity.as_ref()
     }
 
-    /// Returns the block scaling of A and B; `None` if they are not scaled.
+    /// Returns the block scaling of A and B, or `None` if A and B are not scaled.
     #[must_use]
     pub fn block_scale(&self) -> Option<&BlockScale> {
         self.block_scale.as_ref()
@@ -212,21 +213,21 @@ impl MmaAtom {
         self.registers_of(operand).majors
     }
 
-    /// Returns the register class of an operand.
+    /// Returns the class of the registers that contain an operand or its descriptor.
     #[must_use]
     pub fn register_class(&self, operand: MmaOperand) -> RegClass {
         self.registers_of(operand).class
     }
 
-    /// Returns the number of elements per register. For a sparse A, only stored elements are counted. For complex numbers, which each
-    /// occupy several registers, the result is 1.
+    /// Returns the number of elements of an operand per register. For a sparse A, only stored elements are counted. For complex numbers,
+    /// the result is 1, although each number occupies several registers.
     #[must_use]
     pub fn per_register(&self, operand: MmaOperand) -> u32 {
         self.registers_of(operand).per_register
     }
 
-    /// Returns the number of registers per thread that an operand occupies. For an operand in shared memory, the result is 1, for the
-    /// descriptor.
+    /// Returns the number of registers per thread that an operand occupies. An operand in shared memory occupies one register, which
+    /// contains its descriptor.
     #[must_use]
     pub fn registers(&self, operand: MmaOperand) -> u32 {
         let registers = self.registers_of(operand);
@@ -237,7 +238,7 @@ impl MmaAtom {
         (rows * cols * registers.parts).div_ceil(self.group.threads() * registers.per_register)
     }
 
-    /// Returns the number of rows and columns of an operand: M×K, N×K or M×N.
+    /// Returns the number of rows and columns of an operand: M×K for A, N×K for B, and M×N for C and D.
     #[must_use]
     pub fn operand_size(&self, operand: MmaOperand) -> (u32, u32) {
         let (m, n, k) = self.shape;
@@ -267,8 +268,9 @@ impl MmaAtom {
 
     /// Returns the layout of an operand, which maps (thread, value) to the index `row + col · rows`.
     ///
-    /// For a sparse A, the layout covers the uncompressed M×K matrix, as in CuTe: the values of a register are all elements that its stored
-    /// elements can represent. For an operand in shared memory, the layout assigns all elements to every thread.
+    /// For a sparse A, the layout covers the uncompressed M×K matrix, as in CuTe. The values of a register are then all elements of the
+    /// matrix that the register's stored elements can represent. For an operand in shared memory, the layout assigns all elements to every
+    /// thread.
     #[must_use]
     pub fn layout(&self, operand: MmaOperand) -> &Layout {
         self.layouts[operand as usize].get_or_init(|| {

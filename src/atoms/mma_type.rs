@@ -47,8 +47,8 @@ pub enum MmaType {
     F32,
     /// IEEE double precision.
     F64,
-    /// A complex number: two f64, the real and the imaginary part. Operations on it are implemented by several instructions on
-    /// [`F64`](Self::F64).
+    /// A complex number: two f64, which are the real and the imaginary part. Several instructions on [`F64`](Self::F64) implement each
+    /// operation.
     C64,
     /// Three f64 that represent a complex number in Gauss's three-product method.
     Gc64,
@@ -83,7 +83,7 @@ impl MmaType {
         }
     }
 
-    /// Returns the name in CuTe's atom names, such as `"BF16"`; single bits are `"U1"`.
+    /// Returns the name of the type in CuTe's atom names, such as `"BF16"`; single bits are `"U1"`.
     pub(super) fn cute_name(self) -> String {
         if self == MmaType::B1 { "U1".to_owned() } else { self.name().to_uppercase() }
     }

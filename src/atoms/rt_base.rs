@@ -53,8 +53,8 @@ pub enum TileLayout {
 /// elements, a subtile has 16×32 elements (32×16 in the column layout), and each lane owns 16 of them, in 4 registers.
 ///
 /// In the row layout, element `e` of pair `k` of lane `4g + t` is in row `g + 8(k mod 2)` and column `2t + e + 8⌊k/2⌋`. This is the
-/// fragment of matrix A of `mma.m16n8k16` in the PTX ISA. For 8-bit elements, it is the fragment of `mma.m16n8k32`, with groups of four
-/// elements in columns `4t + e + 16⌊k/2⌋`. In the column layout, row and column are swapped.
+/// fragment of matrix A of `mma.m16n8k16` in the PTX ISA. For 8-bit elements, groups of four replace the pairs, and the column is
+/// `4t + e + 16⌊k/2⌋`. This is the fragment of A of `mma.m16n8k32`. In the column layout, row and column are swapped.
 #[must_use]
 pub fn rt_base(layout: TileLayout, width: ElementWidth) -> TvLayout {
     let element: i64 = if width == ElementWidth::B8 { 4 } else { 2 };

@@ -18,8 +18,8 @@ const WARP: usize = 32;
 impl Picture {
     /// Draws the words of shared memory that one access of a warp touches, and the resulting bank conflicts.
     ///
-    /// `layout` maps (thread, value) to byte offsets. In each access, a lane loads or stores `vector` elements of `element_bytes` bytes.
-    /// `access` is the index of the access to draw; the accesses of warp 0 come first.
+    /// `layout` maps (thread, value) to byte offsets. In each access, a lane loads or stores `vector` consecutive values of `element_bytes`
+    /// bytes each. `access` is the index of the access to draw; the accesses of warp 0 come first.
     ///
     /// The picture has one table for each 128-byte phase. Each row of a table contains one word of each bank and is labeled with the byte
     /// offset of its first word; rows that the access does not touch are omitted. A cell shows the first thread that accesses its word, or

@@ -15,12 +15,12 @@ impl Picture {
     /// thread's value. Corresponding cells of the two tables represent the same element.
     ///
     /// Each cell is an element of `bits` bits, which should divide [`unit_bits`](CopyAtom::unit_bits) (see
-    /// [`value_layout`](CopyAtom::value_layout)). The default is the size of an element in registers (8 or 16 bits) for `ldmatrix`,
+    /// [`value_layout`](CopyAtom::value_layout)). If `bits` is `None`, an element has its size in registers (8 or 16 bits) for `ldmatrix`,
     /// `stmatrix` and `movmatrix`, and `unit_bits`, limited to 32, for other copies. A row of a table represents 128 bits, or fewer if the
     /// copy moves fewer bits.
     ///
     /// # Errors
-    /// Returns the same errors as [`Picture::of_thread_values`], and [`DrawError::Layout`] for the errors of `value_layout`.
+    /// Returns the same errors as [`Picture::of_thread_values`], and [`DrawError::Layout`] if `value_layout` returns an error.
     pub fn of_copy(atom: &CopyAtom, bits: Option<u32>, highlight: Highlight) -> Result<Picture, DrawError> {
         let bits = bits.unwrap_or(match atom.kind() {
             CopyKind::LdMatrix(matrices) | CopyKind::StMatrix(matrices) => matrices.element_bits,

@@ -9,7 +9,7 @@ use crate::tensor::TensorError;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DrawError {
-    /// A table has too many cells, or a layout has too many values in total.
+    /// A table has too many cells, or the threads of a layout have too many values in total.
     #[error("{what}: expected at most {max} cells, found {rows}×{cols}")]
     TooLarge {
         /// The subject of the picture.
@@ -49,7 +49,7 @@ pub enum DrawError {
         /// The number of accesses.
         count: usize,
     },
-    /// The pattern of a swizzle does not fit in a picture.
+    /// The period of a swizzle is too long for a picture.
     #[error("{swizzle}: expected a period of at most {max} bytes, found {period}")]
     Period {
         /// The swizzle.

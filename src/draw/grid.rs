@@ -20,7 +20,7 @@ pub enum Tint {
 /// A cell of a table: lines of text on a colored background.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// The lines of text, from top to bottom. An empty cell has none.
+    /// The lines of text, from top to bottom. An empty cell has no lines.
     pub lines: Vec<String>,
     /// The background color.
     pub tint: Tint,
@@ -48,7 +48,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Creates a table with rows and columns numbered from 0.
+    /// Creates a table with rows and columns numbered from 0. `cell` receives the row and column of a cell and returns the cell.
     ///
     /// # Errors
     /// Returns [`DrawError::TooLarge`] for more than 65,536 cells.
@@ -77,7 +77,7 @@ impl Table {
         Table { axes: (rows.into(), cols.into()), ..self }
     }
 
-    /// Sets the labels of the rows. Rows without a label remain unlabeled.
+    /// Replaces the labels of the rows. If there are fewer labels than rows, the remaining rows are unlabeled; excess labels are ignored.
     #[must_use]
     pub fn with_row_labels(mut self, labels: impl IntoIterator<Item = String>) -> Table {
         let rows = self.rows();
@@ -97,7 +97,7 @@ impl Table {
         self.col_labels.len()
     }
 
-    /// Returns the cell in the given row and column, if it exists.
+    /// Returns the cell in the given row and column, or `None` if the table has no such cell.
     #[must_use]
     pub fn cell(&self, row: usize, col: usize) -> Option<&Cell> {
         if col < self.cols() { self.cells.get(row * self.cols() + col) } else { None }
@@ -119,7 +119,7 @@ impl Table {
 pub struct Picture {
     /// The title.
     pub title: String,
-    /// The rows of tables. An entry that is `None` remains empty.
+    /// The rows of tables. `None` leaves a position of the grid empty.
     pub tables: Vec<Vec<Option<Table>>>,
     /// The lines of text below the tables.
     pub notes: Vec<String>,

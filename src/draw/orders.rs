@@ -5,8 +5,10 @@ use super::grid::{Cell, Picture, Table, check_size};
 use super::layouts::hue;
 
 impl Picture {
-    /// Draws the order in which the tiles of a result are computed. `rounds` contains the row and column of each tile, grouped by rounds,
-    /// in order. Each cell contains the number of its tile in this order.
+    /// Draws the order in which the tiles of a result are computed, in several rounds.
+    ///
+    /// The result has `rows`×`cols` tiles. Each item of `rounds` contains the row and column of each tile of one round, in order. Each cell
+    /// contains the number of its tile in the order of all rounds.
     ///
     /// Tiles of the same round have the same color; colors repeat every 8 rounds. A cell whose tile is not in `rounds` is empty. Tiles
     /// outside the result are numbered but not drawn.

@@ -5,14 +5,16 @@ use super::grid::{Cell, Picture, Table};
 use super::layouts::hue;
 use crate::layout::Swizzle;
 
-/// The number of bytes in one word of all banks: a row of the picture.
+/// The number of bytes in a row of the picture: one word of each bank.
 const ROW: i64 = 128;
 /// The maximum number of bytes in a picture.
 const MOST_BYTES: i64 = 1 << 16;
 
 impl Picture {
-    /// Draws the effect of a swizzle on shared memory. A row of the picture represents 128 bytes, one word of each bank. It is divided into
-    /// chunks of `2^base` bytes, but at most 128 bytes. Each cell shows the row and chunk of the data that the swizzle stores there.
+    /// Draws the effect of a swizzle on shared memory.
+    ///
+    /// A row of the picture represents 128 bytes, which are one word of each bank. It is divided into chunks of `2^base` bytes, limited to
+    /// 128 bytes. Each cell shows the row and chunk of the data that the swizzle stores in this chunk.
     ///
     /// A cell has the color of the column in which its data would be without the swizzle. The colors thus show how the swizzle spreads a
     /// column over several columns, and therefore over several groups of banks.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::grid::{Cell, Picture, Table, Tint};
 
-/// Prints the tables one below the other. Dimmed cells are printed as `·`, and marked cells end with `!`.
+/// Prints the tables one below the other. A dimmed cell that has text is printed as `·`, and a marked cell ends with `!`.
 impl fmt::Display for Picture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut first = true;

@@ -33,8 +33,9 @@ impl Picture {
     /// Draws the owner of each element of a tile. In each cell, `T` is the thread, and `V` is the index of the thread's value. Colors
     /// repeat every 8 threads.
     ///
-    /// `size` is the number of rows and the number of columns, and `layout` maps (thread, value) to `row + col · rows`. For an element with
-    /// several owners, the picture shows one of them, preferably a highlighted one, followed by `+` and the number of other owners.
+    /// `size` contains the number of rows and the number of columns of the tile, and `layout` maps (thread, value) to `row + col · rows`.
+    /// For an element with several owners, the picture shows one of the owners, preferably a highlighted one, followed by `+` and the
+    /// number of other owners.
     ///
     /// # Errors
     /// Returns [`DrawError::Rank`] if the layout is not of rank 2, [`DrawError::Outside`] if a value is outside the tile, or

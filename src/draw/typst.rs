@@ -6,7 +6,7 @@ use super::grid::{Cell, Picture, Table, Tint};
 use super::theme::{Paint, Theme, hex};
 
 impl Picture {
-    /// Renders a Typst document with the light theme. Its single page has the size of the picture.
+    /// Renders a Typst document with the light theme. The document has a single page, which has the size of the picture.
     #[must_use]
     pub fn typst(&self) -> String {
         let mut out = String::from(

@@ -37,24 +37,24 @@ pub struct Generator {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FileNames {
-    /// The PTX text.
+    /// The name of the file that contains the PTX text.
     pub ptx: String,
-    /// The C and C++ header.
+    /// The name of the C and C++ header.
     pub header: String,
-    /// The manifest itself.
+    /// The name of the file that contains this manifest.
     pub manifest: String,
-    /// The PTX text as a C array, if requested.
+    /// The name of the header that contains the PTX text as a C array, if the header was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
 
-/// The description of one kernel.
+/// The description of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct KernelManifest {
     /// The name of the entry function.
     pub name: String,
-    /// The kernel's description; empty if the kernel has none.
+    /// The kernel's description, or an empty string if the kernel has no description.
     pub description: String,
     /// The parameters in order.
     pub parameters: Vec<ParameterManifest>,
@@ -63,13 +63,13 @@ pub struct KernelManifest {
     pub tensor_maps: Vec<TensorMapManifest>,
     /// The assumptions about arguments, which every launch must check.
     pub assumptions: Vec<AssumptionManifest>,
-    /// The number of threads per block in x, y and z, if fixed.
+    /// The number of threads per block in x, y and z, if the kernel fixes it.
     pub block: Option<[u32; 3]>,
-    /// The maximum number of threads per block in x, y and z, if bounded.
+    /// The maximum number of threads per block in x, y and z, if the kernel bounds it.
     pub max_block: Option<[u32; 3]>,
-    /// The minimum number of resident blocks per multiprocessor, if requested.
+    /// The minimum number of resident blocks per multiprocessor, if the kernel requests one.
     pub min_blocks_per_multiprocessor: Option<u32>,
-    /// The maximum number of 32-bit registers per thread, if bounded.
+    /// The maximum number of 32-bit registers per thread, if the kernel bounds it.
     pub max_registers: Option<u32>,
     /// The number of blocks per cluster in x, y and z, if the kernel uses clusters.
     pub cluster: Option<[u32; 3]>,
@@ -109,7 +109,7 @@ pub struct ParameterManifest {
     pub ptx_type: String,
     /// The size of the parameter itself, in bytes.
     pub bytes: u32,
-    /// The views of a buffer whose extents are known. The buffer must contain all of them.
+    /// The views of the buffer whose extents are known. The buffer must contain all of these views.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<ViewManifest>,
 }

@@ -14,7 +14,7 @@ pub(super) type ResidentClusters = Mutex<HashMap<u32, u32>>;
 const EMPTY: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry empty() { ret; }\n";
 
 impl Gpu {
-    /// Returns the number of clusters of `size` blocks that run simultaneously if every multiprocessor runs one block.
+    /// Returns the number of clusters of `size` blocks that can run simultaneously with at most one block per multiprocessor.
     ///
     /// The result is the number of multiprocessors if `size` is 0 or 1, and 0 if the device does not support clusters. Persistent kernels
     /// launch this number of clusters, because further clusters would have to wait until others have finished.

@@ -20,7 +20,9 @@ pub struct CallFailed {
 }
 
 impl CallFailed {
-    /// Returns a function that converts the error of a cudarc call: `stream.synchronize().map_err(CallFailed::at("synchronize"))`.
+    /// Returns a function that converts the error of the cudarc function `call`.
+    ///
+    /// For example: `stream.synchronize().map_err(CallFailed::at("synchronize"))`.
     pub fn at(call: &'static str) -> impl Fn(DriverError) -> Self {
         move |error| Self { call, code: error.into() }
     }
@@ -130,8 +132,8 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Returns the compiler's messages (for [`Advisories`](Self::Advisories), only the advisory notes); empty if the error occurred before
-    /// compilation.
+    /// Returns the compiler's messages (for [`Advisories`](Self::Advisories), only the advisory notes). The result is empty if the error
+    /// occurred before compilation.
     pub fn messages(&self) -> &[JitMessage] {
         match self {
             Self::Rejected { messages, .. } | Self::Advisories { messages, .. } => messages,
@@ -196,7 +198,7 @@ pub enum LaunchError {
         kernel: String,
         /// The requested number of threads.
         found: u64,
-        /// The maximum.
+        /// The maximum number of threads.
         limit: u32,
     },
     /// The device does not support clusters, which require compute capability 9.0.
@@ -214,7 +216,7 @@ pub enum LaunchError {
         cluster: [u32; 3],
         /// The number of blocks in the cluster.
         found: u64,
-        /// The maximum.
+        /// The maximum number of blocks.
         limit: u32,
     },
     /// The grid is not a multiple of the cluster.

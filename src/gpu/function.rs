@@ -23,7 +23,7 @@ pub struct FunctionAttributes {
     pub max_threads: u32,
     /// The architecture of the PTX as `10·major + minor`, such as 80 for `.target sm_80`.
     pub ptx_version: u32,
-    /// The architecture of the machine code, in the same form.
+    /// The architecture of the machine code as `10·major + minor`.
     pub binary_version: u32,
     /// The cluster shape of `.reqnctapercluster`, if the kernel has one.
     pub required_cluster: Option<[u32; 3]>,

@@ -49,7 +49,7 @@ pub struct JitMessage {
 }
 
 impl JitMessage {
-    /// Parses one line of a log; `None` if the line is not a message.
+    /// Parses one line of a log. Returns `None` if the line is not a message.
     ///
     /// Messages look like `ptxas application ptx input, line 7; error : Unknown symbol 'x'` or `ptxas info : 0 bytes gmem`; the
     /// command-line tool prints a file name instead of `application ptx input`.
@@ -138,11 +138,11 @@ pub struct JitKernel {
 /// The compiler's report on a module that it accepted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JitInfo {
-    /// The compile time in milliseconds as measured by the driver; 0 if the code came from the driver's cache or if the report was created
-    /// by [`parse`](Self::parse).
+    /// The compile time in milliseconds as measured by the driver. The time is 0 if the code came from the driver's cache or if the report
+    /// was created by [`parse`](Self::parse).
     pub wall_ms: f32,
-    /// The kernels that the log mentions; empty if the code came from the driver's cache. The number of registers and the size of local
-    /// memory are always available from [`Function::attributes`](super::Function::attributes).
+    /// The kernels that the log mentions. The list is empty if the code came from the driver's cache. The number of registers and the size
+    /// of local memory are always available from [`Function::attributes`](super::Function::attributes).
     pub kernels: Vec<JitKernel>,
     /// All messages.
     pub messages: Vec<JitMessage>,
@@ -164,7 +164,7 @@ impl JitInfo {
         Self { wall_ms: 0.0, kernels, messages: JitMessage::parse_all(log), log: log.to_owned() }
     }
 
-    /// Returns the kernel named `name`; `None` if the log does not mention it.
+    /// Returns the kernel named `name`, or `None` if the log does not mention it.
     pub fn kernel(&self, name: &str) -> Option<&JitKernel> {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }

@@ -21,7 +21,7 @@ pub struct LaunchConfig {
     /// The number of blocks per cluster. If `None`, the shape of the kernel's `.reqnctapercluster` is used; a kernel without one is
     /// launched without clusters.
     pub cluster: Option<[u32; 3]>,
-    /// The dynamic shared memory per block in bytes, in addition to the memory that the kernel declares. If a block has more than 48 KiB,
+    /// The dynamic shared memory per block in bytes, in addition to the memory that the kernel declares. If both together exceed 48 KiB,
     /// the launch opts in automatically.
     pub dynamic_shared_bytes: u32,
     /// Whether all blocks must be resident simultaneously, so that they may wait for each other.
@@ -73,10 +73,12 @@ impl LaunchConfig {
         self.cluster.map_or(1, volume)
     }
 
-    /// Checks the shape against the limits of a device and of a kernel; `kernel` is the kernel's name in error messages.
+    /// Checks the shape against the limits of a kernel (`attributes`) and of a device (`device`).
+    ///
+    /// `kernel` is the kernel's name, for error messages.
     ///
     /// # Errors
-    /// Returns an error for the first rule that is violated. The limits are those in the CUDA C++ Programming Guide, *Compute
+    /// Returns an error for the first rule that is violated. The rules are listed in the CUDA C++ Programming Guide, *Compute
     /// Capabilities*.
     pub fn check(
         &self,

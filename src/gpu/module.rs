@@ -20,7 +20,7 @@ pub struct LoadOptions {
     /// Whether the line information of `.loc` directives is kept in the machine code, for Nsight Compute and compute-sanitizer.
     #[doc(alias = "CU_JIT_GENERATE_LINE_INFO")]
     pub line_info: bool,
-    /// The maximum number of registers per thread.
+    /// The maximum number of registers per thread; if `None`, the compiler chooses the number.
     #[doc(alias = "CU_JIT_MAX_REGISTERS")]
     pub max_registers: Option<u32>,
     /// The optimization level, 0 to 4; the driver's default is 4.

@@ -19,7 +19,7 @@ pub struct CudaVersion {
 }
 
 impl CudaVersion {
-    /// Converts the driver's number, `1000·major + 10·minor`.
+    /// Converts the driver's version number `1000·major + 10·minor`.
     pub const fn from_raw(raw: u32) -> Self {
         Self { major: raw / 1000, minor: raw % 1000 / 10 }
     }
@@ -96,7 +96,7 @@ impl Driver {
         self.version
     }
 
-    /// Returns the number of devices; at least 1.
+    /// Returns the number of devices, which is at least 1.
     #[doc(alias = "cuDeviceGetCount")]
     pub fn device_count(&self) -> usize {
         self.device_count

@@ -118,8 +118,8 @@ pub struct TiledTensor {
     /// The number of elements of the box along each dimension, from 1 to 256. The length of a row of the box must be a multiple of 16
     /// bytes.
     pub box_dims: Vec<u32>,
-    /// The distance between copied elements along each dimension, from 1 to 8; 1 if the elements are contiguous. The GPU ignores the first
-    /// value, because it always copies adjacent elements along dimension 0.
+    /// The distance between copied elements along each dimension, from 1 to 8. A distance of 1 selects all elements. The GPU ignores the
+    /// first distance, because it always copies adjacent elements along dimension 0.
     pub element_strides: Vec<u32>,
     /// The permutation in shared memory.
     pub swizzle: Swizzle,
@@ -134,7 +134,7 @@ pub struct TiledTensor {
 /// The innermost dimension is the channel, followed by one to three spatial dimensions and the image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Im2colTensor {
-    /// The tensor. The first entry of its `box_dims` is the number of channels that one copy moves per pixel; the others are 1.
+    /// The tensor. The first entry of its `box_dims` is the number of channels that one copy moves per pixel; the other entries are 1.
     pub tensor: TiledTensor,
     /// For each spatial dimension, the first pixel of the bounding box, as an offset from the first pixel of the image.
     pub lower_corner: Vec<i32>,
@@ -154,7 +154,7 @@ pub enum TensorMapError {
     /// The tensor does not have 1 to 5 dimensions, or 3 to 5 in im2col mode.
     #[error("expected {min} to 5 dimensions, found {found}")]
     Rank {
-        /// The minimum.
+        /// The minimum number of dimensions.
         min: usize,
         /// The number of dimensions.
         found: usize,
@@ -176,21 +176,21 @@ pub enum TensorMapError {
     Range {
         /// The name of the value.
         what: &'static str,
-        /// The dimension.
+        /// The index of the dimension.
         dim: usize,
-        /// The value.
+        /// The value found.
         found: u64,
-        /// The minimum.
+        /// The minimum valid value.
         min: u64,
-        /// The maximum.
+        /// The maximum valid value.
         max: u64,
     },
     /// A corner of the bounding box of pixels is out of range.
     #[error("corner of the box, dimension {dim}: expected {} to {}, found {found}", -limit, limit - 1)]
     Corner {
-        /// The dimension.
+        /// The index of the dimension.
         dim: usize,
-        /// The offset.
+        /// The offset of the corner along this dimension.
         found: i32,
         /// The limit L: offsets from −L to L − 1 are valid.
         limit: i32,
@@ -210,7 +210,7 @@ pub enum TensorMapError {
     /// A stride is not a multiple of 16 bytes.
     #[error("stride of dimension {dim}: expected a multiple of 16 bytes, found {found}")]
     Stride {
-        /// The dimension.
+        /// The index of the dimension.
         dim: usize,
         /// The stride in bytes.
         found: u64,
@@ -362,7 +362,7 @@ unsafe impl DeviceRepr for TensorMap {}
 impl TensorMap {
     /// Checks a tensor and encodes its map.
     ///
-    /// The memory at the address must stay allocated while kernels use the map. cudarc does not track this use: encode the map in
+    /// The tensor's memory must stay allocated while kernels use the map. cudarc does not track this use: encode the map in
     /// [`Args::read_map`](super::Args::read_map) or [`Args::write_map`](super::Args::write_map), which track the buffer, or order the
     /// streams manually.
     ///
@@ -397,7 +397,7 @@ impl TensorMap {
 
     /// Checks a tensor of images and encodes its map in im2col mode.
     ///
-    /// As with [`encode`](Self::encode), the memory must stay allocated while kernels use the map.
+    /// As with [`encode`](Self::encode), the tensor's memory must stay allocated while kernels use the map.
     ///
     /// # Errors
     /// Returns [`TensorMapError`] if the tensor violates a rule, the device has no TMA, or a driver call fails.

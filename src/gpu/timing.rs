@@ -24,7 +24,7 @@ impl Timings {
         &self.micros
     }
 
-    /// Returns the median time in microseconds; 0 if there are no runs.
+    /// Returns the median time in microseconds, or 0 if there are no runs.
     pub fn median(&self) -> f64 {
         let mut sorted = self.micros.clone();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -35,12 +35,12 @@ impl Timings {
         }
     }
 
-    /// Returns the shortest time in microseconds; 0 if there are no runs.
+    /// Returns the shortest time in microseconds, or 0 if there are no runs.
     pub fn min(&self) -> f64 {
         self.micros.iter().copied().min_by(f64::total_cmp).unwrap_or(0.0)
     }
 
-    /// Returns the longest time in microseconds; 0 if there are no runs.
+    /// Returns the longest time in microseconds, or 0 if there are no runs.
     pub fn max(&self) -> f64 {
         self.micros.iter().copied().max_by(f64::total_cmp).unwrap_or(0.0)
     }

@@ -78,8 +78,8 @@ const SIZES: &str = "kv_heads, group, queries, keys";
 /// scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AttentionExtras {
-    /// The soft cap c, from 0.001 to 10,000, which replaces each score with c·tanh(score / c). The error is about 10⁻⁶·c. `None` means no
-    /// cap.
+    /// The soft cap c: each score is replaced with c·tanh(score / c). c must be at least 0.001 and at most 10,000. The error of a capped
+    /// score is about 10⁻⁶·c. If this field is `None`, scores are not capped.
     pub soft_cap: Option<f32>,
     /// Whether to apply ALiBi: after the soft cap, slope · distance is subtracted from each score. Here, slope is the head's element of the
     /// argument `slopes`, and distance is the absolute difference between the positions of the query and the key. [`AttentionMask`] defines
@@ -92,9 +92,10 @@ pub struct AttentionExtras {
     #[doc(alias = "attention sink")]
     pub sinks: bool,
     /// Whether to apply dropout to the weights: each weight becomes 0 with probability `p`, and the other weights are multiplied by 1 / (1
-    /// − `p`). The random numbers are those that [`Builder::random`](crate::ptx::Builder::random) returns for `seed` and `offset` + h,
-    /// where h is the index of the query head among the heads of all batches; query i and key j use the random word of element (i, j). The
-    /// random numbers do not depend on the tile, and [`AttentionBackward`] uses the same numbers.
+    /// − `p`). The weight of query i and key j is determined by the random word of element (i, j) that
+    /// [`Builder::random`](crate::ptx::Builder::random) returns for `seed` and `offset` + h, where h is the index of the query head among
+    /// the query heads of all batches. `p`, `seed` and `offset` are arguments of the kernel ([`AttentionExtrasArgs`]). The random numbers
+    /// do not depend on the tile, and [`AttentionBackward`] uses the same numbers.
     pub dropout: bool,
 }
 
@@ -103,14 +104,14 @@ pub struct AttentionExtras {
 pub struct AttentionTile {
     /// The number of queries that a block processes at a time.
     pub queries: u32,
-    /// The number of keys that a block processes per step.
+    /// The number of keys that a block processes at a time.
     pub keys: u32,
 }
 
 impl AttentionTile {
     /// Returns the tiles that the kernels support for a target and for the head sizes `head_size` (of Q and K) and `value_size` (of V and
-    /// O). The first tile is the fastest one for long sequences, except that tiles whose kernels require too many registers are listed
-    /// later.
+    /// O). Among the tiles whose kernels do not require too many registers, the first one is the fastest for long sequences. The iterator
+    /// is empty if the head sizes are not supported.
     pub fn all(target: Target, head_size: u32, value_size: u32) -> impl Iterator<Item = Self> {
         let tiles = if uses_wgmma(target) { HOPPER_TILES } else { WARP_TILES };
         let of_size = tiles.iter().filter(move |[d, e, ..]| [*d, *e] == [head_size, value_size]);
@@ -133,7 +134,7 @@ fn uses_wgmma(target: Target) -> bool {
 /// without a [sink](AttentionExtras::sinks), the logarithm is −∞. A NaN or ∞ in V can make elements of O NaN even if the corresponding
 /// weight is 0.
 ///
-/// Kernels with a head size of 256 and a mask spill a few registers once per tile.
+/// Kernels with a head size of 256 and a mask other than [`AttentionMask::Full`] spill a few registers once per tile.
 #[doc(alias = "flash_attention")]
 #[doc(alias = "scaled_dot_product_attention")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -142,7 +143,7 @@ pub struct Attention {
     pub target: Target,
     /// The head size of Q and K: 32, 64, 96, 128, 192 or 256.
     pub head_size: u32,
-    /// The head size of V and O: 128 if the head size of Q and K is 192; otherwise, the same size.
+    /// The head size of V and O. It must be 128 if [`head_size`](Self::head_size) is 192, and equal to `head_size` otherwise.
     pub value_size: u32,
     /// The mask, which determines the keys that each query attends to.
     pub mask: AttentionMask,
@@ -177,8 +178,8 @@ impl Attention {
         Self { tile, ..self }
     }
 
-    /// Returns this kernel with a tile that leaves registers for dropout. On sm_90a, this is the tile with the fewest queries and, among
-    /// these, the fewest keys; on other targets, it is the first tile of [`AttentionTile::all`]. Use
+    /// Returns this kernel with a tile that leaves registers for dropout. On sm_90a, this is the tile with the fewest keys among the tiles
+    /// with the fewest queries. On other targets, it is the first tile of [`AttentionTile::all`]. Use
     /// [`kernel_with_extras`](Self::kernel_with_extras) to build the kernel. On sm_90a, kernels with dropout and a head size of 96, 192 or
     /// 256 spill a few registers.
     #[must_use]
@@ -192,7 +193,7 @@ impl Attention {
         Self { tile: tile.unwrap_or(self.tile), ..self }
     }
 
-    /// Builds the kernel. Its name consists of the type, the head sizes and the mask, for example `attention_bf16_128_causal`.
+    /// Builds the kernel. Its name contains the type, the head sizes and the mask, for example `attention_bf16_128_causal`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size or tile, for a window that extends 2³⁰ or more positions in either direction, or for a
@@ -316,7 +317,7 @@ impl Attention {
     }
 }
 
-/// Returns whether distances in the window of a mask, if any, fit in an i32; otherwise, rejects the window.
+/// Checks that all distances in the window of a mask fit in an i32. Rejects the window and returns `false` if they do not fit.
 fn check_window(k: Builder<'_>, mask: AttentionMask) -> bool {
     match mask {
         AttentionMask::Window { before, after } if before.max(after) >= 1 << 30 => {
@@ -330,18 +331,18 @@ fn check_window(k: Builder<'_>, mask: AttentionMask) -> bool {
     }
 }
 
-/// Returns the names of the strides of all matrices.
+/// Returns the names of the strides of `matrices` along `axes`, separated by commas.
 fn strides(matrices: &[&str], axes: &[&str]) -> String {
     let names = matrices.iter().flat_map(|matrix| axes.iter().map(move |axis| format!("{matrix}_{axis}")));
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the function that emits kernels for elements of type `T` with the given constants.
+/// Expands to the function that emits kernels for elements of type `T` with the given constants.
 macro_rules! by_warpgroups {
     ($($constant:literal),*) => { forward::<T, T, OfKeys, $($constant),*> };
 }
 
-/// Returns the same function for kernels without `wgmma`.
+/// Expands to the same function for kernels without `wgmma`.
 macro_rules! by_warps {
     ($($constant:literal),*) => { forward_by_warps::<T, $($constant),*> };
 }

@@ -50,15 +50,15 @@ pub use tile::GemmTile;
 pub type GemmArgs<T, D> = (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Gemm::batched_kernel`] builds:
-/// `(a, lda, a_batch_stride, b, ldb, b_batch_stride, d, ldd, d_batch_stride, m, n, k, batches)`. There are `batches` products. `a_batch_stride`,
-/// `b_batch_stride` and `d_batch_stride` are the distances between the first elements of consecutive A, B and D matrices, in elements; the distance
-/// of an operand that all products share is 0. Distances must be multiples of 16 bytes, with the same exceptions as leading dimensions.
-/// [`GemmArgs`] describes the other arguments.
+/// `(a, lda, a_batch_stride, b, ldb, b_batch_stride, d, ldd, d_batch_stride, m, n, k, batches)`. There are `batches` products.
+/// `a_batch_stride`, `b_batch_stride` and `d_batch_stride` are the distances between the first elements of consecutive A, B and D matrices,
+/// in elements; the distance of an operand that all products share is 0. Distances must be multiples of 16 bytes, with the same exceptions
+/// as leading dimensions. [`GemmArgs`] describes the other arguments.
 pub type BatchedGemmArgs<T, D> = (In<T>, u32, u32, In<T>, u32, u32, Out<D>, u32, u32, u32, u32, u32, u32);
 
-/// The arguments of the kernel that [`Gemm::grouped_kernel`] builds: `(a, lda, b, ldb, b_batch_stride, d, ldd, groups, m, n, k, count)`. There
-/// are `count` B matrices, whose first elements are `b_batch_stride` elements apart. `groups` contains the index of a B matrix for each row of
-/// tiles. [`GemmArgs`] describes the other arguments.
+/// The arguments of the kernel that [`Gemm::grouped_kernel`] builds: `(a, lda, b, ldb, b_batch_stride, d, ldd, groups, m, n, k, count)`.
+/// There are `count` B matrices, whose first elements are `b_batch_stride` elements apart. `groups` contains the index of a B matrix for
+/// each row of tiles. [`GemmArgs`] describes the other arguments.
 pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u32>, u32, u32, u32, u32);
 
 /// A GEMM kernel: D = f(A·B), where A is m×k, B is k×n and D is m×n. The elements of A and B have type `T`, sums have type `C`, and the
@@ -114,13 +114,13 @@ pub struct Gemm {
     /// must be 1.
     pub parts: u32,
     /// Whether `ldd` may have any value; if `false`, it must be a multiple of 16 bytes. On targets with `wgmma`, D is stored by threads if
-    /// this field is `true`, and by tensor copies otherwise. Stores by threads take longer, but if warpgroups take turns on tiles, they
+    /// this field is `true`, and by tensor copies otherwise. Stores by threads take longer. If warpgroups take turns on tiles, these stores
     /// overlap with the `wgmma`s of the next tile. On targets without `wgmma`, this field also determines whether rows of D may have any
     /// length; if `false`, the length must be a multiple of 16 bytes.
     pub any_ldd: bool,
-    /// Whether rows (or columns, in column order) of A and B may have any length and stride. If `true`, elements are copied one at a time,
-    /// which takes longer; if `false`, lengths and strides must be multiples of 16 bytes. On targets with `wgmma`, this field must be
-    /// `false`: strides must be multiples of 16 bytes, but lengths may have any value.
+    /// On targets without `wgmma`, whether rows (or columns, in column order) of A and B may have any length and stride. If `true`,
+    /// elements are copied one at a time, which takes longer; if `false`, lengths and strides must be multiples of 16 bytes. On targets
+    /// with `wgmma`, this field must be `false`; strides must be multiples of 16 bytes, but lengths may have any value.
     pub any_size: bool,
     /// The activation function f; if `None`, D = A·B.
     pub activation: Option<Activation>,

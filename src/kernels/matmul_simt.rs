@@ -34,7 +34,7 @@ pub use tile::SimtTile;
 /// ```
 ///
 /// A block computes a tile of D with three stages, each 32 elements deep along k. While a thread multiplies two columns of its rows of A by
-/// two rows of its columns of B, it loads the next two of each.
+/// two rows of its columns of B, it loads the next two columns and rows.
 #[doc(alias = "sgemm")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MatmulSimt {
@@ -44,9 +44,9 @@ pub struct MatmulSimt {
     pub b: MatrixOrder,
     /// The tile of D that a block computes.
     pub tile: SimtTile,
-    /// A divisor of the leading dimensions and of the lengths of the rows (or columns, in column order) of A, B and D; every launch checks
-    /// this. With a divisor of 4, a copy moves 16 bytes, and with 2, 8 bytes. With a divisor of 1, sizes and leading dimensions may have
-    /// any value.
+    /// A common divisor of the leading dimensions and of the lengths of the rows (or columns, in column order) of A, B and D. Every launch
+    /// checks that it divides all of them. With a divisor of 4, a copy moves 16 bytes; with 2, it moves 8 bytes. With a divisor of 1, sizes
+    /// and leading dimensions may have any value.
     pub divisor: u32,
     /// The activation function f; if `None`, D = A·B.
     pub activation: Option<Activation>,

@@ -22,7 +22,7 @@ const RANK: usize = 5;
 const THREADS: u32 = 256;
 /// The number of rows and columns of a transposed tile.
 const TILE: u32 = 64;
-/// The maximum number of bytes in a group.
+/// The maximum number of adjacent bytes that a thread copies together.
 const WIDEST: u32 = 16;
 
 /// A kernel that copies x to y with the axes in another order: axis i of y is axis `order[i]` of x, as in PyTorch's `permute`. x and y must
@@ -55,11 +55,11 @@ pub enum Permute {
     Rows {
         /// The number of threads per row: a power of two up to 256.
         threads: u32,
-        /// The number of adjacent elements that a thread copies together: a power of two, at most 16 bytes in total. It must divide the
-        /// number of columns and all strides.
+        /// The number of adjacent elements that a thread copies together. It must be a power of two that divides the number of columns and
+        /// all strides. The elements must occupy at most 16 bytes in total.
         adjacent: u32,
     },
-    /// Transposes tiles of rows and columns.
+    /// Transposes tiles of 64×64 elements.
     Tiles,
 }
 
@@ -109,7 +109,7 @@ impl Permute {
         Ok(Self::rows(cols, if divides(most) { most } else { 1 }))
     }
 
-    /// Returns the kernel that copies rows of `cols` columns.
+    /// Returns the kernel that copies rows of `cols` elements, `adjacent` elements at a time.
     pub(super) fn rows(cols: u32, adjacent: u32) -> Self {
         let threads = cols.div_ceil(adjacent).clamp(1, THREADS).next_power_of_two();
         Self::Rows { threads, adjacent }
@@ -186,7 +186,7 @@ type Strides<'k> = [Val<'k, u32>; RANK - 1];
 type Tile<'k, T> = (Gl<'k, T, Read>, Gl<'k, T, Write>, [Val<'k, u32>; 2]);
 
 impl<'k, T: TensorElement> Tensors<'k, T> {
-    /// Returns tensors whose column axis has stride 1; `adjacent` divides the number of columns and all strides.
+    /// Returns tensors whose column axis has stride 1. `adjacent` must divide the number of columns and all strides.
     #[track_caller]
     fn new(
         k: Builder<'k>,

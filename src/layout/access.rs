@@ -30,7 +30,7 @@ pub enum AccessError {
     /// An address that is not a multiple of the width.
     #[error("lane {lane}: expected an address that is a multiple of {width} bytes, found {address}")]
     Misaligned {
-        /// The lane.
+        /// The index of the lane.
         lane: usize,
         /// The byte address that the lane accesses.
         address: u64,
@@ -46,7 +46,7 @@ pub enum AccessError {
     /// A layout that is not a (thread, value) layout.
     #[error("expected a (thread, value) layout of rank 2, found {layout}")]
     Rank {
-        /// The layout.
+        /// The layout found.
         layout: String,
     },
     /// A vector length that is below 1 or does not divide the number of values per thread.
@@ -62,7 +62,7 @@ pub enum AccessError {
         "thread {thread}, value {value}: expected byte {expected}, contiguous with the previous value, found {found}"
     )]
     Scattered {
-        /// The thread.
+        /// The index of the thread.
         thread: i64,
         /// The index of the value within the thread.
         value: i64,
@@ -74,7 +74,7 @@ pub enum AccessError {
     /// A byte offset below 0.
     #[error("thread {thread}, value {value}: expected a byte offset of at least 0, found {found}")]
     Negative {
-        /// The thread.
+        /// The index of the thread.
         thread: i64,
         /// The index of the value within the thread.
         value: i64,
@@ -89,7 +89,7 @@ pub enum AccessError {
 /// phase takes one or more passes. In each pass, a bank delivers one word to all lanes that access this word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BankConflicts {
-    /// The number of passes of each phase, which is the maximum number of distinct words that the phase accesses in one bank.
+    /// The number of passes of each phase: the maximum, over all banks, of the number of distinct words that the phase accesses.
     pub passes: Vec<u32>,
 }
 
@@ -128,7 +128,7 @@ impl Coalescing {
 
 /// Computes the cost of one shared-memory access of `width` bytes per lane.
 ///
-/// `addresses` contains the byte address of each lane, or `None` if the lane is inactive.
+/// `addresses` contains the byte address of each lane, or `None` for an inactive lane.
 ///
 /// # Errors
 /// Returns [`AccessError::Width`] if `width` is not 1, 2, 4, 8 or 16, [`AccessError::Misaligned`] if an address is not a multiple of
@@ -164,7 +164,7 @@ fn phase_passes(phase: &[Option<u64>], width: u64) -> u32 {
 
 /// Computes the cost of one global-memory access of `width` bytes per lane.
 ///
-/// `addresses` contains the byte address of each lane, or `None` if the lane is inactive.
+/// `addresses` contains the byte address of each lane, or `None` for an inactive lane.
 ///
 /// # Errors
 /// Returns the same errors as [`bank_conflicts`].
@@ -209,8 +209,8 @@ fn checked<A: Into<Option<u64>>>(
 
 /// Returns the byte addresses that each warp accesses when it moves its values in vectors of `vector` elements.
 ///
-/// `layout` maps (thread, value) to byte addresses, and an element has `element_bytes` bytes. Each entry of the result is one access, in
-/// which every lane moves one vector, and contains one address per lane. The accesses of warp 0 come first.
+/// `layout` maps (thread, value) to byte addresses, and an element has `element_bytes` bytes. In one access, each lane of a warp moves one
+/// vector. The result has one entry per access, starting with the accesses of warp 0. An entry contains one address per lane.
 ///
 /// # Errors
 /// Returns [`AccessError::Rank`] if the layout is not of rank 2, [`AccessError::Vector`] if `vector` is below 1 or does not divide the

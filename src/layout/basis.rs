@@ -9,7 +9,7 @@ use super::tuple::{IntTuple, Shape};
 
 /// An integer vector, for layouts whose values are coordinates.
 ///
-/// Both the values and the strides of such a layout are vectors. Components that are not specified are 0.
+/// Both the values and the strides of such a layout are vectors. Unspecified components are 0.
 ///
 /// A vector with one nonzero component is displayed in CuTe's notation, such as `4@1` for four steps along dimension 1. A vector with
 /// several nonzero components is displayed as a tuple, and the zero vector as `0`.
@@ -108,8 +108,8 @@ impl fmt::Display for BasisVector {
 impl Layout<BasisVector> {
     /// Creates the layout that maps each coordinate of a shape to itself.
     ///
-    /// The values have one dimension per leaf of the shape. Divided by the same tiler as the layout of a tensor, this layout yields the
-    /// tensor coordinates of each element of a tile. Use these coordinates for edge predicates and for TMA.
+    /// The values have one dimension per leaf of the shape. If this layout is divided by the same tiler as the layout of a tensor, it maps
+    /// each element of a tile to the element's tensor coordinates. Use these coordinates for edge predicates and for TMA.
     ///
     /// # Errors
     /// Returns [`LayoutError::Extent`] if an extent is below 1, or [`LayoutError::Overflow`] if the size exceeds 64 bits.
@@ -136,8 +136,8 @@ impl Layout<BasisVector> {
 
     /// Returns, for each dimension, 1 plus the sum of (extent − 1) · |component of the stride| over all modes.
     ///
-    /// If no component is negative, this is 1 plus the largest component of any value. For an identity layout, the result is the flattened
-    /// shape without trailing extents of 1.
+    /// If no stride has a negative component, this is 1 plus the largest component of any value. For an identity layout, the result is the
+    /// flattened shape without trailing extents of 1.
     #[must_use]
     pub fn coshape(&self) -> Shape {
         // The constructor checked that the span fits.

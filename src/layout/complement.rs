@@ -11,9 +11,9 @@ impl Layout {
     ///
     /// Broadcast modes are ignored, and negative strides are treated as positive.
     ///
-    /// Postconditions, with `n = size(filter(self))`: the values increase; all sums of a value of `self` and a value of the result are
-    /// distinct; `n · size(result) ≥ cotarget`. If each stride is a multiple of the span of the modes with smaller strides, the sums are
-    /// `0, 1, 2 …` without gaps.
+    /// Postconditions, with `n = size(filter(self))`: the values of the result increase; all sums of a value of `self` and a value of the
+    /// result are distinct; `n · size(result) ≥ cotarget`. If each stride is a multiple of the span of the modes with smaller strides, the
+    /// sums are `0, 1, 2 …` without gaps.
     ///
     /// # Errors
     /// Returns [`LayoutError::Complement`] if a stride is smaller than the span of the modes with smaller strides, so that copies would

@@ -18,8 +18,8 @@ impl<D: Codomain> Layout<D> {
     ///
     /// # Errors
     /// Returns [`LayoutError::Compose`] if no layout has these properties; [`ComposeFault`] lists the possible reasons. (CuTe checks fewer
-    /// conditions and sometimes returns a wrong layout.) Returns [`LayoutError::Rank`] for a tuple with too many modes,
-    /// [`LayoutError::Extent`] for an extent below 1, and [`LayoutError::InMode`] for any other error in a mode of a tuple.
+    /// conditions and sometimes returns a wrong layout.) Returns [`LayoutError::Rank`] if a tuple has more entries than the layout has
+    /// modes, [`LayoutError::Extent`] if an extent is below 1, and [`LayoutError::InMode`] for any other error in an entry of a tuple.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -46,7 +46,7 @@ impl<D: Codomain> Layout<D> {
 
     /// Returns the composition of this layout with the column-major layout of `shape`.
     ///
-    /// If the sizes are equal, the result is this layout with another shape.
+    /// If `shape` has the size of this layout, the result has the same value at each linear index.
     ///
     /// # Errors
     /// Returns the same errors as [`column_major`](Layout::column_major) and [`compose`](Self::compose).

@@ -8,7 +8,7 @@ use super::tuple::{Coord, Shape};
 
 /// The composition `swizzle ∘ offset ∘ layout`, which maps a coordinate `c` to `swizzle(offset + layout(c))`.
 ///
-/// Values are byte offsets unless the layout is [recast](Self::recast). TMA boxes and `wgmma` descriptors use the same unit.
+/// Values are byte offsets, as for TMA boxes and `wgmma` descriptors, unless the layout has been [recast](Self::recast).
 ///
 /// A composed layout has a shape but no strides. [`slice`](Self::slice) fixes coordinates; [`try_map`](Self::try_map) applies other
 /// operations, such as divisions, to the inner layout. The text form is CuTe's: `Sw<3,4,3> o 0 o (8,64):(128,2)`.
@@ -99,7 +99,7 @@ impl ComposedLayout {
 
     /// Applies `change` to the inner layout and keeps the swizzle and the offset.
     ///
-    /// An example of `change` is `|l| l.zipped_divide((8, 64))`.
+    /// For example, `|l| l.zipped_divide((8, 64))` divides the inner layout into tiles.
     ///
     /// # Errors
     /// Returns the error that `change` returns.

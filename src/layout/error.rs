@@ -67,7 +67,7 @@ pub enum LayoutError {
     /// A stride whose nesting does not match the shape.
     #[error("mode {mode}: expected a stride nested like shape {shape}, found {stride}")]
     Incongruent {
-        /// The first mode where they differ.
+        /// The first mode whose stride is nested differently from its shape.
         mode: ModePath,
         /// The shape of that mode.
         shape: String,
@@ -77,7 +77,7 @@ pub enum LayoutError {
     /// An extent below 1.
     #[error("mode {mode}: expected an extent of at least 1, found {extent}")]
     Extent {
-        /// The mode.
+        /// The mode whose extent is below 1.
         mode: ModePath,
         /// The extent of the mode.
         extent: i64,
@@ -107,7 +107,7 @@ pub enum LayoutError {
     /// A coordinate whose nesting does not match the shape.
     #[error("mode {mode}: coordinate {coord} does not fit shape {shape}")]
     Coordinate {
-        /// The first mode where they differ.
+        /// The first mode whose coordinate does not match its shape.
         mode: ModePath,
         /// The coordinate of that mode.
         coord: String,
@@ -117,7 +117,7 @@ pub enum LayoutError {
     /// An order whose nesting does not match the shape.
     #[error("mode {mode}: order {order} does not nest within shape {shape}")]
     Order {
-        /// The first mode where they differ.
+        /// The first mode whose order does not match its shape.
         mode: ModePath,
         /// The order of that mode.
         order: String,
@@ -127,14 +127,14 @@ pub enum LayoutError {
     /// An argument with the wrong number of modes.
     #[error("{operation}: expected {}, found {found} in {value}", modes(*expected))]
     Rank {
-        /// The operation.
+        /// The name of the operation.
         operation: &'static str,
         /// The expected number of modes (for `unflatten`, of leaves). For a tiler or a profile, this is the maximum; for the target of
         /// `tile_to_shape`, the minimum.
         expected: usize,
         /// The number of modes of the argument.
         found: usize,
-        /// The argument.
+        /// The argument with the wrong number of modes.
         value: String,
     },
     /// A range of modes that is empty or exceeds the rank.
@@ -144,7 +144,7 @@ pub enum LayoutError {
         begin: usize,
         /// The index after the last mode.
         end: usize,
-        /// The number of modes.
+        /// The number of modes of the layout or tuple.
         rank: usize,
     },
     /// A composition `left ∘ right` that is not a layout.
@@ -156,7 +156,7 @@ pub enum LayoutError {
         right: String,
         /// The mode of the right side that does not compose.
         mode: ModePath,
-        /// The reason.
+        /// The reason why the mode does not compose.
         fault: Box<ComposeFault>,
     },
     /// A layout without a complement, or a tiler whose copies leave a gap.
@@ -207,13 +207,13 @@ pub enum LayoutError {
         extent: i64,
         /// The stride of the mode.
         stride: i64,
-        /// The reason.
+        /// The reason why the mode has no inverse.
         fault: &'static str,
     },
     /// A tiler with a negative stride, which would select indices below 0.
     #[error("tiler {tiler}: mode {mode} (extent {extent}): stride {stride} steps below index 0")]
     NegativeStride {
-        /// The tiler.
+        /// The tiler with the negative stride.
         tiler: String,
         /// The mode with a negative stride.
         mode: ModePath,
@@ -225,7 +225,7 @@ pub enum LayoutError {
     /// A block whose extent does not divide the extent to fill.
     #[error("mode {mode}: expected an extent that divides {target}, found {found}")]
     NotDivisible {
-        /// The mode.
+        /// The mode whose extent is not divisible.
         mode: ModePath,
         /// The extent of the block.
         found: i64,
@@ -237,11 +237,11 @@ pub enum LayoutError {
         "upcast of {layout} by {factor}: mode {mode} (extent {extent}): stride {stride} must divide {factor} or be a multiple of it"
     )]
     Upcast {
-        /// The layout.
+        /// The layout to upcast.
         layout: String,
         /// The number of old units per new unit.
         factor: i64,
-        /// The mode.
+        /// The mode that cannot be upcast.
         mode: ModePath,
         /// The extent of the mode.
         extent: i64,
@@ -253,7 +253,7 @@ pub enum LayoutError {
         "downcast of {layout} by {factor}: expected a mode of stride 1, found mode {mode} (extent {extent}, stride {stride}) as the smallest"
     )]
     Downcast {
-        /// The layout.
+        /// The layout to downcast.
         layout: String,
         /// The number of new units per old unit.
         factor: i64,
@@ -267,7 +267,7 @@ pub enum LayoutError {
     /// A mode that a zipped division or product keeps (`..`) although its rank is not 2.
     #[error("{operation}: expected a mode of rank 2 for `_` at mode {mode}, found {found}")]
     NotSplit {
-        /// The operation.
+        /// The name of the operation.
         operation: &'static str,
         /// The tiler's mode.
         mode: ModePath,
@@ -287,7 +287,7 @@ pub enum LayoutError {
     /// A change of unit that a swizzle cannot represent.
     #[error("{swizzle}: expected a change of unit by a power of 2 of at most {max}, found {factor}")]
     SwizzleUnit {
-        /// The swizzle.
+        /// The swizzle to convert.
         swizzle: String,
         /// The factor by which the unit changes.
         factor: i64,
@@ -299,17 +299,17 @@ pub enum LayoutError {
         "upcast of {layout} by {factor}: expected an offset that is a multiple of the factor, found {offset}"
     )]
     OffsetUnit {
-        /// The layout.
+        /// The composed layout to upcast.
         layout: String,
         /// The number of old units per new unit.
         factor: i64,
-        /// The offset.
+        /// The offset that is not a multiple of the factor.
         offset: i64,
     },
     /// Text that is not in CuTe's notation.
     #[error("{text:?}, column {column}: expected {expected}")]
     Parse {
-        /// The text.
+        /// The text that could not be parsed.
         text: String,
         /// The 1-based column of the error.
         column: usize,
@@ -349,11 +349,11 @@ pub enum ComposeFault {
         "{extent}:{stride}: stride {step} in mode {left_mode} of the left side must divide its extent {left_extent} or be a multiple of it"
     )]
     Stride {
-        /// The extent of the mode.
+        /// The extent of the right side's mode.
         extent: i64,
-        /// The stride of the mode.
+        /// The stride of the right side's mode.
         stride: i64,
-        /// The stride that remains at `left_mode`.
+        /// The stride in units of `left_mode`: `stride` divided by the extents of the left side's modes before it.
         step: i64,
         /// The mode of the left side.
         left_mode: usize,
@@ -365,11 +365,11 @@ pub enum ComposeFault {
         "{extent}:{stride}: extent {rest} must be a multiple of {steps}, the steps that fill extent {left_extent} of mode {left_mode} of the left side"
     )]
     Extent {
-        /// The extent of the mode.
+        /// The extent of the right side's mode.
         extent: i64,
-        /// The stride of the mode.
+        /// The stride of the right side's mode.
         stride: i64,
-        /// The extent that remains at `left_mode`.
+        /// The extent that remains after the left side's modes before `left_mode` are filled.
         rest: i64,
         /// The number of steps that fill the mode of the left side.
         steps: i64,
@@ -383,9 +383,9 @@ pub enum ComposeFault {
         "{extent}:{stride}: together with the modes before it, it reaches {reach} in mode {left_mode} of the left side, past its extent {left_extent}"
     )]
     Carry {
-        /// The extent of the mode.
+        /// The extent of the right side's mode.
         extent: i64,
-        /// The stride of the mode.
+        /// The stride of the right side's mode.
         stride: i64,
         /// The largest index reached in `left_mode`.
         reach: i64,
@@ -397,17 +397,17 @@ pub enum ComposeFault {
     /// A stride whose sign differs from that of another stride, so that sums of steps borrow across modes of the left side.
     #[error("{extent}:{stride}: strides of opposite signs borrow across the left side's modes")]
     Signs {
-        /// The extent of the mode.
+        /// The extent of the right side's mode.
         extent: i64,
-        /// The stride of the mode.
+        /// The stride of the right side's mode.
         stride: i64,
     },
     /// A composed stride that exceeds 64 bits.
     #[error("{extent}:{stride}: the composed stride does not fit in 64 bits")]
     Overflow {
-        /// The extent of the mode.
+        /// The extent of the right side's mode.
         extent: i64,
-        /// The stride of the mode.
+        /// The stride of the right side's mode.
         stride: i64,
     },
 }

@@ -18,13 +18,13 @@ impl<D: Codomain> Layout<D> {
         &self.stride
     }
 
-    /// Returns the number of top-level modes; 1 for a layout whose shape is an integer.
+    /// Returns the number of top-level modes, which is 1 if the shape is an integer.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.shape.rank()
     }
 
-    /// Returns the nesting depth: 0 for a layout whose shape is an integer.
+    /// Returns the nesting depth, which is 0 if the shape is an integer.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.shape.depth()
@@ -91,7 +91,7 @@ impl Layout {
 
     /// Returns a mask of the bits that may be set in an offset.
     ///
-    /// Postcondition: `self(i) & !bits = 0` for all `i < size`. The mask may include bits that are not set in any offset if modes carry
+    /// Postcondition: `self(i) & !result = 0` for all `i < size`. The mask may include bits that are not set in any offset if modes carry
     /// into one another, or if an extent or a stride is not a power of 2. If a mode with an extent above 1 has a negative stride, all bits
     /// are set.
     #[must_use]

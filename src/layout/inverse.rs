@@ -8,11 +8,11 @@ use super::tuple::IntTuple;
 impl Layout {
     /// Returns a right inverse: a layout `r` such that `self(r(i)) = i` for all `i < size(r)`.
     ///
-    /// The result covers the modes in increasing order of stride and ends before the first mode whose stride differs from the span of the
-    /// modes before it. Broadcast modes are skipped. If no mode has stride 1, the result is `1:0`.
+    /// The result covers, in increasing order of stride, each mode whose stride equals the span of the modes covered before it. All other
+    /// modes, such as broadcast modes, are skipped. If no mode has stride 1, the result is `1:0`.
     ///
     /// Postcondition: for an injective layout without negative strides, `r` is the longest right inverse. If modes of equal stride overlap,
-    /// a longer one may exist; the result is then the same as in CuTe.
+    /// a longer right inverse may exist; the result is then the same as in CuTe.
     #[must_use]
     pub fn right_inverse(&self) -> Layout {
         let mut run = Vec::new();
@@ -168,11 +168,12 @@ impl Layout {
     }
 }
 
-/// Distributes `count` elements over a shape.
+/// Returns a layout that distributes `count` elements over the modes of `shape`.
 ///
 /// Starting with the first mode, each mode receives the greatest common divisor of its extent and the remaining count.
 ///
-/// Postconditions: the size of the result divides `count`; its values increase; it can be composed with every layout of the given shape.
+/// Postconditions: the size of the result divides `count`; the values of the result increase; every layout of shape `shape` can be composed
+/// with the result.
 ///
 /// # Errors
 /// Returns [`LayoutError::Extent`] if an extent is below 1, [`LayoutError::Overflow`] if the size of the shape exceeds 64 bits, or

@@ -69,7 +69,7 @@ impl<D: Codomain> Layout<D> {
         Ok(Layout { shape: self.shape.group(begin, end)?, stride: self.stride.group(begin, end)? })
     }
 
-    /// Returns the layout with modes `1:0` appended up to rank `rank`.
+    /// Appends modes `1:0` until the layout has at least `rank` modes.
     ///
     /// Postconditions: the rank is at least `rank`; the first modes are those of `self`; `result(i) = self(i)` for all `i < size`.
     #[must_use]
@@ -81,7 +81,7 @@ impl<D: Codomain> Layout<D> {
         Layout::concat(self.modes().chain(padding))
     }
 
-    /// Returns the layout with modes `1:0` prepended up to rank `rank`.
+    /// Prepends modes `1:0` until the layout has at least `rank` modes.
     ///
     /// Postconditions: the rank is at least `rank`; the last modes are those of `self`; `result(i) = self(i)` for all `i`.
     #[must_use]

@@ -92,7 +92,7 @@ impl Layout {
         self.gathered_product("flat_product", tiler.into())?.with_unpacked_both()
     }
 
-    /// Returns a layout of adjacent copies of this layout.
+    /// Returns a layout of adjacent copies of this layout, one per coordinate of `tiler`.
     ///
     /// Mode `i` is `(self_i, copies_i)`: mode `i` of this layout, and mode `(1, i)` of the [`logical_product`](Self::logical_product).
     ///
@@ -105,7 +105,7 @@ impl Layout {
         Ok(block.zip(&copies))
     }
 
-    /// Returns a layout of interleaved copies of this layout.
+    /// Returns a layout of interleaved copies of this layout, one per coordinate of `tiler`.
     ///
     /// Mode `i` is `(copies_i, self_i)`: mode `(1, i)` of the [`logical_product`](Self::logical_product), and mode `i` of this layout.
     ///

@@ -58,7 +58,7 @@ impl<D: Codomain> Layout<D> {
     /// Returns the layout of the modes that `at` keeps.
     ///
     /// The offset of the coordinates that `at` fixes is not included; [`slice_and_offset`](Self::slice_and_offset) also returns this
-    /// offset. If `at` keeps no mode, the result has no modes.
+    /// offset. If `at` keeps no mode, the result is the empty layout `():()`.
     ///
     /// # Errors
     /// Returns [`LayoutError::Coordinate`] if the nesting of `at` does not match the shape.
@@ -100,7 +100,7 @@ impl<D: Codomain> Layout<D> {
 
     /// Returns this layout and the offset of `coord`.
     ///
-    /// If the offset is added to the base address, coordinates are relative to `coord`.
+    /// Adding the offset to the base address makes coordinates relative to `coord`.
     ///
     /// Postcondition: if `coord` and `c` are nested like the shape, `self(coord + c) = self(c) + offset`.
     ///

@@ -58,7 +58,7 @@ impl Swizzle {
         self.base
     }
 
-    /// Returns the distance from the modified bits up to their source bits; negative if the source bits are lower.
+    /// Returns the distance from the modified bits up to their source bits. The distance is negative if the source bits are lower.
     #[must_use]
     pub const fn shift(self) -> i32 {
         self.shift
@@ -117,7 +117,7 @@ impl Swizzle {
     }
 }
 
-/// The constants by which a constant offset is added to a swizzled dynamic offset; see [`Swizzle::split_offset`].
+/// The constants that add a constant offset to a swizzled dynamic offset; see [`Swizzle::split_offset`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SplitOffset {
     /// The constant to XOR with the swizzled dynamic offset.

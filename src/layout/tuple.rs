@@ -33,7 +33,7 @@ pub type Stride<D = i64> = Tuple<D>;
 pub type Coord = IntTuple;
 
 impl<T> Tuple<T> {
-    /// Returns the number of top-level modes; 1 for a leaf.
+    /// Returns the number of top-level modes, which is 1 for a leaf.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.modes().len()
@@ -57,13 +57,13 @@ impl<T> Tuple<T> {
         }
     }
 
-    /// Returns mode `index`, if it exists.
+    /// Returns mode `index`, or `None` if it does not exist.
     #[must_use]
     pub fn mode(&self, index: usize) -> Option<&Tuple<T>> {
         self.modes().get(index)
     }
 
-    /// Returns the value, if this is a leaf.
+    /// Returns the value of a leaf, or `None` for a tuple of modes.
     #[must_use]
     pub fn as_leaf(&self) -> Option<&T> {
         match self {
@@ -145,7 +145,7 @@ impl<T: Clone> Tuple<T> {
         }
     }
 
-    /// Returns a tuple with these leaves, nested like `profile`.
+    /// Returns a tuple with the leaves of this tuple, nested like `profile`.
     ///
     /// # Errors
     /// Returns [`LayoutError::Rank`] if `profile` has a different number of leaves.

@@ -54,8 +54,9 @@ pub struct TvLayout {
 }
 
 impl TvLayout {
-    /// Creates a named layout that maps (thread, value) to the column-major index of an element of a tile of `shape`, with one value per
-    /// register.
+    /// Creates a named (thread, value) layout for a tile of shape `shape`, with one value per register.
+    ///
+    /// `layout` maps (thread, value) to the column-major index of an element in the tile.
     ///
     /// # Errors
     /// Returns [`TvError::Rank`] if the layout is not of rank 2, [`TvError::TooLarge`] if the tile has more than 4,194,304 elements or all
@@ -185,9 +186,10 @@ impl TvLayout {
         self.layout.index(thread + value * self.threads())
     }
 
-    /// Returns the bank conflicts of moving the tile to or from shared memory in vectors of `vector` elements of `element_bytes` bytes.
+    /// Returns the bank conflicts that occur when the tile is moved to or from shared memory in vectors.
     ///
-    /// The result has one entry per access of each warp, in order. `bytes` maps column-major indices of the tile to byte offsets.
+    /// A vector consists of `vector` elements of `element_bytes` bytes each. `bytes` maps column-major indices of the tile to byte offsets.
+    /// The result has one entry per access of each warp, in order.
     ///
     /// # Errors
     /// Returns the same errors as [`warp_accesses`](super::warp_accesses) and [`bank_conflicts`]: the elements of a vector must be

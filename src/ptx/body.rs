@@ -58,7 +58,7 @@ pub(crate) struct Mark {
     pub(crate) at: Option<&'static Location<'static>>,
 }
 
-/// An assumption that a register has the same value in all threads of a group at the position before a line.
+/// An assumption that a register has the same value in all threads of a group when the position before a line is reached.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asserted {
     pub(crate) line: usize,
@@ -237,7 +237,7 @@ impl Body {
         self.fail_if(divergence);
     }
 
-    /// Assumes that a register has the uniformity `level`, which the simulator checks.
+    /// Assumes that a register has the uniformity `level`. The simulator checks the assumption.
     pub(crate) fn assume_uniform(&mut self, reg: RegId, level: Uniformity, at: &'static Location<'static>) {
         if self.uniform.assume(reg, level) {
             let (line, guard) = (self.entry.marks.len(), self.guard);
@@ -245,14 +245,14 @@ impl Body {
         }
     }
 
-    /// Returns the name of the kernel's shared memory.
+    /// Returns the name of the variable for the kernel's shared memory.
     pub(crate) fn shared_symbol(&self) -> String {
         format!("{}_smem", self.entry.name)
     }
 
     // ── Blocks and labels ────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Opens a block; registers defined in it are undefined after it is closed.
+    /// Opens a block. Registers that are defined in the block cannot be used after it is closed.
     pub(crate) fn open_block(&mut self) {
         self.open_blocks.push(self.blocks);
         self.wgmma_groups_before.push(self.wgmma_groups);
@@ -291,7 +291,7 @@ impl Body {
         self.open_loops.len() > 1
     }
 
-    /// Returns the number of the innermost open loop, 0 for the kernel itself.
+    /// Returns the number of the innermost open loop, or 0 if no loop is open.
     pub(crate) fn innermost_loop(&self) -> u32 {
         *self.open_loops.last().unwrap_or(&0)
     }
@@ -304,8 +304,8 @@ impl Body {
         self.wgmma_complete = None;
     }
 
-    /// Returns the first of `count` barriers for groups of `threads` threads. If too few of the 15 named barriers remain, returns the
-    /// number in use as the error.
+    /// Returns the number of the first of `count` barriers for groups of `threads` threads. If too few of the 15 named barriers remain,
+    /// returns the number of barriers in use as the error.
     pub(crate) fn named_barriers(&mut self, threads: u32, count: u32) -> Result<u32, u32> {
         if let Some((_, range)) = self.barriers.iter().find(|(of, _)| *of == threads) {
             return Ok(range.start);
@@ -532,7 +532,7 @@ impl Body {
         }
     }
 
-    /// Writes a line that is not an instruction: a label, a comment, a brace.
+    /// Writes a line that is not an instruction, such as a label, a comment or a brace.
     pub(crate) fn line(&mut self, line: fmt::Arguments<'_>) {
         let _ = self.text.write_fmt(line);
         self.text.push_str("\n");

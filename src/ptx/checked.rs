@@ -19,10 +19,10 @@ use super::{
 pub struct CheckedPtr<'k, T, S: Space, A = ReadWrite> {
     pub(super) pointer: Ptr<'k, T, S, A>,
     pub(super) inside: Val<'k, bool>,
-    /// The granularity of the bounds: if a number divides it, each aligned group of that many elements, counted from this element, is
-    /// either entirely in bounds or entirely out of bounds. 0 if this holds for groups of every size.
+    /// The granularity of the bounds: for each divisor `n` of it, the `n` elements that start at this one are either all in bounds or all
+    /// out of bounds. It is 0 if this holds for every `n`.
     pub(super) together: u64,
-    /// The innermost open block when the pointer was created; facts about the element may hold only there.
+    /// The innermost block that was open when the pointer was created. Facts about the element may hold only in that block.
     pub(super) made_in: u32,
 }
 
@@ -41,7 +41,7 @@ impl<T: Element, S: Space, A> fmt::Debug for CheckedPtr<'_, T, S, A> {
 }
 
 impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
-    /// Returns a pointer that may be accessed if `inside` holds.
+    /// Returns a pointer through which memory is accessed only if `inside` holds.
     ///
     /// This method asserts that accesses are in bounds. Callers must ensure that, if `inside` holds, every byte of every access through the
     /// result is in shared or local memory, in a buffer whose extents a launch checks, or in memory covered by an obligation of `unsafe`
@@ -72,8 +72,8 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.inside
     }
 
-    /// Returns the pointer with `together` as its granularity: each group of that many elements is either entirely in bounds or entirely
-    /// out of bounds.
+    /// Returns the pointer with granularity `together`: that many elements, starting at this one, are either all in bounds or all out of
+    /// bounds.
     pub(crate) fn in_groups_of(self, together: u64) -> Self {
         Self { together, ..self }
     }

@@ -18,9 +18,9 @@ pub enum Dim {
     Const(u64),
     /// The value of the parameter with this index.
     Param(usize),
-    /// `CeilDiv(a, n)` is `⌈a / n⌉`.
+    /// `CeilDiv(a, n)` is `⌈a / n⌉`. It cannot be computed if `n` is 0.
     CeilDiv(Box<Dim>, u32),
-    /// `RoundDown(a, n)` is the largest multiple of `n` that is at most `a`.
+    /// `RoundDown(a, n)` is the largest multiple of `n` that is at most `a`. It cannot be computed if `n` is 0.
     RoundDown(Box<Dim>, u32),
     /// The sum of two expressions.
     Sum(Box<Dim>, Box<Dim>),
@@ -32,7 +32,7 @@ pub enum Dim {
     Max(Box<Dim>, Box<Dim>),
     /// The number of multiprocessors of the device.
     Multiprocessors,
-    /// An expression that the kernel computes in a 32-bit register. Launches reject values that do not fit.
+    /// An expression that the kernel computes in a 32-bit register. Launches reject a value that does not fit in 32 bits.
     U32(Box<Dim>),
     /// A value that no launch can compute.
     Unknown,
@@ -75,14 +75,14 @@ impl Dim {
         Self::Max(self.into(), other.into_dim().into())
     }
 
-    /// Returns the value of the expression, or `None` if any part of it overflows or cannot be computed. `parameter(i)` must return the
-    /// value of the integer parameter with index `i`. [`Multiprocessors`](Self::Multiprocessors) evaluates to `u32::MAX`, an upper bound.
+    /// Returns the value of the expression. Returns `None` if any part of it overflows or cannot be computed. `parameter(i)` must return
+    /// the value of the integer parameter with index `i`. [`Multiprocessors`](Self::Multiprocessors) evaluates to `u32::MAX`; use
+    /// [`evaluate_on`](Self::evaluate_on) for a device with a known number of multiprocessors.
     pub fn evaluate(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.evaluate_on(u32::MAX, parameter)
     }
 
-    /// Evaluates the expression as [`evaluate`](Self::evaluate) does, but with [`Multiprocessors`](Self::Multiprocessors) equal to
-    /// `multiprocessors`.
+    /// Evaluates the expression as [`evaluate`](Self::evaluate) does, but for a device with `multiprocessors` multiprocessors.
     pub fn evaluate_on(&self, multiprocessors: u32, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         let value = |dim: &Self| dim.evaluate_on(multiprocessors, parameter);
         match self {
@@ -101,12 +101,12 @@ impl Dim {
         }
     }
 
-    /// Returns the expression in human-readable form; `names[i]` is the name of parameter `i`.
+    /// Returns the expression in human-readable form. `names[i]` must be the name of parameter `i`.
     pub fn expression(&self, names: &[String]) -> String {
         self.expression_with(&|i| names.get(i).cloned().unwrap_or_default())
     }
 
-    /// Returns the expression in human-readable form; `name(i)` is the name of parameter `i`.
+    /// Returns the expression in human-readable form. `name(i)` must return the name of parameter `i`.
     fn expression_with(&self, name: &impl Fn(usize) -> String) -> String {
         let text = |dim: &Self| dim.expression_with(name);
         match self {
@@ -155,7 +155,7 @@ impl fmt::Display for Dim {
 
 /// A value that can be converted to a [`Dim`]: a `u32`, `u64`, `usize` or `i32` constant, a `Val<u32>`, a `Val<u64>`, or another `Dim`.
 ///
-/// A launch can compute a [`Val`] that is a constant, a kernel parameter, or an expression of these, such as a sum or a product.
+/// A launch can compute a [`Val`] that is a constant, an unsigned integer parameter, or an expression of these, such as a sum or a product.
 pub trait IntoDim: Sealed {
     /// Returns the expression, or [`Dim::Unknown`] for a negative constant or a value that a launch cannot compute.
     fn into_dim(self) -> Dim;
@@ -205,7 +205,7 @@ impl<T: Scalar> Val<'_, T> {
         }
     }
 
-    /// Records the expression, if any, that a launch evaluates to compute the value.
+    /// Records the expression, if any, that a launch evaluates to compute the value, and returns the value.
     #[must_use]
     pub(crate) fn with_dim(self, dim: impl FnOnce() -> Option<Dim>) -> Self {
         if let (Repr::Reg(reg, k), "u32" | "u64") = (self.0, T::PTX)

@@ -43,7 +43,7 @@ pub struct Entry {
     pub target: Target,
     /// The lowest `.version` that supports the instructions and the target.
     pub version: Version,
-    /// The description of the kernel; empty if there is none.
+    /// The description of the kernel, or an empty string if it has none.
     pub description: String,
     /// The parameters, in order.
     pub params: Vec<ParamDecl>,
@@ -57,7 +57,7 @@ pub struct Entry {
     pub max_registers: Option<u32>,
     /// The declared number of blocks per cluster in x, y and z: `.reqnctapercluster`.
     pub cluster: Option<[u32; 3]>,
-    /// Whether the kernel may start before the preceding kernel in the stream has finished. Such a kernel contains an instruction that
+    /// Whether the kernel may start before the preceding kernel in the stream has finished. If so, the kernel contains an instruction that
     /// waits for the preceding kernel.
     pub programmatic: bool,
     /// The declared grid rule: the number of blocks per launch in x, y and z.
@@ -94,7 +94,7 @@ pub struct Entry {
     pub(crate) module_declarations: Vec<Declaration>,
 }
 
-/// A module-scope declaration that a kernel requires: a device variable, a string, an external function.
+/// A module-scope declaration that a kernel requires, such as a device variable, a string or an external function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Declaration {
     pub(crate) name: String,
@@ -102,18 +102,19 @@ pub(crate) struct Declaration {
 }
 
 impl Entry {
-    /// Returns the PTX module with this kernel and its source lines.
+    /// Returns the PTX text of a module that contains this kernel, with `.file` and `.loc` directives.
     pub(crate) fn ptx_with_lines(&self) -> String {
         render::module(self.target, &[self], render::Lines::Keep)
     }
 
-    /// Returns the PTX module with this kernel, its source lines, and the assumptions that the simulator checks.
+    /// Returns the PTX text of a module that contains this kernel, with `.file` and `.loc` directives and with the assumptions that the
+    /// simulator checks.
     #[cfg(feature = "sim")]
     pub(crate) fn ptx_with_assumptions(&self) -> String {
         render::module(self.target, &[self], render::Lines::Check)
     }
 
-    /// Creates an empty kernel from a signature such as `"scale(x, y, n)"`, and also returns the error if the signature is invalid.
+    /// Creates an empty kernel from a signature such as `"scale(x, y, n)"`. If the signature is invalid, also returns the error.
     pub(crate) fn new(
         signature: &str,
         target: Target,
@@ -182,29 +183,30 @@ impl Entry {
         self.params.iter().map(|p| p.name.clone()).collect()
     }
 
-    /// Returns the least common multiple of the divisors that are assumed for a parameter; 1 if there are none.
+    /// Returns the least common multiple of the divisors assumed for the parameter with index `parameter`, or 1 if none are assumed.
     pub fn assumed_divisor(&self, parameter: usize) -> u64 {
         let assumptions = self.assumptions.iter().filter(|p| p.parameter == parameter);
         assumptions.fold(1, |divisor, p| lcm(divisor, p.divisor.into()))
     }
 
-    /// Returns the largest value that launches accept for a parameter; `None` if the parameter has no upper bound.
+    /// Returns the largest value that launches accept for the parameter with index `parameter`, or `None` if the kernel declares no upper
+    /// bound for it.
     pub fn largest(&self, parameter: usize) -> Option<u32> {
         self.limits.iter().filter(|limit| limit.parameter == parameter).map(|limit| limit.max).min()
     }
 
-    /// Returns the PTX name of a parameter.
+    /// Returns the PTX name of the parameter with this index.
     pub(crate) fn param_symbol(&self, index: usize) -> String {
         format!("{}_{}", self.name, self.params[index].name)
     }
 
-    /// Returns the PTX name of a tensor map that the launch creates.
+    /// Returns the PTX name of the additional tensor map with this index.
     pub(crate) fn map_symbol(&self, index: usize) -> String {
         let of = self.maps.get(index).map_or(0, |map| map.parameter);
         format!("{}_map{index}", self.param_symbol(of))
     }
 
-    /// Returns a name that the PTX text would declare twice; a parameter would hide a module-scope declaration of the same name.
+    /// Returns a name that the PTX text would declare twice, if any. A parameter would hide a module-scope declaration of the same name.
     pub(crate) fn repeated_symbol(&self) -> Option<String> {
         let own = (0..self.params.len()).map(|i| self.param_symbol(i));
         let maps = (0..self.maps.len()).map(|i| self.map_symbol(i));
@@ -212,7 +214,7 @@ impl Entry {
         first_repeated(own.chain(maps).chain(declared).chain([self.name.clone()]))
     }
 
-    /// Returns the number of declared registers of all classes.
+    /// Returns the total number of declared registers, over all classes.
     pub fn register_count(&self) -> u32 {
         self.registers.iter().sum()
     }
@@ -223,13 +225,14 @@ impl Entry {
     }
 }
 
-/// Returns the first element that equals an earlier one.
+/// Returns the first element that equals an earlier one, if any.
 fn first_repeated<T: Clone + Eq + Hash>(mut names: impl Iterator<Item = T>) -> Option<T> {
     let mut seen = HashSet::new();
     names.find(|name| !seen.insert(name.clone()))
 }
 
-/// Returns whether `name` is an identifier both in PTX and in C (PTX ISA, "Identifiers"). The constant `WARP_SZ` is not one.
+/// Returns whether `name` has the form of an identifier in both PTX and C (PTX ISA, "Identifiers"). The name of the PTX constant `WARP_SZ`
+/// is rejected.
 pub(crate) fn is_identifier(name: &str) -> bool {
     let mut chars = name.chars();
     name != "WARP_SZ"

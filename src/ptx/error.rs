@@ -64,7 +64,7 @@ pub enum BuildErrorKind {
         mnemonic: String,
         /// The required features that the target lacks.
         needs: Features,
-        /// The lowest target with all required features; sm_120a if no target has all of them.
+        /// The lowest target with all required features, or sm_120a if no target has all of them.
         lowest: Target,
         /// The kernel's target.
         target: Target,
@@ -111,7 +111,7 @@ pub enum BuildErrorKind {
         /// The known alignment of the address, in bytes.
         known: u32,
     },
-    /// A view does not start at a buffer parameter, so a launch cannot check its extents.
+    /// A view is created from a pointer that is not a buffer parameter, so a launch cannot check the extents of the view.
     #[error(
         "expected a buffer parameter (`In`, `Out` or `InOut`) for `{view}`, found a computed pointer, whose extents a launch cannot \
          check: create the view from the parameter, or assert that the pointer is valid with `unsafe {{ pointer.assume_valid() }}`"
@@ -136,7 +136,7 @@ pub enum BuildErrorKind {
          parameter, or assert it with `unsafe {{ value.assume_multiple_of({divisor}) }}`"
     )]
     UnknownMultiple {
-        /// The divisor.
+        /// The divisor that the call declares.
         divisor: u32,
     },
     /// A vector access may extend past the end of its view.
@@ -160,15 +160,15 @@ pub enum BuildErrorKind {
         /// The kernel's target.
         target: Target,
     },
-    /// A block, cluster or local-memory size is zero or exceeds its maximum, or a block, cluster or grid rule has more than three
+    /// A block, a cluster or an array in local memory is empty or too large, or a block, a cluster or a grid rule has more than three
     /// dimensions.
     #[error("{what}: expected 1 to {max}, found {found}")]
     BadShape {
-        /// The kind of size, such as `"threads of a block"`.
+        /// What is counted, such as `"threads of a block"`.
         what: &'static str,
-        /// The size or number of dimensions found.
+        /// The number found.
         found: u64,
-        /// The maximum size or number of dimensions.
+        /// The maximum number.
         max: u64,
     },
     /// A block size, maximum block size, cluster size or grid rule is declared again with a different value, or the block exceeds the
@@ -200,7 +200,7 @@ pub enum BuildErrorKind {
         varies_at.map(|at| format!(" (it depends on a loop-carried value that is written at {at})")).unwrap_or_default()
     )]
     Divergent {
-        /// The instruction or operation.
+        /// The collective instruction or operation.
         collective: String,
         /// The threads that must participate.
         threads: Uniformity,
@@ -208,17 +208,18 @@ pub enum BuildErrorKind {
         condition: ConditionKind,
         /// The condition's source line.
         condition_at: &'static Location<'static>,
-        /// The source line that writes a divergent value to the loop-carried register on which the condition depends, if any.
+        /// If the condition depends on a loop-carried register, the source line that writes a value to this register that may differ
+        /// between the threads.
         varies_at: Option<&'static Location<'static>>,
     },
-    /// A name is invalid as an identifier in PTX or in C.
+    /// A name is not a valid identifier in PTX or in C.
     #[error("expected a PTX identifier, found `{name}`")]
     BadName {
         /// The name.
         name: String,
     },
-    /// Two declarations in one module have the same name. A parameter `x` of a kernel `f` is declared as `f_x`, and the shared memory of
-    /// `f` as `f_smem`.
+    /// Two parameters of a kernel or two declarations in a module have the same name. A parameter `x` of a kernel `f` is declared as `f_x`,
+    /// and the shared memory of `f` as `f_smem`.
     #[error("expected names that differ within a module, found `{name}` twice")]
     DuplicateName {
         /// The name.
@@ -237,7 +238,7 @@ pub enum BuildErrorKind {
         "{what}: expected an expression of constants and integer kernel parameters, found a computed value or a negative constant; `n.tiles(32)` is ⌈n / 32⌉"
     )]
     NotAParameter {
-        /// The purpose of the value, such as `"the grid rule"`.
+        /// The use of the value, such as `"the grid rule"`.
         what: &'static str,
     },
     /// The number of placeholders in a print format differs from the number of printed values.
@@ -257,7 +258,7 @@ pub enum BuildErrorKind {
         format: String,
         /// The placeholder as written, or the unpaired brace.
         placeholder: String,
-        /// The kind of value, such as `"an integer"`; `"any value"` if the placeholder is malformed.
+        /// The kind of value, such as `"an integer"`, or `"any value"` if the placeholder is malformed.
         value: &'static str,
     },
     /// Any other invalid request. The string is the error message.

@@ -25,8 +25,8 @@ pub struct ExtentMode {
 }
 
 impl Extent {
-    /// Returns the minimum length of the buffer, in elements of the view; 0 if a mode is empty, and `None` if the length cannot be computed
-    /// or overflows 64 bits. `parameter(i)` must return the value of the integer parameter with index `i`.
+    /// Returns the minimum length of the buffer, in elements of the view. The length is 0 if a mode is empty. Returns `None` if the length
+    /// cannot be computed or overflows 64 bits. `parameter(i)` must return the value of the integer parameter with index `i`.
     pub fn elements(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         let mut last = Some(0u64);
         let mut empty = false;
@@ -39,13 +39,14 @@ impl Extent {
         if empty { Some(0) } else { last?.checked_add(1) }
     }
 
-    /// Returns the number of coordinates of the first mode that has more than [`most`](Self::most) coordinates; `None` if no mode has more.
+    /// Returns the number of coordinates of the first mode that has more than [`most`](Self::most) coordinates, or `None` if no mode does.
+    /// `parameter` is used as in [`elements`](Self::elements).
     pub fn exceeds(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.modes.iter().filter_map(|mode| mode.size.evaluate(parameter)).find(|&size| size > self.most)
     }
 
-    /// Returns the minimum length of the buffer in bytes; `None` if it cannot be computed or overflows 64 bits. See
-    /// [`elements`](Self::elements).
+    /// Returns the minimum length of the buffer in bytes, or `None` if it cannot be computed or overflows 64 bits. `parameter` is used as
+    /// in [`elements`](Self::elements).
     pub fn bytes(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.elements(parameter)?.checked_mul(self.element_bytes.into())
     }

@@ -291,7 +291,7 @@ impl Body {
 
     // ── Origins ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Returns the number of registers of a class.
+    /// Returns the number of registers of a class that are in use.
     pub(crate) fn registers_of(&self, class: RegClass) -> u32 {
         self.registers[class.index()].len() as u32 - self.retired[class.index()]
     }
@@ -313,7 +313,7 @@ impl Body {
         self.value(reg)?.dim.map(|index| self.dims[index as usize].clone())
     }
 
-    /// Returns the parameter that a register was loaded from.
+    /// Returns the index of the parameter that the register was loaded from, if any.
     pub(crate) fn parameter(&self, reg: RegId) -> Option<usize> {
         match self.dims[self.value(reg)?.dim? as usize] {
             Dim::Param(parameter) => Some(parameter),
@@ -321,7 +321,7 @@ impl Body {
         }
     }
 
-    /// Returns the register that an integer parameter was loaded into at the kernel's start.
+    /// Returns the register that an integer parameter was loaded into at the start of the kernel, if it has not been overwritten.
     pub(crate) fn parameter_register(&self, parameter: usize) -> Option<RegId> {
         [RegClass::B32, RegClass::B64].into_iter().find_map(|class| {
             let registers = (0..self.registers_of(class)).map(|index| RegId { class, index, writes: 0 });
@@ -332,12 +332,12 @@ impl Body {
         })
     }
 
-    /// Records `parameter` as the one whose buffer starts at the register's value.
+    /// Records that the register contains the start address of the buffer of parameter `parameter`.
     pub(crate) fn set_buffer(&mut self, reg: RegId, parameter: usize) {
         self.value_mut(reg).buffer = u16::try_from(parameter).ok();
     }
 
-    /// Returns the parameter whose buffer starts at the register's value.
+    /// Returns the index of the parameter whose buffer starts at the address in the register, if any.
     pub(crate) fn buffer(&self, reg: RegId) -> Option<usize> {
         self.value(reg)?.buffer.map(usize::from)
     }
@@ -347,7 +347,7 @@ impl Body {
         self.value_mut(reg).special = Some(name);
     }
 
-    /// Returns the special register that `reg` was read from.
+    /// Returns the special register that `reg` was read from, if any.
     pub(crate) fn special(&self, reg: RegId) -> Option<&'static str> {
         self.value(reg)?.special
     }
@@ -367,7 +367,7 @@ impl Body {
         value.map_or_else(|| Known::nothing(width(reg.class)), |value| value.known)
     }
 
-    /// Returns the facts about an operand's value; a constant has `width` bits.
+    /// Returns the facts about an operand's value. A constant is treated as a value of `width` bits.
     fn known_of(&self, operand: Operand<'_>, width: u32) -> Known {
         match operand {
             Operand::Reg(reg) => self.known(reg),
@@ -397,8 +397,8 @@ impl Body {
         local
     }
 
-    /// Records facts about the register's value until the open block is closed, because assumptions in a branch hold only in
-    /// that branch.
+    /// Records facts about the register's value that are assumed until the innermost open block is closed. Assumptions in a branch hold
+    /// only in that branch.
     pub(crate) fn assume(&mut self, reg: RegId, known: Known) {
         self.learn(reg, known, true);
     }

@@ -72,8 +72,8 @@ impl<'k> Builder<'k> {
 
     /// Emits `then` and `otherwise` as [`if_else`](Self::if_else) does, and returns the value that the executed branch returns.
     ///
-    /// The states that the two closures return must have the same number and types of registers. The builder rejects views, tiles in shared
-    /// memory and `wgmma` results that are still pending.
+    /// The states that the two closures return must have the same number and types of registers. The builder rejects states that contain
+    /// views, tiles in shared memory or `wgmma` results that are still pending.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -119,7 +119,7 @@ impl<'k> Builder<'k> {
         state
     }
 
-    /// Emits a loop over `steps`; `body` receives the counter. Examples: `k.for_(n, |i| …)`, `k.for_(a..b, |i| …)` and
+    /// Emits a loop over `steps`. `body` receives the counter. Examples: `k.for_(n, |i| …)`, `k.for_(a..b, |i| …)` and
     /// `k.for_(Steps::new(a, b).by(4), |i| …)`.
     #[track_caller]
     pub fn for_<T: Counter>(self, steps: impl Into<Steps<'k, T>>, body: impl FnOnce(Val<'k, T>)) {
@@ -129,8 +129,8 @@ impl<'k> Builder<'k> {
     /// Emits a loop over `steps` that carries `state` from one iteration to the next, and returns the state after the last iteration, or
     /// the initial state if the loop has no iterations.
     ///
-    /// `body` receives the counter and the state, and returns the new state. It is called once, when the kernel is built, or not at all if
-    /// the start and the end of the range are constants and the range is empty.
+    /// `body` receives the counter and the state, and returns the new state. It is called once, when the kernel is built. If the start and
+    /// the end of the range are constants and the range is empty, it is not called.
     #[track_caller]
     pub fn fold<T: Counter, S: State<'k>>(
         self,
@@ -152,7 +152,7 @@ impl<'k> Builder<'k> {
         self.body().line(format_args!("    .pragma \"nounroll\";"));
     }
 
-    /// Emits a loop without a condition. Threads leave it through [`Loop::break_`], [`Loop::break_if`] or a return from the kernel.
+    /// Emits a loop without a condition. A thread leaves the loop through [`Loop::break_`], [`Loop::break_if`] or a return from the kernel.
     #[track_caller]
     pub fn loop_(self, body: impl FnOnce(Loop<'k>)) {
         let label = self.body().label();
@@ -254,7 +254,7 @@ impl<'k> Builder<'k> {
         body.fail_if(divergence);
     }
 
-    /// Ends the thread if `condition` holds. The builder rejects the call in a role, as for [`return_`](Self::return_).
+    /// Ends the thread if `condition` holds. The builder rejects the call in a role, as it does for [`return_`](Self::return_).
     #[track_caller]
     pub fn return_if(self, condition: impl Into<Val<'k, bool>>) {
         let condition = condition.into();

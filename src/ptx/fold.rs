@@ -18,7 +18,8 @@ use super::types::{Scalar, bf16, bf16x2, f16, f16x2};
 
 /// A type that supports arithmetic instructions.
 pub trait Number: Scalar {
-    /// The rounding modifier of floating-point arithmetic, `".rn"`, which prevents ptxas from contracting operations; empty for integers.
+    /// The rounding modifier of arithmetic instructions: `".rn"` for floating-point types, where it prevents ptxas from contracting
+    /// operations, and empty for integers.
     const ROUND: &'static str;
     /// The modifier of `mul`: `".lo"` for integers, and the rounding modifier for floating-point types.
     const MUL: &'static str;
@@ -28,7 +29,8 @@ pub trait Number: Scalar {
     const ZERO: Self;
     /// The number 1.
     const ONE: Self;
-    /// Whether `x + 0`, `x · 1` and `x · 0` may be folded. This is true only for integers, because floating-point types have −0 and NaN.
+    /// Whether `x + 0`, `x · 1` and `x · 0` may be folded even if `x` is not a constant. This is true only for integers, because
+    /// floating-point types have −0 and NaN.
     const EXACT: bool;
 
     #[doc(hidden)]
@@ -47,7 +49,7 @@ pub trait Number: Scalar {
     fn fold_compare(self, other: Self) -> Option<Ordering>;
 }
 
-/// An integer type, with wrapping arithmetic, shifts and bit operations.
+/// A 16-bit, 32-bit or 64-bit integer type. It supports wrapping arithmetic, shifts and bit operations.
 pub trait Integer: Numeric {
     /// Whether the type is signed.
     const SIGNED: bool;

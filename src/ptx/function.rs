@@ -30,7 +30,7 @@ impl<'k> Builder<'k> {
         function
     }
 
-    /// Returns a function of two values unchanged. See [`function`](Self::function).
+    /// Returns `function` unchanged, as [`function`](Self::function) does, but for a closure on two values.
     pub fn function2<T: Scalar, U: Scalar, R, F: Fn(Val<'k, T>, Val<'k, U>) -> R>(self, function: F) -> F {
         function
     }

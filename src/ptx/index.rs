@@ -21,7 +21,7 @@ pub enum Index<'k> {
 /// A slice index: a `u32`, `u64`, `usize` or `i32` constant, a `Val<u32>`, a `Val<u64>` or an [`Index`]. Negative constants are out of
 /// bounds.
 pub trait IntoIndex<'k>: Sealed {
-    /// Returns the index.
+    /// Returns the index, or `u64::MAX` for a negative constant.
     fn into_index(self) -> Index<'k>;
 }
 
@@ -76,7 +76,7 @@ impl<'k> Index<'k> {
         }
     }
 
-    /// Returns `self < end`, as a constant if it is known.
+    /// Returns `self < end`. The result is a constant if it is known.
     #[track_caller]
     pub(super) fn is_below(self, end: Self) -> Val<'k, bool> {
         match (self, end) {
@@ -86,7 +86,7 @@ impl<'k> Index<'k> {
         }
     }
 
-    /// Returns the smaller of the two indices.
+    /// Returns the smaller of `self` and `other`.
     #[track_caller]
     pub(super) fn min(self, other: Self) -> Self {
         match (self, other) {
@@ -95,7 +95,7 @@ impl<'k> Index<'k> {
         }
     }
 
-    /// Returns `self − other`, where `other` is at most `self`.
+    /// Returns `self − other`. `other` must be at most `self`.
     #[track_caller]
     pub(super) fn minus(self, other: Self) -> Self {
         match (self, other) {
@@ -104,7 +104,7 @@ impl<'k> Index<'k> {
         }
     }
 
-    /// Returns a pointer to this element.
+    /// Returns a pointer to the element with this index, counted from `start`.
     #[track_caller]
     pub(super) fn element_of<T: Element, S, A>(self, start: Ptr<'k, T, S, A>) -> Ptr<'k, T, S, A>
     where
@@ -122,7 +122,7 @@ impl<'k> Index<'k> {
 /// The kernel evaluates a `Dim`, such as `m.into_dim() * n`, in 64 bits. The builder rejects a `Dim` that contains
 /// [`Dim::Multiprocessors`].
 pub trait IntoLength<'k>: sealed::Length {
-    /// Returns the expression and the value.
+    /// Returns the length as an expression that a launch evaluates and as a value in the kernel.
     #[doc(hidden)]
     #[track_caller]
     fn into_length(self, k: Builder<'k>) -> (Dim, Index<'k>);
@@ -157,7 +157,7 @@ impl<'k> IntoLength<'k> for Dim {
     }
 }
 
-/// Returns the value of an expression in the kernel; 0 if a launch cannot compute it.
+/// Returns the value of an expression in the kernel. [`Dim::Unknown`] has the value 0; [`Dim::Multiprocessors`] is rejected.
 #[track_caller]
 fn value<'k>(dim: &Dim, k: Builder<'k>) -> Index<'k> {
     let wide = |dim: &Dim| value(dim, k).wide();

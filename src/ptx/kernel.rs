@@ -203,7 +203,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Returns `value` as a constant; equivalent to `Val::from(value)`.
+    /// Returns `value` as a constant. This method is equivalent to `Val::from(value)`.
     pub fn constant<T: Scalar>(self, value: T) -> Val<'k, T> {
         Val::constant(value)
     }
@@ -212,9 +212,8 @@ impl<'k> Builder<'k> {
 
     /// Declares the number of threads per block in x, y and z (`.reqntid`), and returns the block. Missing dimensions are 1.
     ///
-    /// A block has at least one thread, at most 1024 threads, at most 64 threads in z, and at most three dimensions. The builder rejects
-    /// other shapes, a block that exceeds the declared [`max_block`](Self::max_block), and a second declaration that differs from the
-    /// first.
+    /// A block must have 1 to 1024 threads, at most 64 threads in z, and at most three dimensions. The builder rejects other shapes, a
+    /// block that exceeds the declared [`max_block`](Self::max_block), and a second declaration that differs from the first.
     #[doc(alias = ".reqntid")]
     #[track_caller]
     pub fn block<const N: usize>(self, threads: [u32; N]) -> Block<'k> {
@@ -253,7 +252,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Declares the maximum extents of a block in x, y and z, in threads (`.maxntid`). Missing dimensions are 1. The product of the extents
-    /// must be at most 1024, and the extent in z at most 64.
+    /// must be from 1 to 1024, and the extent in z at most 64.
     ///
     /// The builder rejects a second declaration that differs from the first. The kernel relies on each extent, although `.maxntid` limits
     /// only their product: a kernel that declares at most 32×4 threads must not be launched with blocks of 128×1 threads.
@@ -310,8 +309,7 @@ impl<'k> Builder<'k> {
     /// Declares the minimum number of resident blocks per multiprocessor, from 1 to 32 (`.minnctapersm`). ptxas limits the number of
     /// registers accordingly. The declaration has no effect without [`block`](Self::block) or [`max_block`](Self::max_block).
     ///
-    /// A kernel with [roles](Self::specialize) has one resident block per multiprocessor. The builder rejects any other number in such a
-    /// kernel.
+    /// In a kernel with [roles](Self::specialize), the number must be 1. The builder rejects any other number.
     #[doc(alias = ".minnctapersm")]
     #[track_caller]
     pub fn min_blocks(self, blocks: u32) {
@@ -349,7 +347,7 @@ impl<'k> Builder<'k> {
     /// Declares the number of blocks per cluster in x, y and z (`.reqnctapercluster`), and returns the cluster. Missing dimensions are 1.
     /// Requires sm_90 or later.
     ///
-    /// A cluster has at most 8 blocks. The declaration must precede code that depends on the cluster, such as rings and
+    /// A cluster must have 1 to 8 blocks. The declaration must precede code that depends on the cluster, such as rings and
     /// [`persistent`](Self::persistent). The builder rejects a second declaration that differs from the first.
     #[doc(alias = ".reqnctapercluster")]
     #[track_caller]
@@ -374,10 +372,10 @@ impl<'k> Builder<'k> {
 
     /// Declares the grid rule: the number of blocks of a launch in x, y and z. Missing dimensions are 1.
     ///
-    /// Each number is a constant or an expression of integer parameters and the number of multiprocessors, for example
-    /// `k.grid([m.tiles(64), n.tiles(64)])` or, if the types of the numbers differ, `k.grid((rows, cols.tiles(64)))`. Launches and the
-    /// exported header compute the grid from this rule. The builder rejects computed values, more than three dimensions, and a second
-    /// declaration that differs from the first.
+    /// Each number must be a constant or an expression of unsigned integer parameters and the device's number of multiprocessors, for
+    /// example `k.grid([m.tiles(64), n.tiles(64)])` or, if the types of the numbers differ, `k.grid((rows, cols.tiles(64)))`. Launches and
+    /// the exported header compute the grid from this rule. The builder rejects other computed values, more than three dimensions, and a
+    /// second declaration that differs from the first.
     #[track_caller]
     pub fn grid(self, blocks: impl IntoGrid) {
         let grid = match blocks.into_grid() {
@@ -394,7 +392,7 @@ impl<'k> Builder<'k> {
         body.entry.grid = Some(grid);
     }
 
-    /// Rejects a shape that was already declared with a different value, because emitted instructions may depend on the first one.
+    /// Rejects a declaration that differs from an earlier one, because emitted instructions may depend on the earlier value.
     #[track_caller]
     fn check_redeclared<T: PartialEq + fmt::Debug>(
         self,
@@ -408,14 +406,15 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Sets the kernel's description, one or two lines of text. It appears in a comment at the start of the PTX text, in a comment in the
-    /// exported C header, and in the exported manifest.
+    /// Sets the kernel's description, which should be one or two lines of text. The description appears in a comment at the start of the
+    /// PTX text, in a comment in the exported C header, and in the exported manifest.
     pub fn describe(self, text: impl Into<String>) {
         self.body().entry.description = text.into();
     }
 
-    /// Records the extent of a view of the buffer that starts at `pointer`, for launches to check. A view that launches cannot check is
-    /// rejected, unless the pointer is assumed valid.
+    /// Records the extent of a view of the buffer that starts at `pointer`, for launches to check. `most` is the maximum number of
+    /// coordinates per mode for which the kernel's index computations are correct. A view that launches cannot check is rejected, unless
+    /// the pointer is assumed valid.
     #[track_caller]
     pub(crate) fn assume_extent<T: Element, A>(
         self,
@@ -442,7 +441,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Returns the innermost open block: a branch, a loop, or the kernel.
+    /// Returns the number of the innermost open block, which is a branch, a loop, or the kernel.
     pub(crate) fn innermost_block(self) -> u32 {
         *self.body().open_blocks.last().unwrap_or(&0)
     }
@@ -456,12 +455,12 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Counts an access in an `unsafe` call.
+    /// Counts an `unsafe` builder call.
     pub(crate) fn count_unsafe_access(self) {
         self.body().entry.unsafe_accesses += 1;
     }
 
-    /// Returns the value of an integer parameter, as loaded at the kernel's start; 0 for other parameters.
+    /// Returns the value of an integer parameter, as loaded at the start of the kernel, or 0 for any other parameter.
     pub(crate) fn parameter_value(self, parameter: usize) -> Index<'k> {
         let register = self.body().parameter_register(parameter);
         match register {
@@ -531,7 +530,7 @@ fn fill<const N: usize>(given: [u32; N], rest: u32) -> [u32; 3] {
     std::array::from_fn(|i| given.get(i).copied().unwrap_or(rest))
 }
 
-/// A finished kernel with parameters `A`, a tuple such as `(In<f32>, Out<f32>, u32)`.
+/// A finished kernel. `A` is the tuple of its parameter types, such as `(In<f32>, Out<f32>, u32)`.
 #[derive(Clone)]
 pub struct Kernel<A> {
     entry: Entry,
@@ -545,7 +544,7 @@ impl<A> fmt::Debug for Kernel<A> {
 }
 
 impl<A: Params> Kernel<A> {
-    /// Builds a kernel. `write` receives the builder and the handles of the parameters, and emits the body.
+    /// Builds a kernel for `target`. `write` receives the builder and the handles of the parameters, and emits the body of the kernel.
     ///
     /// `signature` is the name of the kernel, optionally followed by the names of its parameters, such as `"scale(x, y, n)"`. The default
     /// names are `p0`, `p1` and so on.
@@ -597,13 +596,14 @@ impl<A> Kernel<A> {
         &self.entry.name
     }
 
-    /// Returns the PTX module with this kernel, without `.file` and `.loc` directives. The same builder calls produce the same text on
-    /// every machine.
+    /// Returns the PTX text of a module that contains this kernel, without `.file` and `.loc` directives. The same builder calls produce
+    /// the same text on every machine.
     pub fn ptx(&self) -> String {
         render::module(self.entry.target, &[&self.entry], render::Lines::Omit)
     }
 
-    /// Returns the PTX module with `.file` and `.loc` directives that refer to the Rust line of each builder call.
+    /// Returns the PTX text of a module that contains this kernel, with `.file` and `.loc` directives that refer to the Rust line of each
+    /// builder call.
     #[doc(alias = ".loc")]
     pub fn ptx_with_lines(&self) -> String {
         self.entry.ptx_with_lines()
@@ -614,7 +614,7 @@ impl<'k, T: Scalar> Val<'k, T>
 where
     Self: IntoDim,
 {
-    /// Returns the number of tiles of `size` elements that cover `self` elements, `⌈self / size⌉`, for use in [`Builder::grid`]. A `size`
+    /// Returns `⌈self / size⌉`, the number of tiles of `size` elements that cover `self` elements, for use in [`Builder::grid`]. A `size`
     /// of 0 is treated as 1.
     pub fn tiles(self, size: u32) -> Dim {
         self.into_dim().ceil_div(size)

@@ -71,7 +71,7 @@ pub(crate) struct Mnemonic {
 
 /// The mnemonics and special registers of a kernel. A kernel uses few different ones, most of them often.
 pub(crate) struct Mnemonics {
-    /// In the order of their numbers.
+    /// All mnemonics and special registers, in the order of their numbers.
     all: Vec<(LineStart, Mnemonic)>,
     /// The numbers of mnemonics, by the hash of the text.
     latest: Latest,
@@ -135,7 +135,7 @@ impl Mnemonics {
         Self { all: Vec::new(), latest: latest(), parts: Vec::new(), latest_parts: latest() }
     }
 
-    /// Returns the mnemonic with this text, if it has been added.
+    /// Returns the mnemonic with this text if it has been added.
     #[inline]
     pub(super) fn find(&mut self, text: &[u8]) -> Option<Mnemonic> {
         let is_here = |(start, _): &(LineStart, Mnemonic)| start.mnemonic().as_bytes() == text;

@@ -101,7 +101,7 @@ impl Module {
     }
 }
 
-/// Returns a name that the two kernels declare differently.
+/// Returns a name that the two kernels declare differently, if any.
 fn clash<'a>(old: &Entry, new: &'a Entry) -> Option<&'a str> {
     let declares = |entry: &Entry, name: &str| entry.module_declarations.iter().any(|d| d.name == name);
     if old.name == new.name || declares(old, &new.name) {

@@ -46,18 +46,18 @@ pub enum ParamKind {
     Scalar,
     /// A tensor map of a buffer.
     TensorMap {
-        /// Whether the kernel writes the tensor.
+        /// Whether the kernel may write the tensor.
         written: bool,
     },
 }
 
 impl ParamKind {
-    /// Returns whether the parameter is the address of a buffer.
+    /// Returns whether the parameter is a pointer to a buffer.
     pub const fn is_buffer(self) -> bool {
         matches!(self, Self::In | Self::Out | Self::InOut)
     }
 
-    /// Returns whether the kernel may write the buffer of the parameter.
+    /// Returns whether the kernel may write the parameter's buffer.
     pub const fn is_written(self) -> bool {
         matches!(self, Self::Out | Self::InOut | Self::TensorMap { written: true })
     }
@@ -81,7 +81,7 @@ pub struct ParamDecl {
 }
 
 impl ParamDecl {
-    /// Returns whether the parameter is an unsigned integer or, if `signed`, any integer.
+    /// Returns whether the parameter is an unsigned integer or, if `signed` is true, any integer.
     pub(super) fn is_integer(&self, signed: bool) -> bool {
         let is_unsigned = matches!(self.element, "u16" | "u32" | "u64");
         let is_signed = matches!(self.element, "i16" | "i32" | "i64");
@@ -108,7 +108,7 @@ pub trait Param: sealed::Sealed + 'static {
     type Handle<'k>;
     /// The number of kernel parameters that the type declares.
     const COUNT: usize = 1;
-    /// Appends the declarations of the parameters, each named after its position.
+    /// Appends the declarations of the parameters. The default name of a parameter is its position, such as `p2`.
     fn declare(declarations: &mut Vec<ParamDecl>);
     /// Loads parameter `index` of the kernel and, for an array, the following parameters.
     #[doc(hidden)]
@@ -123,7 +123,7 @@ pub trait Param: sealed::Sealed + 'static {
 pub trait Params: sealed::Sealed + 'static {
     /// The handles that the kernel's body receives.
     type Handles<'k>;
-    /// Returns the declarations, in order.
+    /// Returns the declarations of the parameters, in order.
     fn declarations() -> Vec<ParamDecl>;
     /// Loads all parameters.
     #[doc(hidden)]

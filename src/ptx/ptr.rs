@@ -22,9 +22,9 @@ mod sealed {
 pub trait Space: sealed::Sealed + 'static {
     /// The type of an address: 32 bits wide in shared memory, and 64 bits elsewhere.
     type Address: Scalar + AddressType;
-    /// The suffix of `ld` and `st`, such as `".global"`; empty for generic addresses.
+    /// The suffix of `ld` and `st`, such as `".global"`. It is empty for generic addresses.
     const PTX: &'static str;
-    /// Whether every access, at any address, reaches only memory of the same thread, block or cluster, or aborts the kernel.
+    /// Whether every access, at any address, either reaches only memory of the same thread, block or cluster, or aborts the kernel.
     const CONFINED: bool;
 }
 
@@ -188,7 +188,8 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         Self { never_written: true, ..self }
     }
 
-    /// Returns whether no thread writes the memory while the kernel runs; in a programmatic launch, the preceding kernel may.
+    /// Returns whether the memory is guaranteed not to be written while the kernel runs. In a programmatic launch, the preceding kernel may
+    /// still write it.
     pub(crate) fn is_never_written(&self) -> bool {
         self.never_written && !self.kernel().body().entry.programmatic
     }
@@ -203,18 +204,18 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         self.k
     }
 
-    /// Returns the kernel parameter whose buffer starts at this address.
+    /// Returns the index of the kernel parameter whose buffer starts at this address, if known.
     pub(crate) fn parameter(self) -> Option<usize> {
         let (reg, k) = self.base.reg().filter(|_| self.offset == 0)?;
         k.body().buffer(reg)
     }
 
-    /// Returns the known alignment of the address, in bytes, up to 65536.
+    /// Returns the known alignment of the address in bytes, at most 65,536.
     pub fn align(self) -> u32 {
         gcd(self.align, self.offset.unsigned_abs()).min(1 << 16) as u32
     }
 
-    /// Returns a pointer to element `index`. Emits at most one instruction, and none if the index is a constant.
+    /// Returns a pointer to element `index`. Emits no instruction if the index is a constant.
     #[track_caller]
     pub fn at(self, index: impl Into<Val<'k, u32>>) -> Self {
         let index = index.into();
@@ -240,12 +241,12 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         Ptr { k, base, offset, align, never_written: false, assumed_valid: false, kind: PhantomData }
     }
 
-    /// Returns the pointer with another base.
+    /// Returns the pointer with base `base`, which is a multiple of `align`. The result is not assumed valid.
     fn moved(self, base: Val<'k, S::Address>, align: u64) -> Self {
         Self { base, align, assumed_valid: false, ..self }
     }
 
-    /// Returns the pointer advanced by `bytes`. Emits at most one instruction, and none if `bytes` is a constant.
+    /// Returns the pointer advanced by `bytes` bytes. Emits no instruction if `bytes` is a constant.
     #[must_use]
     #[track_caller]
     pub fn advance(self, bytes: Val<'k, S::Address>) -> Self {
@@ -260,7 +261,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         }
     }
 
-    /// Returns the pointer advanced by `times · bytes`, computed in the width of an address. Emits at most one instruction, and none if
+    /// Returns the pointer advanced by `times · bytes` bytes; the product is computed in the width of an address. Emits no instruction if
     /// `times` is a constant.
     #[must_use]
     #[track_caller]
@@ -276,7 +277,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         }
     }
 
-    /// Returns the pointer advanced by a constant number of bytes, without emitting an instruction.
+    /// Returns the pointer advanced by a constant number of bytes. Emits no instruction.
     #[must_use]
     pub fn byte_offset(self, bytes: i64) -> Self {
         Self {
@@ -295,7 +296,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         Self { align: if offset == 0 { align } else { self.align }, ..self }
     }
 
-    /// Returns the same address with another element type.
+    /// Returns a pointer to the same address with another element type.
     pub fn cast<U: Element>(self) -> Ptr<'k, U, S, A> {
         self.retyped()
     }
@@ -315,7 +316,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         visitor.unchanged(&(align, self.never_written, self.assumed_valid));
     }
 
-    /// Returns the address as an integer.
+    /// Returns the address as an integer. Emits an addition if the address has a constant offset.
     #[track_caller]
     pub fn address(self) -> Val<'k, S::Address> {
         if self.offset == 0 {
@@ -368,7 +369,7 @@ impl<'k, T: Element, S: Space<Address = u64>, A> Ptr<'k, T, S, A> {
 }
 
 impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
-    /// Returns the pointer restricted to reads.
+    /// Returns a read-only pointer to the same address.
     pub fn read_only(self) -> Ptr<'k, T, S, Read>
     where
         A: Readable,

@@ -35,7 +35,7 @@ struct Binding {
     operand: RawOperand,
 }
 
-/// An operand of raw PTX: its text and the registers in the text.
+/// An operand of raw PTX, which consists of its text and the registers in the text.
 #[derive(Clone, Debug)]
 pub struct RawOperand {
     text: String,
@@ -105,8 +105,8 @@ impl<'k, T: Element, S: Space, A> IntoRaw<'k> for Ptr<'k, T, S, A> {
     }
 }
 
-/// The results of raw PTX, to which another result can be appended: `()` and `T` become `T`, `A` and `T` become `(A, T)`, and so on, up to
-/// eight results.
+/// The results of raw PTX, to which another result of type `T` can be appended: `()` becomes `T`, `A` becomes `(A, T)`, `(A, B)` becomes
+/// `(A, B, T)`, and so on, up to eight results.
 pub trait Append<T> {
     /// The type of all results.
     type Joined;
@@ -215,7 +215,7 @@ impl<'k, O> Raw<'k, O> {
         self
     }
 
-    /// Binds a placeholder to a fresh register that the text writes: a result of type `T`.
+    /// Binds a placeholder to a fresh register that the text writes. The register becomes a result of type `T`.
     pub fn out<T: Scalar>(mut self, placeholder: &str) -> Raw<'k, O::Joined>
     where
         O: Append<Val<'k, T>>,
@@ -226,7 +226,8 @@ impl<'k, O> Raw<'k, O> {
         self.with(|results| results.append(value))
     }
 
-    /// Binds a placeholder to a vector of `N` fresh registers, `{%f0, %f1, …}`, that the text writes.
+    /// Binds a placeholder to a vector of `N` fresh registers that the text writes, such as `{%f0, %f1}`. The registers become one result,
+    /// an array of `N` values.
     pub fn out_vector<T: Scalar, const N: usize>(mut self, placeholder: &str) -> Raw<'k, O::Joined>
     where
         O: Append<[Val<'k, T>; N]>,
@@ -267,7 +268,7 @@ impl<'k, O> Raw<'k, O> {
         self.results
     }
 
-    /// Returns the text with its placeholders filled, together with the registers in it, or the error.
+    /// Returns the text with its placeholders filled and the registers that it contains, or a description of the error.
     fn fill(&self) -> Result<(String, Vec<RegId>), String> {
         for (i, binding) in self.bindings.iter().enumerate() {
             if self.bindings[..i].iter().any(|b| b.placeholder == binding.placeholder) {
@@ -352,7 +353,8 @@ fn statements(text: &str) -> impl Iterator<Item = &str> {
         .filter(|part| !part.is_empty())
 }
 
-/// Returns the error in the structure of a piece of PTX, if any; `guarded` indicates whether the piece is emitted under a guard.
+/// Returns a description of the error in the structure of a piece of PTX, if any. `guarded` specifies whether the piece is emitted under a
+/// guard.
 pub(crate) fn shape_problem(text: &str, guarded: bool) -> Option<String> {
     if let Some(bad) = text.chars().find(|c| !c.is_ascii()) {
         return Some(format!("expected only ASCII characters, even in comments, found `{bad}`"));

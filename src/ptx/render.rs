@@ -20,7 +20,8 @@ pub(crate) enum Lines {
     Keep,
     /// Nothing.
     Omit,
-    /// Directives, and pragmas for the assumptions that the simulator checks. ptxas does not know these pragmas and warns about them.
+    /// `.file` and `.loc` directives, and pragmas for the assumptions that the simulator checks. ptxas warns about these pragmas, which it
+    /// does not know.
     Check,
 }
 

@@ -58,13 +58,14 @@ pub trait Scope<'k>: Copy + Debug + sealed::Sealed {
     /// Returns the builder of the scope's kernel.
     fn kernel(self) -> Builder<'k>;
 
-    /// Returns the lowest [`Uniformity`] of values that are the same in all threads of the scope.
+    /// Returns the minimum [`Uniformity`] of a value that is the same in all threads of the scope.
     fn uniformity(self) -> Uniformity;
 
     /// Returns the number of threads in the scope.
     fn size(self) -> u32;
 
-    /// Returns the index of the scope within the enclosing scope.
+    /// Returns the index of the scope: of a lane in its warp, of warps in their block, of a block in its cluster, or of a cluster in the
+    /// grid.
     #[track_caller]
     fn rank(self) -> Val<'k, u32>;
 
@@ -124,13 +125,13 @@ macro_rules! by_own_methods {
 
 use by_own_methods;
 
-/// Returns the quotient of a value and a constant; emits a shift for a power of two.
+/// Returns the quotient of a value and a constant. If the constant is a power of two, emits a shift.
 #[track_caller]
 pub(crate) fn quotient<'k>(value: Val<'k, u32>, by: u32) -> Val<'k, u32> {
     if by.is_power_of_two() { value >> by.trailing_zeros() } else { value / by }
 }
 
-/// Returns the remainder of a value divided by a constant; applies a mask for a power of two.
+/// Returns the remainder of a value divided by a constant. If the constant is a power of two, emits an `and`.
 #[track_caller]
 pub(crate) fn remainder<'k>(value: Val<'k, u32>, by: u32) -> Val<'k, u32> {
     if by.is_power_of_two() { value & (by - 1) } else { value % by }
@@ -140,17 +141,18 @@ impl<'k> Builder<'k> {
     /// Requires that either all threads of `scope` or none of them reach the current position. Collective instructions impose the same
     /// requirement.
     ///
-    /// The builder rejects the kernel if a condition at this position is not known to be uniform for these threads. The error names the
-    /// operation `what`.
+    /// The builder rejects the kernel if a condition that encloses this position is not known to be uniform in the scope. The error message
+    /// uses `what` as the name of the operation.
     #[track_caller]
     pub fn require_uniform(self, scope: impl Scope<'k>, what: &str) {
         let at = self.here();
         self.body().require_together(scope.uniformity(), what, at);
     }
 
-    /// Returns which threads are known to have the same `values` and to reach the current position together.
+    /// Returns the uniformity of `values` at the current position, that is, which threads are known to have the same `values` and to reach
+    /// this position together.
     ///
-    /// The result shows whether scopes would do the same work. For example, assume that each warp stores to the tile with coordinates
+    /// The result shows whether several scopes do the same work. For example, assume that each warp stores to the tile with coordinates
     /// `values`: if the result covers more than one warp, several warps store to the same tile, and their stores race.
     pub fn shared_by(self, values: impl IntoIterator<Item = Val<'k, u32>>) -> Uniformity {
         let registers = values.into_iter().filter_map(|value| value.reg().map(|(reg, _)| reg));
@@ -160,7 +162,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: Scalar> Val<'k, T> {
-    /// Returns which threads are known to have the same value.
+    /// Returns the uniformity of this value, that is, which threads are known to have the same value.
     pub fn uniformity(&self) -> Uniformity {
         self.reg().map_or(Uniformity::Grid, |(reg, k)| k.body().uniform.level(reg))
     }

@@ -17,9 +17,9 @@ use super::{
 
 /// A view of contiguous elements in global or constant memory, such as `k.slice(x, n)`.
 ///
-/// Accesses past the end have no effect: loads return 0, and stores and atomic operations leave memory unchanged. Accesses are predicated
-/// and emit no branch; if the index is known to be in bounds, the predicate is omitted. Indices are 32 or 64 bits wide; bounds checks and
-/// address computations do not overflow.
+/// Accesses past the end have no effect: loads return 0 or the value passed to [`load_or`](CheckedPtr::load_or), and stores and atomic
+/// operations leave memory unchanged. Accesses are predicated and emit no branch; if the index is known to be in bounds, the predicate is
+/// omitted. Indices are 32 or 64 bits wide; bounds checks and address computations do not overflow.
 ///
 /// ```
 /// use warpwright::prelude::*;
@@ -56,8 +56,8 @@ impl<T: Element, S: Space, A> fmt::Debug for Slice<'_, T, S, A> {
 impl<'k> Builder<'k> {
     /// Returns a view of the first `len` elements of a buffer parameter. Each launch checks that the buffer contains them.
     ///
-    /// `len` is a constant, an unsigned integer parameter, or an expression of these, such as a sum or a product. A [`Dim`](super::Dim)
-    /// such as `m.into_dim() * n` is evaluated in 64 bits.
+    /// `len` must be a constant, an unsigned integer parameter, or an expression of these, such as a sum or a product. A
+    /// [`Dim`](super::Dim) such as `m.into_dim() * n` is evaluated in 64 bits.
     ///
     /// The builder rejects a pointer that is not a buffer parameter, and a length that a launch cannot compute, unless the pointer is
     /// [assumed to be valid](Ptr::assume_valid). To restrict a slice to a length that the kernel computes, use [`Slice::first`] and
@@ -107,7 +107,7 @@ impl<'k, T: Element, S: Space<Address = u64>, A> Slice<'k, T, S, A> {
         index.element_of(self.start).checked(inside).in_groups_of(together)
     }
 
-    /// Returns the first `count` elements, or the whole slice if it has fewer.
+    /// Returns a slice of the first `count` elements, or the whole slice if it has fewer than `count` elements.
     #[must_use]
     #[track_caller]
     pub fn first(self, count: impl IntoIndex<'k>) -> Self {

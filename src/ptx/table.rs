@@ -42,7 +42,7 @@ pub struct Form {
     pub operands: &'static str,
     /// The lowest `.version` that supports the form.
     pub version: Version,
-    /// The target features that the form requires; empty if every supported target supports the form.
+    /// The target features that the form requires. The set is empty if every supported target supports the form.
     pub needs: Features,
     /// The section of the PTX ISA that describes the instruction.
     pub reference: &'static str,
@@ -89,7 +89,7 @@ pub fn find(mnemonic: &str) -> Option<&'static Form> {
     index.get(root(mnemonic))?.iter().find(|(pattern, _)| pattern.matches(mnemonic)).map(|(_, form)| *form)
 }
 
-/// Returns the start of a mnemonic: `ld`, `.reqntid`, `%lanemask`.
+/// Returns the start of a mnemonic, such as `ld`, `.reqntid` or `%lanemask`.
 fn root(mnemonic: &str) -> &str {
     let rest = mnemonic.get(1..).unwrap_or_default();
     rest.find(['.', '{', '(', '_']).map_or(mnemonic, |end| &mnemonic[..=end])

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use bitflags::bitflags;
 use thiserror::Error;
 
-/// A PTX ISA version: `7.0` in `.version 7.0`.
+/// A PTX ISA version, such as `7.0` in `.version 7.0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     /// The major version.
@@ -15,7 +15,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// Creates a version: `Version::new(7, 0)` is PTX 7.0.
+    /// Creates a version. For example, `Version::new(7, 0)` is PTX 7.0.
     pub const fn new(major: u8, minor: u8) -> Self {
         Self { major, minor }
     }
@@ -38,7 +38,7 @@ bitflags! {
         const FP8           = 1 << 1;
         /// bf16 `add/sub/mul`, `stmatrix`, `mbarrier.try_wait`, clusters, `cp.async.bulk`, `elect`: sm_90 and later.
         const HOPPER        = 1 << 2;
-        /// `wgmma`: only sm_90a.
+        /// `wgmma`: sm_90a only.
         const WGMMA         = 1 << 3;
         /// `tcgen05` (not in the instruction table) and stochastic rounding: sm_100a (data-center Blackwell).
         const TCGEN05       = 1 << 4;
@@ -62,13 +62,13 @@ bitflags! {
 }
 
 impl Features {
-    /// Returns the lowest target that has all of these features, for example sm_80 for `AMPERE`; sm_120a if no target has all of them.
+    /// Returns the lowest target that has all of these features, such as sm_80 for `AMPERE`. Returns sm_120a if no target has all of them.
     pub fn lowest_target(self) -> Target {
         *Target::ALL.iter().find(|t| t.features().contains(self)).unwrap_or(&Target::SM_120A)
     }
 }
 
-/// A GPU architecture for which code is generated: `sm_90a` in `.target sm_90a`.
+/// A GPU architecture for which code is generated, such as `sm_90a` in `.target sm_90a`.
 ///
 /// Code for a target without the suffix `a` runs on GPUs of that architecture and of all later ones. Code for a target with the suffix runs
 /// only on GPUs of that architecture.
@@ -120,7 +120,7 @@ impl Target {
         self.sm
     }
 
-    /// Returns whether the target's name ends in `a`, that is, whether code for it runs only on that architecture.
+    /// Returns whether the target's name ends in `a`. Code for such a target runs only on GPUs of that architecture.
     pub const fn is_specific(self) -> bool {
         self.specific
     }
@@ -132,9 +132,9 @@ impl Target {
         if self.specific { device == self.sm } else { device >= self.sm }
     }
 
-    /// Returns the newest target without the suffix `a` that [runs on](Self::runs_on) devices of compute capability `major.minor`; `None`
-    /// if the compute capability is lower than 7.5. For compute capability 12.x, the result is sm_89, because these devices have less
-    /// shared memory than sm_90 permits.
+    /// Returns the newest target without the suffix `a` that [runs on](Self::runs_on) devices of compute capability `major.minor`, or
+    /// `None` if the compute capability is lower than 7.5. For compute capability 12.x, the result is sm_89 instead of sm_90, because these
+    /// devices have less shared memory than sm_90 permits.
     pub fn newest_portable(major: u32, minor: u32) -> Option<Self> {
         let [major, minor] = [major, minor].map(|number| u16::try_from(number).unwrap_or(u16::MAX / 16));
         // Devices of 12.x run code for sm_90, but have less shared memory.
@@ -145,7 +145,7 @@ impl Target {
         Self::ALL.into_iter().rev().find(is_portable)
     }
 
-    /// Returns the features of this target.
+    /// Returns all features of this target.
     pub const fn features(self) -> Features {
         let mut f = Features::TURING;
         if self.sm >= 80 {

@@ -24,21 +24,21 @@ pub(crate) mod numbers {
 /// A register class. The registers of a class share a name prefix, a width and one `.reg` declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RegClass {
-    /// Predicates, `%p`.
+    /// Predicates (`%p`).
     Pred,
-    /// 16-bit integers and untyped bits, `%rs`.
+    /// 16-bit integers and untyped bits (`%rs`).
     B16,
-    /// f16 and bf16, `%h`.
+    /// f16 and bf16 (`%h`).
     Half,
-    /// 32-bit integers, untyped bits and packed pairs, `%r`.
+    /// 32-bit integers and untyped bits, packed pairs, [minifloats](Minifloat) and tf32 (`%r`).
     B32,
-    /// f32, `%f`.
+    /// f32 (`%f`).
     F32,
-    /// 64-bit integers, untyped bits and addresses, `%rd`.
+    /// 64-bit integers, untyped bits and addresses (`%rd`).
     B64,
-    /// f64, `%fd`.
+    /// f64 (`%fd`).
     F64,
-    /// 128 untyped bits, `%rq`.
+    /// 128 untyped bits (`%rq`).
     B128,
 }
 
@@ -61,7 +61,7 @@ impl RegClass {
         }
     }
 
-    /// Returns the type in the `.reg` declaration.
+    /// Returns the type in the `.reg` declaration, such as `.b32`.
     pub const fn decl(self) -> &'static str {
         match self {
             Self::Pred => ".pred",
@@ -74,7 +74,7 @@ impl RegClass {
         }
     }
 
-    /// Returns the type suffix, without the dot, of the `mov` that copies a register of this class.
+    /// Returns the type suffix of the `mov` that copies a register of this class, without the dot.
     pub const fn mov(self) -> &'static str {
         match self {
             Self::Pred => "pred",
@@ -103,8 +103,8 @@ pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static + sealed::Sea
     /// The size in a register, in bytes. For a [`Minifloat`], it differs from the size in memory: a register contains one value in its low
     /// 8 bits.
     const BYTES: u32;
-    /// Whether instructions accept constants of this type as immediates. Floating-point numbers of at most 16 bits, packed pairs, tf32 and
-    /// [`B128`] must be in registers.
+    /// Whether instructions accept constants of this type as immediates. Constants of floating-point types of at most 16 bits, packed
+    /// pairs, tf32 and [`B128`] must be in registers.
     const IMMEDIATE: bool;
 
     /// Returns the value as raw bits.
@@ -119,7 +119,7 @@ pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static + sealed::Sea
 ///
 /// 8-bit integers and minifloats occupy 32-bit registers: loads such as `ld.u8` extend the value, and `st.u8` truncates it.
 pub trait Element: sealed::Sealed + Copy + Debug + PartialEq + Send + Sync + 'static {
-    /// The type of the register that a load returns.
+    /// The type of the value that a load returns.
     type Reg: Scalar;
     /// The type suffix of `ld` and `st`, such as `"u8"`.
     const MEM: &'static str;
@@ -129,7 +129,7 @@ pub trait Element: sealed::Sealed + Copy + Debug + PartialEq + Send + Sync + 'st
     const SIZE: u32;
     /// The name in messages and manifests, such as `"bf16"`.
     const NAME: &'static str;
-    /// Returns the value's bytes in memory, little-endian, in the low bits.
+    /// Returns the value's bytes in memory as a little-endian integer. Higher bits are 0.
     fn to_mem_bits(self) -> u64;
     /// Creates a value from its bytes in memory. Excess bits are ignored.
     fn from_mem_bits(bits: u64) -> Self;
@@ -186,24 +186,24 @@ macro_rules! elements {
     )*};
 }
 
-/// 16 untyped bits, `.b16`.
+/// 16 untyped bits (`.b16`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct B16(pub u16);
-/// 32 untyped bits, `.b32`.
+/// 32 untyped bits (`.b32`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct B32(pub u32);
-/// 64 untyped bits, `.b64`.
+/// 64 untyped bits (`.b64`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct B64(pub u64);
-/// 128 untyped bits, `.b128`. The upper 64 bits of a constant are 0.
+/// 128 untyped bits (`.b128`). A constant contains the lower 64 bits; its upper 64 bits are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct B128(pub u64);
 
-/// Two f16 values, the first in the low half: `.f16x2`.
+/// A pair of f16 values with the first in the lower half (`.f16x2`).
 #[allow(non_camel_case_types, reason = "named like the PTX type and like half's own types")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct f16x2(pub [f16; 2]);
-/// Two bf16 values, the first in the low half: `.bf16x2`.
+/// A pair of bf16 values with the first in the lower half (`.bf16x2`).
 #[allow(non_camel_case_types, reason = "named like the PTX type and like half's own types")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct bf16x2(pub [bf16; 2]);
@@ -264,7 +264,7 @@ elements! {
     B64,    B64,     "b64",  "b64", 8, |v| v.0,                   B64;
 }
 
-/// Calls a macro with the host types and, for each host type, the element types whose bits a buffer of that host type may contain.
+/// Calls a macro with every host type and with the element types whose bits a buffer of that host type may contain.
 #[cfg(feature = "cuda")]
 macro_rules! storage_types {
     ($implement:ident) => {

@@ -87,7 +87,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         Self(Repr::Const(value))
     }
 
-    /// Returns the constant, or `None` for a register.
+    /// Returns the constant, or `None` if the value is a register.
     pub fn as_constant(&self) -> Option<T> {
         match self.0 {
             Repr::Const(value) => Some(value),
@@ -140,12 +140,12 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// Returns the special register that the value was read from.
+    /// Returns the special register that the value was read from, if any.
     pub(crate) fn special(&self) -> Option<&'static str> {
         self.reg().and_then(|(reg, k)| k.body().special(reg))
     }
 
-    /// Returns a constant as an immediate of `mov`, which accepts any type.
+    /// Returns the value as an immediate operand of `mov`, which accepts any type, if the value is a constant.
     pub(crate) fn immediate(self) -> Option<Operand<'static>> {
         self.as_constant().map(|value| Operand::Imm(Immediate::new(value)))
     }
@@ -216,8 +216,8 @@ impl<'k, T: Scalar> Val<'k, T> {
         (known.most() < u64::MAX >> (64 - 8 * T::BYTES)).then_some(known.most())
     }
 
-    /// Returns whether this integer is known to be less than `other`, as unsigned numbers: by their bounds, the grid rule,
-    /// a loop that counts up to `other`, or a comparison that guards the current position.
+    /// Returns whether this integer, as an unsigned number, is known to be less than `other`. This can follow from the bounds of the two
+    /// integers, the grid rule, a loop that counts up to `other`, or a comparison that guards the current position.
     pub(crate) fn is_below(&self, other: &Self) -> bool {
         match self.kernel().or(other.kernel()) {
             Some(k) => k.body().is_below(self.source(), other.source()),
@@ -256,8 +256,8 @@ impl<'k, T: Scalar> Val<'k, T> {
         T::PTX.starts_with('s')
     }
 
-    /// Declares that this integer, a kernel parameter, is a multiple of `divisor`. Every launch checks this assumption. Known divisors
-    /// determine the maximum width of vector accesses and make predicates unnecessary.
+    /// Declares that this integer, a kernel parameter, is a multiple of `divisor`. Every launch checks this assumption. A known divisor
+    /// permits wider vector accesses and can make predicates unnecessary.
     ///
     /// If the integer is not already known to be a multiple of `divisor`, the builder rejects a computed value, which no launch can check;
     /// use [`assume_multiple_of`](Self::assume_multiple_of) instead. It also rejects the reinterpreted bits of a floating-point parameter,
@@ -295,7 +295,8 @@ impl<'k> Val<'k, u32> {
     /// Declares that this integer, a kernel parameter, is at most `most`. Every launch checks this assumption.
     ///
     /// If the integer is not already known to be at most `most`, the builder rejects a computed value and the reinterpreted bits of a
-    /// floating-point or signed parameter, because a launch can check only the numeric value of a parameter. Constants are not checked.
+    /// floating-point or signed parameter, because a launch can check only the numeric value of an unsigned parameter. Constants are not
+    /// checked.
     #[must_use]
     #[track_caller]
     pub fn at_most(self, most: u32) -> Self {
@@ -305,10 +306,11 @@ impl<'k> Val<'k, u32> {
         self
     }
 
-    /// Returns which part of the `tile` elements that start at element `self · tile` is known to be within `extent`.
+    /// Returns which part of tile `self` is known to be within `extent`. The tile consists of the `tile` elements that start at element
+    /// `self · tile`.
     ///
-    /// The part is derived from bounds, or from `self < ⌈extent / tile⌉`, which the grid rule, a loop or a comparison may imply. In the
-    /// latter case, the first element is within the extent, and so is the whole tile if `tile` is known to divide the extent.
+    /// The result follows from bounds or from `self < ⌈extent / tile⌉`, which the grid rule, a loop or a comparison may imply. In the
+    /// latter case, the first element is within the extent; the whole tile is within the extent if `tile` is known to divide the extent.
     pub(crate) fn tile_is_inside(self, tile: u32, extent: Self) -> Inside {
         let first = self.as_constant().map(|index| u64::from(index) * u64::from(tile));
         match (self.kernel().or(extent.kernel()), first, extent.as_constant().map(u64::from)) {
@@ -319,21 +321,22 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Returns whether `self + other` is known to fit in 32 bits: by their bounds, or because they have no common bits.
+    /// Returns whether `self + other` is known to fit in 32 bits, because of the bounds of the two integers or because they have no common
+    /// bits.
     pub(crate) fn sum_fits(&self, other: &Self) -> bool {
         let (a, b) = (self.known(), other.known());
         a.most() + b.most() <= u32::MAX.into() || a.possible() & b.possible() == 0
     }
 
-    /// Returns whether `self · by` is known to fit in 32 bits: by its bound, or because the product is known to be less than a 32-bit
-    /// number.
+    /// Returns whether `self · by` is known to fit in 32 bits, because of the bound of `self` or because the product is known to be less
+    /// than a 32-bit number.
     pub(crate) fn product_fits(self, by: u32) -> bool {
         self.known().most().saturating_mul(by.into()) <= u32::MAX.into()
             || self.kernel().is_some_and(|k| k.body().is_multiple_below_32_bits(self.source(), by.into()))
     }
 }
 
-/// Returns the absolute value of an integer constant, which is its largest divisor (0 for 0); 1 for other types.
+/// Returns the absolute value of an integer constant, which is its largest divisor. Returns 0 for the constant 0, and 1 for other types.
 fn divisor_of<T: Scalar>(value: T) -> u64 {
     match T::PTX.as_bytes()[0] {
         b'u' => value.to_bits(),

@@ -16,7 +16,7 @@ pub struct Var<'k, T: Scalar> {
 }
 
 impl<'k> Builder<'k> {
-    /// Creates a variable with an initial value.
+    /// Creates a variable with the initial value `value`.
     #[track_caller]
     pub fn var<T: Scalar>(self, value: impl Into<Val<'k, T>>) -> Var<'k, T> {
         let var = Var { k: self, reg: self.fresh_changing(T::CLASS), kind: PhantomData };

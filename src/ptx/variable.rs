@@ -21,7 +21,7 @@ const LOCAL_ALIGN: u32 = 16;
 
 /// A state space of module variables: [`Global`] or [`Const`].
 pub trait VariableSpace: Space {
-    /// The access that kernels have to the variable.
+    /// The access that kernels have to variables in this space.
     type Access: Access;
     /// The maximum size of a variable in bytes.
     #[doc(hidden)]
@@ -78,7 +78,7 @@ impl<T: Element> Variable<T, Global> {
         Self::new(name, values.len(), values)
     }
 
-    /// Creates an array of `count` elements in global memory, initialized to 0.
+    /// Creates an array of `count` elements in global memory. All elements are initially 0.
     pub fn zeroed(name: &str, count: usize) -> Self {
         Self::new(name, count, &[])
     }
@@ -90,19 +90,19 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
         Self { name: name.to_string(), count: count as u64, initial, align: T::SIZE, kind: PhantomData }
     }
 
-    /// Sets the alignment to `bytes` bytes, for vector accesses. The alignment must be a power of two and at least the size of an element,
-    /// which is the default.
+    /// Sets the alignment to `bytes` bytes, for vector accesses. `bytes` must be a power of two and at least the size of an element. The
+    /// default alignment is the size of an element.
     #[must_use]
     pub fn aligned(self, bytes: u32) -> Self {
         Self { align: bytes, ..self }
     }
 
-    /// Returns the name of the variable in the module, for `cuModuleGetGlobal`.
+    /// Returns the name of the variable in the module, which can be passed to `cuModuleGetGlobal`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the number of elements.
+    /// Returns the number of elements of the variable.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -160,7 +160,7 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
 impl<'k> Builder<'k> {
     /// Returns a pointer to the first element of a module variable, and declares the variable in the kernel's module.
     ///
-    /// Variables with the same name in a module must have the same declaration. The builder rejects a name that is invalid as an identifier
+    /// Variables with the same name in a module must have the same declaration. The builder rejects a name that is not a valid identifier
     /// in PTX or in C, a name that is already used by the kernel or its shared memory, an invalid [alignment](Variable::aligned), an empty
     /// array, and an array of more than 64 KiB in constant memory.
     #[track_caller]
@@ -176,8 +176,8 @@ impl<'k> Builder<'k> {
         self.symbol_address(&variable.name, align)
     }
 
-    /// Allocates an uninitialized array of `count` elements that is private to the thread and aligned to 16 bytes. `count` must be at least
-    /// 1. The arrays of a kernel can occupy at most 512 KiB per thread.
+    /// Allocates an uninitialized array of `count` elements that is private to the thread and aligned to 16 bytes. `count` must not be 0,
+    /// and the arrays of a kernel can occupy at most 512 KiB per thread.
     ///
     /// The array is stored in local memory unless ptxas can keep it in registers, which requires constant indices.
     #[doc(alias = ".local")]
@@ -202,7 +202,7 @@ impl<'k> Builder<'k> {
         self.symbol_address(&name, LOCAL_ALIGN)
     }
 
-    /// Returns a pointer to a declared variable.
+    /// Returns a pointer to the declared variable `name`, which is aligned to `align` bytes.
     #[track_caller]
     pub(crate) fn symbol_address<T: Element, S: Space<Address = u64>, A>(
         self,

@@ -87,7 +87,7 @@ impl Kind<'_> {
         }
     }
 
-    /// Returns the memory of a buffer of this crate; `None` for other arguments and for buffers of the application.
+    /// Returns the memory of a buffer of this crate, or `None` for other arguments and for buffers of the application.
     pub(super) fn store(&self) -> Option<&Store> {
         match self {
             Kind::Read(store, _) => Some(store),

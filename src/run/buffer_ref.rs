@@ -14,10 +14,9 @@ use super::{
 /// The alignment of allocations, in bytes.
 const ALLOCATION_ALIGNMENT: u64 = 256;
 
-/// A buffer of elements of type `T` that a kernel reads.
+/// A borrowed buffer of elements of type `T` that a kernel reads.
 ///
-/// It can be created with `From` from a `&Buffer<T>` or, with the `cuda` feature, from a `&CudaSlice<U>` or `&CudaView<U>` of cudarc, where
-/// `U: StorageFor<T>`.
+/// `From` converts a `&Buffer<T>` or, with the `cuda` feature, a `&CudaSlice<U>` or `&CudaView<U>` of cudarc, where `U: StorageFor<T>`.
 #[derive(Clone, Copy)]
 pub struct BufferRef<'a, T> {
     pub(super) memory: ReadMemory<'a>,
@@ -26,10 +25,10 @@ pub struct BufferRef<'a, T> {
     pub(super) element: PhantomData<fn() -> T>,
 }
 
-/// A buffer of elements of type `T` that a kernel writes.
+/// A mutably borrowed buffer of elements of type `T` that a kernel writes.
 ///
-/// It can be created with `From` from a `&mut Buffer<T>` or, with the `cuda` feature, from a `&mut CudaSlice<U>` or `&mut CudaViewMut<U>`
-/// of cudarc, where `U: StorageFor<T>`.
+/// `From` converts a `&mut Buffer<T>` or, with the `cuda` feature, a `&mut CudaSlice<U>` or `&mut CudaViewMut<U>` of cudarc, where
+/// `U: StorageFor<T>`.
 pub struct BufferMut<'a, T> {
     pub(super) memory: WriteMemory<'a>,
     /// The number of elements of `T`.
@@ -52,7 +51,7 @@ pub(super) enum WriteMemory<'a> {
 }
 
 impl<T> BufferRef<'_, T> {
-    /// Returns an empty buffer, at address 0, for a parameter that a kernel does not read.
+    /// Returns an empty buffer at address 0, for a parameter that the kernel does not read.
     pub fn empty() -> Self {
         Self { memory: ReadMemory::None, len: 0, element: PhantomData }
     }

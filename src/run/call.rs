@@ -117,9 +117,9 @@ pub struct Called {
     pub kernel: Arc<Picked>,
     /// Whether the kernel was built by an earlier call.
     pub reused: bool,
-    /// The result of the launch; `None` if the kernel was only queued on a stream.
+    /// The result of the launch, or `None` if the kernel was only queued on a stream.
     pub launched: Option<Launched>,
-    /// The kernels that first copied operands that [`kernel`](Self::kernel) cannot read in place; empty for most calls.
+    /// The kernels that first copied operands that [`kernel`](Self::kernel) cannot read in place. Most calls require no such kernels.
     pub copies: Vec<Arc<Picked>>,
 }
 
@@ -145,7 +145,7 @@ pub enum CallError {
     Build {
         /// The name of the function.
         call: &'static str,
-        /// The reason.
+        /// The error that occurred when the kernel was built.
         source: Box<BuildError>,
     },
     /// The kernel could not be loaded, a workspace could not be allocated, or the launch was refused or failed.
@@ -153,7 +153,7 @@ pub enum CallError {
     Run {
         /// The name of the function.
         call: &'static str,
-        /// The reason.
+        /// The error that occurred when the kernel was loaded or launched, or when the workspace was allocated.
         source: Box<RunError>,
     },
 }
@@ -171,7 +171,7 @@ impl<'d> KernelCache<'d> {
         device.into()
     }
 
-    /// Returns a [`Queue`] of this cache and `stream`.
+    /// Returns a [`Queue`] that uses this cache and `stream`.
     ///
     /// Calls with the queue launch their kernels on `stream`. They return [`CallError::Refused`] unless the cache was created from `&Gpu`.
     #[cfg(feature = "cuda")]
@@ -191,7 +191,7 @@ impl<'d> KernelCache<'d> {
         }
     }
 
-    /// Returns the compute capability of the device.
+    /// Returns the compute capability (major, minor) of the device.
     pub fn capability(&self) -> (u32, u32) {
         match &self.place {
             #[cfg(feature = "sim")]
@@ -215,7 +215,7 @@ impl<'d> KernelCache<'d> {
         }
     }
 
-    /// Returns the number of clusters of `size` blocks that the device runs simultaneously if every multiprocessor runs one block.
+    /// Returns the number of clusters of `size` blocks that can run simultaneously with at most one block per multiprocessor.
     ///
     /// See [`Gpu::resident_clusters`](crate::gpu::Gpu::resident_clusters). In the simulator, on devices without clusters, or if the driver
     /// returns an error, the result is the number of multiprocessors divided by `size`.
@@ -318,7 +318,7 @@ impl<'d> From<&'d Gpu> for KernelCache<'d> {
 
 /// A cache, and the stream on which calls queue their kernels.
 ///
-/// A queue with the default stream can be created with `From` from a `&KernelCache`. `KernelCache::on` creates a queue with another stream.
+/// `From<&KernelCache>` creates a queue with the default stream; `KernelCache::on` creates a queue with another stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue<'q> {
     cache: &'q KernelCache<'q>,
@@ -345,7 +345,8 @@ impl Queue<'_> {
     /// Launches the kernel for a problem, and builds it first if the cache does not contain it.
     ///
     /// `pick` chooses the kernel, unless an earlier launch with the same `call` had the same problem. `build` then builds the kernel,
-    /// unless an earlier launch with the same `call` led to the same choice.
+    /// unless an earlier launch with the same `call` led to the same choice. `call` is the name of the calling function; errors
+    /// include it.
     ///
     /// # Errors
     /// Returns a [`CallError`] if building, loading or launching the kernel fails, or if the queue has a stream but its cache was not
@@ -393,6 +394,8 @@ impl Queue<'_> {
     }
 
     /// Allocates a buffer of `len` elements with unspecified contents, for intermediate results that only kernels read.
+    ///
+    /// `call` is the name of the calling function; errors include it.
     ///
     /// If the cache was created from `&Gpu`, the memory is allocated and freed in stream order. The buffer may then be dropped as soon as
     /// the last launch that uses it has been queued.

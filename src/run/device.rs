@@ -94,8 +94,8 @@ pub trait Device: Backend + fmt::Debug {
     /// Runs a kernel like [`launch`](Device::launch), but with an explicit grid: the number of blocks in x, y and z.
     ///
     /// # Errors
-    /// Returns the same errors as [`launch`](Device::launch), but does not require a grid rule. If the kernel has a grid rule and `grid`
-    /// exceeds its result, returns [`RunError::GridBeyondRule`].
+    /// Returns the same errors as [`launch`](Device::launch), except that a grid rule is not required. If the kernel has a grid rule and
+    /// `grid` exceeds its result, returns [`RunError::GridBeyondRule`].
     fn launch_grid<A: Params>(
         &self,
         kernel: &Kernel<A>,
@@ -141,7 +141,7 @@ pub trait Device: Backend + fmt::Debug {
     }
 }
 
-/// The operations that differ between kinds of devices; sealed.
+/// The operations that differ between kinds of devices. Only this crate implements this trait.
 pub trait Backend {
     /// Allocates memory that contains `bytes`.
     fn allocate(&self, bytes: &[u8]) -> Result<Store, RunError>;
@@ -149,7 +149,7 @@ pub trait Backend {
     fn allocate_filled(&self, bytes: usize, byte: u8) -> Result<Store, RunError>;
     /// Returns the first `bytes` bytes of an allocation of this device.
     fn read(&self, store: &Store, bytes: usize) -> Result<Vec<u8>, RunError>;
-    /// Returns the address of an allocation; `None` if it belongs to another device.
+    /// Returns the address of an allocation, or `None` if the allocation belongs to another device.
     fn address(&self, store: &Store) -> Option<u64>;
     /// Returns the PTX text of the module to run, with its source lines.
     fn text(&self, entry: &Entry) -> String {

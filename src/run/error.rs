@@ -24,7 +24,7 @@ pub enum RunError {
         parameter: String,
         /// The required divisor.
         expected: u32,
-        /// The argument.
+        /// The value of the argument.
         found: i128,
     },
     /// An integer argument exceeds a limit of the kernel (`at_most`).
@@ -36,7 +36,7 @@ pub enum RunError {
         parameter: String,
         /// The maximum that the kernel allows.
         max: u32,
-        /// The argument.
+        /// The value of the argument.
         found: i128,
     },
     /// A buffer is not aligned to [`BUFFER_ALIGN`](crate::ptx::BUFFER_ALIGN) bytes.
@@ -100,7 +100,7 @@ pub enum RunError {
         kernel: String,
         /// The name of the parameter.
         parameter: String,
-        /// The violated rule.
+        /// The reason, such as the rule that the map violates.
         why: String,
     },
     /// A buffer that the kernel writes overlaps another buffer.
@@ -110,9 +110,9 @@ pub enum RunError {
     Overlap {
         /// The name of the kernel.
         kernel: String,
-        /// The name of one of the parameters.
+        /// The name of the first of the two parameters.
         first: String,
-        /// The name of the other parameter.
+        /// The name of the second of the two parameters.
         second: String,
     },
     /// A buffer is larger than any device can address or the host can represent.
@@ -134,7 +134,7 @@ pub enum RunError {
         kernel: String,
         /// The name of the parameter.
         parameter: String,
-        /// The device that the kernel was launched on.
+        /// The name of the device that the kernel was launched on.
         device: String,
     },
     /// A buffer was passed to a device that it does not belong to.
@@ -164,9 +164,9 @@ pub enum RunError {
         kernel: String,
         /// `x`, `y` or `z`.
         axis: char,
-        /// The number of blocks.
+        /// The number of blocks along this axis.
         found: u64,
-        /// The maximum.
+        /// The maximum number of blocks along this axis.
         max: u64,
     },
     /// The result of the kernel's grid rule, which is also the upper bound of an explicit grid, does not fit in 64 bits.
@@ -180,7 +180,7 @@ pub enum RunError {
     GridBeyondRule {
         /// The name of the kernel.
         kernel: String,
-        /// The number of blocks in x, y and z.
+        /// The explicit grid: the number of blocks in x, y and z.
         grid: [u32; 3],
         /// The result of the grid rule: the number of blocks in x, y and z.
         rule: [u64; 3],
@@ -192,7 +192,7 @@ pub enum RunError {
     PartialCluster {
         /// The name of the kernel.
         kernel: String,
-        /// The number of blocks in x, y and z.
+        /// The grid: the number of blocks in x, y and z.
         grid: [u32; 3],
         /// The number of blocks per cluster in x, y and z.
         cluster: [u32; 3],
@@ -246,7 +246,7 @@ pub enum RunError {
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Load(Box<JitError>),
-    /// The GPU layer rejected the launch.
+    /// The checks of the `gpu` module rejected the launch.
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Launch(#[from] LaunchError),
@@ -304,7 +304,7 @@ pub struct JitError {
     pub kernel: String,
     /// The compiler's messages, in order.
     pub messages: Vec<LoadMessage>,
-    /// The error of the GPU layer.
+    /// The error that the `gpu` module returned.
     pub source: LoadError,
 }
 
@@ -314,7 +314,7 @@ pub struct JitError {
 pub struct LoadMessage {
     /// The message, with the line number in the PTX text.
     pub message: JitMessage,
-    /// The PTX line; `None` if the message has no line number.
+    /// The PTX line, or `None` if the message has no line number.
     pub ptx: Option<String>,
     /// The Rust line that emitted the PTX line, if known.
     pub rust: Option<SourceLine>,

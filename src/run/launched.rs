@@ -14,7 +14,7 @@ pub struct Launched {
     /// On a GPU, the time between two events that are recorded before and after the kernel; in the simulator, the duration of the
     /// simulation.
     pub time: Duration,
-    /// The time it took to compile or decode the kernel; zero if an earlier launch already loaded the kernel.
+    /// The time it took to compile or decode the kernel, or zero if an earlier launch already loaded the kernel.
     pub load_time: Duration,
     /// Information specific to the kind of device.
     pub details: Details,

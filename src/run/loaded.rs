@@ -94,8 +94,8 @@ impl<A: Params> Loaded<A> {
     /// Queues the kernel like [`launch`](Loaded::launch), but with an explicit grid: the number of blocks in x, y and z.
     ///
     /// # Errors
-    /// Returns the same errors as [`launch`](Loaded::launch), but does not require a grid rule. If the kernel has a grid rule and `grid`
-    /// exceeds its result, returns [`RunError::GridBeyondRule`].
+    /// Returns the same errors as [`launch`](Loaded::launch), except that a grid rule is not required. If the kernel has a grid rule and
+    /// `grid` exceeds its result, returns [`RunError::GridBeyondRule`].
     pub fn launch_grid(
         &self,
         stream: &CudaStream,
@@ -107,8 +107,8 @@ impl<A: Params> Loaded<A> {
 
     /// Checks a launch, creates its tensor maps, and passes the prepared launch to `work` without queueing the kernel.
     ///
-    /// Use this method to repeat a launch with the same arguments. The kernel's grid rule determines the grid. The buffers stay borrowed
-    /// until `work` returns.
+    /// Returns the result of `work`. Use this method to repeat a launch with the same arguments. The kernel's grid rule determines the
+    /// grid. The buffers stay borrowed until `work` returns.
     ///
     /// ```no_run
     /// use warpwright::{gpu::Gpu, prelude::*};
@@ -176,7 +176,7 @@ impl<A: Params> Loaded<A> {
         Ok(self.code.function.launch_matched(&config, args)?)
     }
 
-    /// Returns the configuration of a launch and its arguments, including the tensor maps; `None` for an empty grid.
+    /// Returns the configuration of a launch and its arguments, including the tensor maps, or `None` if the grid is empty.
     fn planned<'a>(
         &'a self,
         stream: &'a CudaStream,

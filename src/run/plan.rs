@@ -107,7 +107,7 @@ pub(super) fn plan(
     Ok(Plan { grid, block, dynamic_shared_bytes, programmatic, maps })
 }
 
-/// Evaluates the kernel's grid rule along each axis; `None` for a result that does not fit in 64 bits.
+/// Evaluates the kernel's grid rule along each axis. An entry is `None` if the result along its axis does not fit in 64 bits.
 fn evaluate(rule: &[Dim; 3], args: &[Seen], multiprocessors: u32) -> [Option<u64>; 3] {
     std::array::from_fn(|axis| rule[axis].evaluate_on(multiprocessors, &|i| integer(args, i)))
 }

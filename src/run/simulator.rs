@@ -60,7 +60,7 @@ impl Default for Simulator {
 }
 
 impl Simulator {
-    /// Creates an sm_90 simulator with all checks.
+    /// Creates an sm_90 simulator with all checks enabled.
     pub fn new() -> Self {
         Self::default()
     }
@@ -80,7 +80,7 @@ impl Simulator {
         Self { arch, ..self.with(|sim| sim.arch(arch)) }
     }
 
-    /// Sets the checks to run.
+    /// Sets the checks that launches perform.
     #[must_use]
     pub fn checks(self, checks: Checks) -> Self {
         self.with(|sim| sim.checks(checks))

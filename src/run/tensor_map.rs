@@ -53,7 +53,7 @@ pub use mapped::Mapped;
 #[doc(alias = "cuTensorMapEncodeTiled")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorBox {
-    /// The number of elements along each dimension, from 1 to 2³². There are 1 to 5 dimensions.
+    /// The number of elements along each dimension, from 1 to 2³². There are 1 to 5 dimensions, or 3 to 5 in im2col mode.
     pub dims: Vec<u64>,
     /// The strides in elements along dimensions 1 and up. In bytes, they must be multiples of 16 and less than 2⁴⁰.
     pub strides: Vec<u64>,
@@ -67,8 +67,8 @@ pub struct TensorBox {
     pub swizzle: SwizzleMode,
     /// Whether out-of-bounds floating-point elements are read as NaN instead of zero.
     pub nan_fill: bool,
-    /// In im2col mode, the pixels that one copy moves. The first entry of `box_dims` is then the number of channels that one copy moves per
-    /// pixel, and the others are 1.
+    /// The pixels that one copy moves in im2col mode, or `None` in tiled mode. In im2col mode, the first entry of `box_dims` is the number
+    /// of channels that one copy moves per pixel, and the other entries are 1.
     pub column: Option<PixelColumn>,
 }
 

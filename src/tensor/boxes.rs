@@ -45,7 +45,7 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
     ///
     /// The builder rejects a view that is not part of a buffer parameter, extents that cannot be computed at launch, rows of nonadjacent
     /// elements, and a view whose first column is known not to start at a multiple of 16 bytes or, if `written` is true, is not known to do
-    /// so; the result is then `None`.
+    /// so. In each of these cases, the result is `None`.
     #[track_caller]
     pub(crate) fn boxes(
         &self,
@@ -63,7 +63,8 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
         }
     }
 
-    /// Returns the ends of rows that must be stored separately; `None` if the length of a row is known to be a multiple of 16 bytes.
+    /// Returns the ends of rows that must be stored separately. Returns `None` if the length of a row is known to be a multiple of 16
+    /// bytes, or if the columns are not an axis of the tensor.
     #[track_caller]
     pub(crate) fn row_ends(&self) -> Option<RowEnds<'k>> {
         let (axis, unit) = (self.axis_of(1)?, UNIT / T::SIZE);

@@ -28,9 +28,9 @@ use crate::{
 /// Pairs of values that the lanes with a certain index bit set access in the opposite order.
 #[derive(Clone, Debug)]
 struct Exchange {
-    /// The position of this bit in the lane's index.
+    /// The position of the index bit that selects these lanes.
     lane_bit: u32,
-    /// The distance between the values of a pair, a power of two: `v`, in which this bit is clear, and `v + distance`.
+    /// The distance between the indices `v` and `v + distance` of a pair: a power of 2 whose bit is clear in `v`.
     distance: usize,
     /// The lower values of all pairs, and both values of the first pair.
     low: Rc<Layout<Step>>,
@@ -163,7 +163,7 @@ impl Computation for LaneParts {
 }
 
 impl Accesses {
-    /// Returns the lane bit and the distance of the fastest exchange; `None` if accesses in the same order are at least as fast.
+    /// Returns the lane bit and the distance of the fastest exchange, or `None` if accesses in the same order are at least as fast.
     fn best_exchange(&self) -> Option<(u32, usize)> {
         let plain = self.accesses(&self.places);
         let passes = self.passes(&plain, |_| 0);

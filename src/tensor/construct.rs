@@ -48,7 +48,7 @@ impl SharedLayout {
         u32::try_from(self.swizzle.period()).unwrap_or(1024).clamp(16, 1024)
     }
 
-    /// Returns the layout that maps coordinates to byte offsets, for computing bank conflicts.
+    /// Returns the layout that maps coordinates to the byte offsets of elements of type `T`, for computing bank conflicts.
     ///
     /// # Errors
     /// Returns [`TensorError::Layout`] if a stride or an offset in bytes exceeds 64 bits.
@@ -88,7 +88,7 @@ impl<'k> Builder<'k> {
     /// The builder rejects a pointer that is not a buffer parameter, and extents or strides that cannot be computed at launch, unless
     /// `unsafe` code asserts that the pointer is valid ([`Ptr::assume_valid`]).
     ///
-    /// Coordinates are 32 bits wide, and offsets 64 bits. A launch rejects more than 2³² − 2¹⁶ coordinates along a mode.
+    /// Coordinates are 32 bits wide; offsets are 64 bits wide. A launch rejects more than 2³² − 2¹⁶ coordinates along a mode.
     #[doc(alias = "make_tensor")]
     #[track_caller]
     pub fn tensor<T: TensorElement, A, const R: usize>(

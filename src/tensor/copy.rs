@@ -40,7 +40,7 @@ pub(super) const MOST_ELEMENTS: i64 = 4096;
 /// If a copy between such a partition and a fragment of 32- or 64-bit elements would cause bank conflicts, half of the lanes may execute
 /// pairs of accesses in the opposite order, with `selp` instructions that swap the two elements in registers.
 ///
-/// If `dst` is in the block's shared memory, the copy returns [`Pending`](super::Pending) data, regardless of the instructions.
+/// If `dst` is in the block's shared memory, the copy returns [`Pending`](super::Pending) data, regardless of the instructions used.
 ///
 /// The builder rejects the call if the sizes of `dst` and `src` differ, or if there are more than 4096 elements.
 #[doc(alias = "copyto!")]

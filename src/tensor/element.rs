@@ -25,7 +25,7 @@ pub trait TensorElement: Element {
     /// The length of a register tile's subtiles in the direction in which elements are packed into words: [`Length16`], or [`Length32`] for
     /// 8-bit elements. In the other direction, the length is 16.
     type Length: SubtileLength;
-    /// The number of elements of [`Length`](Self::Length).
+    /// [`Length`](Self::Length) as a number of elements.
     const SUBTILE_LENGTH: u32 = Self::Length::ELEMENTS;
 }
 
@@ -126,7 +126,7 @@ macro_rules! elements {
 
 element_types! { words, elements }
 
-/// An element type whose registers have the type of one element or of a pair of elements.
+/// An element type whose [`Word`](TensorElement::Word) is one element or a pair of elements.
 ///
 /// 8- and 16-bit integers, untyped 16-bit elements and [minifloats](crate::ptx::Minifloat) are excluded: they are packed into `u32`, so
 /// arithmetic on a register would carry from one element to the next.

@@ -170,7 +170,7 @@ pub fn axpby<'k, T: TensorElement<Reg: Number>>(
     }
 }
 
-/// Returns the sum of the elements of `of`, added in colexicographic order; 0 if `of` is empty.
+/// Returns the sum of the elements of `of`, added in colexicographic order, or 0 if `of` is empty.
 ///
 /// The builder rejects the call if there are more than 4096 elements.
 #[track_caller]

@@ -14,7 +14,7 @@ const MOST_REGISTERS: i64 = 4096;
 
 /// Elements of type `T` in the registers of one thread, with a layout.
 ///
-/// A fragment owns its registers and writes them in place. It need not be loop state to be used in emitted loops. Views
+/// A fragment owns its registers and writes them in place, so emitted loops can use it without declaring it as loop state. Views
 /// ([`slice`](Self::slice)) and clones share the registers. 8- and 16-bit elements are packed into 32-bit registers.
 pub struct Fragment<'k, T> {
     k: Builder<'k>,
@@ -125,7 +125,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.layout.size()
     }
 
-    /// Returns the number of elements along mode `index`; 1 for an index past the last mode.
+    /// Returns the number of elements along mode `index`, or 1 for an index past the last mode.
     #[must_use]
     pub fn size_of(&self, index: usize) -> i64 {
         self.layout.shape().mode(index).map_or(1, IntTuple::size)

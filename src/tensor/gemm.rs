@@ -96,8 +96,8 @@ fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> F
 
 /// Computes `d = a · b + c` with a tiled MMA, over all values and rest modes.
 ///
-/// `d` and `c` may be the same fragment. If there are several steps along k, the first adds its products to `c`, and the others add theirs
-/// to `d`.
+/// `d` and `c` may be the same fragment. If there are several steps along k, the first step computes `d = a · b + c`, and each further step
+/// adds its products to `d`.
 ///
 /// The operands (d, a, b, c) must have one of the following combinations of ranks, where v denotes the instruction's values:
 ///

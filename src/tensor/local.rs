@@ -62,7 +62,7 @@ fn start(tiler: &Tiler, coord: &Slicer) -> Option<Coord> {
 /// Returns the [`local_tile`] of one operand of an MMA, given a tiler and a coordinate that all operands share.
 ///
 /// `projection` selects the entries that apply to the operand. For example, operand A has the modes `(m, k)`; if the tiler and the
-/// coordinate have entries for `(m, n, k)`, its projection is `[true, false, true]`.
+/// coordinate have entries for `(m, n, k)`, the projection for A is `[true, false, true]`.
 ///
 /// # Errors
 /// Returns the same errors as [`local_tile`], or [`TensorError::Layout`] with [`LayoutError::Rank`] if the lengths of the tiler, the
@@ -93,8 +93,8 @@ fn project<T: Clone + std::fmt::Display>(
 
 /// Returns the elements of `tensor` that belong to thread `index` of the thread layout `threads`.
 ///
-/// The thread's coordinate is the coordinate that `threads` maps to `index`. Along each mode, the thread owns the index at this coordinate
-/// and every further index at a multiple of the extent of `threads` from it. The strides of `threads` have no other effect.
+/// The thread's coordinate `c` is the coordinate that `threads` maps to `index`. Along a mode in which `threads` has extent `e`, the thread
+/// owns the indices `c, c + e, c + 2e …`. The strides of `threads` affect only the thread's coordinate.
 ///
 /// # Errors
 /// Returns [`TensorError::Layout`] with the same errors as [`Layout::zipped_divide`].
@@ -119,7 +119,7 @@ pub fn local_partition<D: Codomain>(
 
 /// Returns the [`local_partition`] for the modes of `threads` that `projection` selects.
 ///
-/// Threads that differ only in other modes share elements.
+/// Threads whose coordinates differ only in modes that are not selected share elements.
 ///
 /// # Errors
 /// Returns the same errors as [`local_partition`], or [`TensorError::Layout`] with [`LayoutError::Rank`] if the rank of `threads` differs

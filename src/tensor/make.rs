@@ -24,7 +24,7 @@ impl Builder<'_> {
 
     /// Creates a tiled copy of elements of type `T` from the name of an atom and two layouts in text form; see [`TiledCopy::new`].
     ///
-    /// An example is `k.tiled_copy::<f32>("UniversalCopy<u128>", "32:1", "4:1")`. The builder rejects invalid names and layouts.
+    /// For example: `k.tiled_copy::<f32>("UniversalCopy<u128>", "32:1", "4:1")`. The builder rejects invalid names and layouts.
     #[doc(alias = "make_tiled_copy")]
     #[track_caller]
     pub fn tiled_copy<T: TensorElement>(self, atom: &str, threads: &str, values: &str) -> TiledCopy {
@@ -73,7 +73,7 @@ impl Builder<'_> {
 
     /// Creates a tiled MMA from the name of an atom and the layout of the atoms in text form; see [`TiledMma::new`].
     ///
-    /// An example is `k.tiled_mma("UniversalFMA<f32>", "(32,8):(1,32)", ..)`. The builder rejects invalid names and layouts.
+    /// For example: `k.tiled_mma("UniversalFMA<f32>", "(32,8):(1,32)", ..)`. The builder rejects invalid names and layouts.
     #[doc(alias = "make_tiled_mma")]
     #[track_caller]
     pub fn tiled_mma(self, atom: &str, atoms: &str, permutation: impl Into<Tiler>) -> TiledMma {

@@ -47,7 +47,7 @@ impl Axis<'_> {
     }
 }
 
-/// Elements of type `T` in global or shared memory, with a layout.
+/// Elements of type `T` in the state space `S`, which is global or shared memory, with a layout.
 ///
 /// The nesting of the layout is static, but its extents and strides may be in registers. Constant distances within a view become immediate
 /// offsets of loads and stores. Clones are views of the same memory.
@@ -156,7 +156,9 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.layout.size()
     }
 
-    /// Returns the number of elements along mode `index`; a large constant for a dynamic extent, and 1 for an index past the last mode.
+    /// Returns the number of elements along mode `index`.
+    ///
+    /// The result is a large constant for a dynamic extent, and 1 for an index past the last mode.
     #[must_use]
     pub fn size_of(&self, index: usize) -> i64 {
         self.layout.shape().mode(index).map_or(1, IntTuple::size)
@@ -229,6 +231,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     }
 
     /// Returns the tensor with modes `begin..end` grouped into one.
+    ///
+    /// The builder rejects a range that is empty or exceeds the rank.
     #[doc(alias = "group_modes")]
     #[must_use]
     #[track_caller]
@@ -245,7 +249,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// Reinterprets the memory as elements of another type.
     ///
     /// The builder rejects the call if [`Layout::recast`] returns an error, if accesses at the edges of the tensor are predicated, if the
-    /// new elements would extend past its end, or if its swizzled start is not known to be at an element boundary of the new type.
+    /// new elements would extend past the end of the tensor, or if the start of a swizzled tensor is not known to be at an element boundary
+    /// of the new type.
     #[must_use]
     #[track_caller]
     pub fn recast<U: TensorElement>(&self) -> Tensor<'k, S, U, A> {
@@ -334,7 +339,7 @@ impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
 }
 
 impl<'k, S: TensorSpace, T: TensorElement, A: Readable> Tensor<'k, S, T, A> {
-    /// Returns the tensor restricted to reads.
+    /// Returns a read-only view of the tensor.
     #[must_use]
     pub fn read_only(&self) -> Tensor<'k, S, T, Read> {
         self.through(self.pointer.read_only())

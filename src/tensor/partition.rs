@@ -10,7 +10,7 @@ pub(super) type At = Coord;
 
 /// A part of a tensor, given by a layout and an offset.
 ///
-/// Coordinate `c` of the part is at `offset + layout(c)` in the tensor.
+/// The element at coordinate `c` of the part has offset `offset + layout(c)` in the tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition<D: Codomain = i64> {
     /// The layout of the part.

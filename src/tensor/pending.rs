@@ -35,9 +35,9 @@ impl<'k, V> Pending<'k, V> {
         Self { by, view, asynchronous }
     }
 
-    /// Combines two pending views; waiting returns both.
+    /// Combines two pending views, so that [`wait`](Self::wait) returns both.
     ///
-    /// If the views are written by different scopes, [`wait`](Self::wait) uses the barrier of the larger scope, or the block's barrier if
+    /// If different scopes write the views, `wait` uses the barrier of the larger scope, or the block's barrier if
     /// the larger scope's size is not a multiple of the smaller scope's size.
     #[track_caller]
     pub fn and<W>(self, other: Pending<'k, W>) -> Pending<'k, (V, W)> {
@@ -58,7 +58,7 @@ impl<'k, V> Pending<'k, V> {
     /// The emitted code waits for this thread's asynchronous copies, and then at the barrier of the block, or of a smaller scope if only
     /// this scope uses the memory. The data is then visible to all threads of the block or scope.
     ///
-    /// All threads of the scope must execute the emitted code.
+    /// All threads of the block or scope must execute the emitted code.
     #[doc(alias = "load_async_wait")]
     #[track_caller]
     pub fn wait(self) -> V {

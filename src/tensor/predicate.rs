@@ -6,7 +6,8 @@ use crate::{
     ptx::{Builder, Scalar, Val},
 };
 
-/// Predicates for the elements of a view: one for each element, or one for several elements if the layout has strides of 0.
+/// Predicates for the elements of a view: one for each element, or one for several elements where the layout of the
+/// predicates has strides of 0.
 #[derive(Clone, Debug)]
 pub struct Predicates<'k> {
     layout: Layout,
@@ -59,7 +60,7 @@ impl<'k> Predicates<'k> {
 }
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
-    /// Returns predicates that are true for the elements of the view that are within the original tensor.
+    /// Returns predicates that are true for exactly those elements of the view that are within the bounds of the original tensor.
     ///
     /// The builder rejects the call if there are more than 4096 elements.
     #[doc(alias = "elem_less")]

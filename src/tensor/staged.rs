@@ -43,7 +43,7 @@ pub(crate) struct RowToStage<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Readable> RowToStage<'k, T, A> {
-    /// Returns row `at` of an `m`×`n` matrix with a row pitch of `pitch` elements. A group has `group` elements, a power of two, and is 4,
+    /// Returns row `at` of an `m`×`n` matrix with a row pitch of `pitch` elements. A group has `group` elements, a power of 2, and is 4,
     /// 8, 16 or 32 bytes long. If `aligned` is true, rows begin and end with whole groups. The caller must declare a view of the matrix
     /// with these extents, so that the launch checks the buffer.
     #[track_caller]
@@ -105,7 +105,7 @@ impl<'k, T: TensorElement, A: Readable> RowToStage<'k, T, A> {
 pub(crate) struct StagedRow<'k, T> {
     /// The first group.
     groups: Ptr<'k, T, Shared>,
-    /// The number of elements in this group that precede the row.
+    /// The number of elements in the first group that precede the row.
     ahead: Val<'k, u32>,
     /// The number of elements per group.
     group: u32,

@@ -4,7 +4,7 @@ use crate::ptx::{Dim, IntoDim, Val, sealed::Sealed};
 
 /// The distance, in elements, between consecutive coordinates of an axis.
 ///
-/// A stride is a constant or a register. It has 64 bits for tensors that may have more than 2³² elements, and 32 bits for others.
+/// A stride is a constant or a register. A stride that may be 2³² or more requires 64 bits.
 #[derive(Clone, Copy, Debug)]
 pub enum Stride<'k> {
     /// A distance below 2³².

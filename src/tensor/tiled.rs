@@ -20,14 +20,14 @@ use crate::{
     ptx::{Builder, CpAsyncCache, Readable, Scalar, Shared, Val},
 };
 
-/// One thread's view of a [`TiledCopy`] in a kernel; the index of the thread is in a register.
+/// One thread's view of a [`TiledCopy`] in a kernel. The index of the thread may be in a register.
 #[derive(Clone, Debug)]
 pub struct CopyThread<'a, 'k> {
     copy: &'a TiledCopy,
     thread: Val<'k, u32>,
 }
 
-/// One thread's view of a [`TiledMma`] in a kernel; the index of the thread is in a register.
+/// One thread's view of a [`TiledMma`] in a kernel. The index of the thread may be in a register.
 #[derive(Clone, Debug)]
 pub struct MmaThread<'a, 'k> {
     mma: &'a TiledMma,
@@ -92,9 +92,9 @@ impl<'k> CopyThread<'_, 'k> {
     }
 }
 
-/// Copies a partition, along all of its rest modes, with the instruction of a tiled copy.
+/// Copies partition `src` to partition `dst`, along all rest modes, with the instruction of a tiled copy.
 ///
-/// The builder rejects the call if the values are not contiguous or not known to be aligned as the instruction requires. It also rejects
+/// The builder rejects the call if the values of an instruction are not contiguous or not known to be sufficiently aligned. It also rejects
 /// all instructions except universal copies and `cp.async`; `ldmatrix` and `stmatrix` are emitted by
 /// [`load_matrices`](super::load_matrices) and [`store_matrices`](super::store_matrices).
 #[doc(alias = "copyto!")]

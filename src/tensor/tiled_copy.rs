@@ -62,7 +62,7 @@ impl TiledCopy {
         Self::from_tv(atom, value_bits, tv, mn.shape().product_each())
     }
 
-    /// Creates a copy from a layout that maps (thread, value) to a column-major index in a tile of extents `shape`.
+    /// Creates a copy from `layout_tv`, which maps (thread, value) to a column-major index in a tile with the extents `shape`.
     ///
     /// # Errors
     /// Returns the same errors as [`new`](Self::new).
@@ -267,7 +267,7 @@ impl TiledCopy {
         Ok(CopyThreadLayout { copy: self, thread })
     }
 
-    /// Returns the layout of a fragment in the order of this copy, `(copy values, rest …)`.
+    /// Returns the layout of a fragment in the order of this copy, with the modes `(copy values, rest …)`.
     ///
     /// No data is moved.
     ///

@@ -119,7 +119,7 @@ impl TiledMma {
 
     /// Divides an operand, given by its layout `tensor`, into `((ThrV, (ThrM, ThrK)), (values, (RestM, RestK, …)))`.
     ///
-    /// This is the result for A. For B, N replaces M; for C, N replaces K.
+    /// These are the modes for A. For B, N replaces M; for C, N replaces K.
     ///
     /// # Errors
     /// Returns [`TensorError::Rank`] if `tensor` has fewer than two modes, or [`TensorError::Layout`] if the layout algebra has no valid
@@ -240,7 +240,9 @@ impl TiledMma {
         Ok(MmaThreadLayout { mma: self, coord })
     }
 
-    /// Returns the shape of a fragment of `operand` for a tensor of `rows`×`cols` elements; for A, `(values, RestM, RestK)`.
+    /// Returns the shape of a fragment of `operand` for a tensor of `rows`×`cols` elements.
+    ///
+    /// For A, the shape is `(values, RestM, RestK)`.
     ///
     /// # Errors
     /// Returns [`TensorError::Layout`] if the layout algebra has no valid result.
@@ -288,7 +290,7 @@ impl MmaThreadLayout<'_> {
         unzip_rest(&self.mma.divide(operand, tensor)?, &self.at(operand))
     }
 
-    /// Returns this thread's part of A, `(values, RestM, RestK, …)`.
+    /// Returns this thread's part of A, with a layout of shape `(values, RestM, RestK, …)`.
     ///
     /// # Errors
     /// Returns the same errors as [`partition`](Self::partition).
@@ -296,7 +298,7 @@ impl MmaThreadLayout<'_> {
         self.partition(MmaOperand::A, tensor)
     }
 
-    /// Returns this thread's part of B, `(values, RestN, RestK, …)`.
+    /// Returns this thread's part of B, with a layout of shape `(values, RestN, RestK, …)`.
     ///
     /// # Errors
     /// Returns the same errors as [`partition`](Self::partition).
@@ -304,7 +306,7 @@ impl MmaThreadLayout<'_> {
         self.partition(MmaOperand::B, tensor)
     }
 
-    /// Returns this thread's part of C, `(values, RestM, RestN, …)`.
+    /// Returns this thread's part of C, with a layout of shape `(values, RestM, RestN, …)`.
     ///
     /// # Errors
     /// Returns the same errors as [`partition`](Self::partition).

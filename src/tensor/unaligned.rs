@@ -22,11 +22,11 @@ pub(crate) struct UnalignedRow<'k, T: TensorElement, A> {
     group: u32,
     /// The aligned group that contains the row's first element.
     start: Ptr<'k, T, Global, A>,
-    /// The number of elements in this group that precede the row.
+    /// The number of elements in the first aligned group that precede the row.
     ahead: Val<'k, u32>,
-    /// The end of the row, relative to this group; 0 for a row past the last row.
+    /// The end of the row, relative to the first aligned group, or 0 for a row past the last row.
     end: Val<'k, u32>,
-    /// The number of matrix elements from the start of this row on, at most 2³¹; 0 for a row past the last row.
+    /// The number of matrix elements from the start of this row on, limited to 2³¹, or 0 for a row past the last row.
     available: Val<'k, u32>,
 }
 
@@ -34,8 +34,9 @@ pub(crate) struct UnalignedRow<'k, T: TensorElement, A> {
 type Words<'k, T> = Vec<Val<'k, <T as TensorElement>::Word>>;
 
 impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
-    /// Returns row `at` of an `m`×`n` matrix with a row pitch of `pitch` elements, accessed in groups of `group` elements, a power of two,
-    /// that fill whole words. The caller must declare a view of the matrix with its extents, so that the launch checks the buffer.
+    /// Returns row `at` of an `m`×`n` matrix with a row pitch of `pitch` elements. The row is accessed in groups of `group` elements,
+    /// which must be a power of 2 and fill whole words. The caller must declare a view of the matrix with its extents, so that the launch
+    /// checks the buffer.
     #[track_caller]
     pub(crate) fn new(
         matrix: Ptr<'k, T, Global, A>,

@@ -7,15 +7,15 @@ use crate::{
     tensor,
 };
 
-/// A shared tile or vector that is being filled by a copy or store. [`wait`](tensor::Pending::wait) returns it as [`Filled`], or as a pair
-/// of [`Filled`] for complex elements.
+/// A shared tile or vector that is being filled by a copy or store. [`wait`](tensor::Pending::wait) returns the tile or vector as
+/// [`Filled`], or as a pair of [`Filled`] if it is complex.
 pub type Pending<'k, Tile> = tensor::Pending<'k, <Tile as Allocate<'k>>::Filled>;
 
 /// A tile or vector type that [`Builder::shared_tile`] can allocate in shared memory.
 pub trait Allocate<'k>: Sized + Sealed {
-    /// The type of the tile or vector once its data has arrived: [`Filled`], or a pair of [`Filled`] for complex elements.
+    /// The type of the tile or vector once its data has arrived: [`Filled`], or a pair of [`Filled`] if it is complex.
     type Filled;
-    /// The size in bytes.
+    /// The size of the tile or vector in bytes.
     const BYTES: u32;
 
     /// Allocates the tile or vector in the block's shared memory.
@@ -58,8 +58,7 @@ pub trait Allocate<'k>: Sized + Sealed {
 pub struct Owner<'k>(pub(super) AnyScope<'k>);
 
 impl<'k> Builder<'k> {
-    /// Allocates a tile or vector in shared memory, for example with `k.shared_tile::<St<bf16, 4, 4>>()` or `k.shared_tile::<Sv<f32,
-    /// 4>>()`.
+    /// Allocates a tile or vector in shared memory: `k.shared_tile::<St<bf16, 4, 4>>()`.
     #[doc(alias = "shared_allocator")]
     #[track_caller]
     pub fn shared_tile<A: Allocate<'k>>(self) -> A {
@@ -69,8 +68,10 @@ impl<'k> Builder<'k> {
     /// Allocates a separate shared tile or vector for each scope of this kind in the block, and returns the one that belongs to `scope`.
     /// For example, `k.shared_tile_of::<St<f32, 1, 4>>(k.warp())` allocates a tile for each warp.
     ///
-    /// Unless documented otherwise, operations on the tile must be executed by all threads of the scope, and they use the scope's barrier
-    /// instead of the block's. The builder rejects a scope that does not consist of whole warps or does not divide the block evenly.
+    /// Unless documented otherwise, all threads of the scope must execute the operations on the tile, which use the scope's barrier instead
+    /// of the block's.
+    ///
+    /// The builder rejects a scope that does not consist of whole warps or does not divide the block evenly.
     #[track_caller]
     pub fn shared_tile_of<A: Allocate<'k>>(self, scope: impl Scope<'k>) -> A {
         self.check_warps(scope);
@@ -111,8 +112,8 @@ impl<'k> Owner<'k> {
         tensor::Pending::by(self.0, tile.filled(), false)
     }
 
-    /// Rejects a destination whose owner differs from this owner, the source's, because every warp of the source's owner writes a part of
-    /// the result.
+    /// Rejects the owner `to` of a destination unless it is the same as this owner, which owns the source. Every warp of the source's owner
+    /// writes a part of the result.
     #[track_caller]
     pub(super) fn check_result(self, to: Self) {
         let (own, found) = (self.0.uniformity(), to.0.uniformity());
@@ -123,8 +124,8 @@ impl<'k> Owner<'k> {
         }
     }
 
-    /// Rejects a destination whose owner is larger than this owner, the source's. For example, a block cannot copy from a tile that belongs
-    /// to one warp.
+    /// Rejects the owner `to` of a destination if it is larger than this owner, which owns the source. For example, a block cannot copy
+    /// from a tile that belongs to one warp.
     #[track_caller]
     pub(super) fn check_copy(self, to: Self) {
         if !self.0.uniformity().covers(to.0.uniformity()) {
@@ -212,7 +213,7 @@ impl<'k, Tile: Allocate<'k>> Filled<Tile> {
     /// Waits until all threads of the scope that owns the memory (by default, the block) have finished reading, and returns the tile or
     /// vector, which can then be filled again.
     ///
-    /// Emits a barrier, which all threads of that scope must execute.
+    /// All threads of that scope must execute the emitted barrier.
     #[doc(alias = "sync")]
     #[track_caller]
     pub fn release(self) -> Tile {

@@ -26,8 +26,8 @@ impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite> {
     /// not added.
     ///
     /// Each emitted `red` adds one element, or a pair of f16 or bf16 elements. On sm_90 and later, it adds up to 16 bytes of adjacent f32,
-    /// f16 or bf16 elements if they are known to be aligned. bf16 elements require sm_90. The additions are unordered, so the rounding of
-    /// floating-point sums is unspecified.
+    /// f16 or bf16 elements if their address is known to be aligned. bf16 elements require sm_90 or later. The additions are unordered, so
+    /// the rounding of floating-point sums is unspecified.
     #[doc(alias = "red")]
     #[doc(alias = "add_into")]
     #[track_caller]
@@ -65,11 +65,11 @@ pub struct Adding<Tile> {
 }
 
 impl<'k, T: AtomicElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Calls a closure in which any warp can atomically add register tiles to rectangles of this tile:
+    /// Calls `add`, in which any warp can atomically add register tiles to rectangles of this tile:
     /// `tile.add_with(|tile| tile.add(0, 0, &acc))`.
     ///
-    /// The emitted code first waits at a barrier of the scope that owns the memory (by default, the block), because its threads may still
-    /// be reading.
+    /// All threads of the scope that owns the memory (by default, the block) must execute the emitted code, which first waits at a barrier
+    /// of this scope because its threads may still be reading.
     #[doc(alias = "add_into")]
     #[track_caller]
     pub fn add_with(self, add: impl FnOnce(&Adding<Storing<'k, T>>)) -> Pending<'k, St<'k, T, H, W, S>> {
@@ -80,8 +80,8 @@ impl<'k, T: AtomicElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 }
 
 impl<'k, T: AtomicElement> Adding<Storing<'k, T>> {
-    /// Atomically adds each element of a register tile to the rectangle of the shared tile that starts at subtile (`row`, `col`). Several
-    /// warps may add to the same rectangle.
+    /// Atomically adds each element of a register tile to the corresponding element of a rectangle of the shared tile. The rectangle starts
+    /// at subtile (`row`, `col`). Several warps may add to the same rectangle.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const H: usize, const W: usize, L: RegisterLayout>(
@@ -101,11 +101,11 @@ impl<'k, T: AtomicElement> Adding<Storing<'k, T>> {
 }
 
 impl<'k, T: AtomicElement, const N: usize> Filled<Sv<'k, T, N>> {
-    /// Calls a closure in which any warp can atomically add register vectors to subvectors of this vector:
+    /// Calls `add`, in which any warp can atomically add register vectors to subvectors of this vector:
     /// `sums.add_with(|sums| sums.add(0, &v))`.
     ///
-    /// The emitted code first waits at a barrier of the scope that owns the memory (by default, the block), because its threads may still
-    /// be reading.
+    /// All threads of the scope that owns the memory (by default, the block) must execute the emitted code, which first waits at a barrier
+    /// of this scope because its threads may still be reading.
     #[doc(alias = "add_into")]
     #[track_caller]
     pub fn add_with(self, add: impl FnOnce(&Adding<StoringVector<'k, T>>)) -> Pending<'k, Sv<'k, T, N>> {
@@ -116,8 +116,9 @@ impl<'k, T: AtomicElement, const N: usize> Filled<Sv<'k, T, N>> {
 }
 
 impl<'k, T: AtomicElement> Adding<StoringVector<'k, T>> {
-    /// Atomically adds each element of a register vector to subvector `index` of the shared vector. Subvectors have the length of the
-    /// register vector. Each element is added once, even if several lanes own it. Several warps may add to the same subvector.
+    /// Atomically adds each element of a register vector to the corresponding element of subvector `index` of the shared vector. Subvectors
+    /// have the length of the register vector. Each element is added once, even if several lanes own it. Several warps may add to the same
+    /// subvector.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const N: usize, V: VectorLayout>(

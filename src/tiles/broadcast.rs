@@ -16,7 +16,8 @@ use crate::{
     tensor::{Fragment, MappedElement, TensorElement, words_of},
 };
 
-/// Returns, for each register of a tile in order, a word with the elements of a vector along `axis` that correspond to its elements.
+/// Returns one word for each register of a tile, in order. The word contains the elements of a vector along `axis` that correspond to the
+/// elements of the register.
 #[track_caller]
 pub(super) fn broadcast_words<'k, T: TensorElement>(
     vector: &Fragment<'k, T>,
@@ -43,8 +44,8 @@ pub(super) fn broadcast_words<'k, T: TensorElement>(
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Returns a tile that contains `vector` in every column or every row, for example `Rt::<f32, 1, 4>::broadcast(&t.row_max())`.
     ///
-    /// A vector with one element per row ([`ColVec`]) is copied to every column, a vector with one element per column ([`RowVec`]) to every
-    /// row.
+    /// A vector with one element per row ([`ColVec`]) is copied to every column, and a vector with one element per column ([`RowVec`]) is
+    /// copied to every row.
     ///
     /// In arithmetic, vector operands are broadcast automatically: `t - &t.row_max()`.
     #[doc(alias = "broadcast_row")]

@@ -1,4 +1,4 @@
-//! Tiles stored in memory in register order, for results that are read only as tiles of the same type. Adjacent lanes access adjacent
+//! Tiles stored in memory in register order, for results that are later read only as tiles of the same type. Adjacent lanes access adjacent
 //! 16-byte vectors, regardless of the layout of the tile.
 
 use std::{array, panic::Location};
@@ -20,7 +20,7 @@ use crate::{
 /// The number of registers per access.
 const VECTOR: u32 = 4;
 
-/// Returns the (lane, value) layout of `registers` registers per lane, a multiple of 4.
+/// Returns the (lane, value) layout of `registers` registers per lane, which must be a multiple of 4.
 fn layout(registers: u32) -> TvLayout {
     let (lanes, values) = ((32, (VECTOR, registers / VECTOR)), (VECTOR, (1, 32 * VECTOR)));
     Layout::new(lanes, values)
@@ -30,13 +30,13 @@ fn layout(registers: u32) -> TvLayout {
 }
 
 /// Shared memory that stages tiles of 32-bit elements, which `C` consumer warpgroups add to global memory in register order. Each warp has
-/// space for one tile of `W` columns of subtiles and continues its work while the tile is copied.
+/// space for one tile of 16 rows and `W` columns of subtiles, and continues its work while the tile is copied.
 pub(crate) struct RegisterOutbox<'k, T, const W: usize, const C: usize> {
     base: Ptr<'k, T, Shared>,
 }
 
 impl<'k> Builder<'k> {
-    /// Allocates an outbox for tiles of 16 rows and `W` columns of subtiles.
+    /// Allocates an outbox for the warps of `C` consumer warpgroups, whose tiles have 16 rows and `W` columns of subtiles.
     #[track_caller]
     pub(crate) fn register_outbox<T, const W: usize, const C: usize>(self) -> RegisterOutbox<'k, T, W, C>
     where
@@ -48,8 +48,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Starts adding this warp's tile atomically, in register order, to the first elements of a vector. Either all or none of these
-    /// elements must be in bounds.
+    /// Starts adding this warp's tile atomically, in register order, to the first elements of `to`. Either all or none of these elements
+    /// must be in bounds. All lanes of the warp must take part.
     #[doc(alias = "cp.reduce.async.bulk")]
     #[track_caller]
     pub(crate) fn add_by_register<T, const W: usize>(

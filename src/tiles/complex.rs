@@ -1,7 +1,7 @@
 //! Complex numbers, vectors, tiles and matrices, represented as pairs of real and imaginary parts.
 //!
-//! Most methods apply the method of the real type to each part. Only multiplication, division, functions of complex numbers, and closures
-//! that receive complex numbers combine the parts.
+//! Most methods apply the method of the real type to each part. Only multiplication, division, functions such as `exp`, and methods with
+//! closures that receive complex numbers combine the parts.
 
 #[macro_use]
 mod parts;

@@ -24,7 +24,7 @@ pub trait Convert<U: TensorElement>: TensorElement {
     #[doc(hidden)]
     #[track_caller]
     fn convert_words<'k>(words: &[Val<'k, Self::Word>]) -> Vec<Val<'k, U::Word>>;
-    /// Returns the element of this type that converts to exactly `value`, or `None`.
+    /// Returns the element of this type that converts to exactly `value`; `None` if no such element exists.
     #[doc(hidden)]
     fn exactly(value: U) -> Option<Self>;
 }
@@ -116,7 +116,7 @@ pub(in crate::tiles) fn through_f32<'k, T: ConvertibleElement, U: ConvertibleEle
     converted
 }
 
-/// Returns the element `T` that converts to exactly `value`, or `None`.
+/// Returns the element of type `T` that converts to exactly `value`; `None` if no such element exists.
 fn exactly<T: Convert<U>, U: Convert<T>>(value: U) -> Option<T> {
     let nearest = U::convert_words(&vec![splat(value).into(); T::PER_WORD])[0].as_constant()?;
     let nearest = T::from_mem_bits(nearest.to_bits());

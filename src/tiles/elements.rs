@@ -179,8 +179,8 @@ macro_rules! predicates {
             #[doc = concat!("Returns whether `f` is true for any element of the ", $what, ".")]
             ///
             /// All lanes of the warp must take part, and all receive the same result. `f` receives each element converted to
-            /// [`Accumulate::Sum`], which is f32 for tf32 and for 8- and 16-bit floating-point types, `i32` for 8-bit integers, and the
-            /// element type itself otherwise.
+            /// [`Accumulate::Sum`], which is f32 for tf32 and for floating-point types of at most 16 bits, `i32` for 8-bit integers, and
+            /// the element type itself otherwise.
             #[doc(alias = "vote.sync.any")]
             #[track_caller]
             pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
@@ -193,8 +193,8 @@ macro_rules! predicates {
             #[doc = concat!("Returns whether `f` is true for all elements of the ", $what, ".")]
             ///
             /// All lanes of the warp must take part, and all receive the same result. `f` receives each element converted to
-            /// [`Accumulate::Sum`], which is f32 for tf32 and for 8- and 16-bit floating-point types, `i32` for 8-bit integers, and the
-            /// element type itself otherwise.
+            /// [`Accumulate::Sum`], which is f32 for tf32 and for floating-point types of at most 16 bits, `i32` for 8-bit integers, and
+            /// the element type itself otherwise.
             #[doc(alias = "vote.sync.all")]
             #[track_caller]
             pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {

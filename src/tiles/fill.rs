@@ -1,5 +1,5 @@
 //! Copies between global memory and shared tiles or vectors. All threads of the scope that owns the shared memory (by default, the block)
-//! take part. Copies to shared memory are asynchronous if the alignment allows it.
+//! must take part. Copies to shared memory are asynchronous if the alignment allows it.
 
 use std::panic::Location;
 
@@ -25,7 +25,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     ///
     /// The emitted copies are the widest that the known alignment allows: `cp.async` of 16, 8 or 4 bytes (sm_80 and later), or loads and
     /// stores. In either case, the result is [`Pending`]. Inside an emitted loop, a barrier of the scope is emitted first, because threads
-    /// may still be reading the tile of the previous iteration.
+    /// may still be reading the data of the previous iteration.
     ///
     /// The builder rejects the call if the coordinates of `from` may differ between the threads that fill the tile.
     #[doc(alias = "load_async")]
@@ -68,7 +68,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 }
 
 impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
-    /// Fills the vector from global memory; elements past the end become 0. See [`St::fill`].
+    /// Fills the vector from global memory, as [`St::fill`] does; elements past the end of the vector in global memory become 0. All
+    /// threads of the scope that owns this vector (by default, the block) must take part.
     #[doc(alias = "load_async")]
     #[track_caller]
     pub fn fill<A: Readable>(self, from: GlTile<'k, T, A, 1>) -> Pending<'k, Self> {
@@ -80,7 +81,8 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         tensor::Pending::by(self.owner.0, Filled { tile: self }, asynchronous)
     }
 
-    /// Fills the vector as [`fill`](Self::fill) does, but elements past the end become `value`. The data passes through registers.
+    /// Fills the vector as [`fill`](Self::fill) does, but elements past the end of the vector in global memory become `value`. The data
+    /// passes through registers.
     #[track_caller]
     pub fn fill_or<A: Readable>(self, from: GlTile<'k, T, A, 1>, value: T) -> Pending<'k, Self> {
         self.owner.sync_in_loop();

@@ -66,7 +66,8 @@ macro_rules! all {
             }
 
             /// Clamps each element to the range from `low` to `high`, in place. Each bound is a scalar, a tile or vector of the same shape,
-            /// or, for tiles, a vector that is broadcast along the rows or columns. NaN becomes `low`.
+            /// or, for tiles, a vector that is broadcast along the rows or columns. NaN becomes `low`. If `low` is greater than `high`, the
+            /// result is `high`.
             #[must_use]
             #[track_caller]
             pub fn clamp(mut self, low: impl Elementwise<'k, Self>, high: impl Elementwise<'k, Self>) -> Self {

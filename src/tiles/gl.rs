@@ -12,7 +12,7 @@ use crate::{
 /// A tensor of rank `R` in global memory; by default, a matrix with the axes `(row, col)`.
 ///
 /// A vector has rank 1. In a tensor of rank 3 to 5, the last two axes are the rows and columns of matrices, and [`batch`](Self::batch)
-/// selects one of them.
+/// selects one of these matrices.
 ///
 /// Offsets and strides are 64 bits wide where necessary, so a matrix may have more than 2³² elements.
 #[doc(alias = "gl1")]
@@ -25,8 +25,8 @@ pub struct Gl<'k, T: TensorElement, A, const R: usize = 2> {
 
 /// A tile of a matrix or vector in global memory.
 ///
-/// Its size is determined by the tile or vector to or from which it is copied. Out-of-bounds elements are read as zero, or as another value
-/// if one is given, and are never written.
+/// Its size is that of the register or shared tile (or vector) that is loaded from it or stored to it. Out-of-bounds elements are read as
+/// zero, or as another value if one is given, and are never written.
 pub struct GlTile<'k, T: TensorElement, A, const R: usize = 2> {
     tensor: Tensor<'k, Global, T, A>,
     /// The coordinates, in units of tiles.
@@ -62,8 +62,8 @@ impl<T: TensorElement, A, const R: usize> fmt::Debug for GlTile<'_, T, A, R> {
 impl<'k> Builder<'k> {
     /// Returns a view of a buffer parameter as a tensor.
     ///
-    /// `k.global(a, row_major(m, n))` is a matrix, `k.global(bias, vector(n))` is a vector, and
-    /// `k.global(q, contiguous([batches, heads, m, n]))` is a batch of matrices. Each launch checks that the buffer is large enough for the
+    /// `k.global(a, row_major(m, n))` returns a matrix, `k.global(bias, vector(n))` a vector, and
+    /// `k.global(q, contiguous([batches, heads, m, n]))` a batch of matrices. Each launch checks that the buffer is large enough for the
     /// tensor.
     ///
     /// The builder rejects the call in the same cases as [`tensor`](Self::tensor).
@@ -183,14 +183,14 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
         self.tensor.at_coord(&[row.into(), col.into()])
     }
 
-    /// Returns a row as a vector. If `row` is out of bounds, so are all elements of the vector.
+    /// Returns row `row` as a vector. If `row` is out of bounds, so are all elements of the vector.
     #[must_use]
     #[track_caller]
     pub fn row(&self, row: impl Into<Val<'k, u32>>) -> Gl<'k, T, A, 1> {
         Gl { tensor: self.tensor.first_mode_at(row.into()) }
     }
 
-    /// Returns a column as a vector. If `col` is out of bounds, so are all elements of the vector.
+    /// Returns column `col` as a vector. If `col` is out of bounds, so are all elements of the vector.
     #[must_use]
     #[track_caller]
     pub fn col(&self, col: impl Into<Val<'k, u32>>) -> Gl<'k, T, A, 1> {

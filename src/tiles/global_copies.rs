@@ -78,7 +78,7 @@ impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A, 1> {
     /// Loads a register vector and converts its elements; elements past the end are 0 and are not read from memory.
     ///
     /// Each lane loads its own elements, with the widest accesses that are known to be aligned. For long [`Naive`](super::Naive) vectors,
-    /// these are up to 16 bytes wide, or 8 bytes for 8-bit elements.
+    /// an access is up to 16 bytes wide, or 8 bytes for 8-bit elements.
     #[track_caller]
     pub fn load<U, const N: usize, V>(self) -> Rv<'k, U, N, V>
     where

@@ -1,5 +1,5 @@
 //! Tiles on Hopper: tensor copies (TMA), rings of stages between specialized warpgroups, warpgroup MMAs (`wgmma`), and schedules of
-//! resident blocks. All of these require sm_90a.
+//! resident blocks. `wgmma` requires sm_90a.
 
 mod all_to_all;
 mod assembly;

@@ -21,7 +21,7 @@ macro_rules! maps {
                 self.map_words(f)
             }
 
-            #[doc = concat!("Applies `f` to every register and returns a ", $what, " of the results, for any element type.\n\n8-bit elements, and 16-bit elements of types without arithmetic, are packed into a `u32`, with the first element in the lowest bits.")]
+            #[doc = concat!("Applies `f` to every register and returns a ", $what, " of the results, for any element type.\n\nA register contains 8-bit elements, and 16-bit elements of types without arithmetic, packed into a `u32`, with the first element in the lowest bits.")]
             #[must_use]
             #[track_caller]
             pub fn map_words(&self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Self {
@@ -29,7 +29,7 @@ macro_rules! maps {
             }
 
             #[doc = concat!("Applies `f` to every register, as [`map`](Self::map) does, and returns a ", $what, " of the results, whose elements have type `U`.")]
-            /// Both types must have the same number of elements per register.
+            /// `T` and `U` must have the same number of elements per register.
             #[must_use]
             #[track_caller]
             pub fn map_to<U: TensorElement>(
@@ -73,7 +73,7 @@ macro_rules! maps {
                 self.zip_words(other, f)
             }
 
-            #[doc = concat!("Applies `f` to corresponding registers of two ", $what, "s, of any element types with the same number of elements per register, and returns a ", $what, " of the results; see [`map_words`](Self::map_words).")]
+            #[doc = concat!("Applies `f` to corresponding registers of two ", $what, "s, as [`zip`](Self::zip) does, for any element types with the same number of elements per register. [`map_words`](Self::map_words) describes the registers.")]
             #[must_use]
             #[track_caller]
             pub fn zip_words<U: TensorElement>(

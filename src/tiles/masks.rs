@@ -1,6 +1,6 @@
 //! Masks, which replace the elements on one side of a diagonal, a row or a column.
 //!
-//! Each mask compares one register, which depends on the lane and on the position of the mask, with one constant per value. Values with the
+//! Most masks compare one register, which depends on the lane and on the position of the mask, with one constant per value. Values with the
 //! same constant share a comparison.
 
 use std::panic::Location;
@@ -12,7 +12,8 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Sets each element for which `f(row, col)` is true to `value`, in place: `t.fill_where(0.0, |row, col| row.eq(col))`.
+    /// Sets each element for which `f(row, col)` is true to `value`, in place: `t.fill_where(0.0, |row, col| row.eq(col))`. `row` and `col`
+    /// are the coordinates of the element in the tile.
     #[must_use]
     #[track_caller]
     pub fn fill_where(

@@ -89,7 +89,7 @@ products! {
     u8     u8    i32  "s32.u8.u8.s32"         [M16N8K32 M8N8K16];
 }
 
-/// The number of halves of a subtile, with 8 rows or columns each, that are in different words.
+/// The number of halves of a subtile, each of 8 rows or columns. The halves are in different words.
 const HALVES: usize = 2;
 
 /// The registers of a subtile as an operand of `mma`.
@@ -125,8 +125,8 @@ impl<'t> Operand<'t> {
 }
 
 impl Instruction {
-    /// Returns the first instruction of the list that the target supports, or, if there is none, the last instruction, which is rejected
-    /// when it is emitted.
+    /// Returns the first instruction in `of` that the target supports. If the target supports none, returns the last one, which the builder
+    /// rejects when it is emitted.
     fn select(of: &'static [Self], k: Builder<'_>) -> &'static Self {
         let features = k.target().features();
         of.iter().find(|form| features.contains(form.needs)).unwrap_or(&of[of.len() - 1])
@@ -232,7 +232,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
 }
 
 impl Builder<'_> {
-    /// Emits one `mma` that overwrites C with C + A·B; the innermost loop must carry the registers of C.
+    /// Emits one `mma` that overwrites C with C + A·B. Inside an emitted loop, the innermost loop must carry the registers of C.
     #[track_caller]
     fn multiply(self, mnemonic: &str, a: &[RegId], b: &[RegId], c: &[RegId]) {
         self.check_carried(c);

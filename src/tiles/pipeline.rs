@@ -36,7 +36,7 @@ pub struct Stage<'k, Tiles: StageTiles<'k>> {
     k: PhantomData<Builder<'k>>,
 }
 
-/// A stage with tiles in flight. Only the pipeline waits for them.
+/// A stage whose tiles are in flight. Only the pipeline can wait for the tiles.
 #[must_use = "give the filled stage back to the pipeline"]
 pub struct Filling<'k, Tiles> {
     tiles: PhantomData<(Tiles, Builder<'k>)>,
@@ -61,7 +61,8 @@ impl<Tiles> fmt::Debug for Filling<'_, Tiles> {
 }
 
 impl<'k> Builder<'k> {
-    /// Creates a pipeline of `N` stages (at least 2): `k.pipeline::<(St<bf16, 4, 2>, St<bf16, 2, 4>), 3>()`.
+    /// Creates a pipeline of `N` stages: `k.pipeline::<(St<bf16, 4, 2>, St<bf16, 2, 4>), 3>()`. The call does not compile if `N` is less
+    /// than 2.
     #[track_caller]
     pub fn pipeline<Tiles: StageTiles<'k>, const N: usize>(self) -> Pipeline<'k, Tiles, N> {
         const { assert!(N >= 2, "a pipeline has at least two stages: one to fill and one to work on") };
@@ -84,10 +85,11 @@ impl<'k, Tiles: StageTiles<'k>> Stage<'k, Tiles> {
 impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     /// Processes `count` stages in order, with up to `N − 1` later stages in flight, and returns the state after the last one.
     ///
-    /// `fill` receives the index of the iteration that reads the stage, and emits the copies to the stage. It is called once for each of
-    /// the first `N − 1` stages and once for all later stages, but not for stages that are known not to exist. `work` emits the body of the
-    /// loop over the stages. It is called once, or not at all if `count` is known to be 0; it receives the state and the tiles of a stage,
-    /// and returns the new state.
+    /// `fill` receives a stage and the index of the iteration that reads the stage, and emits the copies to the stage. It is called once
+    /// for each of the first `N − 1` stages and once for all later stages, but not for stages that are known not to exist.
+    ///
+    /// `work` receives the state and the tiles of a stage, emits the body of the loop over the stages, and returns the new state. It is
+    /// called once, or not at all if `count` is known to be 0.
     ///
     /// All threads of the block must execute the emitted code. One barrier per iteration makes the copies visible to all threads and
     /// ensures that reads of a stage precede the copies that refill it.
@@ -105,8 +107,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         self.emit(count, state, fill, work)
     }
 
-    /// Processes stages as [`run`](Self::run) does, but also passes the index of the iteration to `work`, for example for masks that depend
-    /// on it.
+    /// Processes stages as [`run`](Self::run) does, but also passes the index of the iteration to `work`. A mask, for example, may depend
+    /// on this index.
     #[track_caller]
     pub fn run_indexed<S: State<'k>>(
         self,
@@ -154,13 +156,16 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     /// Processes `count` stages in order, each in `slices` slices along k, and returns the state after the last one. Fragments are loaded
     /// one slice ahead.
     ///
-    /// `load` receives the tiles of a stage and the index of a slice, and loads the fragments of the slice. `work` receives the state and
-    /// these fragments, and returns the new state. While `work` processes a slice, the fragments of the next one (possibly the first slice
-    /// of the next stage) are being loaded.
+    /// `fill` receives a stage and the index of the iteration that reads the stage, as for [`run`](Self::run). `load` receives the tiles of
+    /// a stage and the index of a slice, and loads the fragments of the slice. `work` receives the state and the fragments of a slice, and
+    /// returns the new state. While `work` processes a slice, the fragments of the next slice, which may be in the next stage, are being
+    /// loaded.
     ///
-    /// The code that `fill` emits is also executed for `N − 1` stages past the last one; the data of these stages is not used, and tiles
-    /// past the edge of a matrix are not read. All threads of the block must execute the emitted code, which contains one barrier before
-    /// the loop and one per stage. The builder rejects the call if `slices` is 0.
+    /// The code that `fill` emits is also executed for `N − 1` stages past the last one. The data of these stages is not used, and tiles
+    /// past the edge of a matrix are not read.
+    ///
+    /// All threads of the block must execute the emitted code. It contains one barrier before the loop (two if the call is inside an
+    /// emitted loop) and one per stage. The builder rejects the call if `slices` is 0.
     #[doc(alias = "register double buffering")]
     #[track_caller]
     pub fn run_sliced<S: State<'k>, F: State<'k>>(

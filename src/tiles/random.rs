@@ -50,7 +50,7 @@ impl<'k> Builder<'k> {
         })
     }
 
-    /// Returns random numbers for a matrix of any size; see [`Random`].
+    /// Returns the random numbers that `seed` and `offset` determine, for a matrix of any size; see [`Random`].
     #[doc(alias = "philox")]
     #[track_caller]
     pub fn random(self, seed: impl Into<Val<'k, u64>>, offset: impl Into<Val<'k, u64>>) -> Random<'k> {
@@ -66,8 +66,8 @@ impl<'k> Builder<'k> {
 /// A random word for each element of a matrix. The word depends only on the seed, the offset and the element's coordinates, not on the
 /// shape and layout of tiles, the warp or the kernel. A backward kernel can therefore reproduce the numbers of the forward kernel.
 ///
-/// The word of element (`row`, `col`) is word 2·(⌊`row` / 8⌋ mod 2) + ⌊`col` / 8⌋ mod 2 of the four words that
-/// [`philox4x32`](Builder::philox4x32) returns for these operands:
+/// The word of element (`row`, `col`) is one of the four words that [`philox4x32`](Builder::philox4x32) returns for the following operands.
+/// Its index is 2·(⌊`row` / 8⌋ mod 2) + (⌊`col` / 8⌋ mod 2).
 ///
 /// | operand | low word                 | …                        | …          | high word   |
 /// | ---     | ---                      | ---                      | ---        | ---         |
@@ -97,7 +97,7 @@ pub struct Random<'k> {
     is_transposed: bool,
 }
 
-/// The random numbers of the elements of a tile. The size of the tile is that of the register tile that uses the numbers.
+/// The random numbers of the elements of a tile. The tile has the size of the register tile for which the numbers are used.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomTile<'k> {
     random: Random<'k>,
@@ -111,9 +111,11 @@ impl<'k> Random<'k> {
         RandomTile { random: *self, at: [row.into(), col.into()] }
     }
 
-    /// Returns the random numbers of the transpose: the word of element (`row`, `col`) is the word of element (`col`, `row`) of this
-    /// matrix. [`normal`](RandomTile::normal) combines different pairs of words in the transpose, so its numbers are not those of the
-    /// transposed elements.
+    /// Returns the random numbers of the transposed matrix: the word of element (`row`, `col`) is the word of element (`col`, `row`) of
+    /// this matrix.
+    ///
+    /// The numbers of [`normal`](RandomTile::normal) are not transposed, because `normal` combines different pairs of words in the
+    /// transposed matrix.
     #[must_use]
     pub fn transposed(self) -> Self {
         Self { is_transposed: !self.is_transposed, ..self }
@@ -147,9 +149,10 @@ impl<'k> RandomTile<'k> {
         self.distributed(&|words| words.map(|word| (word >> 8).cast::<f32>() * (1.0 / TWO_24)))
     }
 
-    /// Returns a tile of random numbers with the standard normal distribution, computed with the Box–Muller transform from the words of two
-    /// elements 8 columns apart. The magnitude of a number is at most 6.77; its error results from the approximate `lg2`, `sqrt`, `sin` and
-    /// `cos` instructions.
+    /// Returns a tile of random numbers with the standard normal distribution.
+    ///
+    /// The numbers of two elements 8 columns apart are computed from the words of both, with the Box–Muller transform. Their magnitude is
+    /// at most 6.77. The transform uses the approximate `lg2`, `sqrt`, `sin` and `cos` instructions.
     #[must_use]
     #[track_caller]
     pub fn normal<const H: usize, const W: usize, L: RegisterLayout>(&self) -> Rt<'k, f32, H, W, L> {

@@ -97,10 +97,10 @@ pub(super) const MIN: Combine = Combine::Min;
 /// The number of partial results that a lane computes per line: enough to hide the latency of dependent instructions.
 const PARTIAL: usize = 4;
 
-/// A lane's partial results for one line; elements are added one at a time.
+/// A lane's partial results for one line.
 struct Partial<'k, S: Scalar> {
     results: ArrayVec<Val<'k, S>, PARTIAL>,
-    /// The number of elements.
+    /// The number of elements combined so far.
     count: usize,
 }
 
@@ -109,7 +109,7 @@ impl<'k, S: Scalar> Partial<'k, S> {
         Self { results: ArrayVec::new(), count: 0 }
     }
 
-    /// Adds an element.
+    /// Combines an element with one of the partial results.
     fn add(&mut self, element: Val<'k, S>, f: impl Fn(Val<'k, S>, Val<'k, S>) -> Val<'k, S>) {
         match self.results.get_mut(self.count % PARTIAL) {
             Some(result) => *result = f(*result, element),
@@ -155,7 +155,7 @@ pub(super) fn for_each_element<'k, T: Accumulate>(
     elements.take(fragment.size() as usize).enumerate().for_each(|(at, element)| each(at, element));
 }
 
-/// Reduces the elements of each lane to one per index along the axis that is kept; `slots` are the [`vector_values`] along this axis.
+/// Reduces the elements of each lane to one per index along the axis that is kept. `slots` contains the [`vector_values`] along this axis.
 #[track_caller]
 fn in_lanes<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,
@@ -168,8 +168,8 @@ fn in_lanes<'k, T: Accumulate>(
     lines.into_iter().filter_map(|line| line.finish(|a, b| how.apply(a, b))).collect()
 }
 
-/// Reduces a tile with the given layout to one element per index along axis `keep`, and returns the registers of the results; `slots` are
-/// the [`vector_values`] along this axis.
+/// Reduces a tile with the given layout to one element per index along axis `keep`, and returns the registers of the results. `slots`
+/// contains the [`vector_values`] along this axis.
 #[track_caller]
 fn along<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,
@@ -317,7 +317,7 @@ macro_rules! partial_reductions {
                     ColVec::<T::Sum, H, L, T::Length>::of_registers(k, own).combined_into(with, $how)
                 }
 
-                #[doc = concat!("Returns, for each row, the ", $what, " of the results of all lanes that own elements of it.")]
+                #[doc = concat!("Returns, for each row, the ", $what, " of the results in `of_lanes` of all lanes that own elements of the row.")]
                 #[track_caller]
                 pub(crate) fn $across(of_lanes: &ColVec<'k, T::Sum, H, L, T::Length>) -> ColVec<'k, T::Sum, H, L, T::Length> {
                     let k = of_lanes.kernel();
@@ -338,7 +338,7 @@ partial_reductions! {
 }
 
 impl<'k, S: Arithmetic<Word = S> + Numeric, const N: usize, V: VectorLayout> Rv<'k, S, N, V> {
-    /// Combines the vector with `with`; the result replaces `with` in its registers.
+    /// Combines the vector with `with`. The result replaces `with` in its registers.
     #[track_caller]
     pub(super) fn combined_into(self, mut with: Self, how: Combine) -> Self {
         let k = self.kernel();

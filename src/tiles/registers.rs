@@ -87,7 +87,7 @@ pub(super) trait Registers<'k>: Distributed<'k> {
     }
 }
 
-/// Returns a tile or vector with copies of these values in its registers.
+/// Returns a tile or vector with copies of `values` in its registers.
 #[track_caller]
 pub(super) fn from_values<'k, D: Registers<'k>>(k: Builder<'k>, values: &[Val<'k, WordOf<'k, D>>]) -> D {
     k.check_whole_warps();

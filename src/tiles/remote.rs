@@ -16,13 +16,14 @@ use crate::{
     tensor::{Tensor, TensorElement, copy},
 };
 
-/// A tile in the shared memory of another block, at the same address as a [`Filled`] tile of this block. Warps load register tiles from it.
+/// A tile in the shared memory of a block of the cluster, at the same address as a [`Filled`] tile of this block. Warps load register tiles
+/// from it.
 pub struct RemoteSt<'a, 'k, T: TensorElement> {
     tile: &'a Tensor<'k, Shared, T, ReadWrite>,
     rank: Val<'k, u32>,
 }
 
-/// A tile in the shared memory of another block, at the same address as a tile of this block. Warps store register tiles to it.
+/// A tile in the shared memory of a block of the cluster, at the same address as a tile of this block. Warps store register tiles to it.
 pub struct RemoteStMut<'a, 'k, T: TensorElement>(RemoteSt<'a, 'k, T>);
 
 impl<T: TensorElement> fmt::Debug for RemoteSt<'_, '_, T> {
@@ -38,12 +39,11 @@ impl<T: TensorElement> fmt::Debug for RemoteStMut<'_, '_, T> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Returns the tile at the same address in the shared memory of block `rank` of the cluster, as a destination for stores. All blocks
-    /// must have allocated the same tiles before this one.
+    /// Returns the tile at the same address in the shared memory of block `rank` of the cluster, as a destination for stores.
     ///
-    /// The kernel must order the accesses with barriers of the cluster: one before the first access, which ensures that the other block is
-    /// running and has finished reading, and one after the last access. The block that owns the tile then calls
-    /// [`stored_by_cluster`](Self::stored_by_cluster) to read it. Requires sm_90 or later.
+    /// The kernel must order the accesses with barriers of the cluster: one before the first access, which ensures that block `rank` is
+    /// running and has finished reading its tile, and one after the last access. Block `rank` then calls
+    /// [`stored_by_cluster`](Self::stored_by_cluster) to read the tile. Requires sm_90 or later.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -70,8 +70,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         RemoteStMut(RemoteSt { tile: &self.tensor, rank: rank.into() })
     }
 
-    /// Returns the tile as a readable [`Filled`] tile. Call this method after blocks of the cluster have stored the whole tile through
-    /// [`in_block`](Self::in_block) and all threads of the cluster have passed a barrier.
+    /// Returns the tile as a readable [`Filled`] tile. Call this method only after blocks of the cluster have stored the whole tile through
+    /// [`in_block`](Self::in_block) and all threads of the cluster have then passed a barrier of the cluster.
     #[must_use]
     pub fn stored_by_cluster(self) -> Filled<Self> {
         Filled { tile: self }
@@ -81,13 +81,13 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
     /// Returns the tile at the same address in the shared memory of block `rank` of the cluster, as a source for loads.
     ///
-    /// The remote tile must also be filled: a cluster barrier must follow the stores to it, and another cluster barrier must precede the
-    /// next stores to it and the end of its block. All blocks must have allocated the same tiles before this one. Requires sm_90 or later.
+    /// The remote tile must also be filled. A barrier of the cluster must follow the stores to the remote tile, and another one must
+    /// precede the next stores to it and the end of block `rank`. Requires sm_90 or later.
     ///
     /// ```
     /// use warpwright::prelude::*;
     ///
-    /// // Each block of a pair adds the tiles of both.
+    /// // Each block of a pair adds the tiles of both blocks.
     /// let kernel = Kernel::<(In<f32>, Out<f32>)>::build("both(x, y)", Target::SM_90, |k, (x, y)| {
     ///     k.block([32]);
     ///     k.grid([2]);
@@ -110,7 +110,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 }
 
 impl<'k, T: TensorElement> RemoteSt<'_, 'k, T> {
-    /// Loads a rectangle of the register tile's size from the upper-left corner of the remote tile, and converts its elements.
+    /// Loads a rectangle of `H`×`W` subtiles from the upper-left corner of the remote tile, and converts its elements.
     #[track_caller]
     pub fn load<U, const H: usize, const W: usize, L>(&self) -> Rt<'k, U, H, W, L>
     where
@@ -121,7 +121,7 @@ impl<'k, T: TensorElement> RemoteSt<'_, 'k, T> {
         self.load_subtile(0, 0)
     }
 
-    /// Loads the rectangle that starts at subtile (`row`, `col`) of the remote tile and converts its elements.
+    /// Loads the rectangle of `H`×`W` subtiles that starts at subtile (`row`, `col`) of the remote tile, and converts its elements.
     #[track_caller]
     pub fn load_subtile<U, const H: usize, const W: usize, L>(
         &self,
@@ -136,8 +136,8 @@ impl<'k, T: TensorElement> RemoteSt<'_, 'k, T> {
         self.loaded(&Rectangle::new(self.tile, row.into(), col.into()))
     }
 
-    /// Loads this warp's share of the remote tile's rows, which are divided among the warps of `scope` in warp order, and converts the
-    /// elements.
+    /// Loads this warp's share of the remote tile's rows and converts the elements. The rows are divided evenly among the warps of `scope`,
+    /// in warp order.
     #[track_caller]
     pub fn load_tile_of<U, const H: usize, const W: usize, L>(
         &self,
@@ -198,8 +198,8 @@ impl<'k, T: TensorElement> RemoteStMut<'_, 'k, T> {
         self.stored(&Rectangle::new(self.0.tile, row.into(), col.into()), tile);
     }
 
-    /// Converts the elements of a register tile and stores them to this warp's share of the remote tile's rows, which are divided among the
-    /// warps of `scope` in warp order.
+    /// Converts the elements of a register tile and stores them to this warp's share of the remote tile's rows. The rows are divided evenly
+    /// among the warps of `scope`, in warp order.
     #[track_caller]
     pub fn store_tile_of<U, const H: usize, const W: usize, L>(
         &self,

@@ -111,7 +111,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::fragment().owner((row, col))
     }
 
-    /// Returns the elements of a lane, in register order.
+    /// Returns the elements that lane `lane` owns, in register order.
     ///
     /// # Errors
     /// Returns [`TvError::Thread`] if `lane` is 32 or more.
@@ -119,7 +119,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::fragment().elements(lane.into())
     }
 
-    /// Asserts that every element has exactly one owner; the panic message names the first element that does not.
+    /// Asserts that every element has exactly one owner. The panic message names the first element that has none or several.
     pub fn assert_bijective() {
         Self::fragment().assert_bijective();
     }
@@ -131,7 +131,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.words()
     }
 
-    /// Returns a tile with `values` in its registers, in the order of [`fragment`](Self::fragment); the inverse of
+    /// Returns a tile with `values` in its registers, in the order of [`fragment`](Self::fragment). This is the inverse of
     /// [`registers`](Self::registers).
     ///
     /// The builder rejects the call if the number of values is not [`REGISTERS`](Self::REGISTERS).

@@ -64,7 +64,7 @@ impl<'k, S: Numeric> Scan<'k, S> {
         }
     }
 
-    /// Combines groups whose coordinates differ by less than `span`, in order.
+    /// Combines, in order, the groups whose coordinates are in the same interval of length `span`.
     #[track_caller]
     fn merge(&mut self, groups: Vec<Group<'k, S>>, span: i64) -> Vec<Group<'k, S>> {
         let mut merged: Vec<Group<'k, S>> = Vec::new();
@@ -109,8 +109,8 @@ const fn assert_scans<T: Accumulate>() {
     );
 }
 
-/// Scans a tile or vector with the given layout along an axis and returns the results, by value index; `slots` contains the index of each
-/// value's line. If `before` is not empty, continues from its results and appends the total of each line, by slot.
+/// Scans a tile or vector with the given layout along an axis and returns the results, by value index. `slots` contains the index of each
+/// value's line. If `before` is not empty, continues from its elements and appends the total of each line of the tile, by slot.
 #[track_caller]
 fn scan<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,
@@ -147,8 +147,10 @@ macro_rules! scans {
     ($($what:literal $combined:literal $how:ident $row:ident $row_with:ident $col:ident $col_with:ident $vector:ident $vector_with:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
             #[doc = concat!("Returns the prefix ", $what, " along each row: element (i, j) of the result is the ", $combined, " of elements (i, 0) to (i, j), computed in")]
-            /// [`Accumulate::Sum`]. Tiles of 8-bit elements, whose results have subtiles of another shape, must first be
-            /// [widened](Self::widen).
+            /// [`Accumulate::Sum`].
+            ///
+            /// A tile of 8-bit elements must first be [widened](Self::widen), because the subtiles of the result have another shape; the
+            /// call does not compile otherwise.
             ///
             /// All lanes of the warp must take part. Per 8×8 elements, a scan along rows requires two shuffles for a [`Row`](super::Row)
             /// tile and six for a [`Col`](super::Col) tile; a scan along columns requires six for a `Row` tile and two for a `Col` tile.
@@ -162,9 +164,9 @@ macro_rules! scans {
                 self.scanned(1, $how, &[]).0
             }
 
-            #[doc = concat!("Returns the prefix ", $what, " along each row, continued from the tiles to the left: `before` contains the result of each row over")]
-            /// those tiles. Also returns the result of each row over those tiles and this one, in the registers of `before`, so a loop over
-            /// the tiles of a row can carry it.
+            #[doc = concat!("Returns the prefix ", $what, " along each row, continued from the tiles to the left: `before` contains the ", $combined, " of each row of those tiles.")]
+            ///
+            #[doc = concat!("Also returns the ", $combined, " of each row of those tiles and this one. This vector replaces `before` in its registers, so a loop over the tiles of a row can carry it.")]
             #[must_use]
             #[track_caller]
             pub fn $row_with(
@@ -186,8 +188,9 @@ macro_rules! scans {
                 self.scanned(0, $how, &[]).0
             }
 
-            #[doc = concat!("Returns the prefix ", $what, " along each column, continued from the tiles above: `before` contains the result of each column over")]
-            /// those tiles. Also returns the result of each column over those tiles and this one, in the registers of `before`.
+            #[doc = concat!("Returns the prefix ", $what, " along each column, continued from the tiles above: `before` contains the ", $combined, " of each column of those tiles.")]
+            ///
+            #[doc = concat!("Also returns the ", $combined, " of each column of those tiles and this one. This vector replaces `before` in its registers, so a loop over the tiles of a column can carry it.")]
             #[must_use]
             #[track_caller]
             pub fn $col_with(
@@ -213,8 +216,9 @@ macro_rules! scans {
                 self.scanned($how, &[]).0
             }
 
-            #[doc = concat!("Returns the prefix ", $what, ", continued from preceding elements whose result is `before`. Also returns the result over those elements and this vector,")]
-            /// the same in all lanes.
+            #[doc = concat!("Returns the prefix ", $what, ", continued from preceding elements whose ", $combined, " is `before`.")]
+            ///
+            #[doc = concat!("Also returns the ", $combined, " of those elements and this vector, which is the same in all lanes.")]
             #[must_use]
             #[track_caller]
             pub fn $vector_with(
@@ -239,8 +243,8 @@ scans! {
 }
 
 impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Returns the results along `axis`. If `before` is not empty, continues from its results and also returns the registers with the
-    /// results of the lines.
+    /// Returns the prefix results along `axis`. If `before` is not empty, continues from its elements and also returns the registers that
+    /// contain the total of each line of this tile.
     #[track_caller]
     fn scanned(
         &self,
@@ -258,7 +262,8 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
 }
 
 impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Returns the results. If `before` has a result, continues from it and also returns the register with the new total.
+    /// Returns the prefix results. If `before` is not empty, continues from its element and also returns the register that contains the
+    /// total of this vector.
     #[track_caller]
     fn scanned(&self, how: Combine, before: &[Val<'k, T::Sum>]) -> (Rv<'k, T::Sum, N, V>, Vec<RegId>) {
         let (k, layout) = (self.kernel(), Self::layout());

@@ -40,7 +40,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Rejects a tile in the memory of a scope if it differs between lanes of a warp or if all warps of the scope would store to it.
+    /// Rejects a tile in the memory of scope `owner` if the tile differs between lanes of a warp, or if all warps of the scope would store
+    /// to it.
     #[track_caller]
     pub(super) fn check_stored_tile(
         self,
@@ -76,7 +77,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Rejects a block with threads that are not part of a whole warp, because each lane owns a part of every tile.
+    /// Rejects a block whose number of threads is not a multiple of 32, because each lane of a warp owns a part of every tile.
     #[track_caller]
     pub(super) fn check_whole_warps(self) {
         let threads = self.block_shape().map_or(32, |shape| shape.iter().product::<u32>());
@@ -87,7 +88,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Returns the index of this warp among the warps of a scope, and their number.
+    /// Returns the index of this warp among the warps of a scope, and the number of warps.
     #[track_caller]
     pub(in crate::tiles) fn warp_of(self, scope: impl Scope<'k>) -> (Val<'k, u32>, u32) {
         let warps = scope.size() / 32;
@@ -116,10 +117,9 @@ impl<'k> Builder<'k> {
         self.block_shape().is_some_and(|shape| shape.iter().product::<u32>() > 32)
     }
 
-    /// Returns the row and column of this warp in a grid of `rows`×`cols` warps, in which the warps of the block are numbered in row-major
-    /// order.
+    /// Returns the row and column of this warp in a grid of `rows`×`cols` warps. The warps of the block are numbered in row-major order.
     ///
-    /// The block must be [declared](Builder::block) with 32 · `rows` · `cols` threads.
+    /// The block must be [declared](Builder::block) with 32 · `rows` · `cols` threads; the builder rejects other blocks.
     #[track_caller]
     pub fn warp_grid(self, rows: u32, cols: u32) -> (Val<'k, u32>, Val<'k, u32>) {
         let threads = self.this_block().size();

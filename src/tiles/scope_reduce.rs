@@ -1,4 +1,4 @@
-//! Reductions of tiles and vectors that are distributed over the warps of a scope, one part per warp.
+//! Reductions over all warps of a scope, each of which owns a register tile or vector.
 
 use std::panic::Location;
 
@@ -21,8 +21,8 @@ use crate::{
     tensor::Fragment,
 };
 
-/// Returns `value` if `is_counted` returns true, and otherwise a value that does not affect the result. For maxima and minima, always
-/// returns `value`, because they are not affected by repeated values.
+/// Returns `value` if `is_counted` returns true, and otherwise a value that does not affect the result of the reduction. For maxima and
+/// minima, always returns `value`, because repeated values do not affect them.
 #[track_caller]
 pub(super) fn counted<'k, S: Numeric>(
     is_counted: impl FnOnce() -> Val<'k, bool>,

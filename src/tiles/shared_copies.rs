@@ -30,8 +30,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.store_with(|whole| whole.subtile(0, 0).store(tile))
     }
 
-    /// Calls `store`, which stores register tiles, usually one per warp, to rectangles of this tile. [`wait`](Pending::wait) waits for all
-    /// of these stores.
+    /// Calls `store`, which stores register tiles, usually one per warp, to rectangles of this tile.
+    ///
+    /// All threads of the scope that owns the tile (by default, the block) must execute the emitted code. [`wait`](Pending::wait) waits for
+    /// all of these stores.
     ///
     /// ```
     /// # use warpwright::prelude::*;
@@ -99,8 +101,8 @@ impl<'k, T: TensorElement> Storing<'k, T> {
     }
 }
 
-/// A rectangle of a [`Filled`] tile, with the size of the register tile that is loaded from it. While the `Subtile` exists, the tile cannot
-/// be filled again.
+/// A rectangle of a [`Filled`] tile. It has the size of the register tile that is loaded from it. While the `Subtile` exists, the shared
+/// tile cannot be filled again.
 pub struct Subtile<'a, 'k, T: TensorElement>(pub(super) Rectangle<'a, 'k, T>);
 
 /// A rectangle of a shared tile, to which a warp stores a register tile of the same size.
@@ -203,8 +205,8 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
 impl<'k, T: TensorElement> SubtileMut<'_, 'k, T> {
     /// Converts the elements of a register tile and stores them to the rectangle.
     ///
-    /// The builder rejects the call if the position of the rectangle may differ between lanes of a warp, or if all warps of the scope that
-    /// owns the tile would store to the same rectangle.
+    /// The builder rejects the call if the position of the rectangle may differ between lanes of a warp, or if the scope that owns the tile
+    /// has several warps, all of which would store to the same rectangle.
     #[track_caller]
     pub fn store<U, const H: usize, const W: usize, L>(&self, tile: &Rt<'k, U, H, W, L>)
     where
@@ -285,8 +287,8 @@ impl<'a, 'k, T: TensorElement> Rectangle<'a, 'k, T> {
         }
     }
 
-    /// Returns whether `width` columns of subtiles, starting here, have a single affine layout, that is, whether they are within one block
-    /// of the swizzle or consist of whole blocks.
+    /// Returns whether `width` columns of subtiles, starting at column `col`, have a single affine layout. This is the case if they are
+    /// within one block of the swizzle or consist of whole blocks.
     fn is_contiguous(&self, width: usize, unit: u32) -> bool {
         let cols = self.tile.shape().mode(1);
         let block = cols.and_then(|cols| cols.mode(0)).map_or(1, IntTuple::size) / i64::from(unit);

@@ -1,5 +1,5 @@
-//! Operations on shared tiles and vectors by all warps of the scope that owns the memory (by default, the block), which use registers for
-//! intermediate results.
+//! Operations on shared tiles and vectors, executed by the warps of the scope that owns the memory (by default, the block). Intermediate
+//! results are in registers.
 
 use std::panic::Location;
 
@@ -22,7 +22,8 @@ use crate::{
 };
 
 impl<'k> Builder<'k> {
-    /// Divides `count` items among the warps of the block: warp `w` of `n` executes `work` for the items `w`, `w + n`, ….
+    /// Divides `count` items among the warps of the block: warp `w` of `n` processes items `w`, `w + n`, …. `work` receives the index of an
+    /// item and emits the code that processes it.
     ///
     /// For example, the following function stores the sums of the rows of a shared tile to a shared vector:
     ///
@@ -50,14 +51,15 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     /// Updates the tile in place, one row of subtiles at a time.
     ///
     /// `f` receives the index of a row of subtiles and its elements, and returns the new elements. The rows are divided among the warps of
-    /// the scope that owns the tile (by default, the block); all threads of this scope must take part.
+    /// the scope that owns the tile (by default, the block). All threads of this scope must execute the emitted code, which first waits at
+    /// a barrier of the scope because its threads may still be reading.
     ///
-    /// All operations on register tiles are available. For example, `tile.update(|row, x| x * &scale.tile(row).load())` multiplies each row
-    /// by an element of a shared vector. The emitted code first waits at a barrier of the scope, because its threads may still be reading.
+    /// `f` can use all operations on register tiles. For example, `tile.update(|row, x| x * &scale.tile(row).load())` multiplies each row
+    /// by an element of a shared vector.
     ///
-    /// Each warp loads 16 rows into registers, which requires 8 · `W` registers per lane for 32-bit elements. If the tile is wider than
-    /// about 16 subtiles, update narrower rectangles with [`update_with`](Self::update_with), or use [`map`](Self::map), which supports any
-    /// width.
+    /// Each warp loads one row of subtiles at a time into registers. This requires 8 · `W` registers per lane for 32-bit elements. If the
+    /// tile is wider than about 16 subtiles, update narrower rectangles with [`update_with`](Self::update_with), or use
+    /// [`map`](Self::map), which supports any width.
     #[doc(alias = "bin_map")]
     #[doc(alias = "row_map")]
     #[doc(alias = "col_map")]
@@ -73,12 +75,12 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         })
     }
 
-    /// Calls a closure in which any warp can update rectangles of this tile in place:
+    /// Calls `update`, which can update rectangles of this tile in place:
     /// `tile.update_with(|tile| tile.subtile(0, 1).update(|t: Rt<f32, 1, 1>| t.relu()))`. Other elements are unchanged. Two warps must not
     /// update the same element.
     ///
-    /// The emitted code first waits at a barrier of the scope that owns the memory (by default, the block), because its threads may still
-    /// be reading.
+    /// All threads of the scope that owns the tile (by default, the block) must execute the emitted code, which first waits at a barrier of
+    /// this scope because its threads may still be reading.
     #[track_caller]
     pub fn update_with(self, update: impl FnOnce(&Updating<'k, T>)) -> Pending<'k, St<'k, T, H, W, S>> {
         let tile = self.release();
@@ -86,11 +88,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         tile.owner.pending(tile)
     }
 
-    /// Replaces every register of the tile with the result of `f`, as [`Rt::map`] does. All threads of the scope that owns the tile must
-    /// take part.
+    /// Applies `f` to every register of the tile, as [`Rt::map`] does, and stores the results in place.
     ///
-    /// The emitted code first waits at a barrier of the scope that owns the memory (by default, the block), because its threads may still
-    /// be reading.
+    /// All threads of the scope that owns the tile (by default, the block) must execute the emitted code, which first waits at a barrier of
+    /// this scope because its threads may still be reading.
     #[track_caller]
     pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, St<'k, T, H, W, S>>
     where
@@ -99,11 +100,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         self.map_words(f)
     }
 
-    /// Replaces every register of the tile with the result of `f`, as [`Rt::map_words`] does. All threads of the scope that owns the tile
-    /// must take part.
+    /// Applies `f` to every register of the tile, as [`Rt::map_words`] does, and stores the results in place.
     ///
-    /// The emitted code first waits at a barrier of the scope that owns the memory (by default, the block), because its threads may still
-    /// be reading.
+    /// All threads of the scope that owns the tile (by default, the block) must execute the emitted code, which first waits at a barrier of
+    /// this scope because its threads may still be reading.
     #[track_caller]
     pub fn map_words(
         self,
@@ -157,13 +157,13 @@ pub(super) fn replace_part<'k, Part>(
     store(&new);
 }
 
-/// The shared tile that is updated in the closure of [`Filled::update_with`].
+/// The shared tile that the closure of [`Filled::update_with`] updates.
 #[derive(Debug)]
 pub struct Updating<'k, T: TensorElement> {
     to: Storing<'k, T>,
 }
 
-/// A rectangle of a shared tile that a warp can update. It has the size of the register tile that is loaded from it.
+/// A rectangle of a shared tile that a warp can update. It has the size of the register tile that [`update`](Self::update) loads from it.
 #[derive(Debug)]
 pub struct SubtileUpdate<'a, 'k, T: TensorElement> {
     pub(super) from: Subtile<'a, 'k, T>,
@@ -213,7 +213,7 @@ impl<'k, T: TensorElement> SubtileUpdate<'_, 'k, T> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Returns the tile as a destination for updates; no thread may still be reading it.
+    /// Returns the tile as a destination for updates. No thread may still be reading the tile.
     pub(super) fn updating(&self) -> Updating<'k, T> {
         Updating { to: self.storing() }
     }
@@ -229,11 +229,11 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.store_with(|tile| owner.over_warps(H as u32, |row| tile.subtile(row, 0).store(&band)))
     }
 
-    /// Copies another shared tile to this tile and converts its elements. All threads of the scope that owns this tile (by default, the
+    /// Copies the shared tile `from` to this tile and converts its elements. All threads of the scope that owns this tile (by default, the
     /// block) must take part. The swizzles may differ. The call does not compile if only one of the element types is 8 bits wide.
     ///
-    /// The builder rejects the call if the scope that owns the other tile is smaller than the one that owns this tile. For example, a
-    /// warp's tile cannot be copied to a tile of the block.
+    /// The builder rejects the call if the scope that owns `from` is smaller than the scope that owns this tile. For example, a warp's tile
+    /// cannot be copied to a tile of the block.
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>, Z: SharedSwizzle>(
@@ -246,7 +246,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.owner.pending(self)
     }
 
-    /// Emits the copy from another tile, using all warps of the block.
+    /// Emits the copy from another tile, using all warps of the scope that owns this tile.
     #[track_caller]
     pub(super) fn copy<U: Convert<T>, Z: SharedSwizzle>(&self, from: &Filled<St<'k, U, H, W, Z>>) {
         const { assert_same_subtiles::<T, U>() };
@@ -281,11 +281,11 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         })
     }
 
-    /// Copies another shared vector to this vector and converts its elements, using the first warp of the scope that owns this vector (by
-    /// default, the block). All threads of the scope must execute the emitted code.
+    /// Copies the shared vector `from` to this vector and converts its elements, using the first warp of the scope that owns this vector
+    /// (by default, the block). All threads of the scope must execute the emitted code.
     ///
-    /// The builder rejects the call if the scope that owns the other vector is smaller than the one that owns this vector. For example, a
-    /// warp's vector cannot be copied to a vector of the block.
+    /// The builder rejects the call if the scope that owns `from` is smaller than the scope that owns this vector. For example, a warp's
+    /// vector cannot be copied to a vector of the block.
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>>(self, from: &Filled<Sv<'k, U, N>>) -> Pending<'k, Self> {
@@ -295,7 +295,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         self.owner.pending(self)
     }
 
-    /// Emits the copy from another vector, using the first warp of the block.
+    /// Emits the copy from another vector, using the first warp of the scope that owns this vector.
     #[track_caller]
     pub(super) fn copy<U: Convert<T>>(&self, from: &Filled<Sv<'k, U, N>>) {
         from.tile.owner.check_copy(self.owner);
@@ -304,11 +304,10 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
 }
 
 impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
-    /// Replaces every word of the vector with the result of `f`, as [`Rv::map`] does. All threads of the scope that owns the vector must
-    /// take part.
+    /// Applies `f` to every register of the vector, as [`Rv::map`] does, and stores the results in place.
     ///
-    /// The emitted code first waits at a barrier of the scope that owns the memory (by default, the block), because its threads may still
-    /// be reading.
+    /// All threads of the scope that owns the vector (by default, the block) must execute the emitted code, which first waits at a barrier
+    /// of this scope because its threads may still be reading.
     #[track_caller]
     pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, Sv<'k, T, N>>
     where
@@ -317,11 +316,10 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         self.map_words(f)
     }
 
-    /// Replaces every word of the vector with the result of `f`, as [`Rv::map_words`] does. All threads of the scope that owns the vector
-    /// must take part.
+    /// Applies `f` to every register of the vector, as [`Rv::map_words`] does, and stores the results in place.
     ///
-    /// The emitted code first waits at a barrier of the scope that owns the memory (by default, the block), because its threads may still
-    /// be reading.
+    /// All threads of the scope that owns the vector (by default, the block) must execute the emitted code, which first waits at a barrier
+    /// of this scope because its threads may still be reading.
     #[track_caller]
     pub fn map_words(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, Sv<'k, T, N>> {
         let at = Location::caller();
@@ -336,11 +334,9 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
 
     /// Replaces the elements of the vector with the result of `f`, in place.
     ///
-    /// Only the first warp of the scope that owns the vector loads and updates it, because `f` may combine all elements, but all threads of
-    /// the scope must execute the emitted code. For elementwise functions, use [`map`](Self::map), which uses all threads.
-    ///
-    /// The emitted code first waits at a barrier of the scope that owns the memory (by default, the block), because its threads may still
-    /// be reading.
+    /// All threads of the scope that owns the vector (by default, the block) must execute the emitted code, which first waits at a barrier
+    /// of this scope because its threads may still be reading. Only the first warp of the scope loads and updates the vector, because `f`
+    /// may combine all elements. For elementwise functions, use [`map`](Self::map), which uses all threads.
     #[track_caller]
     pub fn update(
         self,
@@ -364,7 +360,8 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
     }
 }
 
-/// Replaces every word of a vector with the result of `f`; thread `i` modulo the number of threads processes word `i`.
+/// Replaces every word of a vector with the result of `f`. If `n` threads take part, thread `i` mod `n` processes word `i`. The number `n`
+/// divides the number of words.
 #[track_caller]
 fn replace_words<'k, T: TensorElement>(
     by: Owner<'k>,

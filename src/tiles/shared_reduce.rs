@@ -1,4 +1,6 @@
-//! Reductions of shared tiles and vectors, and conditions on their elements, by the warps of the block.
+//! Reductions of shared tiles and vectors, and predicates over their elements.
+//!
+//! The warps of the scope that owns a tile (by default, the block) reduce the tile together. A vector is loaded by each calling warp.
 
 use std::panic::Location;
 
@@ -20,27 +22,33 @@ use super::{
 use crate::ptx::{Combine, Comparison, Val, reduce};
 
 impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Returns whether `f` is true for any element of the tile. All threads of the block must take part; all receive the same result.
+    /// Returns whether `f` is true for any element of the tile.
+    ///
+    /// All threads of the scope that owns the tile (by default, the block) must take part; all receive the same result.
     #[doc(alias = "bar.red.or")]
     #[track_caller]
     pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
         self.any_band(&|band| band.any(&f))
     }
 
-    /// Returns whether `f` is true for all elements of the tile. All threads of the block must take part; all receive the same result.
+    /// Returns whether `f` is true for all elements of the tile.
+    ///
+    /// All threads of the scope that owns the tile (by default, the block) must take part; all receive the same result.
     #[track_caller]
     pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
         !self.any_band(&|band| !band.all(&f))
     }
 
-    /// Returns whether any element of the tile is NaN. All threads of the block must take part; all receive the same result.
+    /// Returns whether any element of the tile is NaN.
+    ///
+    /// All threads of the scope that owns the tile (by default, the block) must take part; all receive the same result.
     #[doc(alias = "hasnan")]
     #[track_caller]
     pub fn has_nan(&self) -> Val<'k, bool> {
         self.any_band(&|band| band.has_nan())
     }
 
-    /// Returns whether a condition is true for any row of subtiles; the rows are divided among the warps of the scope that owns the tile.
+    /// Returns whether `f` is true for any row of subtiles. The rows are divided among the warps of the scope that owns the tile.
     #[track_caller]
     fn any_band(&self, f: &dyn Fn(Rt<'k, T, 1, W>) -> Val<'k, bool>) -> Val<'k, bool> {
         let k = self.tile.tensor.kernel();
@@ -56,22 +64,21 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
 
 /// Predicates over the elements of a vector. Each calling warp loads the whole vector, so warps do not wait for each other.
 impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {
-    /// Returns whether `f` is true for any element of the vector. All threads of each calling warp must take part; all of them receive the
-    /// same result.
+    /// Returns whether `f` is true for any element of the vector. All lanes of the calling warp must take part; all receive the same
+    /// result.
     #[track_caller]
     pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
         self.in_registers().any(f)
     }
 
-    /// Returns whether `f` is true for all elements of the vector. All threads of each calling warp must take part; all of them receive the
-    /// same result.
+    /// Returns whether `f` is true for all elements of the vector. All lanes of the calling warp must take part; all receive the same
+    /// result.
     #[track_caller]
     pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
         self.in_registers().all(f)
     }
 
-    /// Returns whether any element of the vector is NaN. All threads of each calling warp must take part; all of them receive the same
-    /// result.
+    /// Returns whether any element of the vector is NaN. All lanes of the calling warp must take part; all receive the same result.
     #[doc(alias = "hasnan")]
     #[track_caller]
     pub fn has_nan(&self) -> Val<'k, bool> {
@@ -88,19 +95,21 @@ impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {
 macro_rules! reductions {
     ($($what:literal $how:ident $row:ident $col:ident $all:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {$(
-            #[doc = concat!("Stores the ", $what, " of each row to the shared vector `to`.\n\nAll threads of the block must take part.")]
+            #[doc = concat!("Stores the ", $what, " of each row to the shared vector `to`.\n\nAll threads of the scope that owns the tile (by default, the block) must take part.")]
             ///
-            /// The builder rejects the call if the vector and the tile belong to different scopes.
+            /// The same scope must own the vector; the builder rejects a vector that is owned by a scope of another size.
             #[track_caller]
             pub fn $row(&self, to: Sv<'k, T::Sum, H>) -> Pending<'k, Sv<'k, T::Sum, H>> {
                 self.rows_reduced(to, |band| band.$row())
             }
 
-            #[doc = concat!("Stores the ", $what, " of each column to the shared vector `to`.\n\nAll threads of the block must take part.")]
+            #[doc = concat!("Stores the ", $what, " of each column to the shared vector `to`.\n\nAll threads of the scope that owns the tile (by default, the block) must take part.")]
             ///
-            /// `to` has one element per column: `W` · 16, or `W` · 32 for 8-bit elements. The reduction allocates shared memory for one
-            /// vector per 16 rows and emits one barrier (two inside an emitted loop) in addition to the one that waits for the result. The
-            /// builder rejects the call if the vector and the tile belong to different scopes.
+            /// `to` must have one element per column: `W` · 16 elements, or `W` · 32 for a tile of 8-bit elements; other lengths do not
+            /// compile. The same scope must own the vector; the builder rejects a vector that is owned by a scope of another size.
+            ///
+            /// The reduction allocates shared memory for one vector per 16 rows. It emits one barrier (two inside an emitted loop) in
+            /// addition to the one that waits for the result.
             #[track_caller]
             pub fn $col<const N: usize>(&self, to: Sv<'k, T::Sum, N>) -> Pending<'k, Sv<'k, T::Sum, N>> {
                 const { assert!(Sv::<T::Sum, N>::LENGTH == St::<T, H, W, S>::COLS, "the vector must have one element per column") };
@@ -109,7 +118,7 @@ macro_rules! reductions {
         )*}
 
         impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements.\n\nAll threads of the block must take part; all receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements.\n\nAll threads of the scope that owns the tile (by default, the block) must take part; all receive the same result.")]
             ///
             /// Elements are combined in [`Accumulate::Sum`].
             #[must_use]
@@ -120,7 +129,7 @@ macro_rules! reductions {
         )*}
 
         impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements.\n\nAll threads of each calling warp must take part. All of them receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements.\n\nAll lanes of the calling warp must take part; all receive the same result.")]
             ///
             /// Each calling warp loads the whole vector, so warps do not wait for each other. Elements are combined in [`Accumulate::Sum`].
             #[must_use]
@@ -195,8 +204,8 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
     }
 
     /// Loads the tile one row of subtiles at a time, dividing the rows among the warps of the scope that owns the tile. Calls `each` with a
-    /// row, its index, and whether this warp is the first to load it: if the rows cannot be divided evenly, several warps load the last
-    /// row.
+    /// row, its index, and whether the row counts for this warp. If the rows cannot be divided evenly, several warps load the last row, but
+    /// it counts for only one of them.
     #[track_caller]
     fn for_each_band(&self, mut each: impl FnMut(Rt<'k, T, 1, W>, Val<'k, u32>, Val<'k, bool>)) {
         let ((warp, warps), bands) = (self.tile.owner.0.warp(), H as u32);
@@ -215,7 +224,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
 macro_rules! extremes {
     ($($what:literal $better:ident $all:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements, and its row and column.\n\nIf elements are equal, the first one in row-major order is returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All threads of the block must take part; all receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements, and its row and column.\n\nIf several elements are equal to the ", $what, ", the position of the first one in row-major order is returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All threads of the scope that owns the tile (by default, the block) must take part; all receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
@@ -224,7 +233,7 @@ macro_rules! extremes {
         )*}
 
         impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements, and its index.\n\nIf elements are equal, the one with the lowest index is returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All threads of each calling warp must take part. All of them receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements, and its index.\n\nIf several elements are equal to the ", $what, ", the lowest index is returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All lanes of the calling warp must take part; all receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, Val<'k, u32>) {

@@ -22,8 +22,8 @@ use crate::{
     tensor::{Fragment, SUBTILE_SIDE, Tensor, TensorElement, copy_or, in_order, words_of},
 };
 
-/// An element type of a sparse operand A: bf16, f16, tf32, e4m3, e5m2, `i8` or `u8`. Half of the elements of each chunk of 4 (2 for tf32)
-/// are stored; the others are zero.
+/// An element type of a sparse operand A: bf16, f16, tf32, e4m3, e5m2, `i8` or `u8`. In each chunk of 4 elements of a row (2 for tf32),
+/// half of the elements are stored; the other half are zero.
 #[diagnostic::on_unimplemented(
     message = "`mma.sp` has no sparse matrices of `{Self}`",
     note = "the element types of sparse matrices are `bf16`, `f16`, `tf32`, `e4m3`, `e5m2`, `i8` and `u8`"
@@ -67,12 +67,12 @@ pub(super) fn sparsity<T: SparseElement>() -> &'static Sparsity {
     T::atom().sparsity().expect("the atom is sparse")
 }
 
-/// The steps along k, one instruction each, of a tile with a width of `W` stored subtiles.
+/// The steps along k of a tile with a width of `W` stored subtiles. Each step is one instruction.
 #[derive(Clone, Copy)]
 pub(super) struct Steps {
     /// The number of steps.
     pub(super) count: usize,
-    /// The number of steps that share a register of metadata; a selector determines which lanes provide the metadata of a step.
+    /// The number of steps that share a register of metadata. A selector determines which lanes provide the metadata of a step.
     pub(super) per_register: usize,
 }
 
@@ -105,7 +105,7 @@ impl<T: TensorElement, const H: usize, const W: usize> fmt::Debug for SparseRt<'
 impl<'k, T: TensorElement, const H: usize, const W: usize> SparseRt<'k, T, H, W> {
     /// The number of rows.
     pub const ROWS: u32 = SUBTILE_SIDE * H as u32;
-    /// The number of columns of the matrix that the tile represents: twice the number of stored columns.
+    /// The number of columns that the tile represents: twice the number of stored columns.
     pub const COLS: u32 = 2 * Self::STORED;
     /// The number of stored columns.
     const STORED: u32 = T::SUBTILE_LENGTH * W as u32;
@@ -178,7 +178,7 @@ pub struct SparseGlTile<'k, T: TensorElement, A> {
 
 impl<'k> Builder<'k> {
     /// Returns a view of the buffers of [`SparseMatrix::values`](super::SparseMatrix::values) and
-    /// [`metadata`](super::SparseMatrix::metadata) as a sparse matrix of `rows`×`cols` elements, including those that are not stored.
+    /// [`metadata`](super::SparseMatrix::metadata) as a sparse matrix. `rows` and `cols` are the size of the matrix before compression.
     #[track_caller]
     pub fn sparse<T: SparseElement, A>(
         self,
@@ -213,7 +213,7 @@ impl<'k, T: TensorElement, A> SparseGl<'k, T, A> {
 }
 
 impl<'k, T: SparseElement, A: Readable> SparseGlTile<'k, T, A> {
-    /// Loads the stored elements and their positions. Each lane loads the elements and positions that it owns.
+    /// Loads the stored elements and their positions into registers. Each lane loads the elements and positions that it owns.
     #[track_caller]
     pub fn load<const H: usize, const W: usize>(self) -> SparseRt<'k, T, H, W> {
         let k = self.values.kernel();
@@ -226,11 +226,11 @@ impl<'k, T: SparseElement, A: Readable> SparseGlTile<'k, T, A> {
         }
     }
 
-    /// Loads the positions of the stored elements and combines them with `values`, which contains the elements.
+    /// Loads only the positions of the stored elements, and combines them with the stored elements in `values`.
     ///
     /// Load `values` from a shared copy of the same tile of [`SparseGl::values`], for example from a stage of a pipeline.
     ///
-    /// tf32 elements are first exchanged between the lanes of each quad, so all lanes of the warp must take part.
+    /// For tf32, all lanes of the warp must take part, because the elements are first exchanged between the lanes of each quad.
     ///
     /// ```
     /// # use warpwright::{prelude::*, tiles::SparseRt};
@@ -293,7 +293,7 @@ fn load_metadata<'k, T: SparseElement, A: Readable>(
     load(&view, &metadata_layout(sparsity, height, Steps::of::<T>(width)), ALL_ZERO)
 }
 
-/// Loads a view into registers in a (lane, value) layout; elements past the edges are `fill`.
+/// Loads a view into registers in a (lane, value) layout. Elements past the edges are `fill`.
 #[track_caller]
 fn load<'k, T: TensorElement, A: Readable>(
     view: &Tensor<'k, Global, T, A>,

@@ -7,8 +7,8 @@ use crate::{atoms::Sparsity, tensor::TensorElement};
 
 /// A compressed sparse matrix.
 ///
-/// Each row is divided into chunks of 4 elements (2 for tf32). At least half of the elements of each chunk must be zero. Half of the
-/// elements of each chunk, including all nonzero elements, are stored. This is known as 2:4 sparsity (1:2 for tf32).
+/// Each row is divided into chunks of 4 elements (2 for tf32), and at least half of the elements of each chunk must be zero. This is known
+/// as 2:4 sparsity (1:2 for tf32). Half of the elements of each chunk, including all nonzero elements, are stored.
 ///
 /// ```
 /// use warpwright::{prelude::*, tiles::SparseMatrix};
@@ -25,7 +25,7 @@ use crate::{atoms::Sparsity, tensor::TensorElement};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SparseMatrix<T> {
-    /// The stored elements, row by row; each row has half as many stored elements as the matrix has columns.
+    /// The stored elements, row by row. Each row has `cols` / 2 of them.
     pub values: Vec<T>,
     /// The positions of the stored elements, row by row. Each row consists of whole words, which contain the [`Sparsity::code`] of each
     /// stored element, with the first element in the lowest bits. A word covers 16 columns of the matrix (8 for tf32).
@@ -48,13 +48,13 @@ pub enum NotSparse {
         cols: usize,
         /// The product of `rows` and `cols`.
         expected: usize,
-        /// The number of elements.
+        /// The number of elements in the slice.
         found: usize,
     },
     /// Rows do not consist of whole chunks.
     #[error("expected a multiple of {chunk} columns, found {found}")]
     Columns {
-        /// The length of a chunk.
+        /// The number of elements per chunk.
         chunk: usize,
         /// The number of columns.
         found: usize,
@@ -64,13 +64,13 @@ pub enum NotSparse {
         "row {row}, columns {first} to {last}: expected at most {max} elements that are not 0, found {found}"
     )]
     Dense {
-        /// The row.
+        /// The index of the row.
         row: usize,
         /// The first column of the chunk.
         first: usize,
         /// The last column of the chunk.
         last: usize,
-        /// The number of stored elements per chunk.
+        /// The maximum number of nonzero elements: the number of stored elements per chunk.
         max: usize,
         /// The number of nonzero elements in the chunk.
         found: usize,
@@ -80,7 +80,7 @@ pub enum NotSparse {
 /// The number of bits in a word of metadata.
 pub(super) const WORD_BITS: u32 = 16;
 
-/// The word of metadata for elements that are all zero: for every type, the first half of each chunk is stored.
+/// The word of metadata for chunks of zeros: for every type, the first half of each chunk is stored.
 pub(super) const ALL_ZERO: u16 = 0x4444;
 
 /// Returns the number of columns that a word of metadata covers.
@@ -129,8 +129,8 @@ impl<T: SparseElement> SparseMatrix<T> {
     }
 }
 
-/// Returns the positions of the stored half of a chunk, in order: those of all nonzero elements and, if these are fewer than half, those of
-/// the first zeros. If more than half of the elements are nonzero, returns the number of nonzero elements as an error.
+/// Returns the positions of the stored elements of a chunk, in order: those of all nonzero elements and, if fewer than half of the elements
+/// are nonzero, those of the first zeros. If more than half of the elements are nonzero, returns their number as an error.
 fn stored<T: TensorElement>(chunk: &[T]) -> Result<Vec<usize>, usize> {
     let is_zero = |place: &usize| chunk[*place] == T::from_mem_bits(0);
     let (zero, mut stored): (Vec<usize>, Vec<usize>) = (0..chunk.len()).partition(is_zero);

@@ -66,8 +66,8 @@ fn exchange_of_b<A: SparseElement>(subtiles: usize) -> Exchange {
 impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> {
     /// Returns this tile plus A·B, where A is sparse.
     ///
-    /// A has `M`×2`W` subtiles, half of whose elements are stored, and B has `K`×`N` subtiles. The call does not compile unless `K` = 2`W`.
-    /// [`SparseProduct`] lists the types and instructions.
+    /// A represents `M`×2`W` subtiles and stores half of their elements; B has `K`×`N` subtiles. The call does not compile unless `K` =
+    /// 2`W`. [`SparseProduct`] lists the types and instructions.
     ///
     /// The result is accumulated in place, as by [`mma_ab`](Self::mma_ab), but with half as many instructions as for a dense A. All lanes
     /// of the warp must take part. For tf32, the elements of B are first exchanged between the lanes of each quad.

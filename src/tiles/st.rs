@@ -6,7 +6,7 @@
 //! | ------------- | --------------------------- | ----------------- | ---------------------------------------------------------------------------------------------- |
 //! | [`St`]        | unspecified                 | filled, stored to | [`Pending`] by `fill`, `store` or `store_with`, another tile by `reuse`                        |
 //! | `Pending<St>` | data in flight              | waited for        | [`Filled`] by `wait`                                                                           |
-//! | `Filled<St>`  | data visible to all threads | loaded from       | [`St`] by `release`, when all threads have finished reading; `Pending` by `update`, `add_with` |
+//! | `Filled<St>`  | data visible to its owner   | loaded from       | [`St`] by `release`, when all threads have finished reading; `Pending` by `update`, `add_with` |
 
 use std::{fmt, marker::PhantomData};
 
@@ -28,8 +28,8 @@ use crate::{
 /// except for 8-bit [`Col`](super::Col) tiles.
 ///
 /// The block owns the tile, unless it was allocated with [`shared_tile_of`](Builder::shared_tile_of), which allocates a tile for each warp
-/// or other scope. In that case, statements about the block in the documentation of the tile's methods apply to the scope that owns the
-/// tile.
+/// or other scope of the block. Barriers in the code of the tile's operations are barriers of the scope that owns the tile, so all threads
+/// of this scope must execute them.
 #[doc(alias = "st")]
 pub struct St<'k, T: TensorElement, const H: usize, const W: usize, S = Auto> {
     pub(super) tensor: Tensor<'k, Shared, T, ReadWrite>,
@@ -69,10 +69,11 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         bytes as u32
     };
 
-    /// Returns the swizzled layout of the tile, with the modes `(row, (col in block, block))`.
+    /// Returns the swizzled layout of the tile, with the modes `(row, (col in block, block))`. A block is as wide as a swizzled row; see
+    /// [`shared_layout`](super::shared_layout).
     ///
     /// # Errors
-    /// Returns an error if the swizzle's row is longer than the tile's row.
+    /// Returns an error if the swizzled row is longer than the tile's row.
     pub fn shared_layout() -> Result<SharedLayout, LayoutError> {
         shared_layout::<T, S>(Self::ROWS, Self::COLS)
     }
@@ -93,18 +94,19 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     }
 
     /// Returns a tile or vector of another type that reuses the memory of this tile: `tile.reuse::<St<f32, 4, 4>>()`. The call does not
-    /// compile if the other tile is larger than this tile.
+    /// compile if the result is larger than this tile.
     ///
-    /// The builder rejects the call if the address is not known to be aligned as the other tile's swizzle requires.
+    /// The builder rejects the call if the address is not known to have the alignment that the swizzle of the result requires.
     #[track_caller]
     pub fn reuse<Tile: Allocate<'k>>(self) -> Tile {
         reuse(self)
     }
 
-    /// Returns two tiles or vectors that reuse the memory of this tile, one after the other:
-    /// `tile.reuse_for_two::<St<f32, 2, 4>, Sv<f32, 4>>()`. The second one starts at the next address that its swizzle permits. The call
-    /// does not compile if both together are larger than this tile. The builder rejects the call if they do not fit because of the
-    /// alignment of the second one.
+    /// Returns two tiles or vectors that reuse the memory of this tile: `tile.reuse_for_two::<St<f32, 2, 4>, Sv<f32, 4>>()`. The second one
+    /// starts after the first one, at the next address with the alignment that its swizzle requires.
+    ///
+    /// The call does not compile if both together are larger than this tile. The builder rejects the call if they do not fit because of the
+    /// gap between them, or if an address is not known to have the required alignment.
     #[track_caller]
     pub fn reuse_for_two<First: Allocate<'k>, Second: Allocate<'k>>(self) -> (First, Second) {
         reuse_for_two(self)
@@ -119,9 +121,11 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         }
     }
 
-    /// Returns the tile as a writable tensor with the modes `(row, (col in block, block))`; call [`written`](Self::written) afterward.
-    /// Inside an emitted loop, this method first emits a barrier of the scope that owns the tile, because its threads may still be reading
-    /// the previous contents.
+    /// Returns the tile as a writable tensor with the modes of [`shared_layout`](Self::shared_layout). After emitting the copies to the
+    /// tensor, call [`written`](Self::written).
+    ///
+    /// Inside an emitted loop, this method first emits a barrier of the scope that owns the tile (by default, the block), because its
+    /// threads may still be reading the previous contents. All threads of the scope must execute the barrier.
     #[must_use]
     #[track_caller]
     pub fn tensor(&self) -> Tensor<'k, Shared, T, Write> {
@@ -129,8 +133,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.tensor.with_access()
     }
 
-    /// Returns the tile as pending. `by` represents the copies to its [`tensor`](Self::tensor); waiting for the tile waits for these
-    /// copies.
+    /// Returns the tile as [`Pending`]. `by` represents the copies to the tile's [`tensor`](Self::tensor); [`wait`](Pending::wait) waits
+    /// for them.
     pub fn written<V>(self, by: tensor::Pending<'k, V>) -> Pending<'k, Self> {
         by.map(|_| Filled { tile: self })
     }
@@ -174,7 +178,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> All
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Returns the tile as a readable tensor with the modes `(row, (col in block, block))`.
+    /// Returns the tile as a readable tensor with the modes of [`St::shared_layout`].
     #[must_use]
     pub fn tensor(&self) -> Tensor<'k, Shared, T, Read> {
         self.tile.tensor.read_only()

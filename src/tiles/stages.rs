@@ -33,7 +33,7 @@ pub trait StageTiles<'k>: Sized + Sealed {
     fn filled(self) -> Self::Filled;
 }
 
-/// A tuple of sources in global memory that fills a stage of `Tiles`, with one source for each tile of the stage.
+/// A tuple of sources in global memory that fills a stage of `Tiles`. It contains one source for each tile of the stage.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not fill a stage of `{Tiles}`",
     note = "pass one global-memory tile per shared tile, of the same element type"
@@ -53,7 +53,7 @@ fn take<'k>(next: &mut Ptr<'k, u8, Shared>, bytes: u32) -> Ptr<'k, u8, Shared> {
     start
 }
 
-/// A shared tile or vector of a stage.
+/// A shared tile or vector that can be part of a stage of a pipeline or ring.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a pipeline's stage",
     note = "stages consist of shared tiles `St`, shared vectors `Sv` and their complex pairs `Cst` and `Csv`"

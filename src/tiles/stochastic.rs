@@ -19,8 +19,8 @@ use crate::{
     tensor::ConvertibleElement,
 };
 
-/// An element type to which f32 can be converted with stochastic rounding: [`struct@f16`], [`bf16`], [`e4m3`],
-/// [`e5m2`], [`e3m2`] and [`e2m3`].
+/// An element type to which elements can be converted with stochastic rounding: [`struct@f16`], [`bf16`], [`e4m3`], [`e5m2`], [`e3m2`] and
+/// [`e2m3`].
 #[diagnostic::on_unimplemented(
     message = "no stochastic rounding to `{Self}`",
     note = "stochastic rounding is to `f16`, `bf16`, `e4m3`, `e5m2`, `e3m2` and `e2m3`"
@@ -56,11 +56,12 @@ stochastic! { f16 bf16; e4m3 e5m2 e3m2 e2m3 }
 
 impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Converts the elements to type `U` with stochastic rounding: each element is rounded up or down at random, so that the expected value
-    /// of the result is the unrounded number. `U` must be 8 bits wide if `T` is, and 16 bits wide otherwise; other types do not compile.
-    /// Requires sm_100a.
+    /// of the result is the unrounded number.
     ///
-    /// The elements of a register share a word of `random`. For 16-bit types, the hardware uses different bits of the word for each
-    /// element.
+    /// `U` must be 8 bits wide if `T` is, and 16 bits wide otherwise; other types do not compile. Requires sm_100a.
+    ///
+    /// The elements of a register of the result share a word of `random`. If `U` is 16 bits wide, the hardware uses different bits of the
+    /// word for each element.
     #[doc(alias = "cvt.rs")]
     #[must_use]
     #[track_caller]
@@ -113,8 +114,8 @@ impl<'k, T: ConvertibleElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V>
     /// Converts elements of 16 bits or more to a 16-bit type `U` with stochastic rounding; see [`Rt::convert_stochastic`]. Requires
     /// sm_100a.
     ///
-    /// Pass `random.tile(row, i)` for vector `i` in row `row` of a matrix that is divided into vectors of this length. Each register of the
-    /// result requires one call to [`philox4x32`](Builder::philox4x32).
+    /// If the rows of a matrix are divided into vectors of this length, pass [`random.tile(row, i)`](super::Random::tile) for vector `i` of
+    /// row `row`. Each register of the result requires one call to [`philox4x32`](Builder::philox4x32).
     #[doc(alias = "cvt.rs")]
     #[must_use]
     #[track_caller]

@@ -11,15 +11,16 @@ use crate::{
     tensor::{Fragment, Tensor, TensorElement, UnalignedRow, copy, copy_or, in_order, words_of},
 };
 
-/// The maximum number of elements in a tile of a vector with a length known only at launch.
+/// The maximum number of elements in a tile of a vector whose length is known only at launch.
 const MOST_IN_TILE: u32 = 1 << 16;
 
 /// A striped arrangement of a vector over several threads, returned by [`Builder::stripes`].
 ///
-/// The vector consists of stripes. In each stripe, each thread owns the same number of adjacent elements, in the order of the threads.
+/// The vector consists of stripes of equal length. Each stripe is divided evenly among the threads, in order: each thread owns the same
+/// number of adjacent elements.
 ///
-/// Unlike for an [`Rv`](super::Rv), sizes are values instead of type parameters, and a vector may be distributed over any number of
-/// threads, for example over part of a warp or over all threads of a cluster.
+/// Unlike the size of an [`Rv`](super::Rv), which is a type parameter, the sizes of an arrangement are values. The vector may be
+/// distributed over any number of threads, for example over part of a warp or over all threads of a cluster.
 #[doc(alias = "striped arrangement")]
 #[derive(Clone, Copy, Debug)]
 pub struct Stripes<'k> {
@@ -28,7 +29,7 @@ pub struct Stripes<'k> {
     threads: u32,
     adjacent: u32,
     count: u32,
-    /// The number of elements of the first group that precede the vector.
+    /// The number of elements of the first thread that precede the vector.
     ahead: Option<Val<'k, u32>>,
 }
 
@@ -40,7 +41,8 @@ pub struct Striped<'k, T: TensorElement> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the arrangement of `count` stripes, each of `threads` · `adjacent` elements, for the thread with index `thread`.
+    /// Returns the arrangement of a vector over `threads` threads, for the thread with index `thread`. The vector consists of `count`
+    /// stripes. In each stripe, each thread owns `adjacent` adjacent elements.
     ///
     /// The builder rejects the call if `threads`, `adjacent` or `count` is 0, if a stripe has more than 65,536 elements, or if the vector
     /// has 2³² elements or more.
@@ -150,7 +152,7 @@ impl<'k> Stripes<'k> {
         Striped { stripes: self, words }
     }
 
-    /// Rejects a vector in another arrangement.
+    /// Rejects the arrangement `other` if it differs from this one.
     #[track_caller]
     fn check_same(self, other: Self) {
         let [expected, found] =
@@ -164,7 +166,7 @@ impl<'k> Stripes<'k> {
     }
 
     /// Converts this thread's elements of `vector` and stores them to the vector that starts at element `index` · [`length`](Self::length)
-    /// of `to`. Elements past the end of `to` are not written. The builder rejects a vector with another arrangement.
+    /// of `to`. Elements past the end of `to` are not written. The builder rejects the call if `vector` has another arrangement.
     #[track_caller]
     pub fn store<T: TensorElement, U: Convert<T>, A: Writable>(
         self,
@@ -190,7 +192,7 @@ impl<'k> Stripes<'k> {
         (0..self.count).map(|stripe| first + stripe * self.threads * self.adjacent).collect()
     }
 
-    /// Loads vector `index` of each row; elements outside the rows are undefined.
+    /// Loads vector `index` of each row. Elements outside the rows are unspecified.
     #[track_caller]
     pub(crate) fn load_unaligned<T: TensorElement, A: Readable>(
         self,
@@ -202,7 +204,7 @@ impl<'k> Stripes<'k> {
         of_row.map(|words| Striped { stripes: self, words: words.to_vec() }).collect()
     }
 
-    /// Converts the elements of a vector and stores them as vector `index` of a row; elements outside the row are not written.
+    /// Converts the elements of a vector and stores them as vector `index` of a row. Elements outside the row are not written.
     #[track_caller]
     pub(crate) fn store_unaligned<T: TensorElement, U: Convert<T>, A: Writable>(
         self,
@@ -268,7 +270,7 @@ impl<'k, T: TensorElement> Striped<'k, T> {
         self.stripes
     }
 
-    /// Returns the thread's registers, in the order of its elements.
+    /// Returns this thread's registers, in the order of its elements.
     #[must_use]
     pub fn registers(&self) -> &[Val<'k, T::Word>] {
         &self.words
@@ -315,8 +317,8 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
         Self { stripes: self.stripes, words: self.words.iter().map(|&x| f(x)).collect() }
     }
 
-    /// Applies `f` to each element and the corresponding element of `other`, and returns the results. The builder rejects a vector with
-    /// another arrangement.
+    /// Applies `f` to each element and the corresponding element of `other`, and returns the results. The builder rejects the call if
+    /// `other` has another arrangement.
     #[must_use]
     #[track_caller]
     pub fn zip(&self, other: &Self, f: impl Fn(Val<'k, T>, Val<'k, T>) -> Val<'k, T>) -> Self {
@@ -325,7 +327,7 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
         Self { stripes: self.stripes, words }
     }
 
-    /// Applies `f` to the index and the value of each element, and returns the results.
+    /// Applies `f` to each element and its index in the vector, and returns the results. `f` receives the index first.
     #[must_use]
     #[track_caller]
     pub fn map_indexed(&self, f: impl Fn(Val<'k, u32>, Val<'k, T>) -> Val<'k, T>) -> Self {
@@ -351,7 +353,7 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
         groups.for_each(|(offset, group)| f(first + offset, group));
     }
 
-    /// Combines this thread's elements pairwise with `f` and returns the result.
+    /// Reduces this thread's elements to one value: combines pairs of adjacent elements with `f`, then pairs of the results, and so on.
     #[must_use]
     #[track_caller]
     pub fn combined(&self, f: impl Fn(Val<'k, T>, Val<'k, T>) -> Val<'k, T>) -> Val<'k, T> {
@@ -365,8 +367,8 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
 }
 
 impl<'k> Striped<'k, f32> {
-    /// Returns the sum of the products of this thread's elements and the corresponding elements of `other`. The products are accumulated in
-    /// four independent chains of `fma`.
+    /// Returns the sum of the products of this thread's elements and the corresponding elements of `other`, which must have the same
+    /// arrangement. The products are accumulated in four independent chains of `fma`.
     #[must_use]
     #[track_caller]
     pub fn dot(&self, other: &Self) -> Val<'k, f32> {
@@ -390,8 +392,9 @@ impl<'k> Striped<'k, f32> {
         Self { stripes: self.stripes, words }
     }
 
-    /// Replaces the elements of vector `index` outside the row of `n` elements with `value`. `n` must be a multiple of the number of
-    /// adjacent elements, unless the arrangement results from [`beginning_after`](Stripes::beginning_after).
+    /// Replaces the elements that are outside the row with `value`. This vector is vector `index` of the row, which has `n` elements. `n`
+    /// must be a multiple of the number of adjacent elements, unless the arrangement results from
+    /// [`beginning_after`](Stripes::beginning_after).
     #[must_use]
     #[track_caller]
     pub(crate) fn fill_outside(&self, index: Val<'k, u32>, n: Val<'k, u32>, value: f32) -> Self {
@@ -411,8 +414,8 @@ impl<'k> Striped<'k, f32> {
         )
     }
 
-    /// Replaces the elements outside the row of `n` elements with `value`, in groups that start at `starts`. Of every `together`
-    /// consecutive elements, either all or none are outside.
+    /// Replaces the elements outside the row of `n` elements with `value`. The groups of elements start at `starts`. In each run of
+    /// `together` consecutive elements, either all or none are outside the row.
     #[track_caller]
     fn filled_where(&self, together: u32, starts: &[Val<'k, u32>], n: Val<'k, u32>, value: f32) -> Self {
         let stripes = self.stripes;

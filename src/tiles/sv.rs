@@ -22,9 +22,11 @@ use crate::{
 
 /// A vector of `N` · 16 elements `T` in shared memory, with unspecified contents.
 ///
-/// Like a shared tile ([`St`]), it is [`Pending`] while a copy or store fills it, and [`Filled`] once its data can be read. The block owns
-/// the vector, unless it was allocated with [`shared_tile_of`](Builder::shared_tile_of), which allocates a vector for each warp or other
-/// scope. In that case, statements about the block in the documentation of the vector's methods apply to the scope that owns the vector.
+/// Like a shared tile ([`St`]), it is [`Pending`] while a copy or store fills it, and [`Filled`] once its data can be read.
+///
+/// The block owns the vector, unless it was allocated with [`shared_tile_of`](Builder::shared_tile_of), which allocates a vector for each
+/// warp or other scope of the block. Barriers in the code of the vector's operations are barriers of the scope that owns the vector, so
+/// all threads of this scope must execute them.
 #[doc(alias = "sv")]
 pub struct Sv<'k, T: TensorElement, const N: usize> {
     pub(super) tensor: Tensor<'k, Shared, T, ReadWrite>,
@@ -78,8 +80,10 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
     /// The number of elements.
     pub const LENGTH: u32 = 16 * N as u32;
 
-    /// Returns the vector as a writable tensor; call [`written`](Self::written) afterward. Inside an emitted loop, this method first emits
-    /// a barrier of the scope that owns the vector, because its threads may still be reading the previous contents.
+    /// Returns the vector as a writable tensor. After emitting the copies to the tensor, call [`written`](Self::written).
+    ///
+    /// Inside an emitted loop, this method first emits a barrier of the scope that owns the vector (by default, the block), because its
+    /// threads may still be reading the previous contents. All threads of the scope must execute the barrier.
     #[must_use]
     #[track_caller]
     pub fn tensor(&self) -> Tensor<'k, Shared, T, Write> {
@@ -87,8 +91,8 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         self.tensor.with_access()
     }
 
-    /// Returns the vector as pending. `by` represents the copies to its [`tensor`](Self::tensor); waiting for the vector waits for these
-    /// copies.
+    /// Returns the vector as [`Pending`]. `by` represents the copies to the vector's [`tensor`](Self::tensor); [`wait`](Pending::wait)
+    /// waits for them.
     pub fn written<V>(self, by: tensor::Pending<'k, V>) -> Pending<'k, Self> {
         by.map(|_| Filled { tile: self })
     }
@@ -103,7 +107,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         self.store_with(|whole| whole.tile(0).store(vector))
     }
 
-    /// Calls `store`, which stores register vectors of several warps to subvectors of this vector, as [`St::store_with`] does for tiles.
+    /// Calls `store`, which stores register vectors of one or more warps to subvectors of this vector; see [`St::store_with`].
     #[track_caller]
     pub fn store_with(self, store: impl FnOnce(&StoringVector<'k, T>)) -> Pending<'k, Self> {
         self.owner.sync_in_loop();
@@ -143,14 +147,15 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         self.tile.tensor.read_only()
     }
 
-    /// Loads the whole vector into registers. `V` must have a [unit](VectorLayout::UNIT) of 16 elements; for a layout with a unit of 32
-    /// elements, use `tile(0).load()`.
+    /// Loads the whole vector into registers.
+    ///
+    /// The [unit](VectorLayout::UNIT) of `V` must be 16 elements. For a layout with a unit of 32 elements, use `tile(0).load()`.
     #[track_caller]
     pub fn load<V: VectorLayout>(&self) -> Rv<'k, T, N, V> {
         self.tile(0).load()
     }
 
-    /// Loads the whole vector into registers as `load` does, and converts its elements.
+    /// Loads the whole vector into registers, as [`load`](Self::load) does, and converts its elements.
     #[track_caller]
     pub fn load_as<U: TensorElement, V: VectorLayout>(&self) -> Rv<'k, U, N, V>
     where
@@ -159,7 +164,7 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         self.tile(0).load_as()
     }
 
-    /// Returns subvector `index` of the vector. Subvectors have the length of the register vector that is loaded.
+    /// Returns subvector `index` of the vector. A subvector has the length of the register vector that is loaded from it.
     #[doc(alias = "subvec")]
     pub fn tile(&self, index: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
         Subvector { line: Line::new(self.tile.tensor.clone(), index.into()), of: PhantomData }
@@ -167,13 +172,15 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Returns a row of the tile for loading into a register vector of the same length. `row` must be the same in all lanes of a warp.
+    /// Returns row `row` of the tile, from which a register vector of the same length can be loaded. `row` must be the same in all lanes of
+    /// a warp.
     #[track_caller]
     pub fn row(&self, row: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
         Subvector { line: line(&self.tile.tensor, row.into()), of: PhantomData }
     }
 
-    /// Returns a column of the tile for loading into a register vector of the same length. `col` must be the same in all lanes of a warp.
+    /// Returns column `col` of the tile, from which a register vector of the same length can be loaded. `col` must be the same in all lanes
+    /// of a warp.
     #[track_caller]
     pub fn col(&self, col: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
         Subvector { line: line(&self.tile.tensor.with_modes(&[1, 0]), col.into()), of: PhantomData }
@@ -181,14 +188,15 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 }
 
 impl<'k, T: TensorElement> Storing<'k, T> {
-    /// Returns a row of the tile as a destination for a register vector of the same length. `row` must be the same in all lanes of a warp.
+    /// Returns row `row` of the tile, to which a register vector of the same length can be stored. `row` must be the same in all lanes of a
+    /// warp.
     #[track_caller]
     pub fn row(&self, row: impl Into<Val<'k, u32>>) -> SubvectorMut<'_, 'k, T> {
         SubvectorMut { line: line(&self.tile, row.into()), owner: self.owner, of: PhantomData }
     }
 
-    /// Returns a column of the tile as a destination for a register vector of the same length. `col` must be the same in all lanes of a
-    /// warp.
+    /// Returns column `col` of the tile, to which a register vector of the same length can be stored. `col` must be the same in all lanes
+    /// of a warp.
     #[track_caller]
     pub fn col(&self, col: impl Into<Val<'k, u32>>) -> SubvectorMut<'_, 'k, T> {
         let line = line(&self.tile.with_modes(&[1, 0]), col.into());
@@ -216,21 +224,21 @@ impl<T: TensorElement> fmt::Debug for StoringVector<'_, T> {
 }
 
 impl<'k, T: TensorElement> StoringVector<'k, T> {
-    /// Returns subvector `index` of the vector. Subvectors have the length of the register vector that is stored.
+    /// Returns subvector `index` of the vector. A subvector has the length of the register vector that is stored to it.
     pub fn tile(&self, index: impl Into<Val<'k, u32>>) -> SubvectorMut<'_, 'k, T> {
         let line = Line::new(self.vector.clone(), index.into());
         SubvectorMut { line, owner: self.owner, of: PhantomData }
     }
 }
 
-/// A part of a [`Filled`] vector, or a row or column of a `Filled` tile, from which a warp loads a register vector of the same length.
-/// While the `Subvector` exists, the memory cannot be filled again.
+/// A part of a [`Filled`] vector, or a row or column of a `Filled` tile. A warp loads a register vector of the same length from it. While
+/// the `Subvector` exists, the memory cannot be filled again.
 pub struct Subvector<'a, 'k, T: TensorElement> {
     line: Line<'k, T>,
     of: PhantomData<&'a ()>,
 }
 
-/// A part of a shared vector, or a row or column of a shared tile, to which a warp stores a register vector of the same length.
+/// A part of a shared vector, or a row or column of a shared tile. A warp stores a register vector of the same length to it.
 pub struct SubvectorMut<'a, 'k, T: TensorElement> {
     line: Line<'k, T>,
     owner: Owner<'k>,
@@ -285,11 +293,11 @@ impl<'a, 'k, T: TensorElement> SubvectorMut<'a, 'k, T> {
         Self { line, owner: vector.owner, of: PhantomData }
     }
 
-    /// Converts the elements of a register vector and stores them. If several lanes own an element, the one with the lowest index stores
+    /// Converts the elements of a register vector and stores them. If several lanes own an element, the lane with the lowest index stores
     /// it.
     ///
-    /// The builder rejects the call if the position of the subvector may differ between lanes of a warp, or if all warps of the scope that
-    /// owns the memory would store to the same subvector.
+    /// The builder rejects the call if the position of the subvector may differ between lanes of a warp, or if the scope that owns the
+    /// memory has several warps, all of which would store to the same subvector.
     #[track_caller]
     pub fn store<U: Convert<T>, const N: usize, V: VectorLayout>(&self, vector: &Rv<'k, U, N, V>) {
         let k = vector.kernel();

@@ -13,7 +13,7 @@ use crate::{
     note = "swizzles are `Auto`, `Swizzle128`, `Swizzle64`, `Swizzle32`, `Padded` and `Plain`"
 )]
 pub trait SharedSwizzle: Sealed + 'static {
-    /// Whether rows end with unused bytes.
+    /// Whether unused bytes follow each row.
     const PADDED: bool;
     /// Returns the swizzle for rows of `bytes` bytes, and the length of a swizzled row in bytes.
     fn of_row(bytes: u32) -> (Swizzle, u32);
@@ -51,15 +51,16 @@ swizzles! {
     Swizzle64, false, |_| (Swizzle::BYTES_64, 64);
     /// The swizzle for 32-byte rows, which XORs bit 7 of the address into bit 4: `Swizzle<1,4,3>`.
     Swizzle32, false, |_| (Swizzle::BYTES_32, 32);
-    /// No swizzle, but 16 unused bytes after each row (32 for 32-bit elements, 64 for 64-bit elements), so that rows that are accessed
-    /// together use different banks. TMA and `wgmma` do not support this layout.
+    /// No swizzle, but 16 unused bytes after each row (32 for 32-bit elements, 64 for 64-bit elements). Rows that are accessed together
+    /// therefore use different banks. TMA and `wgmma` do not support this layout.
     Padded, true, |row| (Swizzle::NONE, row);
     /// No swizzle: plain row-major order.
     Plain, false, |row| (Swizzle::NONE, row);
 }
 
-/// Returns the number of unused bytes after each row of elements `T`. The distance between rows is then an odd multiple of the size of an
-/// `ldmatrix` row, 16 bytes, or, for wider elements, of the 8 elements of a row that four lanes access together.
+/// Returns the number of unused bytes after each row of elements `T`. For elements of up to 16 bits, the distance between rows is then an
+/// odd multiple of 16 bytes, the size of an `ldmatrix` row. For wider elements, it is an odd multiple of the size of the 8 elements of a
+/// row that four lanes access together.
 pub(super) const fn padding<T: TensorElement, S: SharedSwizzle>() -> u32 {
     match T::SIZE {
         _ if !S::PADDED => 0,

@@ -32,7 +32,7 @@ macro_rules! square {
 element_types! { words, square }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Returns the transpose in the other layout. The result uses the same registers, so no instructions are emitted.
+    /// Returns the transposed matrix in the other layout. The result uses the same registers, so no instructions are emitted.
     #[must_use]
     #[track_caller]
     pub fn into_transposed(self) -> Rt<'k, T, W, H, L::Transposed> {
@@ -53,7 +53,7 @@ fn columns_first(registers: &[RegId], each: usize, [height, width]: [usize; 2]) 
 impl<'k, T: SquareSubtiles, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Returns the same matrix in the other layout: a `Row` tile becomes a [`Col`] tile, and vice versa.
     ///
-    /// All lanes of the warp must take part. A subtile requires 4 `movmatrix` for 16-bit elements, 8 `shfl` for 32-bit elements, and 16
+    /// All lanes of the warp must take part. Each subtile requires 4 `movmatrix` for 16-bit elements, 8 `shfl` for 32-bit elements, and 16
     /// `shfl` for 64-bit elements.
     #[doc(alias = "swap_layout_inplace")]
     #[doc(alias = "movmatrix")]
@@ -85,7 +85,7 @@ impl<'k, T: SquareSubtiles, const H: usize, const W: usize, L: RegisterLayout> R
         self.words().chunks(4).flat_map(in_order).map(|matrix| k.transpose_matrix(matrix)).collect()
     }
 
-    /// Moves words between lanes.
+    /// Returns the words of the tile in the other layout, moved between lanes.
     #[track_caller]
     fn exchanged(&self) -> Vec<Val<'k, T::Word>> {
         let subtile = |layout| rt_base(layout, ElementWidth::of(T::SIZE));
@@ -131,7 +131,7 @@ macro_rules! bytes {
             /// A block of 32×32 elements consists of two subtiles, one above the other in the row layout and side by side in the column
             /// layout.
             ///
-            /// All lanes of the warp must take part. A subtile requires 8 `shfl`.
+            /// All lanes of the warp must take part. Each subtile requires 8 `shfl`.
             #[must_use]
             #[track_caller]
             pub fn swap_layout<const H2: usize, const W2: usize>(&self) -> Rt<'k, $t, H2, W2, Col> {

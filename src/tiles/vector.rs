@@ -13,8 +13,8 @@ use crate::{
     tensor::{Fragment, Length16, TensorElement, in_order},
 };
 
-/// A vector of `N` · [`VectorLayout::UNIT`] elements `T` (usually `N` · 16) in the registers of a warp. The type determines its (lane,
-/// value) layout.
+/// A vector of `N` · [`VectorLayout::UNIT`] elements `T` (usually `N` · 16) in the registers of a warp. The type of the vector determines
+/// its (lane, value) layout.
 ///
 /// A [`ColVec`] has one element per row of a tile, and a [`RowVec`] has one element per column. Reductions of tiles return such vectors,
 /// and elementwise operations on tiles broadcast them. A vector that does not belong to a tile usually has the layout
@@ -28,15 +28,15 @@ pub struct Rv<'k, T: TensorElement, const N: usize, V = Orthogonal> {
     layout: PhantomData<V>,
 }
 
-/// A column vector: one element per row of a tile of height `H` in layout `L`. `S` is the length of the tile's subtiles, [`Length32`] for
-/// tiles of 8-bit elements.
+/// A column vector: one element per row of a tile of height `H` in layout `L`. `S` is the length of the tile's subtiles: [`Length32`] for
+/// tiles of 8-bit elements, otherwise [`Length16`].
 ///
 /// [`Length32`]: crate::tensor::Length32
 #[doc(alias = "col_vec")]
 pub type ColVec<'k, T, const H: usize, L = Row, S = Length16> =
     Rv<'k, T, H, <L as RegisterLayout>::PerRow<S>>;
-/// A row vector: one element per column of a tile of width `W` in layout `L`. `S` is the length of the tile's subtiles, [`Length32`] for
-/// tiles of 8-bit elements.
+/// A row vector: one element per column of a tile of width `W` in layout `L`. `S` is the length of the tile's subtiles: [`Length32`] for
+/// tiles of 8-bit elements, otherwise [`Length16`].
 ///
 /// [`Length32`]: crate::tensor::Length32
 #[doc(alias = "row_vec")]
@@ -100,16 +100,16 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
         <Self as Registers<'k>>::layout()
     }
 
-    /// Returns the lane, register and slot of element `index`; if several lanes own the element, returns the owner with the lowest lane
+    /// Returns the lane, register and slot of element `index`. If several lanes own the element, returns those of the lane with the lowest
     /// index.
     ///
     /// # Errors
-    /// Returns [`TvError::Coordinate`] if the element is past the end.
+    /// Returns [`TvError::Coordinate`] if `index` is not less than [`LENGTH`](Self::LENGTH).
     pub fn owner(index: u32) -> Result<Owner, TvError> {
         Self::fragment().owner(index)
     }
 
-    /// Returns the elements of a lane, in register order.
+    /// Returns the elements that lane `lane` owns, in register order.
     ///
     /// # Errors
     /// Returns [`TvError::Thread`] if `lane` is 32 or more.
@@ -123,7 +123,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
         self.words()
     }
 
-    /// Returns a vector with `values` in its registers, in the order of [`fragment`](Self::fragment); the inverse of
+    /// Returns a vector with `values` in its registers, in the order of [`fragment`](Self::fragment). This is the inverse of
     /// [`registers`](Self::registers).
     ///
     /// The builder rejects the call if the number of values is not [`REGISTERS`](Self::REGISTERS).
@@ -134,9 +134,9 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
 }
 
 impl<'k, T: TensorElement<Word = T> + Scalar, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Returns element `index`, the same in all lanes of the warp. All lanes must take part. Emits one `shfl` (two for 64-bit elements).
+    /// Returns element `index`. All lanes of the warp must take part; all receive the element. Emits one `shfl` (two for 64-bit elements).
     ///
-    /// The builder rejects the call if the vector has no such element.
+    /// The builder rejects the call if `index` is not less than [`LENGTH`](Self::LENGTH).
     #[track_caller]
     pub fn get(&self, index: u32) -> Val<'k, T> {
         let k = self.kernel();

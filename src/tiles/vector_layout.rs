@@ -39,7 +39,7 @@ pub trait VectorLayout: Sealed + 'static {
     const NAME: &'static str;
     /// The unit of length in elements: 32 for layouts with the parameter [`Length32`], otherwise 16.
     const UNIT: u32;
-    /// The number of elements that a lane owns.
+    /// The number of elements of a vector that a lane owns.
     #[doc(hidden)]
     const OWNED: Owned;
     /// The layout for vectors of the same length in which elements have the fewest owners.
@@ -62,7 +62,7 @@ pub enum Owned {
 }
 
 impl Owned {
-    /// Returns the number for a vector of `elements` elements.
+    /// Returns the number of elements that a lane owns of a vector of `elements` elements.
     pub(super) const fn of(self, elements: usize) -> usize {
         match self {
             Self::Of16(count) => count * elements / 16,

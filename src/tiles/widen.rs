@@ -72,7 +72,7 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
         Rt::of_registers(k, k.all_owned(|| through_f32::<T, U>(&moved)))
     }
 
-    /// Converts elements of 16 bits or more to an 8-bit type `U`, rounding to nearest even and saturating.
+    /// Converts elements of 16 bits or more to an 8-bit type `U`, with rounding to nearest even and saturation.
     ///
     /// In subtiles, the result is half as wide as this tile, or half as high in the column layout; other shapes do not compile. All lanes
     /// of the warp must take part. Each subtile of the result requires 4 `shfl`, which follow the conversion.

@@ -30,12 +30,12 @@ pub enum Source {
     Shared,
 }
 
-/// The order of an operand's elements.
+/// The order of the elements of A or B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Major {
-    /// k is contiguous: row-major A, column-major B.
+    /// Elements are contiguous along k: A is row-major, and B is column-major.
     K,
-    /// m or n is contiguous: column-major A, row-major B.
+    /// Elements are contiguous along m or n: A is column-major, and B is row-major.
     Mn,
 }
 
@@ -91,7 +91,7 @@ impl Registers {
         Registers { source: Source::Shared, majors, class: RegClass::B64, ..self }
     }
 
-    /// Returns the (thread, value) layout; each stored value of a register represents `sparse` elements.
+    /// Returns the (thread, value) layout. Each stored value of a register represents `sparse` elements.
     pub(super) fn layout(&self, group: Group, (rows, cols): (u32, u32), sparse: u32) -> Layout {
         match (group, self.source) {
             (_, Source::Shared) => layouts::shared(rows, cols),

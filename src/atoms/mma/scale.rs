@@ -15,7 +15,8 @@ pub enum ScaleVector {
 }
 
 impl ScaleVector {
-    /// Returns the number of scales per row of A or column of B. This is also the number of bytes that are read from a register.
+    /// Returns the number of scales per row of A or column of B. This is also the number of bytes that the instruction reads from each
+    /// register of scales.
     #[must_use]
     pub const fn count(self) -> u32 {
         match self {
@@ -60,7 +61,7 @@ impl BlockScale {
     }
 
     /// Returns the layout that maps (thread, k) to `m + k · M`, where m is the row of A whose scales the thread provides. In each group of
-    /// four lanes, lanes 2 and 3 repeat the scales of lanes 0 and 1; lanes 2 and 3 are selected if `thread` is 1.
+    /// four lanes, the layout repeats the rows of lanes 0 and 1 for lanes 2 and 3, which provide the scales if `thread` is 1.
     #[doc(alias = "SFALayout")]
     #[must_use]
     pub fn layout_a(&self) -> Layout {

@@ -18,7 +18,7 @@ pub struct Sparsity {
 }
 
 impl Sparsity {
-    /// Returns the compression for elements of `bits` bits and uncompressed rows of `k` elements.
+    /// Returns the compression for `bits`-bit elements and uncompressed rows of `k` elements.
     pub(super) const fn new(bits: u32, k: u32) -> Self {
         let (chunk, unit, bits_per_unit) = match bits {
             32 => (2, 1, 4),

@@ -25,16 +25,15 @@ use crate::{
 };
 use inputs::{Inputs, PADDING};
 
-/// The arguments of the kernel that [`AttentionBackward::rows_kernel`] builds:
-/// `(o, d_o, lse, rows, sums, [batches, kv_heads, group, queries, keys], strides)`. O, `lse` and the sizes are the same as in
-/// [`AttentionArgs`](super::AttentionArgs), and dO has the shape of O. `rows` and `sums` receive intermediate results;
-/// [`AttentionBackward::workspace`] returns their lengths. `strides` contains the strides of O and dO between batches, between heads and
-/// between rows, in elements.
+/// The arguments of the kernel that [`AttentionBackward::rows_kernel`] builds: `(o, d_o, lse, rows, sums, [batches, kv_heads, group,
+/// queries, keys], strides)`. O, `lse` and the sizes are the same as in [`AttentionArgs`](super::AttentionArgs), and dO has the shape of O.
+/// `rows` and `sums` receive intermediate results; [`AttentionBackward::workspace`] returns their required lengths. `strides` contains the
+/// strides of O and dO between batches, between heads and between rows, in elements.
 pub type AttentionRowsArgs<T> = (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [u32; 5], [[u32; 3]; 2]);
 
-/// The arguments of the kernel that [`AttentionBackward::keys_kernel`] builds:
-/// `(q, k, v, d_o, rows, sums, dk, dv, [batches, kv_heads, group, queries, keys], strides, scale, p, [seed, offset])`. `rows` and `sums`
-/// are the results of the kernel that [`AttentionBackward::rows_kernel`] builds. `strides` contains the strides of Q, K, V, dO, dK and dV
+/// The arguments of the kernel that [`AttentionBackward::keys_kernel`] builds: `(q, k, v, d_o, rows, sums, dk, dv, [batches, kv_heads,
+/// group, queries, keys], strides, scale, p, [seed, offset])`. `rows` and `sums` are the results of the kernel that
+/// [`AttentionBackward::rows_kernel`] builds. `dk` and `dv` receive dK and dV. `strides` contains the strides of Q, K, V, dO, dK and dV
 /// between batches, between heads and between rows, in elements. `p`, `seed` and `offset` must have the same values as in the launch of the
 /// forward kernel; they are ignored if [`dropout`](AttentionBackward::dropout) is false.
 pub type AttentionKeysArgs<T> = (
@@ -53,15 +52,14 @@ pub type AttentionKeysArgs<T> = (
     [u64; 2],
 );
 
-/// The arguments of the kernel that [`AttentionBackward::finish_kernel`] builds:
-/// `(sums, dq, [batches, kv_heads, group, queries, keys], strides, scale)`. `sums` is the result of the kernel that
-/// [`AttentionBackward::keys_kernel`] builds. `strides` contains the strides of dQ between batches, between heads and between rows, in
-/// elements.
+/// The arguments of the kernel that [`AttentionBackward::finish_kernel`] builds: `(sums, dq, [batches, kv_heads, group, queries, keys],
+/// strides, scale)`. `sums` is the result of the kernel that [`AttentionBackward::keys_kernel`] builds. `dq` receives dQ, and `strides`
+/// contains its strides between batches, between heads and between rows, in elements.
 pub type AttentionFinishArgs<T> = (In<f32>, Out<T>, [u32; 5], [u32; 3], f32);
 
-/// The arguments of the kernel that [`AttentionBackward::queries_kernel`] builds:
-/// `(q, k, v, d_o, rows, dq, [batches, kv_heads, group, queries, keys], strides, scale, p, [seed, offset])`. `strides` contains the strides
-/// of Q, K, V, dO and dQ; [`AttentionKeysArgs`] describes the other arguments.
+/// The arguments of the kernel that [`AttentionBackward::queries_kernel`] builds: `(q, k, v, d_o, rows, dq, [batches, kv_heads, group,
+/// queries, keys], strides, scale, p, [seed, offset])`. `dq` receives dQ. `strides` contains the strides of Q, K, V, dO and dQ.
+/// [`AttentionKeysArgs`] describes the units of the strides and the other arguments.
 pub type AttentionQueriesArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<f32>, Out<T>, [u32; 5], [[u32; 3]; 5], f32, f32, [u64; 2]);
 
@@ -92,11 +90,11 @@ pub use packed::{
 /// 3. [`finish_kernel`](Self::finish_kernel) scales and rounds `sums` to obtain dQ.
 ///
 /// If [`deterministic`](Self::deterministic) is true, the second kernel does not accumulate dQ. Instead, launch the
-/// [`queries_kernel`](Self::queries_kernel), which computes dQ, as the third kernel. It recomputes Q·Kᵀ and dO·Vᵀ, so there are seven
-/// matrix products instead of five, but `sums` is not required.
+/// [`queries_kernel`](Self::queries_kernel), which computes dQ, as the third kernel. It recomputes Q·Kᵀ and dO·Vᵀ, so the kernels compute
+/// seven matrix products instead of five, but `sums` is not required.
 ///
-/// Sums are f32. P and dS are rounded to the element type before they are multiplied by other matrices. The gradient of a query that
-/// attends to no keys is 0.
+/// Sums are computed in f32. P and dS are rounded to the element type before they are multiplied by other matrices. The gradient of a query
+/// that attends to no keys is 0.
 ///
 /// With [`dropout`](Self::dropout), let Z contain the dropout factor of each weight: 0 or 1 / (1 − p). Then dV = (P ∘ Z)ᵀ·dO and dS = P ∘
 /// (Z ∘ dP − δ). The kernels recompute the random numbers of the forward kernel, so no mask is stored.
@@ -105,12 +103,13 @@ pub use packed::{
 /// [`Attention::packed_kernel`](super::Attention::packed_kernel). Gradients are not written for rows that do not belong to a sequence. The
 /// last tile of a sequence can include rows that follow the sequence; a NaN or ∞ in these rows can make gradients of the sequence NaN.
 ///
-/// With head sizes of 192 and 256, a block computes dK and dV for 64 keys instead of 128. Q and dO are therefore read twice as often, and
+/// For head sizes of 192 and 256, a block computes dK and dV for 64 keys instead of 128. Q and dO are therefore read twice as often, and
 /// twice as many values are added to `sums`.
 ///
 /// Some kernels spill registers. Kernels for packed sequences and kernels with dropout spill up to 21 registers per thread with a head size
-/// of 32, and up to 14 with a head size of 128. With head sizes of 192 and 256, kernels spill up to 8 registers per thread, or 24 for
-/// packed sequences. With dropout, they spill up to 12, or 48 in the `queries_kernel`.
+/// of 32, and up to 14 with a head size of 128. With head sizes of 192 and 256, kernels without dropout spill up to 8 registers per thread,
+/// or up to 24 for packed sequences. Kernels with these head sizes and dropout spill up to 12 registers per thread, except that the
+/// `queries_kernel` spills up to 48.
 ///
 /// Build all kernels from the same `AttentionBackward`, and launch them one after the other. The mask and `scale` must be those of the
 /// forward kernel, and `scale` must be positive. Soft caps and ALiBi slopes are not supported. Launch the first kernel before every launch
@@ -122,13 +121,13 @@ pub use packed::{
 pub struct AttentionBackward {
     /// The head size of Q and K: 32, 64, 96, 128, 192 or 256.
     pub head_size: u32,
-    /// The head size of V and O: 128 if the head size of Q and K is 192; otherwise, the same size.
+    /// The head size of V and O. It must be equal to [`head_size`](Self::head_size), except that it may also be 128 if `head_size` is 192.
     pub value_size: u32,
-    /// The keys that a query attends to.
+    /// The mask, which determines the keys that each query attends to.
     pub mask: AttentionMask,
     /// Whether results are bit-identical in every run.
     pub deterministic: bool,
-    /// Whether the forward kernel has [dropout](super::AttentionExtras::dropout).
+    /// Whether the forward kernel applies [dropout](super::AttentionExtras::dropout).
     pub dropout: bool,
     /// The order in which the tiles of keys are processed. Rows of the schedule are KV heads, and columns are the tiles of a head. For
     /// [`queries_kernel`](Self::queries_kernel), rows are query heads, and columns are tiles of queries. With a causal mask, the tiles with
@@ -137,8 +136,8 @@ pub struct AttentionBackward {
 }
 
 impl AttentionBackward {
-    /// Returns the kernels for a mask and the head size of Q, K, V and O, without dropout and with [`deterministic`](Self::deterministic)
-    /// set to `false`.
+    /// Returns the kernels for `mask`, with `head_size` as the head size of Q, K, V and O. [`deterministic`](Self::deterministic) and
+    /// [`dropout`](Self::dropout) are `false`.
     #[must_use]
     pub fn new(head_size: u32, mask: AttentionMask) -> Self {
         let schedule = Schedule::grouped(8);
@@ -172,7 +171,7 @@ impl AttentionBackward {
         format!("{}_{}{dropout}", self.rows_name::<T>(), self.mask.name())
     }
 
-    /// Returns the head sizes.
+    /// Returns `[head_size, value_size]`.
     fn sizes(&self) -> [u32; 2] {
         [self.head_size, self.value_size]
     }
@@ -354,7 +353,7 @@ impl AttentionBackward {
 }
 
 /// Defines the supported head sizes and the functions that emit their kernels. A row of Q and K has `D` subtiles, a row of V has `E`
-/// subtiles, and a tile of sums has `Q` columns of subtiles.
+/// subtiles, and a tile of `sums` has `Q` columns of subtiles.
 macro_rules! sizes {
     ($($size:literal, $value:literal => $d:literal, $e:literal, $q:literal, $keys:literal, $emit:path;)*) => {
         const HEAD_SIZES: &[[u32; 2]] = &[$([$size, $value]),*];

@@ -29,12 +29,12 @@ use rows::GroupRows;
 pub use problem::CachedAttentionProblem;
 pub use scaled::{ScaledCachedAttentionArgs, ScaledPagedAttentionArgs};
 
-/// The arguments of the kernel that [`CachedAttention::kernel`] builds:
-/// `(q, k, v, o, lse, lengths, [batches, kv_heads, group, queries, keys], of_queries, of_keys, scale)`. There is a cache of `keys` rows of
-/// K and V for each batch and KV head, of which the first `lengths[batch]` rows are in use. Each KV head is shared by `group` consecutive
-/// query heads with `queries` queries each. `of_queries` contains the strides of Q and O between batches, between heads and between
-/// queries. `of_keys` contains the strides of K and V between batches, between heads and between rows. Strides are in elements. `lse` is a
-/// contiguous array of `batches`·`kv_heads`·`group`·`queries` elements.
+/// The arguments of the kernel that [`CachedAttention::kernel`] builds: `(q, k, v, o, lse, lengths, [batches, kv_heads, group, queries,
+/// keys], of_queries, of_keys, scale)`. For each batch and KV head, there is a cache of `keys` rows of K and V, and the first
+/// `lengths[batch]` rows are in use. Each KV head is shared by `group` consecutive query heads with `queries` queries each. `of_queries`
+/// contains the strides of Q and O between batches, between heads and between queries. `of_keys` contains the strides of K and V between
+/// batches, between heads and between rows. Strides are in elements. `lse` is a contiguous array of `batches`·`kv_heads`·`group`·`queries`
+/// elements.
 pub type CachedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, [u32; 5], [[u32; 3]; 2], [[u32; 3]; 2], f32);
 
@@ -50,10 +50,11 @@ pub type PagedAttentionArgs<T> =
 /// A kernel for attention between the last queries of each sequence and a cache of keys and values. It computes O = softmax(`scale` ·
 /// Q·Kᵀ)·V and the logarithm of the sum of exponentials in each row of `scale` · Q·Kᵀ. It requires sm_90a.
 ///
-/// A sequence has 1 to [`queries`](Self::queries) queries. They have the positions of the last keys: the last query attends to all keys of
-/// the sequence, the preceding query to all keys but one, and so on. `scale` must be positive, and all strides must be multiples of 16
-/// bytes. Rows of a cache that are not in use are ignored and may contain NaN. A length that exceeds the number of rows of the cache is
-/// treated as that number. For a query that attends to no keys, O is 0 and the logarithm is −∞.
+/// The number of queries per sequence and query head must be from 1 to [`queries`](Self::queries). The queries have the positions of the
+/// last keys: the last query attends to all keys of the sequence, the preceding query to all keys but the last, and so on. `scale` must be
+/// positive, and all strides must be multiples of 16 bytes. Rows of a cache that are not in use are ignored and may contain NaN. Lengths
+/// that exceed the number of rows of the cache are clamped to that number. For a query that attends to no keys, O is 0 and the logarithm is
+/// −∞.
 ///
 /// The queries of the heads that share a KV head form tiles of 64 rows; each key and value is read once per tile. The blocks of a cluster
 /// process different keys of a sequence and merge their results. The arithmetic is the same as in [`Attention`](super::Attention).
@@ -252,8 +253,9 @@ struct Pages<'k> {
 /// Keys or values, their extents, and their strides between batches or pages, between heads and between rows.
 type Rows<'k, T> = (Ptr<'k, T, Global, Read>, [Val<'k, u32>; 3], [Val<'k, u32>; 3]);
 
-/// The number of subtiles of keys in a step (`N`) and the number of stages.
+/// The number of subtiles of keys in a step.
 const N: usize = 8;
+/// The number of stages of keys and of values.
 const STAGES: usize = 2;
 
 /// Emits the kernel for rows of `D` subtiles and at most `most` queries per head. Each of the `PARTS` blocks stores `P` subtiles of each

@@ -63,7 +63,7 @@ impl<'k> HeadDropout<'k> {
         self.map(weights, at, |weight, keeps| keeps.select(weight, 0.0))
     }
 
-    /// Negates dropped weights.
+    /// Negates dropped weights in a tile whose first subtile is `at`.
     #[track_caller]
     pub(super) fn mark<const H: usize, const N: usize>(
         self,
@@ -73,8 +73,8 @@ impl<'k> HeadDropout<'k> {
         self.map(weights, at, |weight, keeps| keeps.select(weight, -weight))
     }
 
-    /// Applies `of` to each weight and to whether it is kept. Subtiles are processed one at a time, so that few random words occupy
-    /// registers.
+    /// Replaces each weight with the result of `of`, whose second argument is true if the weight is kept. Subtiles are processed one at a
+    /// time, so that few random words occupy registers.
     #[track_caller]
     fn map<const H: usize, const N: usize>(
         self,

@@ -85,8 +85,9 @@ pub(super) struct Sizes<'k> {
     pub(super) group: Val<'k, u32>,
     pub(super) queries: Val<'k, u32>,
     pub(super) keys: Val<'k, u32>,
-    /// The maximum number of queries per sequence; `longest_keys` is the maximum number of keys.
+    /// The maximum number of queries per sequence.
     pub(super) longest: Val<'k, u32>,
+    /// The maximum number of keys per sequence.
     pub(super) longest_keys: Val<'k, u32>,
 }
 
@@ -105,7 +106,7 @@ impl<'k> Sizes<'k> {
         self.kv_heads * self.group
     }
 
-    /// Returns the sizes of packed sequences.
+    /// Returns the sizes of packed sequences with at most `longest` queries each.
     pub(super) fn with_longest(self, longest: Val<'k, u32>) -> Self {
         Self { longest, ..self }
     }

@@ -33,30 +33,31 @@ pub type ScaledAttentionArgs<O> =
 ///
 /// 1. [`values_kernel`](Self::values_kernel) transposes V, because `wgmma` requires the elements of an 8-bit operand to be contiguous along
 ///    k. In the product of weights and V, k is the dimension of the keys.
-/// 2. [`kernel`](Self::kernel) computes O and the logarithms from the result.
+/// 2. [`kernel`](Self::kernel) computes O and the logarithms from Q, K and the transposed V.
 ///
 /// For 8-bit floats, `wgmma` computes exact products but accumulates them with less precision than f32. Before weights are rounded to
 /// `e4m3`, they are scaled so that the largest weight of the row so far is between 2⁶ and 2⁸. Weights less than 2⁻¹⁸ times the largest
 /// weight therefore become 0, and weights less than 2⁻¹⁶ times the largest weight may become 0. The denominator of the softmax is the sum
-/// of the unrounded weights. Otherwise, arithmetic, masks and lengths are the same as in [`Attention`](super::Attention).
+/// of the unrounded weights. In all other respects, the arithmetic, the masks and the limits on sizes are the same as in
+/// [`Attention`](super::Attention).
 #[doc(alias = "fp8")]
 #[doc(alias = "flash_attention")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ScaledAttention {
     /// The head size: 64 or 128.
     pub head_size: u32,
-    /// The keys that a query attends to.
+    /// The mask, which determines the keys that each query attends to.
     pub mask: AttentionMask,
     /// The number of queries and the number of keys that a block processes at a time.
     pub tile: AttentionTile,
     /// The order in which the tiles of queries are processed. Rows of the schedule are heads, and columns are the tiles of a head. With a
-    /// causal mask, columns are counted from the last tile.
+    /// causal mask, column 0 is the last tile of a head.
     pub schedule: Schedule,
     /// The overlap of matrix products with the computation of softmax weights.
     pub overlap: AttentionOverlap,
 }
 
-/// Returns which of 16 keys is at index `at` in a row of transposed values.
+/// Returns the key that is stored at index `at` of each group of 16 keys in a row of transposed values.
 ///
 /// In a product S = Q·Kᵀ, a lane owns the scores of the keys 2t, 2t + 1, 2t + 8 and 2t + 9, where t is the lane modulo 4. In the left
 /// operand of the next product, the lane owns the elements 4t to 4t + 3.

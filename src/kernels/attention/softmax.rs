@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The state of the softmax of a warp's `H` subtiles of rows. For each row, it contains a maximum, which is updated when a score exceeds it
-/// by too much, and the sum of the weights exp(scale · (score − maximum)).
+/// by more than a threshold, and the sum of the weights exp(scale · (score − maximum)).
 pub(super) struct Softmax<'k, const H: usize = 1> {
     k: Builder<'k>,
     /// The factor by which scores are multiplied to obtain the base-2 exponents of weights.
@@ -45,8 +45,8 @@ impl<'k, const H: usize> Rescale<'k, H> {
     }
 }
 
-/// The base-2 logarithm of the largest weight for which the maximum is not updated; greater than `lift`. Few steps therefore update the
-/// maximum, and the other steps do not rescale the sums. The weights of a row remain within the exponent range of every type.
+/// The base-2 logarithm of the largest weight for which the maximum is not updated. It must be greater than `lift`. Few steps therefore
+/// update the maximum, and the other steps do not rescale the sums. The weights of a row remain within the exponent range of every type.
 const MOST: f32 = 8.0;
 
 /// Returns `exponent` lowered by `lift`, so that the maximum's weight is 2 to the power of `lift`.
@@ -85,7 +85,8 @@ impl<'k, const H: usize> Softmax<'k, H> {
         weights
     }
 
-    /// Replaces the scores of more keys with their weights, in place.
+    /// Replaces the scores of the next keys with their weights, in place, and returns the factors by which the sums so far must be
+    /// multiplied.
     #[track_caller]
     pub(super) fn weigh<const N: usize>(
         self,

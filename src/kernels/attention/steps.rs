@@ -17,7 +17,7 @@ pub(super) trait StepTiles<'k, const C: usize> {
     fn receive(&self, c: Consumer<'k, C>) -> Self::Received;
     /// Returns the tile of a step.
     fn tile<'s>(&'s self, step: &'s Self::Received) -> &'s Filled<Self::Tile>;
-    /// Releases the tile of a step when products with it are complete.
+    /// Releases the tile of a step. Products with the tile must be complete.
     #[track_caller]
     fn release(&self, c: Consumer<'k, C>, step: Self::Received);
 }

@@ -15,8 +15,8 @@ pub(super) trait Values<'k, T: TensorElement, const E: usize, const N: usize> {
     type Tile: StageTile<'k> + Allocate<'k, Filled = Filled<Self::Tile>> + State<'k>;
     /// The weights of a step in registers.
     type Weights: State<'k>;
-    /// The base-2 logarithm of the weight of a row's maximum, at most 8. Larger weights are more precise in a type with a small exponent
-    /// range.
+    /// The base-2 logarithm of the weight of a row's maximum score. It must be at most 8. Larger weights are more precise in a type with a
+    /// small exponent range.
     const LIFT: f32;
     /// The number of registers for the weights of a subtile of keys.
     const REGISTERS: usize;

@@ -5,15 +5,15 @@ use crate::{
     tiles::Rt,
 };
 
-/// The keys that a query attends to.
+/// The mask of an attention kernel, which determines the keys that each query attends to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AttentionMask {
     /// All keys.
     Full,
-    /// All keys up to and including the position of the query. The first query has the same position as the first key.
+    /// All keys at positions up to and including that of the query. The first query has the same position as the first key.
     Causal,
-    /// All keys up to and including the position of the query. The last query has the same position as the last key, so the queries can
-    /// continue a sequence whose first keys are in a cache.
+    /// All keys at positions up to and including that of the query. The last query has the same position as the last key, so the queries
+    /// can continue a sequence whose first keys are in a cache.
     CausalFromEnd,
     /// The keys from `before` positions before the query to `after` positions after the query, inclusive. The last query has the same
     /// position as the last key. `before` and `after` must be less than 2³⁰.
@@ -59,7 +59,7 @@ pub(super) struct Visible<'k> {
 #[derive(Clone, Copy)]
 pub(super) struct Range<'k> {
     pub(super) first: Val<'k, u32>,
-    /// The end of the steps that contain keys before the window of a query; `None` without a window.
+    /// The end of the steps that contain keys before the window of a query; `None` if the mask is not a window.
     begin: Option<Val<'k, u32>>,
     /// The end of the steps whose keys are all visible to all queries.
     whole: Val<'k, u32>,
@@ -111,7 +111,7 @@ impl<'k> Visible<'k> {
         self.before(1.into()) / self.step
     }
 
-    /// Returns the first key of the window of a query.
+    /// Returns the first key of the window of a query, or `None` if the mask is not a window.
     #[track_caller]
     fn first(self, query: Val<'k, u32>) -> Option<Val<'k, u32>> {
         let Self { mask, queries, keys, .. } = self;

@@ -16,7 +16,7 @@ use crate::{
 pub(super) type FactorRing<'k, T, const N: usize, const D: usize, const STAGES: usize, const C: usize> =
     Ring<'k, (St<'k, T, N, D>,), STAGES, C>;
 
-/// The location of the queries.
+/// The queries of a warpgroup, in shared memory or in registers.
 pub(super) enum Queries<'k, T: TensorElement, const D: usize> {
     Shared(SharedMatrix<'k, T, 4, D>),
     Registers(Frozen<'k, T, D>),
@@ -123,7 +123,7 @@ where
         }
     }
 
-    /// Starts products, and waits for Q·Kᵀ. All warpgroups call this function or [`pass`](Self::pass) once per step.
+    /// Starts products, and waits for Q·Kᵀ. Each warpgroup must call this function or [`pass`](Self::pass) once per step.
     #[track_caller]
     fn multiply<S>(
         &self,

@@ -165,7 +165,7 @@ where
         .fold(sum, |sum, (row, weights)| sum.mma_ab(&weights, &values.subtile(row, 0).load::<1, E, Col>()))
 }
 
-/// Applies `f`, which computes in place, if `condition` is true.
+/// Applies `f` if `condition` is true. `f` must compute in place.
 #[track_caller]
 fn only_if<'k, S>(k: Builder<'k>, condition: Val<'k, bool>, value: S, f: impl FnOnce(S) -> S) -> S {
     let mut value = Some(value);

@@ -37,14 +37,15 @@ pub struct AttentionShape {
     pub value_size: u32,
     /// The mask, which determines the keys that each query attends to.
     pub mask: AttentionMask,
-    /// The scale factor for the scores, which must be positive; 1/√`head_size` if `None`.
+    /// The scale factor for the scores, which must be positive. If it is `None`, 1/√`head_size` is used.
     pub scale: Option<f32>,
     /// The order of the axes of Q, K, V and O, which are contiguous arrays.
     pub order: HeadOrder,
 }
 
 impl AttentionShape {
-    /// Returns the shape of self-attention without a mask for `batches` sequences, with axes in the order [`HeadOrder::Positions`].
+    /// Returns the shape of self-attention without a mask for `batches` sequences of `positions` tokens, with axes in the order
+    /// [`HeadOrder::Positions`].
     pub const fn new(batches: u32, heads: u32, positions: u32, head_size: u32) -> Self {
         Self {
             batches,
@@ -179,7 +180,8 @@ pub(super) fn target_for(
     Ok(target)
 }
 
-/// The arguments of [`attention_backward`] and [`packed_attention_backward`](super::packed_attention_backward) other than Q, K and V.
+/// The operands (except Q, K and V) and the results of [`attention_backward`] and
+/// [`packed_attention_backward`](super::packed_attention_backward).
 #[derive(Debug)]
 pub struct AttentionGradients<'a, T> {
     /// The result O of the forward call.
@@ -197,14 +199,14 @@ pub struct AttentionGradients<'a, T> {
     /// Two buffers for intermediate results. [`AttentionShape::workspace`] returns their lengths; for packed sequences,
     /// [`PackedShape::workspace`](super::PackedShape::workspace) does.
     pub workspace: [BufferMut<'a, f32>; 2],
-    /// The dropout that was passed to [`attention_with_extras`](super::attention_with_extras) to compute O, or `None`. Packed sequences do
-    /// not support dropout.
+    /// The dropout that [`attention_with_extras`](super::attention_with_extras) applied when it computed O; `None` if O was computed
+    /// without dropout. Packed sequences do not support dropout.
     pub dropout: Option<DropoutMask>,
 }
 
 impl AttentionShape {
-    /// Returns the required lengths, in elements, of the two `workspace` buffers of [`attention_backward`]. `deterministic` must be the
-    /// same in both calls.
+    /// Returns the required lengths, in elements, of the two `workspace` buffers of [`attention_backward`]. The value of `deterministic`
+    /// must be the same as in the call of `attention_backward`.
     #[must_use]
     pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
         let heads = self.batches as usize * self.heads as usize;
@@ -217,9 +219,10 @@ impl AttentionShape {
     }
 }
 
-/// Computes the gradients of [`attention`] with respect to Q, K and V in three launches. [`AttentionBackward::for_problem`] chooses the
-/// kernels. If `deterministic` is true, or if `head_size` is greater than 128, the results are bit-identical in every run. The returned
-/// [`Called`] describes the kernel that computes dK and dV. Requires a device of compute capability 9.0.
+/// Computes the gradients of [`attention`] with respect to Q, K and V in three launches. `derivatives` contains the other operands and the
+/// results. [`AttentionBackward::for_problem`] chooses the kernels. If `deterministic` is true, or if `head_size` is greater than 128, the
+/// results are bit-identical in every run. The returned [`Called`] describes the kernel that computes dK and dV. Requires a device of
+/// compute capability 9.0.
 ///
 /// # Errors
 /// Returns [`CallError`], for example if no kernel supports the head sizes. `head_size` must be 32, 64, 96, 128, 192 or 256. `value_size`

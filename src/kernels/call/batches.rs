@@ -22,8 +22,8 @@ pub struct GemmBatches {
     pub a_batch_stride: Option<u32>,
     /// The distance between B matrices; 0 if all products share B.
     pub b_batch_stride: Option<u32>,
-    /// The distance between D matrices, which must not overlap. Their rows may be interleaved: row i of every other matrix may be stored
-    /// between rows i and i + 1 of the first matrix.
+    /// The distance between D matrices, which must not overlap. Their rows may be interleaved: row i of each of the other matrices may be
+    /// stored between rows i and i + 1 of the first matrix.
     pub d_batch_stride: Option<u32>,
 }
 
@@ -35,8 +35,8 @@ impl GemmBatches {
 }
 
 /// Computes several products D = f(A·B) of the same size in one launch. [`Gemm::for_batches`] chooses the kernel. Sizes and strides must
-/// meet the requirements of [`gemm`](super::gemm()). Operands are copied under the same conditions as in `gemm`; the conditions on strides
-/// also apply to the distances between matrices.
+/// meet the requirements of [`gemm`](super::gemm()). As in `gemm`, operands that the kernel cannot read in place are copied first. The
+/// conditions on strides also apply to the distances between matrices.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};

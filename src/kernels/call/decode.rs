@@ -24,11 +24,11 @@ pub struct CacheShape {
     pub kv_heads: u32,
     /// The number of queries per sequence and head: 1 to 8.
     pub queries: u32,
-    /// The number of positions that each cache can contain.
+    /// The number of positions in the cache of each sequence.
     pub capacity: u32,
     /// The head size (elements per row): 64 or 128.
     pub head_size: u32,
-    /// The scale factor for the scores, which must be positive; 1/√`head_size` if `None`.
+    /// The scale factor for the scores, which must be positive. If it is `None`, 1/√`head_size` is used.
     pub scale: Option<f32>,
 }
 
@@ -166,7 +166,7 @@ pub(super) fn strides_of_queries(
     HeadOrder::Positions.strides(call, [heads, queries, head_size])
 }
 
-/// Checks the head size of a cache.
+/// Checks and returns the head size of a cache.
 pub(super) fn size_of_heads(call: &'static str, head_size: u32) -> Result<u32, CallError> {
     if [64, 128].contains(&head_size) {
         Ok(head_size)

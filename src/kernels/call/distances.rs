@@ -36,7 +36,8 @@ pub(super) struct AnyDistance {
     pub(super) result: bool,
 }
 
-/// The number of A, B and D matrices, and the distances between consecutive ones; `None` means that there are no gaps.
+/// The numbers of A, B and D matrices, and the distances between consecutive matrices. A distance of `None` means that there are no gaps
+/// between the matrices.
 #[derive(Clone, Copy)]
 pub(super) struct Counts {
     pub(super) a: (u32, Option<u32>),
@@ -242,8 +243,8 @@ impl Lines {
         Self { order, count, length, stride: stride.unwrap_or(length) }
     }
 
-    /// Returns the distance between consecutive matrices, or 0 for a single matrix. Without gaps, a matrix begins after the last row, or
-    /// column, of the preceding one.
+    /// Returns the distance between consecutive matrices, or 0 for a single matrix. If the given distance is `None`, each matrix begins
+    /// directly after the last row, or column, of the preceding one.
     fn apart(self, call: &'static str, (count, distance): (u32, Option<u32>)) -> Result<u32, CallError> {
         match (count, distance) {
             (..=1, _) => Ok(0),
@@ -282,8 +283,7 @@ impl Lines {
 const BYTES: u64 = 16;
 /// The size of a cache line in bytes.
 const CACHE_LINE: u64 = 128;
-/// The minimum size in bytes of a line that is padded to whole cache lines. Shorter lines are not, because the padding would take too much
-/// memory.
+/// The minimum size in bytes of a line that is padded to whole cache lines. For shorter lines, the padding would take too much memory.
 const LONG: u64 = 8 * CACHE_LINE;
 
 /// Returns whether `elements` elements occupy a multiple of 16 bytes.

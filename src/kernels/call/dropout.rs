@@ -62,7 +62,7 @@ where
 }
 
 /// Computes h = dropout(x) + r, rounded to the type of x, and y = norm(h) · w + b for each of m rows of n elements, where norm is the given
-/// [`NormFunction`]. w and b have n elements, and [`dropout`] describes the dropout.
+/// [`NormFunction`] with ε = `epsilon`. w and b have n elements. [`dropout`] describes the dropout.
 ///
 /// # Errors
 /// Returns the same errors as [`dropout`].

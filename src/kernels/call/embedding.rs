@@ -55,9 +55,9 @@ where
     )
 }
 
-/// Computes table\[indices\] += x: adds row i of the m×n matrix x to row `indices[i]` of the `rows`×n table. Rows of x whose index is not
-/// in the table are ignored. If x is the gradient with respect to the result of [`gather`], this accumulates the gradient with respect to
-/// the table. If an index occurs more than once, the last bits of the sums in the corresponding row of the table may differ from run to
+/// Computes table\[indices\] += x: adds row i of the m×n matrix x to row `indices[i]` of the `rows`×n table. Row i of x is ignored if the
+/// table has no row `indices[i]`. If x is the gradient with respect to the result of [`gather`], this accumulates the gradient with respect
+/// to the table. If an index occurs more than once, the last bits of the sums in the corresponding row of the table may differ from run to
 /// run.
 ///
 /// # Errors

@@ -15,12 +15,12 @@ use crate::{
 /// The operands of the optional extensions of attention ([`AttentionExtras`]). An extension whose field is `None` is not applied.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExtraOperands<'a> {
-    /// The soft cap c, from 0.001 to 10,000, which replaces each score with c·tanh(score / c).
+    /// The soft cap c: each score is replaced with c·tanh(score / c). c must be at least 0.001 and at most 10,000.
     pub soft_cap: Option<f32>,
-    /// The ALiBi slopes, one per query head. The product of the slope and the distance between the positions of query and key is subtracted
-    /// from each score.
+    /// The ALiBi slopes, one per query head. The product of the head's slope and the distance between the positions of the query and the
+    /// key is subtracted from each score.
     pub slopes: Option<BufferRef<'a, f32>>,
-    /// The attention sinks, one score per query head. The exponential of this score is added to each row's sum of exponentials.
+    /// The attention sinks, one score per query head. The exponential of the head's sink is added to each row's sum of exponentials.
     pub sinks: Option<BufferRef<'a, f32>>,
     /// The dropout of the weights; its probability must be less than 1. The random numbers of a query head use the mask's `offset` plus the
     /// index of that head among the query heads of all batches.
@@ -99,7 +99,7 @@ where
     )
 }
 
-/// Returns the probability, seed and offset for dropout of the weights; zeros without dropout.
+/// Returns the probability, seed and offset for dropout of the weights. Without dropout, all three are 0.
 pub(super) fn of_weights(
     call: &'static str,
     dropout: Option<DropoutMask>,

@@ -64,8 +64,8 @@ factors! {
     u8:   i32;
 }
 
-/// The operands of an [`Epilogue`], which computes Dᵢⱼ = f((A·B)ᵢⱼ · α · rᵢ · sⱼ + β · Cᵢⱼ + biasⱼ). Factors and terms whose field is
-/// `None` are omitted.
+/// The operands of an [`Epilogue`], which computes Dᵢⱼ = f((A·B)ᵢⱼ · α · rᵢ · sⱼ + β · Cᵢⱼ + biasⱼ), where f is the activation function.
+/// Factors and terms whose field is `None` are omitted.
 #[derive(Clone, Copy, Debug)]
 pub struct EpilogueOperands<'a, D> {
     /// α, the factor of A·B.
@@ -151,8 +151,8 @@ where
 }
 
 /// Computes D = f(A·B₁) ⊙ (A·B₂), where ⊙ is the elementwise product. B has 2n columns: those of B₁, followed by those of B₂. D has n
-/// columns (`shape.n`). With [`Activation::Silu`], this is SwiGLU. If n elements do not occupy a multiple of 16 bytes, a row-major B is
-/// copied first, as described in [`gemm`].
+/// columns (`shape.n`). With [`Activation::Silu`], this is SwiGLU. If n elements of B do not occupy a multiple of 16 bytes, a row-major B
+/// is copied first, as described in [`gemm`].
 ///
 /// # Errors
 /// Returns the same errors as [`gemm`].
@@ -185,7 +185,7 @@ where
     Ok(with_copies(called, [&a, &b]))
 }
 
-/// Computes D = f(A·B) with an [`Epilogue`], which can scale the product, and add another matrix and a bias. The requirements are the same
+/// Computes D = f(A·B) with an [`Epilogue`], which can scale the product and add another matrix and a bias. The requirements are the same
 /// as for [`gemm`].
 ///
 /// # Errors

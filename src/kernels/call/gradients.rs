@@ -120,7 +120,7 @@ where
 
 /// Computes the gradient of [`cross_entropy`](super::cross_entropy) with respect to the logits x for m rows of n elements: dxⱼ = (e^(xⱼ −
 /// log) − δⱼ) · dloss, where δⱼ is 1 if j is the target of the row, and 0 otherwise. Here, log is the row's element of `logs`, a result of
-/// `cross_entropy`, and dloss is the row's element of `dlosses`. The gradient of rows with target `ignored` is 0.
+/// `cross_entropy`, and dloss is the row's element of `dlosses`. The gradient of a row is 0 if its target is `ignored`.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -151,10 +151,11 @@ where
     )
 }
 
-/// Computes the gradients dx, dw and db of y = norm(x) · w + b for m rows of n elements, where norm is the given [`NormFunction`]. The
-/// gradients dw = Σ dy · norm(x) and db = Σ dy, which have n elements each, are sums over the rows. There are three launches. The first
-/// computes dx and writes partial sums to the two workspaces ([`NormBackward`]); the others add the partial sums of dw and those of db.
-/// Results are bit-identical in every run. The returned [`Called`] describes the first launch.
+/// Computes the gradients dx, dw and db of y = norm(x) · w + b for m rows of n elements, where norm is the given [`NormFunction`] with ε =
+/// `epsilon`, and dy is the gradient with respect to y. dw = Σ dy · norm(x) and db = Σ dy are sums over the rows and have n elements each.
+/// There are three launches. The first computes dx and writes partial sums to the two workspaces ([`NormBackward`]). The second adds the
+/// partial sums of dw, and the third adds those of db. Results are bit-identical in every run. The returned [`Called`] describes the first
+/// launch.
 ///
 /// ```
 /// use warpwright::{kernels::{NormFunction, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -176,8 +177,8 @@ where
 ///
 /// # Errors
 /// Returns [`CallError`], for example if a workspace has fewer elements than [`norm_backward_workspace`] returns. On devices of compute
-/// capability 9.0 or later, except 12.x, rows may have at most 65,536 elements. If the second or third launch fails, the contents of the
-/// results are unspecified.
+/// capability 9.0 or later, except 12.x, rows may have at most 65,536 elements, or 131,072 if they consist of aligned 16-bit elements;
+/// other devices have lower limits. If the second or third launch fails, the contents of the results are unspecified.
 #[doc(alias = "rmsnorm_backward")]
 #[doc(alias = "layernorm_backward")]
 pub fn norm_backward<'a, X, W>(

@@ -19,16 +19,16 @@ pub struct HedgehogOperands<'a, T> {
     pub q_maps: BufferRef<'a, T>,
     /// The matrices that map keys to features: a contiguous array `[head][64][64]`.
     pub k_maps: BufferRef<'a, T>,
-    /// α, the positive factor of the weights of the latest tokens: one element per head.
+    /// α, the factor of the weights of the latest tokens: one element per head. All elements must be positive.
     pub alphas: BufferRef<'a, f32>,
-    /// β, the nonnegative factor of the weights of older tokens: one element per head.
+    /// β, the factor of the weights of older tokens: one element per head. No element may be negative.
     pub betas: BufferRef<'a, f32>,
 }
 
 /// Computes causal attention with softmax over the latest tokens (those of the current chunk of 64 tokens and of the preceding chunk) and
 /// learned features for older tokens, as described in [`Hedgehog`]. The head size must be 64 for Q and K, and 64 or 128 for V and O.
-/// `scale` is the scale factor for the scores, which must be positive; 1/√64 if `None`. Requires a device of compute capability 8.0 or
-/// later with at least 128 KiB of shared memory per block, which excludes compute capabilities 8.6, 8.9 and 12.x.
+/// `scale` is the scale factor for the scores, which must be positive. If it is `None`, 1/√64 is used. Requires a device of compute
+/// capability 8.0 or later with at least 128 KiB of shared memory per block, which excludes compute capabilities 8.6, 8.9 and 12.x.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if a head size is not supported.

@@ -11,7 +11,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes y = norm(x) · w for each of m rows of n elements, where norm is the given [`NormFunction`]. w has n elements.
+/// Computes y = norm(x) · w for each of m rows of n elements, where norm is the given [`NormFunction`] with ε = `epsilon`. w has n
+/// elements.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -45,7 +46,8 @@ where
     )
 }
 
-/// Computes y = norm(x) · w + b for each of m rows of n elements, where norm is the given [`NormFunction`]. w and b have n elements.
+/// Computes y = norm(x) · w + b for each of m rows of n elements, where norm is the given [`NormFunction`] with ε = `epsilon`. w and b have
+/// n elements.
 ///
 /// ```
 /// use warpwright::{kernels::{NormFunction, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -92,7 +94,7 @@ where
 }
 
 /// Computes h = x + r, rounded to the type of x, and y = norm(h) · w for each of m rows of n elements, where norm is the given
-/// [`NormFunction`]. w has n elements.
+/// [`NormFunction`] with ε = `epsilon`. w has n elements.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -127,7 +129,7 @@ where
 }
 
 /// Computes h = x + r, rounded to the type of x, and y = norm(h) · w + b for each of m rows of n elements, where norm is the given
-/// [`NormFunction`]. w and b have n elements.
+/// [`NormFunction`] with ε = `epsilon`. w and b have n elements.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).

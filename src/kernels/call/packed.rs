@@ -41,7 +41,7 @@ pub struct PackedShape {
     pub value_size: u32,
     /// The mask, which determines the keys that each query of the same sequence attends to.
     pub mask: AttentionMask,
-    /// The scale factor for the scores, which must be positive; 1/√`head_size` if `None`.
+    /// The scale factor for the scores, which must be positive. If it is `None`, 1/√`head_size` is used.
     pub scale: Option<f32>,
     /// The order of the axes of Q, K, V and O, which are contiguous arrays without a batch axis: `[position][head][column]` or
     /// `[head][position][column]`.
@@ -50,7 +50,7 @@ pub struct PackedShape {
 
 impl PackedShape {
     /// Returns the shape of self-attention without a mask, with axes in the order [`HeadOrder::Positions`]. `positions` is the total number
-    /// of positions of all sequences, and `longest` is the maximum number per sequence.
+    /// of positions of all sequences, and `longest` is the maximum number of positions per sequence.
     pub const fn new(sequences: u32, heads: u32, positions: u32, longest: u32, head_size: u32) -> Self {
         Self {
             sequences,
@@ -68,8 +68,8 @@ impl PackedShape {
         }
     }
 
-    /// Returns the required lengths, in elements, of the two `workspace` buffers of [`packed_attention_backward`]. `deterministic` must be
-    /// the same in both calls.
+    /// Returns the required lengths, in elements, of the two `workspace` buffers of [`packed_attention_backward`]. The value of
+    /// `deterministic` must be the same as in the call of `packed_attention_backward`.
     #[must_use]
     pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
         let [heads, sequences, queries] =
@@ -156,13 +156,14 @@ where
     )
 }
 
-/// Computes the gradients of [`packed_attention`] with respect to Q, K and V in three launches. [`AttentionBackward::new`] chooses the
+/// Computes the gradients of [`packed_attention`] with respect to Q, K and V in three launches. `query_starts` and `key_starts` must be
+/// those of the forward call, and `derivatives` contains the other operands and the results. [`AttentionBackward::new`] chooses the
 /// kernels. If `deterministic` is true, the results are bit-identical in every run. Rows of the gradients that do not belong to any
 /// sequence are not written. The returned [`Called`] describes the kernel that computes dK and dV. Requires a device of compute capability
 /// 9.0.
 ///
-/// The last tile of a sequence may extend past the end of the sequence. If rows past the end of Q, K, V, O or dO contain NaN or ∞,
-/// gradients of the sequence may become NaN.
+/// The kernels process each sequence in tiles of rows, and the last tile may extend past the end of the sequence. If rows of Q, K, V, O or
+/// dO in this tile, but past the end of the sequence, contain NaN or ∞, gradients of the sequence may become NaN.
 ///
 /// # Errors
 /// Returns [`CallError`], for example if [`attention_backward`](super::attention_backward) does not support the head sizes, or if `dropout`

@@ -32,7 +32,7 @@ pub struct PagedCacheShape {
     pub table_columns: u32,
     /// The head size (elements per row): 64 or 128.
     pub head_size: u32,
-    /// The scale factor for the scores, which must be positive; 1/√`head_size` if `None`.
+    /// The scale factor for the scores, which must be positive. If it is `None`, 1/√`head_size` is used.
     pub scale: Option<f32>,
     /// The order of the axes of K and V: `[page][position][head][column]` or `[page][head][position][column]`.
     pub order: HeadOrder,
@@ -40,9 +40,9 @@ pub struct PagedCacheShape {
 
 /// Computes attention like [`cached_attention`](super::cached_attention), for caches that are stored in pages. `tables` is the page table,
 /// a contiguous `batches`×`table_columns` matrix: position p of a sequence is stored at position `p % page_size` of page
-/// `tables[batch][p / page_size]`. Entries of the page table that contain only positions at or after `lengths[batch]` may have any value.
-/// `lse` is a contiguous array `[batch][head][query]`. [`CachedAttention::for_problem`] chooses the kernel. Requires a device of compute
-/// capability 9.0.
+/// `tables[batch][p / page_size]`. Entries of the page table may have any value if their pages contain only positions at or after
+/// `lengths[batch]`. `lse` is a contiguous array `[batch][head][query]`. [`CachedAttention::for_problem`] chooses the kernel. Requires a
+/// device of compute capability 9.0.
 ///
 /// # Errors
 /// Returns the same errors as [`cached_attention`](super::cached_attention), and `Refused` if the page size is not supported.

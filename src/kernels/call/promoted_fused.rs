@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Computes D = f(A·B) with promoted sums, like [`promoted_gemm`](super::promoted_gemm), and with an
-/// [`Epilogue`](crate::kernels::Epilogue), which can scale the product, and add another matrix and a bias.
+/// [`Epilogue`](crate::kernels::Epilogue), which can scale the product and add another matrix and a bias.
 ///
 /// # Errors
 /// Returns the same errors as [`promoted_gemm`](super::promoted_gemm).

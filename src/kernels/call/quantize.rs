@@ -59,7 +59,8 @@ where
     )
 }
 
-/// Quantizes norm(x) · w like [`quantize`], without rounding the product first. norm is the given [`NormFunction`], and w has n elements.
+/// Quantizes norm(x) · w like [`quantize`], without rounding the product first. norm is the given [`NormFunction`] with ε = `epsilon`, and
+/// w has n elements.
 ///
 /// # Errors
 /// Returns the same errors as [`quantize`].

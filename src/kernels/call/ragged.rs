@@ -17,7 +17,7 @@ pub struct RaggedGroups<'a> {
     /// The index of the first row of each group in A and D, followed by the end of the last group: `count` + 1 elements in ascending order.
     /// Groups may be empty.
     pub offsets: BufferRef<'a, u32>,
-    /// The number of groups, and therefore of B matrices.
+    /// The number of groups, which is also the number of B matrices.
     pub count: u32,
     /// The distance between the first elements of consecutive B matrices, in elements. `None` means that there are no gaps between the
     /// matrices.

@@ -11,7 +11,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes the sum, mean, maximum, minimum or 2-norm of each of m rows of n elements in f32. y has m elements.
+/// Computes the sum, mean, maximum, minimum or 2-norm, as selected by `function`, of each of m rows of n elements. Arithmetic is f32. y has
+/// m elements.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -35,9 +36,9 @@ pub fn reduce_rows<'a, X: Convert<f32>>(
     )
 }
 
-/// Computes the sum, mean, maximum, minimum or 2-norm of each of the n columns of an m×n matrix in f32. y has n elements. Matrices with
-/// many rows are reduced in two launches: the first reduces parts of each column and writes the results to `workspace`, and the second
-/// combines these results. The returned [`Called`] describes the first launch.
+/// Computes the sum, mean, maximum, minimum or 2-norm, as selected by `function`, of each of the n columns of an m×n matrix. Arithmetic is
+/// f32. y has n elements. Matrices with many rows are reduced in two launches: the first reduces parts of each column and writes the
+/// results to `workspace`, and the second combines these results. The returned [`Called`] describes the first launch.
 ///
 /// ```
 /// use warpwright::{kernels::{Reduction, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -78,7 +79,7 @@ pub fn reduce_columns<'a, X: Convert<f32>>(
 }
 
 /// Returns the required length, in elements, of the workspace of [`reduce_columns`] for an m×n matrix on the device of `kernels`. The
-/// length is 0 if one launch reduces the matrix.
+/// length is 0 if a single launch reduces the matrix.
 #[must_use]
 pub fn column_workspace(kernels: &KernelCache<'_>, function: Reduction, [m, n]: [u32; 2]) -> usize {
     match column_parts(kernels, function, [m, n]) {

@@ -11,9 +11,9 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes the cross-entropy loss of each of m rows of n logits x: log = ln Σₖ e^xₖ and loss = log − x\[target\], where target is the
-/// row's element of `targets`, a column index. `logs` and `losses` receive one element per row. Rows with target `ignored` have loss 0. If
-/// any other target is not a column index, the loss is NaN.
+/// Computes the cross-entropy loss of each of m rows of n logits x: log = ln Σₖ e^xₖ and loss = log − x\[target\]. `targets` contains the
+/// target of each row, which is a column index. `losses` and `logs` each receive one element per row. The loss of a row is 0 if its target
+/// is `ignored`, and NaN if its target is any other value that is not a column index.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -146,7 +146,7 @@ pub struct RotaryTables<'a> {
     pub rows: u32,
     /// The number of columns of the tables: one for each pair of elements that is rotated.
     pub half: u32,
-    /// The position of each token, one element per token.
+    /// The positions of the tokens: one element per token.
     pub positions: BufferRef<'a, i32>,
 }
 
@@ -226,18 +226,18 @@ where
     )
 }
 
-/// Returns the size in bytes of the wider type.
+/// Returns the size in bytes of the wider of the two types.
 pub(super) const fn wider<X: TensorElement, Y: TensorElement>() -> u32 {
     if X::SIZE > Y::SIZE { X::SIZE } else { Y::SIZE }
 }
 
-/// Returns a matrix with rows of n elements, and the stride between them.
+/// Returns the buffer of a matrix with rows of n elements, and the stride between the rows.
 pub(super) fn input<'a, T>(matrix: impl Rows<'a, T>, n: u32) -> (BufferRef<'a, T>, u32) {
     let (buffer, distance) = matrix.rows();
     (buffer, distance.unwrap_or(n))
 }
 
-/// Returns a matrix of results and the stride between its rows, which must not overlap.
+/// Returns the buffer of an m×n result and the stride between its rows. Rejects overlapping rows.
 pub(super) fn output<'a, T>(
     call: &'static str,
     matrix: impl RowsMut<'a, T>,

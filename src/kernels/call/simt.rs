@@ -52,8 +52,8 @@ pub fn matmul_simt<'a>(
     )
 }
 
-/// Computes D = f(A·B) in f32, like [`matmul_simt`], and with an [`Epilogue`](crate::kernels::Epilogue), which can scale the product, and
-/// add another matrix and a bias.
+/// Computes D = f(A·B) in f32, like [`matmul_simt`], with an [`Epilogue`](crate::kernels::Epilogue), which can scale the product and add
+/// another matrix and a bias.
 ///
 /// # Errors
 /// Returns the same errors as [`matmul_simt`].

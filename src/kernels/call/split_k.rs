@@ -13,9 +13,9 @@ use crate::{
 };
 
 /// Computes D = f(A·B) with an [`Epilogue`], like [`fused_gemm`], but divides the sums over k among blocks if [`SplitKGemm::for_problem`]
-/// expects this to be faster. This is usually the case if D consists of few tiles, for example because it has few rows. In that case, a
-/// first kernel writes partial sums to `workspace`, and a second kernel adds them, always in the same order. Otherwise, one kernel computes
-/// D, and `workspace` is not used. The returned [`Called`] describes the first launch.
+/// expects this to be faster. This is usually the case if D consists of few tiles, for example because it has few rows. If the sums are
+/// divided, a first kernel writes partial sums to `workspace`, and a second kernel adds them, always in the same order. If not, a single
+/// kernel computes D, and `workspace` is not used. The returned [`Called`] describes the first launch.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -106,8 +106,8 @@ where
     Ok(with_copies(first, [&a, &b]))
 }
 
-/// Returns the required length, in elements, of the workspace of [`split_k_gemm`] on the device of `kernels`. The length is 0 if one kernel
-/// computes D.
+/// Returns the required length, in elements, of the workspace of [`split_k_gemm`] on the device of `kernels`. The length is 0 if a single
+/// kernel computes D.
 ///
 /// # Errors
 /// Returns `Refused` if the workspace would have 2³² elements or more.

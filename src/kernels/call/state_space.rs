@@ -37,7 +37,7 @@ pub struct StateSpaceShape {
 pub struct StateSpaceOperands<'a, T> {
     /// X, which has one row of `head_size` elements for each position and head.
     pub x: BufferRef<'a, T>,
-    /// dt, the time steps, which must be positive: one element for each position and head.
+    /// dt, the time steps: one element for each position and head. All elements must be positive.
     pub dt: BufferRef<'a, f32>,
     /// A, which has one element per head. All elements must be finite and negative.
     pub a: BufferRef<'a, f32>,

@@ -29,15 +29,16 @@ impl KernelCache<'_> {
         self
     }
 
-    /// Returns the tables, in the order in which they were added.
+    /// Returns the GEMM tables, in the order in which they were added.
     pub(super) fn gemm_tables(&self) -> &[GemmTable] {
         self.setting::<Vec<GemmTable>>().map_or(&[], Vec::as_slice)
     }
 
     /// Returns the cache with an additional table, such as one written by `warpwright tune attention`. For problems in the table,
     /// [`attention`](crate::kernels::call::attention()) and [`scaled_attention`](crate::kernels::call::scaled_attention) use the table's
-    /// kernels instead of those that `for_problem` returns. Tables for other kinds of GPUs have no effect. If several tables contain a
-    /// problem, the last one added applies.
+    /// kernels instead of those that [`Attention::for_problem`](crate::kernels::Attention::for_problem) and
+    /// [`ScaledAttention::for_problem`](crate::kernels::ScaledAttention::for_problem) return. Tables for other kinds of GPUs have no
+    /// effect. If several tables contain a problem, the last one added applies.
     #[must_use]
     #[doc(alias = "autotuner")]
     pub fn with_attention_table(mut self, table: AttentionTable) -> Self {

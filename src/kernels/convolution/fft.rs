@@ -13,9 +13,9 @@ use crate::{
 
 /// The arguments of the kernel that [`FftConvolution::kernel`] builds: `(u, re, im, y, [batches, channels, length], [of_u, of_y])`. `u` and
 /// `y` contain a sequence of `length` elements for each batch and channel. `re` and `im` contain the real and the imaginary parts of the
-/// Fourier transform of each channel's filter, [`size`](FftConvolution::size) elements per channel. `of_u` and `of_y` contain the strides
-/// of `u` and `y` between batches and between channels, in elements; they must be multiples of 8. `length` must be at most `size` and a
-/// multiple of 64, or of 32 if `size` is 1024.
+/// Fourier transform of each channel's filter, with [`size`](FftConvolution::size) elements per channel. `of_u` and `of_y` contain the
+/// strides of `u` and `y` between batches and between channels, in elements; they must be multiples of 8. `length` must be at most `size`
+/// and a multiple of 64, or of 32 if `size` is 1024.
 pub type FftConvolutionArgs<T> = (In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u32; 2]; 2]);
 
 /// A kernel for circular convolutions of long sequences with a real filter for each channel: y = F⁻¹(F(u) ∘ f), where F is the Fourier
@@ -26,8 +26,8 @@ pub type FftConvolutionArgs<T> = (In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u
 /// the columns, an elementwise multiplication by roots of unity, and a transform of the rows (the Monarch decomposition). A sequence of
 /// 8192 elements is first reduced to two complex sequences of 4096 elements, whose transforms contain the even and the odd frequencies. A
 /// sequence of 16384 elements is reduced to three complex sequences, whose transforms contain the frequencies that are congruent to 0, 1
-/// and 2 modulo 4; the remaining frequencies are the conjugates of those congruent to 1. Roots of unity, the filter, and intermediate
-/// results between transforms are rounded to the element type. Sums are f32.
+/// and 2 modulo 4. The elements at the remaining frequencies are the conjugates of those at frequencies congruent to 1. Roots of unity, the
+/// filter, and intermediate results between transforms are rounded to the element type. Sums are computed in f32.
 #[doc(alias = "Monarch")]
 #[doc(alias = "FlashFFTConv")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,8 +40,8 @@ pub struct FftConvolution {
 const SEQUENCES: u32 = 16;
 
 impl FftConvolution {
-    /// Returns the transform lengths that a target supports. They depend on the shared memory per block: 1024 and 4096 require 88 KiB, 8192
-    /// requires 144 KiB, and 16384 requires 224 KiB.
+    /// Returns the transform lengths that a target supports. The lengths depend on the shared memory per block: 1024 and 4096 require 88
+    /// KiB, 8192 requires 144 KiB, and 16384 requires 224 KiB.
     pub const fn sizes(target: Target) -> &'static [u32] {
         match target.max_shared_bytes() / 1024 {
             224.. => &[1024, 4096, 8192, 16384],

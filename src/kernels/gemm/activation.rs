@@ -12,7 +12,8 @@ use crate::{
 pub enum Activation {
     /// ReLU: max(x, 0).
     Relu,
-    /// GELU with the tanh approximation: x·Φ(x), where Φ is the cumulative distribution function of the standard normal distribution.
+    /// GELU: x·Φ(x), where Φ is the cumulative distribution function of the standard normal distribution, computed with the tanh
+    /// approximation.
     GeluTanh,
     /// SiLU: x / (1 + e⁻ˣ).
     Silu,
@@ -30,7 +31,7 @@ impl fmt::Display for Activation {
 
 /// An accumulator type: `f32`, or `i32` for products of integers.
 pub trait GemmSum: Arithmetic + TensorElement<Word = Self> {
-    /// Returns whether the type supports the function.
+    /// Returns whether sums of this type support the function.
     #[doc(hidden)]
     fn has(function: Activation) -> bool;
     /// Applies a function that the type [supports](Self::has) to each element.
@@ -71,7 +72,7 @@ impl GemmSum for i32 {
     }
 }
 
-/// Applies the function, if any, to each element.
+/// Applies the activation function, if any, to each element of `sum`.
 #[track_caller]
 pub(super) fn activated<'k, C: GemmSum, const N: usize>(
     activation: Option<Activation>,

@@ -7,8 +7,8 @@ use crate::{
 };
 
 impl Gemm {
-    /// Returns the candidates for the fastest kernel for a product: the suitable combinations of tile, cluster and parts for a target, the
-    /// orders `a` and `b`, and a result with `m` rows.
+    /// Returns the kernels for a target that are candidates for the fastest kernel for a product: one for each suitable combination of
+    /// tile, cluster and parts. `a` and `b` are the orders of A and B, and `m` is the number of rows of the result.
     pub fn candidates(target: Target, a: MatrixOrder, b: MatrixOrder, m: u32) -> impl Iterator<Item = Self> {
         let has_wgmma = target.features().contains(Features::WGMMA);
         let few_rows = move |tile: &GemmTile| tile.size()[0] >= 64 || m <= 16 && a == MatrixOrder::Row;
@@ -34,8 +34,9 @@ impl Gemm {
         if gemm.has_wgmma() { gemm } else { Self { schedule: Schedule::grouped(8), ..gemm } }
     }
 
-    /// Returns the kernel for the product of an m×k and a k×n matrix on a kind of GPU, where `size` is `[m, n, k]`. The operands have type
-    /// `T`, and the result has type `D`. The kernel has no activation, and its fields `any_ldd` and `any_size` are `false`.
+    /// Returns the kernel for the product of an m×k matrix in order `a` and a k×n matrix in order `b` on a kind of GPU, where `size` is
+    /// `[m, n, k]`. The operands have type `T`, and the result has type `D`. The kernel has no activation, and its fields `any_ldd` and
+    /// `any_size` are `false`.
     ///
     /// If one of the [crate's tables](GemmTable::builtin) contains the problem, the kernel is taken from that table. Tables for this kind
     /// of GPU are searched first, followed by tables for other kinds of GPUs with the same compute capability and number of
@@ -69,10 +70,10 @@ impl Gemm {
         })
     }
 
-    /// Returns the [batched kernel](Self::batched_kernel) for `batches` products of an m×k and a k×n matrix with elements of type `T`,
-    /// where `size` is `[m, n, k]`. On GPUs of compute capability 9.0, this is the fastest kernel according to the model of
-    /// [`for_problem`](Self::for_problem), among those whose blocks do not share loads of A and B. On other GPUs, the tile is chosen as in
-    /// `for_problem`, and the tiles of all products are counted.
+    /// Returns the [batched kernel](Self::batched_kernel) for `batches` products of an m×k matrix in order `a` and a k×n matrix in order
+    /// `b`, where `size` is `[m, n, k]`. The elements of the matrices have type `T`. On GPUs of compute capability 9.0, this is the fastest
+    /// kernel, according to the model of [`for_problem`](Self::for_problem), among the kernels whose blocks do not share loads of A and B.
+    /// On other GPUs, the tile is chosen as in `for_problem`, but the tiles of all products are counted together.
     #[must_use]
     pub fn for_batches<T: Element>(
         a: MatrixOrder,
@@ -92,10 +93,10 @@ impl Gemm {
         Self::filling(target, [a, b], tiles, (size, batches), gpu.multiprocessors)
     }
 
-    /// Returns the [grouped kernel](Self::grouped_kernel) that multiplies groups of rows of an m×k matrix by k×n matrices with elements of
-    /// type `T`, where `size` is `[m, n, k]`. The number of rows of each group is a multiple of `rows`. Among the kernels whose tiles have
-    /// `rows` rows, one is chosen as in [`for_batches`](Self::for_batches). Returns `None` if no kernel for the GPU and the order of A has
-    /// such tiles.
+    /// Returns the [grouped kernel](Self::grouped_kernel) that multiplies groups of rows of an m×k matrix in order `a` by k×n matrices in
+    /// order `b`, where `size` is `[m, n, k]`. The elements of the matrices have type `T`. The number of rows of each group must be a
+    /// multiple of `rows`. Among the kernels whose tiles have `rows` rows, one is chosen as in [`for_batches`](Self::for_batches). Returns
+    /// `None` if no kernel for the GPU and the order of A has such tiles.
     pub fn for_groups<T: Element>(
         a: MatrixOrder,
         b: MatrixOrder,
@@ -106,8 +107,8 @@ impl Gemm {
         Self::of_height::<T>([a, b], size, rows, gpu, |_| true)
     }
 
-    /// Returns the fastest suitable kernel with tiles of `rows` rows and with blocks that do not share loads of A and B. On targets without
-    /// `wgmma`, all kernels are suitable.
+    /// Returns the fastest kernel with tiles of `rows` rows and with blocks that do not share loads of A and B, among the kernels that
+    /// `is_suitable` accepts. On targets without `wgmma`, `is_suitable` is ignored. Returns `None` if there is no such kernel.
     fn of_height<T: Element>(
         [a, b]: [MatrixOrder; 2],
         size: [u32; 3],
@@ -127,9 +128,10 @@ impl Gemm {
     }
 
     /// Returns the [ragged kernel](Self::ragged_kernel) that multiplies `groups` groups of rows of a row-major m×k matrix by k×n matrices
-    /// with elements of type `T`. Tiles have 16, 64 or 128 rows (on GPUs of compute capability other than 9.0, 64 or 128): the smallest of
-    /// these numbers that is not less than the average number of rows per group, or 128 if the average is larger. Among the kernels with
-    /// such tiles, one is chosen as in [`for_groups`](Self::for_groups), but [`parts`](Self::parts) is always 1.
+    /// in order `b`. The elements of the matrices have type `T`. The number of rows per tile is 16, 64 or 128 on GPUs of compute capability
+    /// 9.0, and 64 or 128 on other GPUs: the smallest of these numbers that is at least the average number of rows per group, or 128 if the
+    /// average is greater than 128. Among the kernels with such tiles, one is chosen as in [`for_groups`](Self::for_groups), but
+    /// [`parts`](Self::parts) is always 1.
     #[must_use]
     pub fn for_ragged_groups<T: Element>(
         b: MatrixOrder,
@@ -149,8 +151,8 @@ impl Gemm {
     }
 
     /// Returns the sm_90a kernel with [promoted sums](Self::promoted_kernel) that multiplies a row-major m×k matrix by a column-major k×n
-    /// matrix with elements of type `T`, where `size` is `[m, n, k]`. Its tile is the faster one of the two supported tiles according to
-    /// the model of [`for_problem`](Self::for_problem).
+    /// matrix with elements of type `T`, where `size` is `[m, n, k]`. Its tile is the faster of the two supported tiles according to the
+    /// model of [`for_problem`](Self::for_problem).
     #[must_use]
     pub fn for_promoted<T: Element>(size: [u32; 3], gpu: &GpuKind) -> Self {
         let tiles = [GemmTile::T128x128, GemmTile::T128x192];
@@ -160,8 +162,8 @@ impl Gemm {
         fastest.unwrap_or(kernels[0])
     }
 
-    /// Returns the candidate that is fastest for `work` according to the model, where `bytes` is the size of an operand element; `None` if
-    /// the model does not predict the time of any candidate.
+    /// Returns the candidate that is fastest for `work` according to the model, where `bytes` is the size of an operand element. Returns
+    /// `None` if the model does not predict the time of any candidate.
     fn fastest(
         candidates: impl Iterator<Item = Self>,
         work: Work,
@@ -184,7 +186,7 @@ impl Gemm {
         Self { tile, any_size: true, ..self }
     }
 
-    /// Returns the target of the kernels for GPUs of a compute capability.
+    /// Returns the target of the kernels for GPUs of the given compute capability.
     pub(in crate::kernels) fn target_of((major, minor): (u32, u32)) -> Target {
         match Target::newest_portable(major, minor) {
             _ if (major, minor) == (9, 0) => Target::SM_90A,
@@ -192,8 +194,9 @@ impl Gemm {
         }
     }
 
-    /// Returns the kernel for a target without `wgmma` and `batches` products, with the largest of `tiles` that occupies all
-    /// multiprocessors, or with the smallest tile. `tiles` must be in ascending order of size.
+    /// Returns the kernel for `batches` products on a target without `wgmma`. Its tile is the largest of `tiles` for which there are at
+    /// least as many tiles as multiprocessors; if there is no such tile, it is the smallest one. `tiles` must be in ascending order of
+    /// size.
     fn filling(
         target: Target,
         [a, b]: [MatrixOrder; 2],
@@ -208,7 +211,7 @@ impl Gemm {
         Self { a, b, ..Self::of_target(target, tile.unwrap_or(smallest)) }
     }
 
-    /// Returns the candidates with blocks that share no tiles.
+    /// Returns the candidates whose blocks do not share loads of A and B.
     fn alone(candidates: impl Iterator<Item = Self>) -> impl Iterator<Item = Self> {
         candidates.filter(|gemm| gemm.cluster == [1, 1])
     }

@@ -15,20 +15,20 @@ use crate::{
 pub type FusedGemmArgs<T, D> =
     (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32, f32, f32, In<D>, u32, In<f32>, In<f32>, In<f32>);
 
-/// The operations that a kernel applies to a product A·B in f32: Dᵢⱼ = f((A·B)ᵢⱼ · α · rᵢ · sⱼ + β · Cᵢⱼ + biasⱼ), evaluated from left to
-/// right. Factors and terms whose fields are `false` are omitted.
+/// The operations that a kernel applies to a product A·B in f32: Dᵢⱼ = f((A·B)ᵢⱼ · α · rᵢ · sⱼ + β · Cᵢⱼ + biasⱼ), where f is the kernel's
+/// activation function. The expression is evaluated from left to right. Factors and terms whose fields are `false` are omitted.
 #[doc(alias = "CUBLASLT_MATMUL_DESC_EPILOGUE")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Epilogue {
     /// Whether to multiply by α, the argument `alpha`.
     pub alpha: bool,
-    /// Whether to multiply each row i by rᵢ, where r is the argument `row_scales`, with m elements.
+    /// Whether to multiply each row i by rᵢ, where r is the argument `row_scales`, which has m elements.
     pub row_scales: bool,
-    /// Whether to multiply each column j by sⱼ, where s is the argument `col_scales`, with n elements.
+    /// Whether to multiply each column j by sⱼ, where s is the argument `col_scales`, which has n elements.
     pub col_scales: bool,
     /// Whether to add β · C, where β is the argument `beta` and C is an m×n matrix with a row pitch of `ldc` elements.
     pub c: bool,
-    /// Whether to add biasⱼ to each column j, where bias is the argument `bias`, with n elements.
+    /// Whether to add biasⱼ to each column j, where bias is the argument `bias`, which has n elements.
     pub bias: bool,
 }
 
@@ -87,7 +87,7 @@ pub(super) struct Operands<'k, D: TensorElement> {
 }
 
 impl<'k, D: TensorElement + Convert<f32>> Operands<'k, D> {
-    /// Applies the epilogue to the sums of tile (`row`, `col`), in units of the size of `sum`.
+    /// Applies the epilogue to `sum`, which contains the sums of tile (`row`, `col`) of the result. All tiles have the size of `sum`.
     #[track_caller]
     pub(super) fn applied<C: Convert<f32>, const W: usize>(
         &self,

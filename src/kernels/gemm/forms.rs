@@ -85,7 +85,8 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel that computes a batch of products of the same size in one launch. The matrices are equally spaced in memory.
+    /// Builds the kernel that computes a batch of products of the same size in one launch. The matrices of each operand must be equally
+    /// spaced in memory.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
@@ -170,8 +171,8 @@ impl Gemm {
     /// of B₁, followed by those of B₂. D has n columns. With [`Activation::Silu`](super::Activation::Silu), this is SwiGLU ([Shazeer
     /// 2020](https://arxiv.org/abs/2002.05202)).
     ///
-    /// On targets with `wgmma`, n elements of a row-major B must occupy a multiple of 16 bytes, because tensor copies start at the first
-    /// column of B₂. Every launch checks this.
+    /// On targets with `wgmma`, if B is row-major, n of its elements must occupy a multiple of 16 bytes, because tensor copies start at the
+    /// first column of B₂. Every launch checks this.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel), but all activations are supported. Also returns an error for `parts` other than

@@ -82,8 +82,8 @@ pub(super) fn together<
 }
 
 /// Emits the kernel for results with few tiles, in which the `PARTS` blocks of a cluster compute one tile of `M`×`N` subtiles together,
-/// each for a part of the steps along k. Each block adds up the sums of `P` = `N`/`PARTS` columns of subtiles, and stores them in units of
-/// `W`.
+/// each for a part of the steps along k. Each block then adds the sums of all blocks for `P` = `N`/`PARTS` columns of subtiles, and stores
+/// the results, `W` columns of subtiles at a time.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn split<
@@ -157,7 +157,7 @@ pub(super) fn gated<
     );
 }
 
-/// The tiles of a resident block, the ring that it fills for them, and the steps along k of a tile.
+/// The tiles that a resident block computes, the ring of stages for their operands, and the number of steps along k per tile.
 struct Resident<'k, Tiles: StageTiles<'k>, const STAGES: usize, const GROUPS: usize> {
     tiles: Persistent<'k>,
     ring: Ring<'k, Tiles, STAGES, GROUPS>,

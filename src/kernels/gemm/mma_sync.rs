@@ -47,7 +47,7 @@ pub(super) trait WarpStages<
         slice: u32,
     ) -> Self::Fragments;
 
-    /// Adds the product of a slice.
+    /// Adds the product of a slice to `sum`.
     fn multiply(sum: Rt<'k, C, H, W, Row>, fragments: &Self::Fragments) -> Rt<'k, C, H, W, Row>;
 
     /// Fills a stage of a gated product, like [`fill`](Self::fill).
@@ -64,7 +64,7 @@ pub(super) trait WarpStages<
         slice: u32,
     ) -> Self::GatedFragments;
 
-    /// Adds the products of a slice with B₁ and with B₂.
+    /// Adds the products of a slice with B₁ and with B₂ to `sums`.
     fn multiply_gated(
         sums: [Rt<'k, C, H, W, Row>; 2],
         fragments: &Self::GatedFragments,
@@ -282,8 +282,8 @@ pub(super) fn gated_by_warps<
 }
 
 impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
-    /// Declares a block for each tile of `height`×`width` results, and returns the row and the column of this block's tile. Blocks exit if
-    /// their row of tiles has no elements.
+    /// Declares a block for each tile of `height`×`width` elements of the results, and returns the row and the column of this block's tile.
+    /// A block exits if its row of tiles has no elements.
     #[track_caller]
     fn tile_of_block(&self, height: u32, width: u32) -> (TileRow<'k>, Val<'k, u32>) {
         let Self { k, size: [m, n, _], .. } = self;
@@ -297,8 +297,9 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
     }
 }
 
-/// Stores a warp's sums of `H`×`W` subtiles. `finish` transforms each half of a row of subtiles, given the row and the half. `row` and
-/// `col` return the coordinates of the warp's tile. If `staged` is true, results pass through shared memory.
+/// Stores a warp's sums of `H`×`W` subtiles. `finish` transforms one half of a row of subtiles; its second argument contains the index of
+/// the row and the index of the half (0 is the left half). `row` and `col` return the coordinates of the warp's tile. If `staged` is true,
+/// results pass through shared memory.
 #[rustfmt::skip]
 #[track_caller]
 fn store<'k, C, V, D, const H: usize, const W: usize, const P: usize, const R: usize, const Q: usize>(

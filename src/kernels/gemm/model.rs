@@ -37,7 +37,7 @@ const EXCHANGE: f64 = 0.9;
 const EXCHANGE_OF_ELEMENT: f64 = 1.5e-4;
 /// The slowdown of several rounds of tiles in clusters, because the blocks of a cluster wait for each other.
 const IN_STEP: f64 = 1.05;
-/// The same for clusters of more than two blocks in which warpgroups compute a tile together, and do not multiply while they store.
+/// The same slowdown for clusters of more than two blocks whose warpgroups compute a tile together, and do not multiply while they store.
 const TOGETHER_IN_STEP: f64 = 1.12;
 /// The bandwidth of the GPU's memory in bytes per microsecond.
 const BANDWIDTH: f64 = 3.0e6;
@@ -49,7 +49,7 @@ pub(super) struct Work {
     size: [u32; 3],
     /// The number of products.
     batches: u32,
-    /// The number of parts that the depth of each product is divided into. The sums of the parts are stored separately.
+    /// The number of parts into which the sum over k of each product is divided. The sums of the parts are stored separately.
     divided: u32,
 }
 
@@ -59,15 +59,15 @@ impl Work {
         Self { size, batches, divided: 1 }
     }
 
-    /// Returns the work of a product whose depth is divided into `parts` parts.
+    /// Returns the work of a product whose sum over k is divided into `parts` parts.
     pub(super) const fn divided(size: [u32; 3], parts: u32) -> Self {
         Self { size, batches: 1, divided: parts }
     }
 }
 
 impl Gemm {
-    /// Returns the time of a launch without the constant overhead of launches, where `bytes` is the size of an operand element. Returns
-    /// `None` if the model does not predict the time or the device cannot run a cluster.
+    /// Returns the estimated time of a launch in microseconds, without the constant overhead of launches, where `bytes` is the size of an
+    /// operand element. Returns `None` if the model does not predict the time or the device cannot run a cluster.
     pub(super) fn estimated_micros(&self, work: Work, bytes: u32, multiprocessors: u32) -> Option<f64> {
         let cost = COSTS.iter().find(|cost| cost.tile == self.tile).filter(|_| self.is_predictable())?;
         let Work { size, batches, divided } = work;

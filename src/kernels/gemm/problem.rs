@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// A matrix, or several with the same extents.
+/// A matrix, or several matrices with the same extents.
 pub(super) enum Matrices<'k, T: TensorElement, A> {
     One(Gl<'k, T, A>),
     Many(Gl<'k, T, A, 3>),
@@ -55,7 +55,7 @@ impl<'k, T: TensorElement, A> Matrices<'k, T, A> {
     }
 }
 
-/// The number of products that a launch computes.
+/// The way in which the A, B and D matrices of a launch form products.
 #[allow(clippy::large_enum_variant, reason = "there is one for each kernel that is built")]
 pub(super) enum Batches<'k> {
     One,
@@ -74,12 +74,12 @@ pub(super) enum Batches<'k> {
 pub(super) struct TileRow<'k> {
     /// The index of this row among the rows of tiles of all results.
     pub(super) number: Val<'k, u32>,
-    /// The rows of the group, for ragged groups.
+    /// The rows of the group that this row of tiles covers; `None` unless groups are ragged.
     rows: Option<RaggedRows<'k>>,
 }
 
 impl<'k> TileRow<'k> {
-    /// Returns whether the row has elements.
+    /// Returns whether this row of tiles has elements.
     #[track_caller]
     pub(super) fn exists(&self) -> Val<'k, bool> {
         self.rows.map_or(true.into(), |rows| rows.any())
@@ -215,7 +215,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         }
     }
 
-    /// Returns the ring; if a stage has more rows than copies write, the other rows are zeros.
+    /// Returns the ring. Rows of a stage that copies do not write are filled with zeros.
     #[track_caller]
     pub(super) fn prepared<Tiles: StageTiles<'k>, const STAGES: usize, const GROUPS: usize>(
         &self,

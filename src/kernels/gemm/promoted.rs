@@ -79,8 +79,8 @@ impl Gemm {
     }
 
     /// Builds the kernel that multiplies block-scaled matrices of 8-bit floats, as in [DeepSeek-V3](https://arxiv.org/abs/2412.19437): Dᵢⱼ
-    /// = f(Σₛ rᵢₛ · cⱼₛ · (Aₛ·Bₛ)ᵢⱼ). Aₛ consists of columns 128·s to 128·s + 127 of A, and Bₛ of the same rows of B. The kernel always
-    /// uses tiles of 128×128.
+    /// = f(Σₛ rᵢₛ · cⱼₛ · (Aₛ·Bₛ)ᵢⱼ). Aₛ consists of columns 128·s to 128·s + 127 of A, and Bₛ of the rows of B with the same indices. The
+    /// kernel always uses tiles of 128×128.
     ///
     /// `a_scales[s·m + i]` is rᵢₛ, the scale of row i of Aₛ. `b_scales[⌊j/128⌋·⌈k/128⌉ + s]` is cⱼₛ, which is shared by a 128×128 block of
     /// B.
@@ -112,7 +112,7 @@ impl Gemm {
         })
     }
 
-    /// Returns whether this kernel supports promoted sums; otherwise rejects it.
+    /// Checks that this kernel supports promoted sums. Rejects it and returns `false` if it does not.
     fn check_promoted<T: TensorElement>(&self, k: Builder<'_>) -> bool {
         if let Err(why) = self.check_wgmma("promoted sums") {
             k.refuse(why);

@@ -10,9 +10,10 @@ use crate::{
     tiles::{Convert, Gl, Product, vector},
 };
 
-/// The arguments of the kernel that [`Gemm::ragged_kernel`] builds: `(a, lda, b, ldb, b_batch_stride, d, ldd, offsets, groups, m, n, k)`. There
-/// are `groups` B matrices, whose first elements are `b_batch_stride` elements apart. `offsets` has `groups` + 1 elements: the index of the
-/// first row of each group in A and D, followed by the end of the last group. [`GemmArgs`](super::GemmArgs) describes the other arguments.
+/// The arguments of the kernel that [`Gemm::ragged_kernel`] builds: `(a, lda, b, ldb, b_batch_stride, d, ldd, offsets, groups, m, n, k)`.
+/// There are `groups` B matrices, whose first elements are `b_batch_stride` elements apart. `offsets` has `groups` + 1 elements: the index
+/// of the first row of each group in A and D, followed by the end of the last group. [`GemmArgs`](super::GemmArgs) describes the other
+/// arguments.
 pub type RaggedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u32>, u32, u32, u32, u32);
 
 /// The groups of a launch.
@@ -37,7 +38,7 @@ pub(super) struct RaggedRows<'k> {
 }
 
 impl<'k> RaggedRows<'k> {
-    /// Returns whether there are rows.
+    /// Returns whether there is at least one row.
     #[track_caller]
     pub(super) fn any(&self) -> Val<'k, bool> {
         self.count.gt(0)

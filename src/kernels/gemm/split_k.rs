@@ -138,9 +138,9 @@ impl Gemm {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SplitKGemm {
-    /// The kernel that computes the parts: [`Gemm::partial_kernel`].
+    /// The kernel that computes the partial sums, which [`Gemm::partial_kernel`] builds.
     pub gemm: Gemm,
-    /// The number of parts.
+    /// The number of parts into which the sum over k is divided.
     pub parts: u32,
 }
 
@@ -154,14 +154,14 @@ const SUM: f64 = 2.8;
 const CACHE_BANDWIDTH: f64 = 2.6e6;
 
 impl SplitKGemm {
-    /// Returns the kernel and the number of parts for the product of an m×k and a k×n matrix with elements of type `T`, where `size` is
-    /// `[m, n, k]`. Returns `None` if the sum over k should not be divided. There are at most 16 parts, and at most one for every 512
-    /// elements along k.
+    /// Returns the kernel and the number of parts for the product of an m×k matrix in order `a` and a k×n matrix in order `b`, where `size`
+    /// is `[m, n, k]`. The elements of the matrices have type `T`. Returns `None` if the sum over k should not be divided. There are at
+    /// most 16 parts, and at most one for every 512 elements along k.
     ///
     /// On GPUs of compute capability 9.0, the sum over k is divided if the model of [`Gemm::for_problem`] predicts that this takes less
     /// time than the fastest single kernel, including the time to write, read and add the partial sums. On other GPUs of compute capability
     /// 8.0 or later, the sum is divided if k is at least 1024 and the result has at most as many 64×64 tiles as the GPU has
-    /// multiprocessors; the number of parts is then the largest one, within the limits above, for which there are at most two blocks per
+    /// multiprocessors. The number of parts is then the largest one, within the limits above, for which there are at most two blocks per
     /// multiprocessor.
     #[must_use]
     pub fn for_problem<T: Element>(
@@ -182,7 +182,7 @@ impl SplitKGemm {
         (parts > 1 && target.features().contains(Features::AMPERE)).then_some(Self { gemm, parts })
     }
 
-    /// Returns the fastest division into at most `most` parts; `None` if it is not faster than the fastest single kernel.
+    /// Returns the fastest division into at most `most` parts. Returns `None` if no division is faster than the fastest single kernel.
     fn estimated(
         a: MatrixOrder,
         b: MatrixOrder,

@@ -40,7 +40,7 @@ pub(super) trait Stages<
         at: [Val<'k, u32>; 3],
     ) -> FillingStage<'k, Self::Tiles>;
 
-    /// Adds the product of part `part` of A, which has `P` rows of subtiles, and B in a stage.
+    /// Adds the product of part `part` of A, which has `P` rows of subtiles, and B in a stage to `sums`.
     fn multiply(
         sums: InFlight<'k, [Rt<'k, C, 1, N, Row>; H]>,
         tiles: &<Self::Tiles as StageTiles<'k>>::Filled,

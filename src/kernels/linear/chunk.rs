@@ -17,7 +17,7 @@ pub(super) struct Chunk<'a, 'k, T: TensorElement, const D: usize, const E: usize
     pub(super) keys: &'a Filled<St<'k, T, SUBTILES, D>>,
     pub(super) values: &'a Filled<St<'k, T, SUBTILES, E>>,
     pub(super) decays: &'a Decays<'k>,
-    /// The weight of each token, if weights are not 1.
+    /// The weight of each token; `None` if all weights are 1.
     pub(super) weights: Option<&'a Filled<Sv<'k, f32, SUBTILES>>>,
 }
 

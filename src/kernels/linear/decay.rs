@@ -17,7 +17,7 @@ pub(super) struct Decays<'k> {
 }
 
 impl<'k> Decays<'k> {
-    /// Returns memory for [`of`](Self::of).
+    /// Allocates shared memory for [`of`](Self::of).
     #[track_caller]
     pub(super) fn memory(k: Builder<'k>) -> Sv<'k, f32, SUBTILES> {
         k.shared_tile_of(k.warp())

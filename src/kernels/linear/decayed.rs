@@ -19,14 +19,14 @@ use crate::{
 pub type DecayedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, In<f32>, Out<T>, InOut<f32>, [u32; 3], [[u32; 3]; 4]);
 
-/// A kernel for causal linear attention with a state S that decays by a constant factor λ = e^`decay` per token. Each head has its own
-/// decay. For each token i, the kernel computes Sᵢ = λ · Sᵢ₋₁ + kᵢᵀ·vᵢ and oᵢ = qᵢ·Sᵢ.
+/// A kernel for causal linear attention with a state S that decays by a constant factor λ = e^`decay` per token, where `decay` is the
+/// head's element of the argument `decays`. For each token i, the kernel computes Sᵢ = λ · Sᵢ₋₁ + kᵢᵀ·vᵢ and oᵢ = qᵢ·Sᵢ.
 ///
 /// The argument `state` contains S₀ and is overwritten with the state after the last token, so a sequence can be processed in several
 /// launches. Each element of `decays` must be finite and at most 0; with 0, the state does not decay.
 ///
-/// Sums are f32. The scores q·k and the values v are multiplied by decay factors in f32. Scores, values and the state are rounded to the
-/// element type before they become operands of an MMA.
+/// Sums are computed in f32. The scores q·k and the values v are multiplied by decay factors in f32. Scores, values and the state are
+/// rounded to the element type before they become operands of an MMA.
 #[doc(alias = "Lightning Attention")]
 #[doc(alias = "RetNet")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -27,8 +27,8 @@ pub type HedgehogArgs<T> =
 ///
 /// The maximum is over the tokens j ≤ i in these two chunks. `scale` and α must be positive, and β must not be negative.
 ///
-/// Sums and softmax are f32. Features, weights (divided by their sum) and the state (Σ φ(kⱼ)ᵀ·vⱼ over older tokens) are rounded to the
-/// element type before they become operands of an MMA.
+/// Sums and softmax are computed in f32. Features, weights (divided by their sum) and the state (Σ φ(kⱼ)ᵀ·vⱼ over older tokens) are rounded
+/// to the element type before they become operands of an MMA.
 #[doc(alias = "LoLCATs")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hedgehog {
@@ -111,7 +111,7 @@ struct Inputs<'k, T> {
     scale: Val<'k, f32>,
 }
 
-/// Emits the kernel for rows of `D` subtiles of Q and K. Each warp computes the weights and features of 16 tokens of a chunk, and 16
+/// Emits the kernel for rows of `D` subtiles of Q and K. For each chunk, a warp computes the weights and features of 16 tokens, and 16
 /// columns of the weighted sums of V.
 fn emit<'k, T>(k: Builder<'k>, inputs: Inputs<'k, T>, value_size: u32)
 where
@@ -278,7 +278,7 @@ where
     }
 }
 
-/// The tokens before the two latest chunks.
+/// The state: sums over the tokens before the two latest chunks.
 struct Past<'k> {
     /// Σ vᵀ·φ(k), for the 16 columns of V of a warp.
     values: Rt<'k, f32, 1, FEATURES>,

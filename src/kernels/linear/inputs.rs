@@ -12,15 +12,16 @@ use crate::{
 /// multiples of 8.
 pub type LinearAttentionArgs<T> = (In<T>, In<T>, In<T>, Out<T>, [u32; 3], [[u32; 3]; 4]);
 
-/// Returns the names of the strides of matrices.
+/// Returns the names of the strides of matrices, separated by commas.
 pub(super) fn strides_of(matrices: &[&str]) -> String {
     let axes = ["batch", "head", "row"];
     let names = matrices.iter().flat_map(|matrix| axes.map(|axis| format!("{matrix}_{axis}")));
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// The number of tokens that are processed at a time, in subtiles and in rows.
+/// The number of tokens that are processed at a time, in subtiles.
 pub(super) const SUBTILES: usize = 4;
+/// The number of tokens that are processed at a time.
 pub(super) const CHUNK: u32 = 16 * SUBTILES as u32;
 
 /// The number of batches, heads and rows.
@@ -49,7 +50,7 @@ impl<'k> Sizes<'k> {
         k.global(elements, layout)
     }
 
-    /// Declares a grid of one block for each head, and returns the batch and the head of this block.
+    /// Declares a grid of one block for each batch and head, and returns the batch and the head of this block.
     #[track_caller]
     pub(super) fn block_of_each(self, k: Builder<'k>) -> (Val<'k, u32>, Val<'k, u32>) {
         k.grid([self.batches * self.heads]);

@@ -28,8 +28,8 @@ pub type StateSpaceArgs<T> =
 /// The argument `state` contains S₀ and is overwritten with the state after the last token, so a sequence can be processed in several
 /// launches. `a` must be finite and negative, and `dt` must be positive (it is usually the result of softplus).
 ///
-/// Sums are f32. The scores c·b and the values x are multiplied by dt and decay factors in f32. Scores, values and the state are rounded to
-/// the element type before they become operands of an MMA.
+/// Sums are computed in f32. The scores c·b and the values x are multiplied by dt and decay factors in f32. Scores, values and the state
+/// are rounded to the element type before they become operands of an MMA.
 #[doc(alias = "SSD")]
 #[doc(alias = "Mamba-2")]
 #[doc(alias = "mamba_chunk_scan")]

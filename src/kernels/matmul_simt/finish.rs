@@ -7,8 +7,8 @@ use crate::{
     tiles::{Gl, contiguous, row_major},
 };
 
-/// The factors and terms of the elements of D, and the function that is applied to them. Each matrix has the size of D; the matrices of
-/// scales and of the bias repeat one row or one column.
+/// The operations that turn a sum of products into an element of D: multiplications by factors, additions of terms, and an activation
+/// function. Each matrix has the shape of D; the matrices of scales and of the bias repeat one row or one column.
 #[derive(Default)]
 pub(super) struct Finish<'k> {
     alpha: Option<Val<'k, f32>>,
@@ -20,7 +20,7 @@ pub(super) struct Finish<'k> {
 }
 
 impl<'k> Finish<'k> {
-    /// Returns only the function, without factors and terms.
+    /// Returns the operations for the activation function alone, without factors and terms.
     pub(super) fn function(function: Option<Activation>) -> Self {
         Self { function, ..Self::default() }
     }
@@ -58,8 +58,8 @@ impl<'k> Finish<'k> {
             && function.is_none()
     }
 
-    /// Stores the results for a thread's sums. `own` returns the thread's elements of a matrix of the size of D, with columns and rows as
-    /// value modes. `rows` is the number of rows of these elements.
+    /// Stores the results for a thread's sums. `own` returns the thread's elements of a matrix with the shape of D. Its value modes are
+    /// columns and rows. `rows` is the number of rows of these elements.
     #[track_caller]
     pub(super) fn store(
         &self,
@@ -106,7 +106,7 @@ impl<'k> Finish<'k> {
     }
 }
 
-/// Applies the function, if any.
+/// Applies the activation function, if any.
 #[track_caller]
 fn activated<'k>(k: Builder<'k>, function: Option<Activation>, x: Val<'k, f32>) -> Val<'k, f32> {
     match function {

@@ -72,7 +72,8 @@ impl Axis {
         if self.grouped { 16 * DEPTH } else { 1 }
     }
 
-    /// Returns the element for row or column `i` and index `step` along k among the loaded `factors` of a thread.
+    /// Returns the element of `factors` for row or column `i` and index `step` along k. `factors` contains the elements of the operand that
+    /// a thread has loaded.
     fn factor<T>(self, factors: &[T], i: usize, step: usize) -> &T {
         &factors[if self.grouped { self.count * step + i } else { STEP * i + step }]
     }

@@ -72,8 +72,8 @@ impl SimtTile {
 
 impl MatmulSimt {
     /// Returns the kernel that multiplies an m×k matrix by a k×n matrix, without an activation. `a` and `b` are the storage orders of the
-    /// factors, `size` is `[m, n, k]`, and `multiprocessors` is the number of multiprocessors on the device. The tile is chosen for
-    /// contiguous matrices, as in [`for_strides`](Self::for_strides).
+    /// factors, `size` is `[m, n, k]`, and `multiprocessors` is the number of multiprocessors on the device. The tile is chosen as in
+    /// [`for_strides`](Self::for_strides), for contiguous matrices.
     #[must_use]
     pub fn for_problem(
         target: Target,

@@ -6,8 +6,9 @@ use super::{PermuteError, RANK};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Axes {
     pub(super) extents: [u32; RANK],
-    /// The strides in x; `y_strides` contains those in y.
+    /// The strides in x.
     x_strides: [u64; RANK],
+    /// The strides in y.
     y_strides: [u64; RANK],
     /// Whether the row axis, instead of the column axis, is the last axis of y.
     pub(super) transposes: bool,

@@ -19,7 +19,7 @@ pub type AdamWArgs<P, G> =
 /// - p = p − rate · decay · p − rate · (mean / c₁) / (√(square / c₂) + ε), where c₁ = 1 − β₁ᵗ and c₂ = 1 − β₂ᵗ are the arguments
 ///   `correction1` and `correction2` in step t.
 ///
-/// Arithmetic is f32, and p is rounded once. A contiguous tensor may be treated as a matrix with rows of any length.
+/// Arithmetic is performed in f32, and p is rounded once. A contiguous tensor may be treated as a matrix with rows of any length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AdamW {
     /// How rows are divided among threads.

@@ -12,11 +12,11 @@ use crate::{
     tiles::{Convert, Striped, row_major},
 };
 
-/// The alignment of rows in shared memory, for the widest accesses and copies.
+/// The alignment in bytes of rows in shared memory, as the widest accesses and copies require.
 pub(super) const ALIGN: u32 = 16;
 /// The maximum number of words of weights that a thread usually keeps in registers.
 const HELD_WORDS: u32 = 16;
-/// The same maximum for unaligned rows, if several rows share the weights.
+/// The maximum that replaces [`HELD_WORDS`] for unaligned rows if several rows share the weights.
 const ARRANGED_WORDS: u32 = 32;
 /// The number of registers per thread that contain neither elements nor weights.
 const OTHER_REGISTERS: u32 = 32;
@@ -44,8 +44,8 @@ pub(super) const fn keeps_weights_in_shared_memory(tiling: RowTiling, bytes: u32
     ahead > 0 && fits && adjacent * bytes <= 2 * ALIGN
 }
 
-/// Returns whether threads move weights within shared memory to the addresses from which they read them for all rows of a block, and fill
-/// the remaining memory with 0.
+/// Returns whether threads move weights within shared memory to the slots from which each thread then reads its weights for all rows of a
+/// block. The remaining slots are filled with 0.
 const fn are_arranged(tiling: RowTiling) -> bool {
     // In clusters that process aligned rows, each thread has copied the weights that it uses.
     tiling.unaligned || tiling.turns == u32::MAX && tiling.cluster == 1
@@ -59,7 +59,7 @@ const fn keeps_weights_in_registers(tiling: RowTiling, bytes: u32) -> bool {
     words <= HELD_WORDS || tiling.unaligned && tiling.ahead > 0 && words <= ARRANGED_WORDS && fit
 }
 
-/// The rows that each team of a block processes one after the other. Usually, there are several only if the tiling [reads rows
+/// The rows that each team of a block processes one after the other. Usually, a team has several rows only if the tiling [reads rows
 /// ahead](RowTiling::ahead).
 pub(super) struct Turns<'k> {
     pub(super) first: Row<'k>,
@@ -74,7 +74,8 @@ pub(super) struct Turns<'k> {
 type FirstTurn<'k> = Box<dyn Fn(&Row<'k>) + 'k>;
 
 impl RowTiling {
-    /// Declares the block and the grid of a kernel on `m` rows of `n` elements. Groups are aligned in matrices with row pitch `pitch`.
+    /// Declares the block and the grid of a kernel; `sizes` contains the number of rows, the number of elements per row, and the row pitch
+    /// of the matrices in which groups are aligned.
     #[track_caller]
     pub(super) fn turns<'k>(self, k: Builder<'k>, sizes: [Val<'k, u32>; 3]) -> Turns<'k> {
         if self.is_segmented() {
@@ -134,7 +135,7 @@ impl RowTiling {
 }
 
 impl<'k> Turns<'k> {
-    /// Returns an input matrix with row pitch `pitch`, whose rows are read one at a time.
+    /// Returns an input matrix with row pitch `pitch`. Its rows are read one at a time.
     #[track_caller]
     pub(super) fn input<T: TensorElement, A: Readable>(
         &self,
@@ -269,7 +270,8 @@ pub(super) trait ReadAhead<'k> {
     /// Sets the elements of this thread's copied groups that are outside an unaligned row to 0.
     fn clear_outside(&self, row: &Row<'k>);
 
-    /// Returns whether the threads' groups are aligned in the matrix, or `None` unless rows are unaligned and in shared memory.
+    /// Returns whether the threads' groups are aligned in the matrix. Returns `None` unless rows are unaligned and in shared memory, and a
+    /// block processes one row at a time.
     fn is_aligned(&self, row: &Row<'k>) -> Option<Val<'k, bool>>;
 }
 
@@ -311,8 +313,8 @@ impl<'k> Row<'k> {
         Line::Staged(StagedRow::new(slots.at(self.own_slot()), ahead, self.tiling.adjacent))
     }
 
-    /// Returns a value near the elements of the row that a single outlier does not affect: the median of the first, the middle and the last
-    /// element, loaded from global memory.
+    /// Returns a typical element of the row: the median of the first, the middle and the last element. A single outlier does not affect the
+    /// result. The elements are loaded from global memory.
     #[track_caller]
     pub(super) fn typical<T: Convert<f32>, A: Readable>(&self, input: &Input<'k, T, A>) -> Val<'k, f32> {
         let at = |col| self.load_element(input.matrix, input.pitch, col);

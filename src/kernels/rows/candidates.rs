@@ -39,7 +39,7 @@ impl<'k> Key<'k> {
 }
 
 const SIGN: u32 = 1 << 31;
-/// The number of elements of a thread that are collected together. The keys of more elements would occupy too many registers.
+/// The number of elements that a thread collects at a time. The keys of more elements would occupy too many registers.
 const TOGETHER: usize = 4;
 
 /// The candidates of a row. A warp, or a block whose number of threads is a power of two, collects candidates in two slots per thread. When
@@ -55,7 +55,7 @@ pub(super) struct Candidates<'a, 'k> {
 }
 
 impl<'a, 'k> Candidates<'a, 'k> {
-    /// Returns an empty set of candidates; `count` is at most the number of threads.
+    /// Returns an empty set of candidates. `count` must be from 1 to the number of threads per row.
     #[track_caller]
     pub(super) fn new(row: &'a Row<'k>, count: Val<'k, u32>) -> Self {
         let (k, rows) = (row.k, row.tiling.rows);
@@ -144,7 +144,7 @@ impl<'a, 'k> Candidates<'a, 'k> {
         (left.get(), overflows.get().ne(0))
     }
 
-    /// After the last part, returns the candidate whose rank equals the index of this thread.
+    /// Returns the candidate whose rank equals the index of this thread. [`collect`](Self::collect) must have been executed.
     #[track_caller]
     pub(super) fn sorted(&self) -> Key<'k> {
         Key(self.keys.at(self.row.thread).load())

@@ -20,17 +20,19 @@ pub type CrossEntropyBackwardArgs<X> = (In<X>, u32, In<i32>, In<f32>, In<f32>, O
 /// Kernels that compute the loss of each row of logits, ln Σₖ e^xₖ − x_target, and its gradient.
 ///
 /// The buffer `targets` contains the target column of each row. The buffer `logs` receives the logarithm of the sum of exponentials of each
-/// row, from which the gradient is computed: dxⱼ = (e^(xⱼ − log) − [j = target]) · dloss, where [j = target] is 1 for the target column and
-/// 0 otherwise. Rows with the target `ignored` have loss 0 and gradient 0. If any other target is not a column index, the loss of its row
-/// is NaN.
+/// row. The gradient is dxⱼ = (e^(xⱼ − log) − [j = target]) · dloss, where log is this logarithm, dloss is the gradient with respect to the
+/// loss of the row, and [j = target] is 1 for the target column and 0 for all other columns.
+///
+/// For a row whose target is `ignored`, the loss and the gradient are 0. For a row whose target is neither `ignored` nor a column index,
+/// the loss is NaN.
 ///
 /// Rows may have any length. The loss of each row is computed in one pass, with a running maximum.
 #[doc(alias = "nll_loss")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CrossEntropy {
-    /// How rows are divided among threads by the kernel for the loss.
+    /// How the loss kernel divides rows among threads.
     pub tiling: RowTiling,
-    /// How rows are divided among threads by the kernel for the gradient.
+    /// How the gradient kernel divides rows among threads.
     pub backward: RowTiling,
 }
 

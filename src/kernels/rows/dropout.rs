@@ -17,8 +17,8 @@ pub type DropoutArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, u64, u64);
 /// The number of elements that share a counter.
 const WORDS: u32 = 4;
 
-/// A dropout kernel: each element is replaced with 0 with probability `p` (from 0 to 1), and the other elements are multiplied by 1 / (1 −
-/// `p`).
+/// A kernel that applies dropout: it replaces each element with 0 with probability `p`, and multiplies the other elements by 1 / (1 − `p`).
+/// `p` must be from 0 to 1.
 ///
 /// Element (i, j) is kept if the upper 24 bits of its random word are at least `p` · 2²⁴. The random word is word j mod 4 of the result of
 /// [Philox4x32-10](crate::ptx::Builder::philox4x32) for the counter (i, ⌊j / 4⌋, `offset`) and the key `seed`; 64-bit values are passed as

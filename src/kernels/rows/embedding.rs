@@ -6,7 +6,7 @@ use crate::{
     tiles::{Convert, row_major},
 };
 
-/// The number of f32 elements that one instruction adds.
+/// The number of f32 elements that a vector addition adds.
 const VECTOR: usize = 4;
 
 /// The arguments of the kernel that [`Embedding::kernel`] builds: `(table, ldt, indices, y, ldy, rows, m, n)`. The table is `rows`×n and y
@@ -17,11 +17,11 @@ pub type GatherArgs<X> = (In<X>, u32, In<i32>, Out<X>, u32, u32, u32, u32);
 /// is `rows`×n, with row pitches of `ldx` and `ldt` elements. There are m indices.
 pub type ScatterAddArgs<X> = (In<X>, u32, In<i32>, InOut<f32>, u32, u32, u32, u32);
 
-/// Kernels for embedding tables: one selects rows of a table (y = table\[indices\]), and the other computes the gradient of this selection
-/// (table\[indices\] += x).
+/// Kernels for embedding tables. [`kernel`](Self::kernel) selects rows of a table (y = table\[indices\]). [`add_kernel`](Self::add_kernel)
+/// adds rows to a table (table\[indices\] += x), as required for the gradient of the table.
 ///
-/// An out-of-bounds index selects zeros, and the corresponding row of x is not added. Sums are f32. If an index occurs more than once, the
-/// order of the additions varies, so the last bits of the sums can differ from run to run.
+/// For an out-of-bounds index, the row of y is filled with zeros, and the row of x is ignored. Sums are computed in f32. If an index occurs
+/// more than once, the order of the additions varies, so the last bits of the sums can differ from run to run.
 #[doc(alias = "index_select")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Embedding {

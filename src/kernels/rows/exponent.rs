@@ -42,7 +42,7 @@ impl<'k> Total<'k> {
 }
 
 impl<'k> Exponent<'k> {
-    /// Returns the exponential of `x` relative to a maximum.
+    /// Returns the exponential of `x` relative to the maximum of `total`.
     #[track_caller]
     pub(super) fn of(self, x: Val<'k, f32>, total: Total<'k>) -> Val<'k, f32> {
         self.k.exp2((x - total.base()) * self.scale)

@@ -34,7 +34,7 @@ pub type ResidualNormArgs<X, W, Y> = (In<X>, u32, In<X>, u32, In<W>, Out<X>, u32
 pub type ResidualBiasedNormArgs<X, W, Y> =
     (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32);
 
-/// The maximum number of registers with which a thread keeps only one of two vectors of weights at a time.
+/// The maximum number of registers per thread with which only one of two vectors of weights is in registers at a time.
 const FEW_REGISTERS: u32 = 64;
 
 /// The function that normalizes a row.
@@ -60,9 +60,9 @@ impl NormFunction {
 /// Kernels that normalize the rows of a matrix: y = norm(x) · w or y = norm(x) · w + b, where norm is a [`NormFunction`]. The residual
 /// kernels normalize the sum h = x + r instead of x, and also store h.
 ///
-/// Sums are f32, and the result is rounded once; h is rounded to its type before it is normalized. As in PyTorch, if a row contains NaN or
-/// ±∞, the corresponding row of y contains NaN. Each launch checks that the rows fit the [tiling](RowTiling). Rows that do not fit in
-/// registers are read two or three times.
+/// Sums are computed in f32, and the result is rounded once; h is rounded to its type before it is normalized. As in PyTorch, if a row
+/// contains NaN or ±∞, the corresponding row of y contains NaN. Each launch checks that the rows fit the [tiling](RowTiling). Rows that do
+/// not fit in registers are read two or three times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Norm {
     /// How rows are divided among threads.
@@ -86,7 +86,7 @@ impl Norm {
         Self { tiling: tilings::of_residual_rows(function, target, bytes, sizes), function }
     }
 
-    /// Builds the kernel that computes norm(x) · w. Its name contains the function, the types and the tiling, as in
+    /// Builds the kernel that computes y = norm(x) · w. Its name contains the function, the types and the tiling, as in
     /// `rmsnorm_bf16_8192_by8`.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl Norm {
         })
     }
 
-    /// Builds the kernel that computes norm(x) · w + b.
+    /// Builds the kernel that computes y = norm(x) · w + b.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel).
@@ -255,12 +255,12 @@ impl Norm {
 pub(super) struct Statistics<'k> {
     function: NormFunction,
     pub(super) mean: Val<'k, f32>,
-    /// 1 / √(mean square + ε).
+    /// 1 / √(v + ε), where v is the mean of x² for RMSNorm or the variance of x for LayerNorm.
     pub(super) scale: Val<'k, f32>,
 }
 
 impl<'k> Statistics<'k> {
-    /// Computes the statistics of a row; outside the row, `x` is 0.
+    /// Computes the statistics of a row. `x` must return 0 for elements outside the row.
     #[track_caller]
     pub(super) fn of(
         row: &Row<'k>,
@@ -377,7 +377,8 @@ impl<'k, X: Convert<f32>, W: TensorElement> RowInputs<'_, 'k, X, W>
 where
     f32: Convert<X>,
 {
-    /// Loads a part of the row that is normalized: x, or x + r rounded to the type of h.
+    /// Loads a part of the row to be normalized: x or, with a residual input r, x + r rounded to the type of h. Dropout, if any, is applied
+    /// to x.
     #[track_caller]
     fn load(&self, row: &Row<'k>, part: Val<'k, u32>) -> Striped<'k, f32> {
         let masked = |x: Striped<'k, f32>| match self.mask {
@@ -393,7 +394,7 @@ where
         }
     }
 
-    /// Stores a part of x + r, if it is a result.
+    /// Stores a part of x + r if the kernel has a residual input.
     #[track_caller]
     fn store_sum(&self, row: &Row<'k>, part: Val<'k, u32>, sum: &Striped<'k, f32>) {
         if let Some((_, h)) = &self.residual {

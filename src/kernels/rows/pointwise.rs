@@ -100,7 +100,7 @@ type OfTwo<'f> = dyn for<'k> Fn(Builder<'k>, Val<'k, f32>, Val<'k, f32>) -> Val<
 /// Kernels that apply a function f to each element: y = f(x), the gate y = f(x) · u, the sum y = f(x) + u, and the gradients of f and of
 /// the gate.
 ///
-/// Arithmetic is f32, and results are rounded once. Rows may have any length; long rows are divided among blocks (see
+/// Arithmetic is performed in f32, and results are rounded once. Rows may have any length; long rows are divided among blocks (see
 /// [`RowTiling::for_elements`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pointwise {
@@ -210,7 +210,7 @@ impl Pointwise {
         )
     }
 
-    /// Builds the kernel that applies `of` to the elements of two matrices. `form` is the suffix of the function's name.
+    /// Builds the kernel that applies `of` to the elements of two matrices. `form` is appended to the function's name.
     #[track_caller]
     fn of_two<X, Y>(
         &self,

@@ -71,12 +71,12 @@ impl ScaleGroup {
 /// Kernels that quantize a matrix y to 8 bits: q = round(y / s), where the scale s of each [group](ScaleGroup) is max |y| / 448 for e4m3
 /// and max |y| / 127 for i8. Depending on the kernel, y is x, norm(x) · w or f(x) · u.
 ///
-/// Arithmetic is f32, and q is rounded once, to nearest even. A group of zeros has s = 0 and q = 0. A group that contains NaN has s = NaN,
-/// with q = NaN for e4m3 and q = 0 for i8. A group that contains ±∞ but no NaN has s = ∞.
+/// Arithmetic is performed in f32, and q is rounded once, to nearest even. A group of zeros has s = 0 and q = 0. A group that contains NaN
+/// has s = NaN, with q = NaN for e4m3 and q = 0 for i8. A group that contains ±∞ but no NaN has s = ∞.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quantize {
-    /// How rows are divided among threads. With [`ScaleGroup::Block`], each group is processed by adjacent threads of a warp or by all
-    /// threads of a row.
+    /// How rows are divided among threads. With [`ScaleGroup::Block`], rows must be aligned, and each group must be processed by at most 32
+    /// adjacent threads.
     pub tiling: RowTiling,
     /// The elements that share a scale.
     pub group: ScaleGroup,

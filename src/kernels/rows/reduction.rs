@@ -13,7 +13,7 @@ use crate::{
 /// has m elements.
 pub type RowReductionArgs<X> = (In<X>, u32, Out<f32>, u32, u32);
 
-/// A function that reduces several elements to one value.
+/// A function that reduces the elements of a row or column to one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reduction {
     /// The sum.
@@ -40,7 +40,7 @@ impl Reduction {
         }
     }
 
-    /// Returns the result of reducing no elements.
+    /// Returns the neutral element of [`combine`](Self::combine).
     pub(super) const fn neutral(self) -> f32 {
         match self {
             Self::Sum | Self::Mean | Self::Norm => 0.0,
@@ -75,7 +75,7 @@ impl Reduction {
     }
 }
 
-/// A kernel that reduces each row of a matrix to one f32 value. Arithmetic is f32.
+/// A kernel that reduces each row of a matrix to one f32 value. Arithmetic is performed in f32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowReduction {
     /// How rows are divided among threads.

@@ -13,32 +13,32 @@ use crate::{
 pub type RotaryArgs<X> =
     (In<X>, u32, In<f32>, In<f32>, u32, u32, In<i32>, u32, u32, u32, Out<X>, u32, u32, u32);
 
-/// The pairs of elements that are rotated together.
+/// The pairs of elements that are rotated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RotaryPairs {
-    /// Elements i and i + `half`.
+    /// Elements i and i + `half`, for i from 0 to `half` − 1.
     #[doc(alias = "NeoX")]
     Halves,
-    /// Elements 2i and 2i + 1.
+    /// Elements 2i and 2i + 1, for i from 0 to `half` − 1.
     #[doc(alias = "GPT-J")]
     #[doc(alias = "interleaved")]
     Adjacent,
 }
 
-/// A kernel for rotary position embeddings. In each row, it replaces `half` pairs of elements (a, b) with (a · cos − b · sin, b · cos + a ·
-/// sin) and copies the elements after the first 2 · `half`.
+/// A kernel for rotary position embeddings. In the first 2 · `half` elements of each row, it replaces each pair (a, b) with (a · cos − b ·
+/// sin, b · cos + a · sin). It copies the other elements.
 ///
 /// The position of row i is `positions[i / heads]`. It is the index of the row of the tables that contains the cosines and sines for the
-/// pairs. If i / `heads` or the position is out of bounds, the pairs are replaced with zeros. Arithmetic is f32, and results are rounded
-/// once.
+/// pairs. If i / `heads` or the position is out of bounds, the pairs are replaced with zeros. Arithmetic is performed in f32, and results
+/// are rounded once.
 #[doc(alias = "RoPE")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rotary {
     /// The number of threads per row: a power of two up to 32.
     pub threads: u32,
-    /// The number of adjacent elements that a thread accesses together. It must divide `half`, n and all row pitches.
+    /// The number of adjacent elements that a thread accesses at a time. It must divide `half`, n and all row pitches.
     pub adjacent: u32,
-    /// The pairs of elements that are rotated together.
+    /// The pairs of elements that are rotated.
     pub pairs: RotaryPairs,
     /// Whether the angles are negated, as required for the gradient.
     pub inverse: bool,
@@ -51,7 +51,7 @@ const ROWS: u32 = 4;
 
 impl Rotary {
     /// Returns the kernel for elements of `bytes` bytes. `sizes` contains `half`, followed by the row length and all row pitches, or
-    /// divisors of them.
+    /// divisors of these sizes.
     #[must_use]
     pub fn for_rows(pairs: RotaryPairs, bytes: u32, sizes: &[u32]) -> Self {
         let widest = (16 / bytes).clamp(1, 8);
@@ -60,8 +60,8 @@ impl Rotary {
         Self { threads: (half / adjacent).next_power_of_two().min(32), adjacent, pairs, inverse: false }
     }
 
-    /// Builds the kernel. Its name contains the pairs, the type and `adjacent`, as in `rotary_halves_bf16_by8` and
-    /// `rotary_adjacent_bf16_by8`, with `_inverse` before the type if angles are negated.
+    /// Builds the kernel. Its name contains the pairs, the type and `adjacent`, as in `rotary_halves_bf16_by8`. If angles are negated,
+    /// `_inverse` precedes the type.
     ///
     /// # Errors
     /// Returns an error if the number of threads is not a power of two up to 32.
@@ -174,7 +174,7 @@ impl Rotary {
         stripes.store(row, group, &stripes.with(elements));
     }
 
-    /// Rotates pairs of two groups.
+    /// Rotates the pairs of elements in two groups.
     fn rotated<'k>(
         &self,
         elements: &[Val<'k, f32>],

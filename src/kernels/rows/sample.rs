@@ -21,9 +21,9 @@ pub type SampleArgs<X> = (In<X>, u32, Out<i32>, u32, u32, f32, u32, f32, u64, u6
 /// A kernel that draws one column from each row with probabilities softmax(x / `temperature`).
 ///
 /// The arguments `top_k` and `top_p` restrict the columns that may be drawn. Columns are ordered by descending element, and columns with
-/// equal elements by ascending index. A column may be drawn if fewer than `top_k` columns precede it and if their total probability is less
-/// than `top_p`; the first column may always be drawn. With `top_k` = `u32::MAX` and `top_p` = 1, all columns may be drawn. Probabilities
-/// are computed by softmax over the whole row.
+/// equal elements by ascending index. A column may be drawn if fewer than `top_k` columns precede it and if the total probability of the
+/// preceding columns is less than `top_p`. The first column may always be drawn. With `top_k` = `u32::MAX` and `top_p` = 1, all columns may
+/// be drawn. Probabilities are computed by softmax over the whole row.
 ///
 /// If the temperature is 0, negative or NaN, the result is the column of the largest element, in the order of [`TopK`](super::TopK), in
 /// which NaN is the largest. The same applies to rows whose softmax is undefined because they contain NaN or +∞, or only −∞. If n is 0, the

@@ -7,8 +7,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// A kernel for cumulative sums along rows: yⱼ is the sum of the elements of x in the columns before j or, if the sum is inclusive, up to
-/// and including j.
+/// A kernel for cumulative sums along rows: yⱼ is the sum of the elements of x in the columns before column j or, if
+/// [`inclusive`](Self::inclusive) is true, up to and including column j.
 ///
 /// Sums are computed in f32, in an order that depends only on the tiling, and each result is rounded once. Rows may have any length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

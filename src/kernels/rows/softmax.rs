@@ -30,10 +30,11 @@ pub type LengthsSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, In<
 /// the temperature.
 ///
 /// [`causal_kernel`](Self::causal_kernel) and [`lengths_kernel`](Self::lengths_kernel) apply a mask: only the first columns of each row are
-/// visible. In the other columns, y is 0, or −∞ if y is the logarithm. As in PyTorch, the visible columns of y are NaN if those of x
-/// contain NaN or +∞, or only −∞.
+/// visible. In the other columns, y is 0, or −∞ if y is the logarithm. As in PyTorch, the visible columns of y are NaN if the visible
+/// columns of x contain NaN or +∞, or only −∞.
 ///
-/// Exponentials and sums are f32. Each launch checks that the row length n and the pitches `ldx` and `ldy` fit the [tiling](RowTiling).
+/// Exponentials and sums are computed in f32. Each launch checks that the row length n and the pitches `ldx` and `ldy` fit the
+/// [tiling](RowTiling).
 #[doc(alias = "log_softmax")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Softmax {

@@ -37,6 +37,7 @@ impl<'k> Row<'k> {
     }
 
     /// Loads this thread's groups in part `part` of a row from shared memory: the groups that the thread has copied, or unaligned groups.
+    /// Elements outside the row are replaced with `fill`.
     #[track_caller]
     pub(super) fn load_staged<T: Convert<f32>>(
         &self,
@@ -74,7 +75,7 @@ impl<'k> Row<'k> {
         if exact.is_some() { loaded } else { loaded.fill_outside(part, self.n, outside) }
     }
 
-    /// Stores each thread's groups of a vector, which has been copied in aligned groups, at the addresses that the thread reads.
+    /// Moves each thread's groups of a vector that has been copied in aligned groups to the slots that the thread reads.
     #[track_caller]
     pub(super) fn arrange_staged<T: TensorElement>(&self, line: &StagedRow<'k, T>) {
         let words = line.load_anywhere(self.groups_in(self.stripes), self.n);
@@ -148,7 +149,7 @@ impl<'k> Row<'k> {
         });
     }
 
-    /// Returns the division among threads of a whole row that is loaded in parts.
+    /// Returns the division among threads of a whole row, for rows that are loaded in parts.
     #[track_caller]
     fn whole_stripes(&self) -> Stripes<'k> {
         let RowTiling { adjacent, stripes, .. } = self.tiling;

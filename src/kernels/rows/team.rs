@@ -14,7 +14,7 @@ pub(super) struct Team<'k> {
     exchange: Option<Rc<Exchange<'k>>>,
 }
 
-/// Combines two partial results; the result must not depend on their order.
+/// A function that combines two partial results. The result must not depend on their order.
 pub(super) type Combine<'f, 'k, const N: usize> =
     &'f dyn Fn([Val<'k, f32>; N], [Val<'k, f32>; N]) -> [Val<'k, f32>; N];
 
@@ -41,7 +41,7 @@ impl<'k> Team<'k> {
         }
     }
 
-    /// Waits until all threads of the row that are in this block have arrived. Their writes are then visible to each other.
+    /// Waits until all threads of the row that are in this block have arrived. The threads then see each other's writes.
     #[track_caller]
     pub(super) fn sync(&self) {
         match self.tiling.threads {

@@ -23,8 +23,8 @@ pub struct RowTiling {
     /// The number of rows that a block processes at a time. It must be 1 if `threads` is greater than 32; otherwise, `threads` · `rows`
     /// must be a multiple of 32.
     pub rows: u32,
-    /// The number of blocks that process a row together, as a cluster: 1, 2, 4 or 8. Values greater than 1 require that `threads` is a
-    /// multiple of 32, sm_90 or later, and PTX 8.6 (a driver for CUDA 12.7 or later).
+    /// The number of blocks that process a row together, as a cluster: 1, 2, 4 or 8. If it is greater than 1, `threads` must be a multiple
+    /// of 32 and `rows` must be 1, and the kernel requires sm_90 or later and PTX 8.6 (a driver for CUDA 12.7 or later).
     pub cluster: u32,
     /// The number of elements in a group: a power of two up to 16. Groups of more than 16 bytes are accessed 16 bytes at a time.
     pub adjacent: u32,
@@ -35,12 +35,12 @@ pub struct RowTiling {
     pub stripes: u32,
     /// Whether rows may be longer than the [capacity](Self::capacity). Longer rows are read in parts, possibly several times.
     pub streamed: bool,
-    /// The number of blocks that must be resident on a multiprocessor simultaneously, which limits the registers per thread. 0 means no
-    /// limit.
+    /// The number of blocks that must be resident on a multiprocessor simultaneously, which limits the registers per thread. If it is 0,
+    /// there is no such limit.
     pub resident: u32,
     /// The number of rows that shared memory contains for each set of threads that process a row together, or 0 if rows are loaded directly
-    /// into registers. If it is greater than 1, the next rows are copied while a row is processed. Values other than 0 require sm_80 or
-    /// later.
+    /// into registers. If it is greater than 1, the next rows are copied while a row is processed. If it is not 0,
+    /// [`streamed`](Self::streamed) must be false, and the kernel requires sm_80 or later.
     ///
     /// If rows are unaligned, `ahead` is not 0, and `cluster` is greater than 1, each block of a cluster processes a segment of the row.
     /// Only norms without dropout or quantization, the gradients of norms, and the gradient of softmax support segments.
@@ -72,9 +72,9 @@ const MOST_HOLDING: u32 = 512;
 /// The maximum number of elements that a thread loads at a time from a row in shared memory if it does not keep them.
 const MOST_AT_A_TIME: u32 = 16;
 
-/// The same maximum if few registers are left, or if they contain sums.
+/// The maximum that replaces [`MOST_AT_A_TIME`] if few registers are left, or if registers contain sums.
 const MOST_IN_FEW: u32 = 4;
-/// The maximum number of registers per thread with which few registers are left for elements.
+/// The maximum number of registers per thread with which few are left for elements.
 const FEW_REGISTERS: u32 = 80;
 
 /// The number of registers per multiprocessor, which are divided equally among its schedulers.
@@ -402,7 +402,7 @@ impl RowTiling {
         self.stripes / self.at_a_time()
     }
 
-    /// Returns the maximum number of elements of a row that the threads can process at a time, regardless of the row's alignment.
+    /// Returns the maximum number of elements of a row that the row's threads can process at a time, regardless of the row's alignment.
     #[must_use]
     pub const fn capacity(self) -> u32 {
         if self.is_segmented() { self.cluster * self.segment() } else { self.slots() - self.slack() }

@@ -10,8 +10,8 @@ use crate::{
 /// elements. `values` and `indices` are contiguous m×`count` matrices that receive the elements and their columns.
 pub type TopKArgs<X> = (In<X>, u32, Out<X>, Out<i32>, u32, u32, u32);
 
-/// A kernel that finds the `count` largest elements of each row and their columns, in descending order. `count` must be at least 1 and at
-/// most the number of threads per row.
+/// A kernel that finds the `count` largest elements of each row and their columns, in descending order. `count` must be from 1 to the
+/// number of threads per row.
 ///
 /// Equal elements are ordered by ascending column. −0 equals 0 and is returned as 0. As in PyTorch, NaN is greater than all numbers. If a
 /// row has fewer than `count` elements, the remaining values are NaN, and the remaining indices are −1.

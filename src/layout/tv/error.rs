@@ -16,7 +16,7 @@ pub enum TvError {
     Rank {
         /// The name of the layout.
         name: String,
-        /// The layout.
+        /// The layout found.
         found: String,
     },
     /// Values that do not fill whole registers.
@@ -72,7 +72,7 @@ pub enum TvError {
         name: String,
         /// The number of threads.
         threads: i64,
-        /// The thread.
+        /// The index of the thread.
         thread: i64,
     },
     /// An element without an owner.
@@ -110,7 +110,7 @@ pub enum TvError {
         name: String,
         /// The shape of the tile.
         shape: String,
-        /// The axis.
+        /// The index of the axis.
         axis: usize,
     },
     /// A mode of the layout that varies along several axes of the tile.
@@ -142,7 +142,7 @@ pub enum TvError {
     Bits {
         /// The name of the layout.
         name: String,
-        /// The axis.
+        /// The index of the axis.
         axis: usize,
         /// The extent of the threads' mode.
         extent: i64,

@@ -17,7 +17,8 @@ pub struct Owner {
     pub value: i64,
     /// The index of the register that contains the value.
     pub register: i64,
-    /// The index of the value within the register, counted from the lowest bits; 0 if each register contains one value.
+    /// The index of the value within the register, counted from the lowest bits. If each register contains one value, the
+    /// index is 0.
     pub slot: i64,
 }
 
@@ -34,7 +35,8 @@ pub struct Element {
     pub value: i64,
     /// The index of the register that contains the value.
     pub register: i64,
-    /// The index of the value within the register, counted from the lowest bits; 0 if each register contains one value.
+    /// The index of the value within the register, counted from the lowest bits. If each register contains one value, the
+    /// index is 0.
     pub slot: i64,
     /// The 0-based coordinate in the tile: one integer per mode.
     pub coord: Coord,
@@ -47,7 +49,7 @@ impl Element {
         self.along(0)
     }
 
-    /// Returns the index along mode 1 of the tile: the column index in a matrix, and 0 if the tile has only one mode.
+    /// Returns the index along mode 1 of the tile: the column index in a matrix, or 0 if the tile has only one mode.
     #[must_use]
     pub fn col(&self) -> i64 {
         self.along(1)
@@ -62,7 +64,7 @@ impl Element {
 pub(super) type OwnerTable = Vec<Option<u32>>;
 
 impl TvLayout {
-    /// Returns the first owner of an element, in the order of thread and value indices.
+    /// Returns the first owner of an element, ordered by thread and then by value.
     ///
     /// # Errors
     /// Returns [`TvError::Coordinate`] if the coordinate is outside the tile, and [`TvError::Unowned`] if the element has no owner.

@@ -12,7 +12,7 @@ impl TvLayout {
     /// A thread owns an element of the vector if it owns any element of the tile at that index. For a matrix and axis 0, element `i` of the
     /// vector belongs to row `i`.
     ///
-    /// Values are in the order of the tile's values. Several threads may own the same element.
+    /// The vector's values are in the order of the tile's values. Several threads may own the same element.
     ///
     /// # Errors
     /// Returns [`TvError::Axis`] if the tile does not have the axis, and [`TvError::Wraps`] if a mode of the layout wraps from one axis to
@@ -35,9 +35,9 @@ impl TvLayout {
         TvLayout::new(format!("{} vector", self.name), extent, layout)
     }
 
-    /// Returns a layout that maps each value index of the tile to the value index of the [`vector`](Self::vector) along `axis`.
+    /// Returns a layout that maps the index of each tile value to the index of the vector value with the same coordinate along `axis`.
     ///
-    /// The value of the tile and the value of the vector have the same coordinate along `axis`.
+    /// The vector is the one that [`vector`](Self::vector) returns for `axis`.
     ///
     /// # Errors
     /// Returns the same errors as [`vector`](Self::vector).
@@ -60,7 +60,7 @@ impl TvLayout {
         Ok(Layout::from_flat(modes.collect()))
     }
 
-    /// Returns, for each value, its signed distance along `axis` from the thread's value 0.
+    /// Returns the signed distance along `axis` of each value from value 0 of the same thread.
     ///
     /// # Errors
     /// Returns the same errors as [`vector`](Self::vector).

@@ -4,10 +4,10 @@ use super::{TvError, TvLayout, check_size};
 use crate::layout::construct::Layout;
 
 impl TvLayout {
-    /// Returns the layout of `height`×`width` copies of a matrix tile, as in ThunderKittens' register tile `rt<height, width>`.
+    /// Returns the layout of `height`×`width` copies of the matrix tile of `base`, as in ThunderKittens' register tile `rt<height, width>`.
     ///
-    /// Element `(i · rows + r, j · cols + c)` is element `(r, c)` of copy `(i, j)`. Registers are ordered by `(i, j, register)`, with `i`
-    /// varying slowest.
+    /// Element `(i · rows + r, j · cols + c)` is element `(r, c)` of copy `(i, j)`, where a copy has `rows` rows and `cols` columns.
+    /// Registers are ordered by `(i, j, register)`, with `i` varying slowest.
     ///
     /// # Errors
     /// Returns [`TvError::Matrix`] if the tile is not of rank 2, [`TvError::TooLarge`] if the result exceeds the limits of

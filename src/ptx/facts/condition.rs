@@ -64,7 +64,7 @@ impl Body {
         }
     }
 
-    /// Records in the innermost open block that a predicate holds, or that it does not.
+    /// Records that, in the innermost open block, a predicate holds if `holds` is true, and does not hold otherwise.
     pub(in crate::ptx) fn assume_condition(&mut self, predicate: RegId, holds: bool) {
         match self.condition(predicate) {
             Some(Condition::And(a, b)) if holds => {

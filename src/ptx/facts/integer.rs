@@ -23,13 +23,13 @@ const fn mask(width: u32) -> u64 {
     if width >= 64 { u64::MAX } else { (1 << width) - 1 }
 }
 
-/// Returns a number without its factors of 2; 0 for 0.
+/// Returns a number without its factors of 2, or 0 for 0.
 const fn odd_part(n: u64) -> u64 {
     if n == 0 { 0 } else { n >> n.trailing_zeros() }
 }
 
 impl Known {
-    /// Returns no facts except the width.
+    /// Returns a set of facts that contains only the width.
     pub(crate) const fn nothing(width: u32) -> Self {
         Self { width, zeros: 0, ones: 0, odd: 1, most: mask(width) }
     }
@@ -103,13 +103,13 @@ impl Known {
         self.zeros >> (self.width - 1) & 1 == 1
     }
 
-    /// Returns a known divisor of the value: 1 if none is known, 0 for 0.
+    /// Returns a known divisor of the value: 1 if none is known, and 0 if the value is known to be 0.
     pub(crate) fn divisor(&self) -> u64 {
         let low = self.zeros.trailing_ones().min(self.width);
         if low == self.width { 0 } else { self.odd.checked_mul(1 << low).unwrap_or(1 << low) }
     }
 
-    /// Combines two sets of facts about one value; returns the first if they contradict each other, as in unreachable code.
+    /// Combines two sets of facts about one value. If they contradict each other, as in unreachable code, returns the first set.
     pub(crate) fn and_also(self, other: Self) -> Self {
         let both = Self {
             width: self.width,
@@ -137,7 +137,8 @@ impl Known {
         .tightened()
     }
 
-    /// Adds an upper bound on the exact result and a divisor of it; `exact` is `None` if the result may have wrapped around.
+    /// Adds `exact`, an upper bound on the exact result and a divisor of the result. `exact` is `None` if the result may have wrapped
+    /// around.
     fn unwrapped(self, exact: Option<(u64, u64)>) -> Self {
         match exact {
             Some((most, divisor)) => Self { most, odd: odd_part(divisor), ..self }.tightened(),
@@ -183,7 +184,7 @@ impl Known {
         bits.unwrapped(most.map(|most| (most, self.odd.checked_mul(other.odd).unwrap_or(1))))
     }
 
-    /// Returns the facts about the upper half of the product.
+    /// Returns the facts about the upper half of `self · other`.
     pub(crate) fn mul_high(self, other: Self) -> Self {
         let most = (u128::from(self.most) * u128::from(other.most)) >> self.width;
         Self::at_most(most as u64, self.width)
@@ -211,7 +212,7 @@ impl Known {
         }
     }
 
-    /// Returns the facts about the minimum.
+    /// Returns the facts about the minimum of `self` and `other`.
     pub(crate) fn min(self, other: Self) -> Self {
         let either = self.or_else(other);
         either.and_also(Self::at_most(self.most.min(other.most), self.width))
@@ -241,7 +242,7 @@ impl Known {
         Self { zeros, ones, ..Self::nothing(self.width) }.tightened()
     }
 
-    /// Returns the facts about the complement.
+    /// Returns the facts about `!self`.
     pub(crate) fn not(self) -> Self {
         Self { zeros: self.ones, ones: self.zeros, ..Self::nothing(self.width) }.tightened()
     }
@@ -255,7 +256,7 @@ impl Known {
         bits.unwrapped(fits.then(|| (self.most << amount, self.odd)))
     }
 
-    /// Returns the facts about `self >> amount`, filled with zeros; 0 if the amount is the width or more.
+    /// Returns the facts about `self >> amount`, filled with zeros. The result is 0 if `amount` is at least the width.
     pub(crate) fn shr(self, amount: u32) -> Self {
         if amount >= self.width {
             return Self::constant(0, self.width);

@@ -169,7 +169,7 @@ pub(in crate::ptx) enum Numbered {
 pub(in crate::ptx) struct Recorded(Expression);
 
 impl Body {
-    /// Returns the register, of class `class`, for the result of a pure instruction; `None` if the instruction is not numbered.
+    /// Returns the register of class `class` for the result of a pure instruction, or `None` if the instruction is not numbered.
     pub(in crate::ptx) fn number(
         &mut self,
         mnemonic: Mnemonic,

@@ -27,9 +27,9 @@ enum Term {
     CeilDiv(TermId, u64),
     /// `⌊a / n⌋`.
     Quotient(TermId, u64),
-    /// `a · b`, with the factors in order of their term numbers.
+    /// `a · b`. The factors are in the order of their term numbers.
     Product(TermId, TermId),
-    /// `a + b`, with the summands in order of their term numbers.
+    /// `a + b`. The summands are in the order of their term numbers.
     Sum(TermId, TermId),
 }
 
@@ -85,7 +85,7 @@ impl Order {
             Dim::Param(parameter) => self.number(Term::Parameter(*parameter)),
             Dim::CeilDiv(a, n) => {
                 let a = self.of_dim(a)?;
-                // As in launches, a divisor of 0 is treated as 1.
+                // Launches reject a divisor of 0, so the term is irrelevant in that case.
                 self.ceil_div(a, u64::from(*n).max(1))
             }
             Dim::Sum(a, b) => {
@@ -130,7 +130,7 @@ impl Order {
 /// The part of a tile that is known to be within an extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Inside {
-    /// No part.
+    /// No part is known to be within the extent.
     Unknown,
     /// The first element.
     First,
@@ -151,7 +151,7 @@ impl Body {
         self.order.number(term)
     }
 
-    /// Returns the term of an operand's value, unless the value may change.
+    /// Returns the term of an operand's value, or `None` if the value may change.
     pub(in crate::ptx) fn term_of(&mut self, operand: Operand<'_>) -> Option<TermId> {
         match operand {
             Operand::Reg(reg) => (self.has_facts(reg)).then(|| self.term(reg)),
@@ -167,7 +167,7 @@ impl Body {
         }
     }
 
-    /// Records that `reg` has the same value as `source`, but a different width.
+    /// Records that `reg` has the same value as `source`, in a register of a different width.
     pub(in crate::ptx) fn set_same(&mut self, reg: RegId, source: RegId) {
         if self.follows_here(reg, source) {
             self.set_term(reg, source, |_, term| term);
@@ -204,7 +204,7 @@ impl Body {
         }
     }
 
-    /// Records that `left < right` in the innermost open block, as unsigned numbers.
+    /// Records that `left`, as an unsigned number, is less than `right` in the innermost open block.
     pub(in crate::ptx) fn assume_below(&mut self, left: Operand<'_>, right: Operand<'_>) {
         if let Operand::Reg(reg) = left {
             let width = self.known(reg).width();
@@ -241,7 +241,7 @@ impl Body {
         }
     }
 
-    /// Returns whether `left < right` is known, as unsigned numbers.
+    /// Returns whether `left`, as an unsigned number, is known to be less than `right`.
     pub(in crate::ptx) fn is_below(&mut self, left: Operand<'_>, right: Operand<'_>) -> bool {
         if self.known_of(left, 64).most() < self.known_of(right, 64).least() {
             return true;

@@ -33,7 +33,7 @@ macro_rules! counters {
 
 counters! { u32 i32 u64 i64 }
 
-/// The range of a counted loop: `start..end`, or `n` for the range `0..n`. The step is 1 unless [`by`](Self::by) sets another one.
+/// The range of a counted loop: `start..end`, or `n` for the range `0..n`. The step is 1 unless [`by`](Self::by) sets another step.
 #[derive(Clone, Copy, Debug)]
 pub struct Steps<'k, T: Counter> {
     start: Val<'k, T>,
@@ -53,7 +53,7 @@ impl<'k, T: Counter> Steps<'k, T> {
         Self { step: step.into(), ..self }
     }
 
-    /// Returns the start and the end, if both are constants.
+    /// Returns the start and the end if both are constants.
     fn constants(&self) -> Option<(T, T)> {
         self.start.as_constant().zip(self.end.as_constant())
     }
@@ -107,7 +107,7 @@ pub(super) struct Counted<'k, T: Counter> {
 }
 
 impl<'k, T: Counter> Counted<'k, T> {
-    /// Creates a loop after checking its steps; returns `None` if it is known to have no iterations or its step is invalid.
+    /// Checks the steps, and creates a loop. Returns `None` if the loop is known to have no iterations or its step is invalid.
     #[track_caller]
     pub(super) fn new(k: Builder<'k>, steps: Steps<'k, T>) -> Option<Self> {
         let Steps { start, end, step } = steps;

@@ -10,7 +10,7 @@ use super::{
     format::{Exact, Format, Rounding},
 };
 
-/// The rounding mode of a floating-point instruction, and whether the instruction flushes subnormals and clamps its result.
+/// The mode of a floating-point instruction: how it rounds, whether it flushes subnormals, and whether it clamps its result.
 ///
 /// Examples: `Mode::from(Rounding::Rz)`, `Mode::RN.ftz().sat()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -24,14 +24,16 @@ impl Mode {
     /// Rounding to nearest even, without flushing or clamping.
     pub const RN: Self = Self { rounding: Rounding::Rn, ftz: false, sat: false };
 
-    /// Returns this mode with subnormal inputs and results flushed to zeros of the same sign: `.ftz` (f32 and f16 only).
+    /// Returns this mode with `.ftz`, which flushes subnormal inputs and results to zeros of the same sign. Only f32 and f16 instructions
+    /// support it.
     #[doc(alias = ".ftz")]
     #[must_use]
     pub const fn ftz(self) -> Self {
         Self { ftz: true, ..self }
     }
 
-    /// Returns this mode with results clamped to the range from 0 to 1 and NaN replaced by 0: `.sat` (f32 and f16 only).
+    /// Returns this mode with `.sat`, which clamps results to the range from 0 to 1 and replaces NaN with 0. Only f32 and f16 instructions
+    /// support it.
     #[doc(alias = ".sat")]
     #[must_use]
     pub const fn sat(self) -> Self {

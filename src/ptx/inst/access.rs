@@ -22,10 +22,11 @@ macro_rules! safety {
     };
 }
 
-/// Defines the accesses through a pointer: `unsafe` if the last section of their documentation is given, and safe otherwise.
+/// Defines the methods that access memory through a pointer. They are `unsafe` if the last section of their documentation is given, and
+/// safe otherwise.
 macro_rules! accesses {
     ($space:ident $(: $unsafe:tt $safety:expr)?) => {
-        /// Returns the pointer with a condition. Accesses through it are performed only if the condition is true; otherwise, loads return
+        /// Returns a pointer whose accesses are performed only if `condition` is true. If it is false, loads and atomic operations return
         /// 0.
         $(#[doc = $safety])?
         #[track_caller]
@@ -33,7 +34,7 @@ macro_rules! accesses {
             self.accessed().when(condition)
         }
 
-        /// Loads the element.
+        /// Loads the element at this address.
         $(#[doc = $safety])?
         #[doc(alias = "ld")]
         #[track_caller]
@@ -44,7 +45,7 @@ macro_rules! accesses {
             self.accessed().load()
         }
 
-        /// Loads the element with the given cache operator or ordering.
+        /// Loads the element at this address with the given cache operator or ordering.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn load_with(self, how: Load) -> Val<'k, T::Reg>
@@ -76,7 +77,7 @@ macro_rules! accesses {
             self.accessed().load_vector_with(how)
         }
 
-        /// Stores `value` to the element.
+        /// Stores `value` to the element at this address.
         $(#[doc = $safety])?
         #[doc(alias = "st")]
         #[track_caller]
@@ -87,7 +88,7 @@ macro_rules! accesses {
             self.accessed().store(value);
         }
 
-        /// Stores `value` to the element with the given cache operator or ordering.
+        /// Stores `value` to the element at this address with the given cache operator or ordering.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn store_with(self, how: Store, value: impl Into<Val<'k, T::Reg>>)
@@ -121,11 +122,11 @@ macro_rules! accesses {
     };
 }
 
-/// Defines the atomic operations through a pointer in the same way.
+/// Defines the methods for atomic operations through a pointer in the same way.
 macro_rules! atomics {
     ($space:ident $(: $unsafe:tt $safety:expr)?) => {
-        /// Returns the atomic operations on the element. By default, they are relaxed. Their default scope is the block for shared memory
-        /// of the block, the cluster for shared memory of the cluster, and the device for other memory.
+        /// Provides atomic operations on the element at this address. By default, they are relaxed. Their default scope is the block for
+        /// shared memory of the block, the cluster for shared memory of the cluster, and the device for other memory.
         ///
         /// Examples: `counter.atomic().add(1)`, `flag.atomic().order(Order::AcqRel).scope(MemoryScope::Sys).exchange(1)`.
         $(#[doc = $safety])?
@@ -135,9 +136,9 @@ macro_rules! atomics {
             self.accessed().atomic()
         }
 
-        /// Returns the reductions on the element, which are atomic operations that return no value: `sum.reduction().add(x)`. By default,
-        /// they are relaxed. Their default scope is the block for shared memory of the block, the cluster for shared memory of the cluster,
-        /// and the device for other memory.
+        /// Provides reductions on the element at this address, which are atomic operations that return no value: `sum.reduction().add(x)`.
+        /// By default, they are relaxed. Their default scope is the block for shared memory of the block, the cluster for shared memory of
+        /// the cluster, and the device for other memory.
         $(#[doc = $safety])?
         #[doc(alias = "red")]
         #[track_caller]
@@ -148,8 +149,8 @@ macro_rules! atomics {
 }
 
 impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
-    /// Returns the pointer for an access that is safe in its state space or that an `unsafe` method performs. Accesses by `unsafe` methods
-    /// are counted.
+    /// Returns a pointer whose accesses are always performed. Only methods that are `unsafe`, or whose accesses are safe in the state
+    /// space, may call this. Counts an unsafe access if accesses in the state space are unsafe.
     #[track_caller]
     pub(super) fn accessed(self) -> CheckedPtr<'k, T, S, A> {
         if !S::CONFINED {

@@ -9,7 +9,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The destination of a prefetch.
+/// The cache into which a prefetch loads a cache line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Prefetch {
     /// The L1 cache.
@@ -41,7 +41,7 @@ impl Prefetchable for Local {}
 impl Prefetchable for Generic {}
 
 impl<T: Element, S: Prefetchable, A: Readable> CheckedPtr<'_, T, S, A> {
-    /// Prefetches the cache line that contains the element if the element is in bounds.
+    /// If the element is in bounds, prefetches the cache line that contains it into the given cache.
     #[track_caller]
     pub fn prefetch(self, into: Prefetch) {
         let (k, address) = (self.kernel(), self.pointer.operand());
@@ -52,11 +52,11 @@ impl<T: Element, S: Prefetchable, A: Readable> CheckedPtr<'_, T, S, A> {
 }
 
 impl<T: Element, S: Prefetchable, A: Readable> Ptr<'_, T, S, A> {
-    /// Prefetches the cache line that contains the element.
+    /// Prefetches the cache line that contains the element at this address into the given cache.
     ///
     /// # Safety
     ///
-    /// In every launch, the element must be in a live allocation.
+    /// In every launch, the element must be within a live allocation.
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
     pub unsafe fn prefetch(self, into: Prefetch) {
@@ -66,7 +66,7 @@ impl<T: Element, S: Prefetchable, A: Readable> Ptr<'_, T, S, A> {
 
 /// A state space whose addresses can be converted to and from generic addresses.
 pub trait GenericWindow: Space {
-    /// Converts a 64-bit generic address to an address in the space.
+    /// Converts a 64-bit address in the space to the space's address type.
     #[doc(hidden)]
     #[track_caller]
     fn narrow(address: Val<'_, u64>) -> Val<'_, Self::Address>;

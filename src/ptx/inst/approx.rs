@@ -30,7 +30,7 @@ unary! {
     rcp_approx: f32 = "rcp.approx.f32";
     /// Approximates 1 / x, with subnormals flushed to zero.
     rcp_approx_ftz: f32 = "rcp.approx.ftz.f32";
-    /// Approximates 1 / x in f64 to 20 bits of precision, with subnormals flushed to zero.
+    /// Approximates 1 / x in f64 to about 20 bits of precision, with subnormals flushed to zero.
     rcp_approx_f64: f64 = "rcp.approx.ftz.f64";
     /// Approximates √x.
     sqrt_approx: f32 = "sqrt.approx.f32";
@@ -42,7 +42,7 @@ unary! {
     rsqrt_approx_ftz: f32 = "rsqrt.approx.ftz.f32";
     /// Approximates 1 / √x in f64.
     rsqrt_approx_f64: f64 = "rsqrt.approx.f64";
-    /// Approximates 1 / √x in f64 to 20 bits of precision, with subnormals flushed to zero.
+    /// Approximates 1 / √x in f64 to about 20 bits of precision, with subnormals flushed to zero.
     rsqrt_approx_ftz_f64: f64 = "rsqrt.approx.ftz.f64";
     /// Approximates the sine of x radians.
     sin_approx: f32 = "sin.approx.f32";

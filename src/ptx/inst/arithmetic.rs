@@ -1,7 +1,7 @@
 //! Arithmetic with operators (`add`, `sub`, `mul`, `mad`/`fma`, `div`, `rem`), minimum and maximum, and full-width products.
 //!
 //! The operators `+ - * / %` emit instructions, as do the methods. Floating-point instructions have an explicit rounding modifier
-//! (`add.rn.f32`). Without it, ptxas could contract a multiplication and an addition to an `fma`, which would change the result.
+//! (`add.rn.f32`). Without it, ptxas could contract a multiplication and an addition into an `fma`, which would change the result.
 
 use std::ops::{Add, Div, Mul, Rem, Sub};
 
@@ -31,12 +31,12 @@ impl<'k, T: Number> Val<'k, T> {
         self.as_constant().is_some_and(|c| c.to_bits() == value.to_bits())
     }
 
-    /// Returns whether both values are unsigned, or known not to be negative.
+    /// Returns whether both values are unsigned or known to be nonnegative.
     pub(in crate::ptx) fn is_natural(self, other: Self) -> bool {
         T::PTX.starts_with('u') || T::EXACT && self.known().is_nonnegative() && other.known().is_nonnegative()
     }
 
-    /// Returns whether both values are unsigned, or known not to be negative wherever they are defined, as folding requires.
+    /// Returns whether both values are unsigned or known to be nonnegative wherever they are defined, as folding requires.
     pub(super) fn is_natural_everywhere(self, other: Self) -> bool {
         let is_nonnegative = |value: Self| value.settled().is_nonnegative();
         T::PTX.starts_with('u') || T::EXACT && is_nonnegative(self) && is_nonnegative(other)
@@ -108,7 +108,7 @@ impl<'k, T: Number> Val<'k, T> {
     }
 
     /// Returns `self · factor + addend`. For integers, the result wraps around (`mad.lo`); for floating-point types, it is rounded once
-    /// (`fma.rn`). bf16 requires sm_80 or later.
+    /// (`fma.rn`). bf16 and bf16x2 require sm_80 or later.
     #[doc(alias = "fma")]
     #[track_caller]
     pub fn mad(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -150,7 +150,7 @@ impl<'k, T: Number> Val<'k, T> {
     }
 
     /// Returns the minimum of the operands. For floating-point types, −0 is less than +0, and the result is NaN only if both operands are
-    /// NaN. 16-bit floating-point types and pairs require sm_80 or later.
+    /// NaN. 16-bit floating-point types and pairs of them require sm_80 or later.
     #[track_caller]
     pub fn min(self, other: impl Into<Self>) -> Self {
         let other = other.into();
@@ -177,7 +177,7 @@ impl<'k, T: Number> Val<'k, T> {
     }
 
     /// Returns the maximum of the operands. For floating-point types, +0 is greater than −0, and the result is NaN only if both operands
-    /// are NaN. 16-bit floating-point types and pairs require sm_80 or later.
+    /// are NaN. 16-bit floating-point types and pairs of them require sm_80 or later.
     #[track_caller]
     pub fn max(self, other: impl Into<Self>) -> Self {
         let other = other.into();
@@ -206,13 +206,13 @@ impl<'k, T: Number> Val<'k, T> {
 
 impl<'k, T: Number> Val<'k, T> {
     /// Clamps the value to the range from `low` to `high`. NaN becomes `low`. If `low` is greater than `high`, the result is `high`. 16-bit
-    /// floating-point types and pairs require sm_80 or later.
+    /// floating-point types and pairs of them require sm_80 or later.
     #[track_caller]
     pub fn clamp(self, low: impl Into<Self>, high: impl Into<Self>) -> Self {
         self.max(low).min(high)
     }
 
-    /// Returns the maximum of `self` and 0; NaN becomes 0. 16-bit floating-point types and pairs require sm_80 or later.
+    /// Returns the maximum of `self` and 0; NaN becomes 0. 16-bit floating-point types and pairs of them require sm_80 or later.
     #[track_caller]
     pub fn relu(self) -> Self {
         self.max(T::ZERO)
@@ -352,7 +352,7 @@ macro_rules! wide_products {
 wide_products! { u16, u32; i16, i32; u32, u64; i32, i64; u64, u128; i64, i128; }
 
 impl<'k, T: WideProduct> Val<'k, T> {
-    /// Returns the upper half of `self · other`.
+    /// Returns the upper half of the full-width product `self · other`.
     #[doc(alias = "mul.hi")]
     #[track_caller]
     pub fn mul_hi(self, other: impl Into<Self>) -> Self {
@@ -390,7 +390,7 @@ impl Widen for i32 {
 }
 
 impl<'k, T: Widen> Val<'k, T> {
-    /// Returns the full product `self · other`, in a type twice as wide.
+    /// Returns the full-width product `self · other` in a type twice as wide.
     #[doc(alias = "mul.wide")]
     #[track_caller]
     pub fn mul_wide(self, other: impl Into<Self>) -> Val<'k, T::Wide> {
@@ -408,7 +408,7 @@ impl<'k, T: Widen> Val<'k, T> {
         }
     }
 
-    /// Returns the full product `self · other` plus `addend`, in a type twice as wide.
+    /// Returns the full-width product `self · other` plus `addend` in a type twice as wide. The sum wraps around.
     #[doc(alias = "mad.wide")]
     #[track_caller]
     pub fn mad_wide(self, other: impl Into<Self>, addend: impl Into<Val<'k, T::Wide>>) -> Val<'k, T::Wide> {
@@ -426,7 +426,7 @@ impl<'k, T: Widen> Val<'k, T> {
         }
     }
 
-    /// Returns the known facts about the full product.
+    /// Returns the known facts about the full-width product.
     fn wide_product(self, other: Self) -> facts::Known {
         let [a, b] = [self, other].map(|value| value.known().resized(16 * T::BYTES, T::SIGNED));
         a.mul(b)
@@ -510,7 +510,7 @@ operators! {
     Rem, rem, IntegerDivision, Val::remainder;
 }
 
-/// Operators with a constant on the left: `constant + value`.
+/// Implements operators with a constant on the left: `constant + value`.
 macro_rules! constant_on_the_left {
     ($($t:ty: $($op:ident $method:ident),*;)*) => {$($(
         impl<'k> $op<Val<'k, $t>> for $t {

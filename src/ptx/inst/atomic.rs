@@ -57,7 +57,7 @@ additions! {
     bf16x2, ".add.noftz.bf16x2";
 }
 
-/// A 32-bit or 64-bit integer element type, which supports atomic minimum, maximum and bitwise operations.
+/// An element type that supports atomic minimum, maximum and bitwise operations: a 32-bit or 64-bit integer.
 #[diagnostic::on_unimplemented(message = "`{Self}` is not an integer of 32 or 64 bits")]
 pub trait AtomicInteger: Element<Reg: Scalar> {
     /// The untyped PTX type of the same width, such as `"b32"`.
@@ -95,8 +95,8 @@ impl Ordering {
     }
 }
 
-/// The atomic operations on one element. Each operation returns the element's old value. `Atomic` is created by the `atomic` methods of
-/// pointers, such as [`CheckedPtr::atomic`].
+/// Provides atomic operations on one element. Each operation returns the element's old value. The `atomic` methods of pointers, such as
+/// [`CheckedPtr::atomic`], create an `Atomic`.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Atomic<'k, T: Element, S: Space> {
@@ -104,8 +104,8 @@ pub struct Atomic<'k, T: Element, S: Space> {
     ordering: Ordering,
 }
 
-/// The reductions on one element: atomic operations that return no value. `Reduction` is created by the `reduction` methods of pointers,
-/// such as [`CheckedPtr::reduction`].
+/// Provides reductions on one element: atomic operations that return no value. The `reduction` methods of pointers, such as
+/// [`CheckedPtr::reduction`], create a `Reduction`.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Reduction<'k, T: Element, S: Space> {
@@ -114,8 +114,8 @@ pub struct Reduction<'k, T: Element, S: Space> {
 }
 
 impl<'k, T: Element, S: AtomicSpace> CheckedPtr<'k, T, S, ReadWrite> {
-    /// Returns the atomic operations on the element: `counter.at(0).atomic().add(1)`. If the element is out of bounds, they have no effect
-    /// and return 0.
+    /// Provides atomic operations on the element: `counter.at(0).atomic().add(1)`. If the element is out of bounds, they have no effect and
+    /// return 0.
     ///
     /// By default, the operations are relaxed. Their default scope is the block for shared memory of the block, the cluster for shared
     /// memory of the cluster, and the device for other memory.
@@ -124,8 +124,8 @@ impl<'k, T: Element, S: AtomicSpace> CheckedPtr<'k, T, S, ReadWrite> {
         Atomic { at: self, ordering: Ordering::of::<S>() }
     }
 
-    /// Returns the reductions on the element, which are atomic operations that return no value: `sum.at(0).reduction().add(x)`. If the
-    /// element is out of bounds, they have no effect. The default order and scope are those of [`atomic`](Self::atomic).
+    /// Provides reductions on the element, which are atomic operations that return no value: `sum.at(0).reduction().add(x)`. If the element
+    /// is out of bounds, they have no effect. The default order and scope are those of [`atomic`](Self::atomic).
     #[doc(alias = "red")]
     pub fn reduction(self) -> Reduction<'k, T, S> {
         Reduction { at: self, ordering: Ordering::of::<S>() }
@@ -135,14 +135,14 @@ impl<'k, T: Element, S: AtomicSpace> CheckedPtr<'k, T, S, ReadWrite> {
 macro_rules! ordering {
     ($name:ident) => {
         impl<'k, T: Element, S: AtomicSpace> $name<'k, T, S> {
-            /// Sets the memory ordering with respect to the thread's other accesses. Reductions support only [`Order::Relaxed`] and
-            /// [`Order::Release`].
+            /// Sets the memory order of the operation with respect to the thread's other accesses. Reductions support only
+            /// [`Order::Relaxed`] and [`Order::Release`].
             pub fn order(mut self, order: Order) -> Self {
                 self.ordering.order = Some(order);
                 self
             }
 
-            /// Sets the memory scope: the operation is atomic with respect to the threads of this scope.
+            /// Sets the memory scope: the operation is atomic with respect to the threads in this scope.
             pub fn scope(mut self, scope: MemoryScope) -> Self {
                 self.ordering.scope = Some(scope);
                 self
@@ -176,7 +176,7 @@ impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
         old
     }
 
-    /// Stores `value` and returns the old value. The element must be 32 or 64 bits wide.
+    /// Stores `value` to the element and returns the old value. The element must be 32 or 64 bits wide.
     #[doc(alias = "atom.exch")]
     #[track_caller]
     pub fn exchange(self, value: impl Into<Val<'k, T::Reg>>) -> Val<'k, T::Reg> {
@@ -184,8 +184,8 @@ impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
         self.emit(format_args!(".exch.b{}", 8 * T::SIZE), &[value.into()])
     }
 
-    /// Stores `value` if the element has the same bits as `expected`, and returns the old value in either case. The element must be 16, 32
-    /// or 64 bits wide.
+    /// Stores `value` to the element if the element has the same bits as `expected`. Returns the old value in either case. The element must
+    /// be 16, 32 or 64 bits wide.
     #[doc(alias = "atom.cas")]
     #[track_caller]
     pub fn compare_exchange(
@@ -224,7 +224,7 @@ macro_rules! operations {
     ($name:ident $(-> $result:ty, $word:ty)?) => {
         impl<'k, T: AtomicAdd, S: AtomicSpace> $name<'k, T, S> {
             /// Adds `value` to the element. Floating-point sums are rounded to nearest even; f32 additions in global memory also flush
-            /// subnormals to zero. bf16 requires sm_90 or later.
+            /// subnormals to zero. bf16 and bf16x2 require sm_90 or later.
             #[allow(clippy::should_implement_trait, reason = "it adds to memory")]
             #[track_caller]
             pub fn add(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {
@@ -233,13 +233,13 @@ macro_rules! operations {
         }
 
         impl<'k, T: AtomicInteger, S: AtomicSpace> $name<'k, T, S> {
-            /// Stores the minimum of the element and `value`.
+            /// Sets the element to the minimum of its old value and `value`.
             #[track_caller]
             pub fn min(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {
                 self.emit(format_args!(".min.{}", T::MEM), &[value.into()])
             }
 
-            /// Stores the maximum of the element and `value`.
+            /// Sets the element to the maximum of its old value and `value`.
             #[track_caller]
             pub fn max(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {
                 self.emit(format_args!(".max.{}", T::MEM), &[value.into()])

@@ -22,7 +22,7 @@ impl WideBits for i64 {}
 impl WideBits for B32 {}
 impl WideBits for B64 {}
 
-/// The treatment of shift amounts, bit positions and bit counts of 32 or more.
+/// How shift amounts, bit positions and bit counts of 32 or more are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ShiftMode {
     /// The amount, position or count is clamped to 32.
@@ -124,7 +124,7 @@ fn in_field<T: Scalar>(amount: u32) -> u32 {
     if T::BYTES == 4 { amount & 255 } else { amount }
 }
 
-/// Returns `length` ones, starting at `position`.
+/// Returns a mask of `length` one bits that starts at bit `position`.
 fn field(position: u32, length: u32) -> u64 {
     let ones = if length >= 64 { u64::MAX } else { (1 << length) - 1 };
     ones.checked_shl(position).unwrap_or(0)
@@ -221,7 +221,8 @@ impl Extend for u32 {}
 impl Extend for i32 {}
 
 impl<'k, T: Extend> Val<'k, T> {
-    /// Sign-extends (`i32`) or zero-extends (`u32`) the low `bits` bits. If `bits` is 32 or more, `mode` determines how it is treated.
+    /// Returns the low `bits` bits, sign-extended (`i32`) or zero-extended (`u32`). If `bits` is 32 or more, `mode` determines how it is
+    /// treated.
     #[doc(alias = "szext")]
     #[track_caller]
     pub fn extend_from(self, bits: impl Into<Val<'k, u32>>, mode: ShiftMode) -> Self {
@@ -237,7 +238,8 @@ impl<'k, T: Extend> Val<'k, T> {
 }
 
 impl<'k> Val<'k, u32> {
-    /// Returns a mask of `length` ones, starting at bit `position`; `mode` determines how positions and lengths of 32 or more are treated.
+    /// Returns a mask of `length` one bits that starts at bit `position`. `mode` determines how positions and lengths of 32 or more are
+    /// treated.
     #[doc(alias = "bmsk")]
     #[track_caller]
     pub fn bit_mask(position: impl Into<Self>, length: impl Into<Self>, mode: ShiftMode) -> Self {
@@ -248,9 +250,9 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Finds the `offset`-th one bit, counted from bit `base`, and returns its position, or `u32::MAX` if there is no such bit. A positive
-    /// `offset` searches upward and a negative one downward, in both cases including bit `base` itself. If `offset` is 0, returns `base` if
-    /// bit `base` is 1. `base` must be between 0 and 31.
+    /// Returns the position of the `|offset|`-th one bit, counted from bit `base` and including it, or `u32::MAX` if there is no such bit.
+    /// A positive `offset` counts upward, and a negative one downward. If `offset` is 0, only bit `base` is examined. `base` must be
+    /// between 0 and 31.
     #[doc(alias = "fns")]
     #[track_caller]
     pub fn find_nth_set(self, base: impl Into<Self>, offset: impl Into<Val<'k, i32>>) -> Self {

@@ -1,7 +1,7 @@
 //! Bulk copies of the async proxy: their hints and groups (PTX ISA, "Non-Tensor copy instructions", "Tensor copy instructions").
 //!
-//! One thread issues a copy. Copies to shared memory signal their completion at an [`Mbarrier`](super::Mbarrier). For copies from shared to
-//! global memory, the issuing thread waits for groups of copies.
+//! Each copy is issued by one thread. Copies to shared memory signal completion at an [`Mbarrier`](super::Mbarrier). For copies from shared
+//! to global memory, the issuing thread waits for groups of copies.
 
 mod copy;
 mod edit;
@@ -53,7 +53,7 @@ impl<'k> Hints<'k> {
         (multicast, if self.policy.is_some() { ".L2::cache_hint" } else { "" })
     }
 
-    /// Returns the operands, in order.
+    /// Returns the operands for the hints that are set, in the order of the instruction.
     #[track_caller]
     fn operands(&self, k: Builder<'k>) -> ArrayVec<Operand<'static>, 2> {
         let mut operands = ArrayVec::new();
@@ -72,7 +72,7 @@ impl<'k> Hints<'k> {
 }
 
 impl Builder<'_> {
-    /// Commits, as one group, all bulk copies and reductions from shared to global memory that this thread has started since the last
+    /// Commits, as one group, all bulk copies and reductions from shared to global memory that this thread has started since its last
     /// commit. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.commit_group")]
     #[track_caller]

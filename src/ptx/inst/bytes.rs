@@ -34,7 +34,7 @@ impl ByteSized for i8 {
 }
 
 impl<'k> Val<'k, f32> {
-    /// Rounds to an integer, clamps it to the range of an 8-bit type, and extends it to 32 bits: `x.round_to::<i8>(Rounding::Rn)`. NaN
+    /// Rounds to an integer, clamps it to the range of the 8-bit type `B`, and extends it to 32 bits: `x.round_to::<i8>(Rounding::Rn)`. NaN
     /// becomes 0.
     #[doc(alias = "cvt.rni.sat.s8.f32")]
     #[track_caller]
@@ -52,7 +52,7 @@ impl<'k> Val<'k, f32> {
 }
 
 impl<'k> Val<'k, u32> {
-    /// Clamps four integers to the range of an 8-bit type and packs them into 32 bits, the first in the low byte:
+    /// Clamps four integers to the range of the 8-bit type `B` and packs them into 32 bits, with the first in the lowest byte:
     /// `Val::pack_bytes::<i8>([a, b, c, d])`.
     #[doc(alias = "cvt.pack.sat.s8.s32.b32")]
     #[doc(alias = "cvt.pack.sat.u8.s32.b32")]

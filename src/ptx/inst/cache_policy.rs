@@ -34,8 +34,8 @@ impl Eviction {
     }
 }
 
-/// A cache policy: 64 opaque bits in a register. It is passed to `cp.async` copies in [`CopyHints`](super::CopyHints), and to bulk and
-/// tensor copies in [`Hints`](super::Hints).
+/// An L2 cache policy: 64 opaque bits in a register. [`CopyHints`](super::CopyHints) passes it to `cp.async` copies, and
+/// [`Hints`](super::Hints) passes it to bulk and tensor copies.
 #[derive(Clone, Copy, Debug)]
 pub struct CachePolicy<'k>(Val<'k, u64>);
 
@@ -45,7 +45,7 @@ impl<'k> CachePolicy<'k> {
         self.0
     }
 
-    /// Creates a policy from bits that [`bits`](Self::bits) returned or that another program created.
+    /// Creates a policy from bits that [`bits`](Self::bits) returned or that were created outside the kernel.
     pub fn from_bits(bits: impl Into<Val<'k, u64>>) -> Self {
         Self(bits.into())
     }
@@ -57,7 +57,7 @@ impl<'k> CachePolicy<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns a policy that applies the priority `primary` to all accesses. Requires sm_80 or later.
+    /// Creates a policy that applies the priority `primary` to all accesses. Requires sm_80 or later.
     #[doc(alias = "createpolicy.fractional")]
     #[track_caller]
     pub fn cache_policy(self, primary: Eviction) -> CachePolicy<'k> {
@@ -65,9 +65,9 @@ impl<'k> Builder<'k> {
         CachePolicy(self.result(mnemonic, &[]))
     }
 
-    /// Returns a policy that applies the priority `primary` to a fraction of the accesses and `secondary` to the others. `fraction` must be
-    /// greater than 0 and at most 1. `secondary` must be [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged). Requires sm_80
-    /// or later.
+    /// Creates a policy that applies the priority `primary` to the given fraction of the accesses and `secondary` to the others. `fraction`
+    /// must be greater than 0 and at most 1. `secondary` must be [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged). Requires
+    /// sm_80 or later.
     #[doc(alias = "createpolicy.fractional")]
     #[track_caller]
     pub fn cache_policy_fraction(
@@ -87,10 +87,10 @@ impl<'k> Builder<'k> {
         CachePolicy(self.result(mnemonic, &[fraction.operand(self)]))
     }
 
-    /// Returns a policy for a range of global memory. The priority `primary` applies to the `bytes` bytes that start at `start`;
+    /// Creates a policy for a range of global memory. The priority `primary` applies to the `bytes` bytes that start at `start`;
     /// `secondary` applies to the `window − bytes` bytes before them and the `window − bytes` bytes after them.
     ///
-    /// Accesses with the policy must be within this range. `bytes` must be at most `window`, and `secondary` must be
+    /// Accesses with the policy must be within these `2 · window − bytes` bytes. `bytes` must be at most `window`, and `secondary` must be
     /// [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged). Requires sm_80 or later.
     #[doc(alias = "createpolicy.range")]
     #[track_caller]
@@ -114,7 +114,7 @@ impl<'k> Builder<'k> {
         CachePolicy(self.result(mnemonic, &operands))
     }
 
-    /// Converts a 64-bit access property created with a CUDA API to a policy. Requires sm_80 or later.
+    /// Converts `bits`, a 64-bit access property that a CUDA API created, to a policy. Requires sm_80 or later.
     #[doc(alias = "createpolicy.cvt")]
     #[track_caller]
     pub fn cache_policy_of_access_property(self, bits: impl Into<Val<'k, u64>>) -> CachePolicy<'k> {

@@ -1,4 +1,4 @@
-//! Operations with a constant that can be merged with an earlier one: `x * 4 << 2` is computed from `x` in one instruction.
+//! Operations with a constant that can be merged with an earlier such operation: `x * 4 << 2` is computed from `x` in one instruction.
 
 use crate::ptx::{
     dim::Dim,
@@ -18,7 +18,7 @@ pub(super) enum Product {
 }
 
 impl<'k, T: Scalar> Val<'k, T> {
-    /// Returns the value that this one was computed from by a constant step, and the step.
+    /// Returns the value from which this one was computed in one step with a constant, and that step.
     fn origin(self) -> Option<(Self, Step)> {
         let (reg, k) = self.reg()?;
         let (base, step) = k.body().origin(reg)?;
@@ -32,7 +32,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         self
     }
 
-    /// Records that this value's register was bypassed.
+    /// Records that an instruction bypassed this value's register.
     pub(super) fn bypassed(self) {
         if let Some((reg, k)) = self.reg() {
             k.body().bypass(reg);
@@ -62,7 +62,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         result.with_origin(self, Step::Plus(bits))
     }
 
-    /// Returns `self · factor`, modulo 2^width.
+    /// Returns `self · factor`, modulo 2^width, computed with the instruction that `written` specifies.
     #[track_caller]
     pub(super) fn times(self, k: Builder<'k>, factor: T, written: Product) -> Self {
         if let Some((base, Step::Times(before))) = self.origin() {
@@ -101,7 +101,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// Returns `self >> amount`, filled with zeros. The amount is at least 1 and less than the width.
+    /// Returns `self >> amount`, filled with zeros. `amount` must be at least 1 and less than the width.
     #[track_caller]
     pub(super) fn right(self, k: Builder<'k>, amount: u32) -> Self {
         let width = 8 * T::BYTES;

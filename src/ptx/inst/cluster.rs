@@ -33,8 +33,8 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Shared, A> {
 }
 
 impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
-    /// Returns the corresponding generic address in the shared memory of the block with rank `rank` in the cluster. This address must be in
-    /// shared memory. The other block must be running during every access through the address. Requires sm_90 or later.
+    /// Returns the corresponding generic address in the shared memory of the block with rank `rank` in the cluster. `self` must be an
+    /// address in shared memory. The other block must be running during every access through the address. Requires sm_90 or later.
     #[doc(alias = "mapa.u64")]
     #[track_caller]
     pub fn in_block(self, rank: impl Into<Val<'k, u32>>) -> Self {
@@ -63,7 +63,7 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
     }
 
     /// Stores `value` asynchronously to the element, which must be 32 or 64 bits wide. On completion, `barrier` counts the stored bytes;
-    /// `barrier` must be in the same block as the element. Requires sm_90 or later.
+    /// `barrier` must be in shared memory of the same block as the element. Requires sm_90 or later.
     #[doc(alias = "st.async")]
     #[track_caller]
     pub fn store_async(self, value: impl Into<Val<'k, T::Reg>>, barrier: Mbarrier<'k, SharedCluster>)
@@ -104,8 +104,8 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         k.emit(mnemonic, &[self.operand(), one_or_vector(&registers), barrier.pointer().operand()]);
     }
 
-    /// Combines the element asynchronously with `value`, using the operation `op`. On completion, `barrier` counts the bytes of the
-    /// element; `barrier` must be in the same block as the element. Requires sm_90 or later.
+    /// Combines the element with `value` asynchronously, using the operation `op`. On completion, `barrier` counts the bytes of the
+    /// element; `barrier` must be in shared memory of the same block as the element. Requires sm_90 or later.
     ///
     /// The supported operations are:
     /// - `u32`: all operations
@@ -132,8 +132,8 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
 }
 
 impl Builder<'_> {
-    /// Arrives at the barrier of the cluster without waiting. Every thread of the cluster must arrive once; the lanes of a warp need not
-    /// arrive together. A thread's writes before its arrival are visible to all threads of the cluster after
+    /// Arrives at the barrier of the cluster without waiting. Every thread of the cluster must arrive exactly once before each wait; the
+    /// lanes of a warp need not arrive together. A thread's writes before its arrival are visible to all threads of the cluster after
     /// [`barrier_cluster_wait`](Self::barrier_cluster_wait). Requires sm_90 or later.
     #[doc(alias = "barrier.cluster.arrive")]
     #[track_caller]
@@ -141,8 +141,8 @@ impl Builder<'_> {
         self.emit(format_args!("barrier.cluster.arrive"), &[]);
     }
 
-    /// Arrives as [`barrier_cluster_arrive`](Self::barrier_cluster_arrive) does, except that earlier accesses are not ordered. Requires
-    /// sm_90 or later.
+    /// Arrives as [`barrier_cluster_arrive`](Self::barrier_cluster_arrive) does, but does not make the thread's earlier writes visible to
+    /// other threads. Requires sm_90 or later.
     #[doc(alias = "barrier.cluster.arrive.relaxed")]
     #[track_caller]
     pub fn barrier_cluster_arrive_relaxed(self) {

@@ -129,7 +129,7 @@ impl Comparison {
         }
     }
 
-    /// Returns whether the comparison is true for two numbers with this ordering; `order` is `None` if either number is NaN.
+    /// Returns whether the comparison is true for two numbers whose ordering is `order`; `None` means that at least one of them is NaN.
     fn holds(self, order: Option<Ordering>) -> bool {
         let Some(order) = order else {
             return matches!(
@@ -151,7 +151,7 @@ impl Comparison {
 }
 
 impl<'k> Builder<'k> {
-    /// Emits `setp` and records the condition of the predicate.
+    /// Emits `setp` on operands of the PTX type `ptx` and records the comparison that defines the predicate.
     #[track_caller]
     pub(super) fn compare(
         self,
@@ -217,13 +217,13 @@ comparisons! { Float:
     nan, Nan, "setp.nan";
 }
 
-/// Returns whether a type's name is that of a pair, whose halves are compared separately.
+/// Returns whether `ptx` is the name of a pair type, such as `f16x2`, whose halves are compared separately.
 const fn is_pair(ptx: &str) -> bool {
     matches!(ptx.as_bytes(), [.., b'x', b'2'])
 }
 
 impl<'k, T: Number> Val<'k, T> {
-    /// Returns whether a comparison of two numbers is true: `x.compare(Comparison::Ltu, y)`. For pairs, use
+    /// Returns whether `comparison` is true for `self` and `other`: `x.compare(Comparison::Ltu, y)`. For pairs, use
     /// [`compare_each`](Self::compare_each).
     ///
     /// On targets older than sm_90, bf16 is compared in f32, which gives the same result.
@@ -261,7 +261,7 @@ impl<'k, T: Number> Val<'k, T> {
 }
 
 impl<'k, T: Numeric> Val<'k, T> {
-    /// Returns `u32::MAX` if the comparison is true, and 0 otherwise. bf16 requires sm_90 or later.
+    /// Returns `u32::MAX` if `comparison` is true for `self` and `other`, and 0 otherwise. bf16 requires sm_90 or later.
     #[doc(alias = "set")]
     #[track_caller]
     pub fn compare_mask(self, comparison: Comparison, other: impl Into<Self>) -> Val<'k, u32> {
@@ -316,8 +316,8 @@ unit_masks! {
 }
 
 impl<'k, T: UnitMask> Val<'k, T> {
-    /// Returns 1 if the comparison is true, and 0 otherwise, as a number of the compared type. The halves of a pair are compared
-    /// separately. bf16 requires sm_90 or later.
+    /// Returns 1 if `comparison` is true for `self` and `other`, and 0 otherwise, in the type of the operands. The halves of a pair are
+    /// compared separately. bf16 and bf16x2 require sm_90 or later.
     #[doc(alias = "set")]
     #[track_caller]
     pub fn compare_unit(self, comparison: Comparison, other: impl Into<Self>) -> Self {
@@ -330,8 +330,8 @@ impl<'k, T: UnitMask> Val<'k, T> {
 }
 
 impl<'k, T: CompareEach> Val<'k, T> {
-    /// Compares the halves of two pairs separately, and returns the results for the low halves and for the high halves. bf16 requires sm_90
-    /// or later.
+    /// Compares the halves of two pairs separately, and returns the results for the low halves and for the high halves. bf16x2 requires
+    /// sm_90 or later.
     #[doc(alias = "setp")]
     #[track_caller]
     pub fn compare_each(

@@ -26,14 +26,14 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("brkpt"), &[]);
     }
 
-    /// Suspends the thread for approximately `nanoseconds` nanoseconds, at most 1,000,000.
+    /// Suspends the thread for approximately `nanoseconds` nanoseconds. The actual time is at most twice that long and never exceeds 1 ms.
     #[track_caller]
     pub fn nanosleep(self, nanoseconds: impl Into<Val<'k, u32>>) {
         self.emit(format_args!("nanosleep.u32"), &[nanoseconds.into().operand(self)]);
     }
 
-    /// Increases the number of registers per thread of the warpgroup to `registers`, a multiple of 8 from 24 to 256, and waits until they
-    /// are available. All threads of the warpgroup must execute the instruction. Requires sm_90a, sm_100a or sm_120a.
+    /// Increases the number of registers per thread of the warpgroup to `registers`, and waits until they are available. `registers` must
+    /// be a multiple of 8 from 24 to 256. All threads of the warpgroup must execute the instruction. Requires sm_90a, sm_100a or sm_120a.
     ///
     /// The kernel must already have declared its initial number of registers: with [`max_registers`](Self::max_registers), or with
     /// [`min_blocks`](Self::min_blocks) and either [`block`](Self::block) or [`max_block`](Self::max_block). Otherwise, the builder rejects
@@ -44,8 +44,8 @@ impl<'k> Builder<'k> {
         self.setmaxnreg("inc", registers);
     }
 
-    /// Decreases the number of registers per thread of the warpgroup to `registers`, a multiple of 8 from 24 to 256, under the same
-    /// conditions as [`setmaxnreg_inc`](Self::setmaxnreg_inc).
+    /// Decreases the number of registers per thread of the warpgroup to `registers`. The requirements of
+    /// [`setmaxnreg_inc`](Self::setmaxnreg_inc) apply.
     #[doc(alias = "setmaxnreg.dec")]
     #[track_caller]
     pub fn setmaxnreg_dec(self, registers: u32) {

@@ -14,12 +14,12 @@ fn is_bf16<T: Scalar>() -> bool {
     T::PTX == bf16::PTX
 }
 
-/// Returns whether the target supports only conversions between bf16 and f32, and none between bf16 and other types.
+/// Returns whether f32 is the only type from and to which the target can convert bf16.
 fn lacks_bf16(k: Builder<'_>) -> bool {
     !k.target().features().contains(Features::HOPPER)
 }
 
-/// Returns whether an integer type can represent every value of another.
+/// Returns whether `from` and `to` are integer types and `to` can represent every value of `from`.
 fn fits(from: Format, to: Format) -> bool {
     match (from, to) {
         (Format::Integer { signed: a, bits: m }, Format::Integer { signed: b, bits: n }) => {
@@ -43,7 +43,7 @@ fn is_exact<T: Numeric, U: Numeric>() -> bool {
 }
 
 impl<'k, T: Numeric> Val<'k, T> {
-    /// Converts the number to another type, like Rust's `as`:
+    /// Converts the number to the type `U`, as Rust's `as` does except for NaN:
     /// - Conversions between integers wrap around.
     /// - Conversions from floating-point numbers to integers round toward zero and saturate. NaN becomes 0 or, if either type is 64 bits
     ///   wide, the integer with only the highest bit set.
@@ -96,11 +96,11 @@ impl<'k, T: Numeric> Val<'k, T> {
         if T::PTX == "u32" && U::PTX == "u64" { result.with_dim(|| self.dim()) } else { result }
     }
 
-    /// Converts the number and clamps the result: to the range of the type for an integer type, and to the range from 0 to 1 for a
-    /// floating-point type, after rounding.
+    /// Converts the number to the type `U` and clamps the rounded result: to the range of `U` if it is an integer type, and to the range
+    /// from 0 to 1 if it is a floating-point type.
     ///
-    /// If the result is a floating-point number, NaN becomes 0. If it is an integer, NaN and fractions are converted as
-    /// [`cast`](Self::cast) converts them. The builder rejects conversions to bf16, and from bf16 to other floating-point types.
+    /// If `U` is a floating-point type, NaN becomes 0. If `U` is an integer type, NaN and fractions are converted as by
+    /// [`cast`](Self::cast). The builder rejects conversions to bf16, and from bf16 to other floating-point types.
     #[doc(alias = "cvt.sat")]
     #[track_caller]
     pub fn cast_saturating<U: Numeric>(self) -> Val<'k, U> {
@@ -132,7 +132,7 @@ impl<'k, T: Numeric> Val<'k, T> {
     }
 }
 
-/// Returns an integer of at most 32 bits, or a signed integer, as an `i64`.
+/// Converts an integer to `i64`. A `u64` greater than `i64::MAX` becomes `i64::MAX`.
 fn as_i64<T: Integer>(value: T) -> i64 {
     let unused = 64 - 8 * T::BYTES;
     let bits = value.to_bits() << unused;
@@ -140,7 +140,7 @@ fn as_i64<T: Integer>(value: T) -> i64 {
 }
 
 impl<'k, T: Integer> Val<'k, T> {
-    /// Returns the low 8 bits as a value of an 8-bit type, extended to 32 bits: `x.wrap_to::<i8>()`.
+    /// Returns the low 8 bits as a value of the 8-bit type `B`, extended to 32 bits: `x.wrap_to::<i8>()`.
     #[doc(alias = "cvt.s32.s8")]
     #[track_caller]
     pub fn wrap_to<B: ByteSized>(self) -> Val<'k, B::Reg> {
@@ -154,7 +154,7 @@ impl<'k, T: Integer> Val<'k, T> {
         }
     }
 
-    /// Clamps the number to the range of an 8-bit type and extends the result to 32 bits: `x.clamp_to::<u8>()`.
+    /// Clamps the number to the range of the 8-bit type `B` and extends the result to 32 bits: `x.clamp_to::<u8>()`.
     #[doc(alias = "cvt.sat.u8")]
     #[track_caller]
     pub fn clamp_to<B: ByteSized>(self) -> Val<'k, B::Reg> {
@@ -166,7 +166,8 @@ impl<'k, T: Integer> Val<'k, T> {
 }
 
 impl<'k> Val<'k, f32> {
-    /// Converts to f16 or bf16, rounding with [`Rounding::Rn`] or [`Rounding::Rz`]; negative numbers become 0. Requires sm_80 or later.
+    /// Converts to f16 or bf16. Negative numbers become 0. `rounding` must be [`Rounding::Rn`] or [`Rounding::Rz`]. Requires sm_80 or
+    /// later.
     #[doc(alias = "cvt.relu")]
     #[track_caller]
     pub fn convert_relu<U: Numeric + Half>(self, rounding: Rounding) -> Val<'k, U> {
@@ -191,7 +192,7 @@ impl<'k> Val<'k, f32> {
         }
     }
 
-    /// Converts to tf32, rounding with [`Rounding::Rn`] or [`Rounding::Rz`]. Requires sm_90 or later.
+    /// Converts to tf32 with the given rounding mode, which must be [`Rounding::Rn`] or [`Rounding::Rz`]. Requires sm_90 or later.
     #[doc(alias = "cvt.rn.tf32.f32")]
     #[doc(alias = "cvt.rz.tf32.f32")]
     #[track_caller]

@@ -25,7 +25,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
         self.copy_async_with::<BYTES>(from, CopyHints::default());
     }
 
-    /// Starts copying as [`copy_async`](Self::copy_async) does, but with a prefetch size, a cache policy, or both.
+    /// Starts copying as [`copy_async`](Self::copy_async) does, but with the given cache hints.
     #[doc(alias = "cp.async.L2::cache_hint")]
     #[track_caller]
     pub fn copy_async_with<const BYTES: u32>(
@@ -76,9 +76,9 @@ pub enum PrefetchSize {
 /// L2 cache hints for `cp.async`. Requires sm_80 or later.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CopyHints<'k> {
-    /// The prefetch size; by default, the hardware decides.
+    /// The prefetch size. If it is `None`, the hardware decides.
     pub prefetch: Option<PrefetchSize>,
-    /// The cache policy, if any.
+    /// The cache policy. If it is `None`, the default policy applies.
     pub policy: Option<CachePolicy<'k>>,
 }
 
@@ -136,7 +136,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
 }
 
 impl Builder<'_> {
-    /// Commits, as one group, all `cp.async` copies that this thread has started since the last commit. Requires sm_80 or later.
+    /// Commits, as one group, all `cp.async` copies that this thread has started since its last commit. Requires sm_80 or later.
     #[doc(alias = "cp.async.commit_group")]
     #[track_caller]
     pub fn cp_async_commit_group(self) {

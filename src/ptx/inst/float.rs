@@ -47,7 +47,8 @@ binary! {
     /// Returns `self · other` with the given mode. Each type supports the same modes as for [`add_with`](Self::add_with).
     #[doc(alias = "mul")]
     mul_with, "mul", Float, exact::mul;
-    /// Returns `self / other` with the given mode, which may specify any rounding and, for f32, flushing of subnormals to zero (`.ftz`).
+    /// Returns `self / other` with the given mode, which may specify any rounding mode and, for f32, flushing of subnormals to zero
+    /// (`.ftz`).
     #[doc(alias = "div")]
     div_with, "div", Real,  exact::div;
 }
@@ -81,7 +82,7 @@ impl<'k, T: Float> Val<'k, T> {
     }
 }
 
-/// Returns the builder of the kernel of the first value that is in a register.
+/// Returns the kernel builder of the first value that is in a register.
 pub(super) fn kernel_of<'k, T: Scalar, const N: usize>(values: [Val<'k, T>; N]) -> Option<Builder<'k>> {
     values.iter().find_map(Val::kernel)
 }
@@ -93,7 +94,7 @@ impl<'k, T: Scalar> Val<'k, T> {
     }
 }
 
-/// A 16-bit floating-point type or a pair: f16, bf16, f16x2 or bf16x2.
+/// A 16-bit floating-point type or a pair of such numbers: f16, bf16, f16x2 or bf16x2.
 pub trait Half: Number {
     #[doc(hidden)]
     fn fold_relu(self) -> Self;
@@ -101,7 +102,7 @@ pub trait Half: Number {
     fn fold_extremum_or_nan(self, other: Self, wanted: Ordering) -> Self;
 }
 
-/// Returns +0 for negative numbers and −0; NaN is unchanged.
+/// Returns +0 if the sign bit of `x` is set (even if `x` is NaN), and `x` otherwise.
 fn relu<T: Float>(x: T) -> T {
     let negative = x.to_bits() >> (8 * T::BYTES - 1) == 1;
     if negative { T::ZERO } else { x }
@@ -198,7 +199,7 @@ impl<'k, T: NanExtremum> Val<'k, T> {
 }
 
 impl<'k, T: Real> Val<'k, T> {
-    /// Returns `1 / self` with the given mode, which may specify any rounding and, for f32, flushing of subnormals to zero (`.ftz`).
+    /// Returns `1 / self` with the given mode, which may specify any rounding mode and, for f32, flushing of subnormals to zero (`.ftz`).
     #[doc(alias = "rcp")]
     #[track_caller]
     pub fn rcp_with(self, mode: impl Into<Mode>) -> Self {
@@ -209,7 +210,8 @@ impl<'k, T: Real> Val<'k, T> {
         }
     }
 
-    /// Returns the square root with the given mode, which may specify any rounding and, for f32, flushing of subnormals to zero (`.ftz`).
+    /// Returns the square root with the given mode, which may specify any rounding mode and, for f32, flushing of subnormals to zero
+    /// (`.ftz`).
     #[doc(alias = "sqrt")]
     #[track_caller]
     pub fn sqrt_with(self, mode: impl Into<Mode>) -> Self {

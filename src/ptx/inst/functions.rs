@@ -39,7 +39,7 @@ pub trait Root: Scalar {
     note = "f32, f16, bf16, f16x2 and bf16x2 have them; for f64, PTX has only square roots and reciprocals"
 )]
 pub trait Elementary: Root {
-    /// Applies a function of f32 to each element and rounds the results to nearest even.
+    /// Applies `f` to each element, converted to f32, and rounds the results to the element type, to nearest even.
     #[doc(hidden)]
     fn in_f32<'k>(x: Val<'k, Self>, f: impl Fn(Val<'k, f32>) -> Val<'k, f32>) -> Val<'k, Self>;
     /// Returns the instruction for 2^x if the target supports it.
@@ -236,7 +236,7 @@ functions! { Elementary:
 }
 
 impl<'k> Builder<'k> {
-    /// Emits an instruction, or computes the function in f32 if the target lacks the instruction.
+    /// Emits the instruction `mnemonic`, or applies `f` in f32 if the target lacks the instruction (`None`).
     #[track_caller]
     fn native<T: Elementary>(
         self,

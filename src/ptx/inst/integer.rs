@@ -9,7 +9,7 @@ use super::{
 };
 use crate::ptx::{fold::Integer, val::Val};
 
-/// Emits `mnemonic` on three values, or applies `fold` to three constants.
+/// Emits `mnemonic` on three values, or applies `fold` if all three are constants.
 macro_rules! ternary {
     ($a:expr, $b:expr, $c:expr, $fold:expr, $($mnemonic:tt)+) => {{
         let (a, b, c) = ($a, $b, $c);
@@ -44,7 +44,7 @@ impl<'k> Val<'k, i32> {
         }
     }
 
-    /// Adds `addend` to the upper half of `self · factor`, and clamps the result to the range of `i32`.
+    /// Returns `addend` plus the upper half of the full-width product `self · factor`, clamped to the range of `i32`.
     #[doc(alias = "mad.hi.sat")]
     #[track_caller]
     pub fn saturating_mad_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -76,7 +76,7 @@ impl<'k> Val<'k, i32> {
 }
 
 impl<'k, T: WideProduct> Val<'k, T> {
-    /// Adds `addend` to the upper half of `self · factor`. The sum wraps around.
+    /// Returns `addend` plus the upper half of the full-width product `self · factor`. The sum wraps around.
     #[doc(alias = "mad.hi")]
     #[track_caller]
     pub fn mad_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -146,7 +146,7 @@ impl<'k, T: Narrow24> Val<'k, T> {
         }
     }
 
-    /// Returns [`mul24_lo`](Self::mul24_lo) of `self` and `factor`, plus `addend`.
+    /// Returns `self.mul24_lo(factor) + addend`. The sum wraps around.
     #[doc(alias = "mad24.lo")]
     #[track_caller]
     pub fn mad24_lo(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -154,7 +154,7 @@ impl<'k, T: Narrow24> Val<'k, T> {
         ternary!(self, factor.into(), addend.into(), fold, "mad24.lo.{}", T::PTX)
     }
 
-    /// Returns [`mul24_hi`](Self::mul24_hi) of `self` and `factor`, plus `addend`.
+    /// Returns `self.mul24_hi(factor) + addend`. The sum wraps around.
     #[doc(alias = "mad24.hi")]
     #[track_caller]
     pub fn mad24_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -164,7 +164,7 @@ impl<'k, T: Narrow24> Val<'k, T> {
 }
 
 impl<'k> Val<'k, i32> {
-    /// Returns the result of [`mad24_hi`](Self::mad24_hi), clamped to the range of `i32` instead of wrapping around.
+    /// Returns `self.mul24_hi(factor) + addend`, clamped to the range of `i32`.
     #[doc(alias = "mad24.hi.sat")]
     #[track_caller]
     pub fn saturating_mad24_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {

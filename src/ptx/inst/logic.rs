@@ -173,7 +173,7 @@ operators! {
     Shr,    shr,    u32, shift_right;
 }
 
-/// Operators with a constant on the left: `constant & value`, `constant << amount`.
+/// Implements operators with a constant on the left: `constant & value`, `constant << amount`.
 macro_rules! constant_on_the_left {
     ($($t:ty)*) => {$(
         constant_on_the_left! { $t: BitAnd bitand $t, BitOr bitor $t, BitXor bitxor $t, Shl shl u32, Shr shr u32 }

@@ -12,7 +12,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The accumulator type of an `mma` whose inputs are pairs of type `P`: `f32`, or [`f16x2`] for f16 inputs.
+/// A type in which `mma` can accumulate products of `P` inputs: `f32` or, if `P` is [`f16x2`], also [`f16x2`].
 #[diagnostic::on_unimplemented(
     message = "no `mma` accumulates products of `{P}` in `{Self}`",
     note = "bf16 accumulates in f32; f16 in f32 or f16"
@@ -39,7 +39,7 @@ impl Accumulator<f16x2> for f16x2 {
     const REGISTERS: usize = 2;
 }
 
-/// The `mma` mnemonic of a shape for pairs of 16-bit numbers.
+/// Formats the mnemonic of the `mma` with the given shape, input pair type and accumulator type.
 macro_rules! mnemonic {
     ($shape:expr, $pair:ident, $sum:ident) => {
         format_args!(
@@ -52,15 +52,15 @@ macro_rules! mnemonic {
 }
 
 impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
-    /// Loads `N` (1, 2 or 4) 8×8 matrices of 16-bit elements. Lane `8i + r` provides the address of row `r` of matrix `i`; the addresses
-    /// must be known to be aligned to 16 bytes. From each matrix, every lane receives two elements of row `lane / 4`: those in columns
-    /// `2 (lane % 4)` and `2 (lane % 4) + 1`. All 32 lanes must execute the instruction.
+    /// Loads `N` (1, 2 or 4) 8×8 matrices of 16-bit elements. `P` must be a 32-bit type. Lane `8i + r` provides the address of row `r` of
+    /// matrix `i`. All addresses must be known to be aligned to 16 bytes. From each matrix, every lane receives two elements of row
+    /// `lane / 4`: those in columns `2 (lane % 4)` and `2 (lane % 4) + 1`. All 32 lanes must execute the instruction.
     #[track_caller]
     pub fn ldmatrix<const N: usize, P: Scalar>(self) -> [Val<'k, P>; N] {
         self.load_matrices("")
     }
 
-    /// Loads matrices as [`ldmatrix`](Self::ldmatrix) does, but transposes each of them.
+    /// Loads matrices as [`ldmatrix`](Self::ldmatrix) does, but transposes each matrix.
     #[doc(alias = "ldmatrix.trans")]
     #[track_caller]
     pub fn ldmatrix_trans<const N: usize, P: Scalar>(self) -> [Val<'k, P>; N] {
@@ -86,14 +86,14 @@ impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
 }
 
 impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
-    /// Stores `N` (1, 2 or 4) 8×8 matrices of 16-bit elements. Addresses and elements are assigned to lanes as for
-    /// [`ldmatrix`](Ptr::ldmatrix). All 32 lanes must execute the instruction. Requires sm_90 or later.
+    /// Stores `N` (1, 2 or 4) 8×8 matrices of 16-bit elements. `P` must be a 32-bit type. Addresses and elements are assigned to lanes as
+    /// for [`ldmatrix`](Ptr::ldmatrix). All 32 lanes must execute the instruction. Requires sm_90 or later.
     #[track_caller]
     pub fn stmatrix<const N: usize, P: Scalar>(self, values: [Val<'k, P>; N]) {
         self.store_matrices("", values);
     }
 
-    /// Stores matrices as [`stmatrix`](Self::stmatrix) does, but transposes each of them.
+    /// Stores matrices as [`stmatrix`](Self::stmatrix) does, but transposes each matrix.
     #[doc(alias = "stmatrix.trans")]
     #[track_caller]
     pub fn stmatrix_trans<const N: usize, P: Scalar>(self, values: [Val<'k, P>; N]) {
@@ -125,7 +125,7 @@ impl<'k> Builder<'k> {
         self.transpose_matrix(matrix)
     }
 
-    /// Transposes as [`movmatrix`](Self::movmatrix) does, for words of any type that contain two elements.
+    /// Transposes a matrix as [`movmatrix`](Self::movmatrix) does, but accepts any 32-bit type `W`.
     #[track_caller]
     pub(crate) fn transpose_matrix<W: Scalar>(self, matrix: Val<'k, W>) -> Val<'k, W> {
         self.result(format_args!("movmatrix.sync.aligned.m8n8.trans.b16"), &[matrix.operand(self)])

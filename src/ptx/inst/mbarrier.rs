@@ -16,11 +16,11 @@ use crate::ptx::{
 ///
 /// A phase of the barrier is complete when the expected number of arrivals has been reached and all expected bytes have been copied. Phases
 /// have alternating parity, and the first has parity 0. A wait for parity `p` returns once the current phase has the other parity;
-/// `wait(0)` therefore waits for the first phase.
+/// `wait(0)` on a new barrier therefore waits until the first phase is complete.
 ///
 /// [`Builder::mbarriers`] allocates barriers. [`in_block`](Self::in_block) returns the corresponding barrier of another block of the
-/// cluster, for which `S` is [`SharedCluster`]; threads can arrive at such a barrier but cannot wait on it. Requires sm_80 or later. Byte
-/// counts and clusters require sm_90 or later.
+/// cluster, for which `S` is [`SharedCluster`]; threads can arrive at such a barrier but cannot wait on it. Barriers require sm_80 or
+/// later; byte counts and clusters require sm_90 or later.
 ///
 /// By default, arrivals are `.release` and waits are `.acquire`, with block scope. [`relaxed`](Self::relaxed) and [`scope`](Self::scope)
 /// return handles to the same barrier with other semantics: `full.scope(MemoryScope::Cluster).wait(0)`.
@@ -75,7 +75,7 @@ impl<S: Space> fmt::Debug for Mbarrier<'_, S> {
 /// The maximum number of arrivals per phase (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier").
 const MOST_ARRIVALS: u32 = (1 << 20) - 1;
 
-/// Returns the number of arrivals; rejects a constant that is out of range.
+/// Returns `arrivals`, and rejects a constant that is out of range.
 #[track_caller]
 fn counted<'k>(k: Builder<'k>, arrivals: Val<'k, u32>) -> Val<'k, u32> {
     if let Some(found) = arrivals.as_constant().filter(|found| !(1..=MOST_ARRIVALS).contains(found)) {
@@ -92,7 +92,7 @@ impl<'k> Builder<'k> {
         Mbarrier::new(self.shared_aligned::<u64>(count, 8))
     }
 
-    /// Returns the number of arrivals that the phase still expected immediately before the arrival that returned `state`.
+    /// Returns the number of arrivals that the barrier's phase still expected immediately before the arrival that returned `state`.
     #[doc(alias = "mbarrier.pending_count")]
     #[track_caller]
     pub fn mbarrier_pending_count(self, state: Val<'k, u64>) -> Val<'k, u32> {
@@ -163,7 +163,7 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         k.emit(mnemonic, &[self.at.operand(), bytes.operand(k)]);
     }
 
-    /// Returns the qualifiers of an operation whose default order is `order`.
+    /// Returns the order and scope qualifiers of an operation whose default order is `order`.
     fn qualifiers(self, order: &'static str) -> (&'static str, &'static str) {
         match (self.relaxed, self.scope) {
             (false, None) => ("", ""),
@@ -182,9 +182,10 @@ impl<'k> Mbarrier<'k> {
         Mbarrier { at: at.in_block(rank), relaxed, scope }
     }
 
-    /// Initializes the barrier so that each phase expects `arrivals` arrivals, from 1 to 2²⁰ − 1. Exactly one thread must execute the
-    /// instruction. Other threads of the block may use the `mbarrier` after a barrier of the block. Threads of other blocks and the async
-    /// proxy may use it after [`fence_mbarrier_init`](Builder::fence_mbarrier_init) and a barrier of the cluster.
+    /// Initializes the barrier so that each phase expects `arrivals` arrivals. `arrivals` must be between 1 and 2²⁰ − 1. Exactly one thread
+    /// must execute the instruction. Other threads of the block may use the barrier only after the block has been synchronized, for example
+    /// with [`sync_threads`](Builder::sync_threads). Threads of other blocks and the async proxy may use it only after
+    /// [`fence_mbarrier_init`](Builder::fence_mbarrier_init) and a synchronization of the cluster.
     #[doc(alias = "mbarrier.init")]
     #[track_caller]
     pub fn init(self, arrivals: impl Into<Val<'k, u32>>) {
@@ -199,15 +200,15 @@ impl<'k> Mbarrier<'k> {
         self.at.kernel().emit(format_args!("mbarrier.inval.shared.b64"), &[self.at.operand()]);
     }
 
-    /// Arrives at the barrier once all `cp.async` copies that this thread has started are complete. The arrival is additional: the number
-    /// of arrivals that the current phase expects is increased by one.
+    /// Triggers an arrival at the barrier when all `cp.async` copies that this thread has started are complete. Does not wait for the
+    /// copies. The arrival is additional: the number of arrivals that the current phase expects is increased by one.
     #[doc(alias = "cp.async.mbarrier.arrive")]
     #[track_caller]
     pub fn arrive_after_copies(self) {
         self.at.kernel().emit(format_args!("cp.async.mbarrier.arrive.shared.b64"), &[self.at.operand()]);
     }
 
-    /// Arrives as [`arrive_after_copies`](Self::arrive_after_copies) does, except that the arrival is one of those that
+    /// Triggers an arrival as [`arrive_after_copies`](Self::arrive_after_copies) does, except that the arrival is one of those that
     /// [`init`](Self::init) specified.
     #[doc(alias = "cp.async.mbarrier.arrive.noinc")]
     #[track_caller]
@@ -239,7 +240,7 @@ impl<'k> Mbarrier<'k> {
         k.result(format_args!("mbarrier.{operation}{order}{scope}.shared.b64"), &operands)
     }
 
-    /// Polls a phase by its parity; rejects a constant that is neither 0 nor 1.
+    /// Polls the phase with parity `parity`, and rejects a constant that is neither 0 nor 1.
     #[track_caller]
     fn poll_parity(
         self,

@@ -32,9 +32,10 @@ pub enum Load {
     Nc,
     /// Never removed, duplicated or merged by the compiler, because other threads may write at any time.
     Volatile,
-    /// Coherent with accesses by other threads of the scope, but not ordered.
+    /// Coherent with accesses by other threads in the scope, but imposes no order on other accesses.
     Relaxed(MemoryScope),
-    /// If the load reads a value written by a release operation, the accesses before the release are visible to accesses after the load.
+    /// If the load reads a value written by a release operation in the scope, the writes before the release are visible to the accesses
+    /// after the load.
     Acquire(MemoryScope),
 }
 
@@ -73,9 +74,9 @@ pub enum Store {
     Wt,
     /// Never reordered or merged, because other threads may read at any time.
     Volatile,
-    /// Coherent with accesses by other threads of the scope, but not ordered.
+    /// Coherent with accesses by other threads in the scope, but imposes no order on other accesses.
     Relaxed(MemoryScope),
-    /// Earlier writes are visible to threads that acquire the stored value.
+    /// Earlier writes are visible to threads in the scope that acquire the stored value.
     Release(MemoryScope),
 }
 
@@ -132,7 +133,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
 
     /// Loads `N` adjacent elements (2 or 4, at most 16 bytes in total) with one instruction, or returns zeros if they are out of bounds.
     /// The address must be known to be aligned to the size of the vector, and the elements must be all in bounds or all out of bounds. For
-    /// a slice, the latter means that the index and the length must be known to be multiples of `N`.
+    /// a slice, the index and the length must therefore be known to be multiples of `N`.
     #[doc(alias = "ld.v4")]
     #[track_caller]
     pub fn load_vector<const N: usize>(self) -> [Val<'k, T::Reg>; N]
@@ -250,7 +251,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
     }
 }
 
-/// Returns `.v2`, `.v4`, or an empty string for one element.
+/// Returns the suffix for a vector of `count` elements: `.v2`, `.v4`, or an empty string for one element.
 pub(super) fn vector(count: usize) -> &'static str {
     match count {
         1 => "",

@@ -12,7 +12,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The treatment of negative numbers.
+/// How negative numbers are converted.
 #[derive(Clone, Copy, PartialEq)]
 enum Negative {
     Kept,
@@ -34,7 +34,7 @@ impl Negative {
         }
     }
 
-    /// Folds the conversion of a pair, low number first.
+    /// Folds the conversion of two numbers, low number first.
     fn fold_pack<T: Minifloat>(self, pair: [f32; 2]) -> u16 {
         let [low, high] = pair.map(|x| {
             let is_zero = self == Self::Zero && x.is_sign_negative() && !x.is_nan();
@@ -45,11 +45,11 @@ impl Negative {
 }
 
 impl<'k> Val<'k, u16> {
-    /// Converts two numbers to a [`Minifloat`] type, rounding to nearest even, and packs them, the first in the low byte:
-    /// `Val::pack_minifloats::<e4m3>(x, y)`. Requires a target that supports conversions of the type.
+    /// Converts two numbers to the [`Minifloat`] type `T`, rounding to nearest even, and packs them, with `low` in the low byte:
+    /// `Val::pack_minifloats::<e4m3>(x, y)`. Requires a target that supports conversions of `T`.
     ///
     /// Infinities and numbers out of range become the largest finite number of the same sign. NaN becomes the positive NaN, or the largest
-    /// number if the format has no NaN.
+    /// number if the type has no NaN.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f32")]
     #[doc(alias = "cvt.rn.satfinite.e5m2x2.f32")]
     #[track_caller]
@@ -60,7 +60,7 @@ impl<'k> Val<'k, u16> {
         Self::packed::<T>(low.into(), high.into(), Negative::Kept)
     }
 
-    /// Packs two numbers as [`pack_minifloats`](Self::pack_minifloats) does, except that negative numbers become 0.
+    /// Converts and packs two numbers as [`pack_minifloats`](Self::pack_minifloats) does, except that negative numbers become 0.
     #[doc(alias = "cvt.rn.satfinite.relu.e4m3x2.f32")]
     #[track_caller]
     pub fn pack_minifloats_relu<T: Minifloat>(
@@ -82,8 +82,8 @@ impl<'k> Val<'k, u16> {
         }
     }
 
-    /// Converts both numbers of a packed pair exactly to f16: `pair.unpack_minifloats::<e4m3>()`. Requires a target that supports
-    /// conversions of the type.
+    /// Converts the two packed numbers of type `T` exactly to f16: `pair.unpack_minifloats::<e4m3>()`. Requires a target that supports
+    /// conversions of `T`.
     #[doc(alias = "cvt.rn.f16x2.e4m3x2")]
     #[doc(alias = "cvt.rn.f16x2.e5m2x2")]
     #[track_caller]
@@ -115,7 +115,7 @@ impl<'k> Val<'k, u16> {
 
 impl<'k> Val<'k, f16x2> {
     /// Rounds and packs both halves as [`Val::pack_minifloats`] does: `pair.to_minifloats::<e4m3>()`. If PTX has no direct conversion from
-    /// f16x2 to the type, the halves are first converted exactly to f32. Requires a target that supports conversions of the type.
+    /// f16x2 to `T`, the halves are first converted exactly to f32. Requires a target that supports conversions of `T`.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f16x2")]
     #[doc(alias = "cvt.rn.satfinite.e5m2x2.f16x2")]
     #[track_caller]
@@ -149,8 +149,8 @@ impl<'k> Val<'k, f16x2> {
 }
 
 impl<'k> Val<'k, f32> {
-    /// Rounds to a [`Minifloat`] type as [`Val::pack_minifloats`] does: `x.to_minifloat::<e4m3>()`. To convert two numbers, use
-    /// `pack_minifloats`, which costs no more than a single conversion. Requires a target that supports conversions of the type.
+    /// Rounds to the [`Minifloat`] type `T` as [`Val::pack_minifloats`] does: `x.to_minifloat::<e4m3>()`. To convert two numbers, use
+    /// `pack_minifloats`, which costs no more than a single conversion. Requires a target that supports conversions of `T`.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f32")]
     #[track_caller]
     pub fn to_minifloat<T: Minifloat>(self) -> Val<'k, T> {
@@ -160,7 +160,7 @@ impl<'k> Val<'k, f32> {
 }
 
 impl<'k, T: Minifloat> Val<'k, T> {
-    /// Converts exactly to f32. NaN becomes 0x7fff_ffff. Requires a target that supports conversions of the type.
+    /// Converts exactly to f32. Every NaN becomes the NaN with the bits 0x7fff_ffff. Requires a target that supports conversions of `T`.
     #[doc(alias = "cvt.rn.f16x2.e4m3x2")]
     #[track_caller]
     pub fn to_f32(self) -> Val<'k, f32> {

@@ -30,7 +30,7 @@ impl MemoryScope {
     }
 }
 
-/// The memory ordering of an atomic operation with respect to the thread's other accesses.
+/// The memory order of an atomic operation with respect to the thread's other accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// Other accesses are not ordered.
@@ -55,7 +55,7 @@ impl Order {
 }
 
 impl Builder<'_> {
-    /// Orders this thread's earlier accesses before its later accesses, as observed by threads of the scope that synchronize with this
+    /// Orders this thread's earlier accesses before its later accesses, as observed by threads in `scope` that synchronize with this
     /// thread.
     #[doc(alias = "fence.acq_rel")]
     #[track_caller]
@@ -63,14 +63,15 @@ impl Builder<'_> {
         self.emit(["fence.acq_rel", scope.suffix()], &[]);
     }
 
-    /// Orders accesses as [`fence`](Self::fence) does, and is also totally ordered with all other sequentially consistent fences.
+    /// Orders accesses as [`fence`](Self::fence) does. In addition, any two sequentially consistent fences are ordered with respect to each
+    /// other if the scope of each includes the thread of the other.
     #[doc(alias = "fence.sc")]
     #[track_caller]
     pub fn fence_sc(self, scope: MemoryScope) {
         self.emit(["fence.sc", scope.suffix()], &[]);
     }
 
-    /// Waits until this thread's earlier accesses are visible to the threads of the scope. This is the older form of
+    /// Waits until this thread's earlier accesses are visible to the threads in `scope`. This is the older form of
     /// [`fence_sc`](Self::fence_sc); it does not support [`MemoryScope::Cluster`].
     #[doc(alias = "__threadfence")]
     #[track_caller]

@@ -10,7 +10,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A type that consists of two halves, the first in the low bits.
+/// A type whose values consist of a low half and a high half.
 pub trait Pair: Scalar {
     /// The type of each half.
     type Half: Scalar;
@@ -85,7 +85,7 @@ impl<'k, T: Pair> Val<'k, T> {
 }
 
 impl<'k, T: HalfPair> Val<'k, T> {
-    /// Converts two f32 numbers to `T::Half`, rounding to nearest even, and packs them into a pair. Emits one instruction on sm_80 and
+    /// Converts `low` and `high` to `T::Half`, rounding to nearest even, and packs them into a pair. Emits one instruction on sm_80 and
     /// later. Older targets support only f16 and require several instructions.
     #[doc(alias = "cvt.rn.bf16x2.f32")]
     #[doc(alias = "cvt.rn.f16x2.f32")]
@@ -111,8 +111,8 @@ impl<'k, T: HalfPair> Val<'k, T> {
         k.result(["cvt.rn.", T::PTX, ".f32"], &[high.operand(k), low.operand(k)])
     }
 
-    /// Packs two numbers as [`pack_f32`](Self::pack_f32) does, except that infinities and numbers out of range become the largest finite
-    /// number of the same sign. NaN remains NaN. Requires sm_80 or later.
+    /// Converts and packs two numbers as [`pack_f32`](Self::pack_f32) does, except that infinities and numbers out of range become the
+    /// largest finite number of the same sign. NaN remains NaN. Requires sm_80 or later.
     #[doc(alias = "cvt.rn.satfinite.f16x2.f32")]
     #[doc(alias = "cvt.rn.satfinite.bf16x2.f32")]
     #[track_caller]
@@ -127,7 +127,7 @@ impl<'k, T: HalfPair> Val<'k, T> {
         }
     }
 
-    /// Packs two numbers as [`pack_f32`](Self::pack_f32) does, except that negative numbers become 0. Requires sm_80 or later.
+    /// Converts and packs two numbers as [`pack_f32`](Self::pack_f32) does, except that negative numbers become 0. Requires sm_80 or later.
     #[doc(alias = "cvt.rn.relu.bf16x2.f32")]
     #[track_caller]
     pub fn pack_f32_relu(low: impl Into<Val<'k, f32>>, high: impl Into<Val<'k, f32>>) -> Self
@@ -152,7 +152,8 @@ impl<'k, T: HalfPair> Val<'k, T> {
     }
 }
 
-/// Rounds to nearest even, and replaces an infinity with the largest finite number of the same sign, whose bit pattern is smaller by 1.
+/// Rounds `number` to nearest even, and replaces an infinite result with the largest finite number of the same sign, whose bit pattern is
+/// smaller by 1.
 fn finite<T: Numeric>(number: f32) -> T {
     let bits = |x: f32| fold::convert::<f32, T>(x, Rounding::Rn).to_bits();
     let infinite = [f32::INFINITY, f32::NEG_INFINITY].map(bits).contains(&bits(number));

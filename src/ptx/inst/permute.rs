@@ -9,8 +9,7 @@ use crate::ptx::{
 
 /// A rule by which [`Val::permute_with`] selects four of the eight source bytes (PTX ISA, "prmt").
 ///
-/// In the descriptions of the variants, `n` is the value of the selector's low two bits. Source bytes are numbered from 0, the lowest, to
-/// 7.
+/// In the descriptions of the variants, `n` is the value of the selector's low two bits. Source bytes are numbered from 0 (lowest) to 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Permute {
     /// Bytes `n`, `n + 1`, `n + 2` and `n + 3`.
@@ -39,7 +38,7 @@ impl Permute {
         }
     }
 
-    /// Returns the index, 0 to 7, of the source byte of byte `i` of the result.
+    /// Returns the index (0 to 7) of the source byte for byte `i` of the result.
     fn source(self, selector: u32, i: u32) -> u32 {
         let at = selector & 3;
         match self {
@@ -172,7 +171,7 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Shifts the 64 bits `self:low`, with `self` in the upper half, left by `amount` and returns the upper 32 bits. `mode` determines how
+    /// Shifts the 64-bit value `self:low` (`self` in the upper half) left by `amount`, and returns the upper 32 bits. `mode` determines how
     /// amounts of 32 or more are treated.
     #[doc(alias = "shf.l")]
     #[track_caller]
@@ -181,8 +180,8 @@ impl<'k> Val<'k, u32> {
         self.funnel('l', low.into(), amount.into(), mode, fold)
     }
 
-    /// Shifts the 64 bits `self:low`, with `self` in the upper half, right by `amount` and returns the lower 32 bits. `mode` determines how
-    /// amounts of 32 or more are treated.
+    /// Shifts the 64-bit value `self:low` (`self` in the upper half) right by `amount`, and returns the lower 32 bits. `mode` determines
+    /// how amounts of 32 or more are treated.
     #[doc(alias = "shf.r")]
     #[track_caller]
     pub fn funnel_right(self, low: impl Into<Self>, amount: impl Into<Self>, mode: ShiftMode) -> Self {
@@ -206,16 +205,16 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Selects each byte of the result from the eight bytes of `high:self`, with `self` in the lower half. Bits `4i` to `4i + 3` of
-    /// `selector` are a number n that determines byte i of the result: if n is less than 8, byte n is copied; otherwise, the sign bit of
-    /// byte n − 8 is copied to all 8 bits.
+    /// Selects each byte of the result from the eight bytes of `high:self` (`self` in the lower half). Bits `4i` to `4i + 3` of `selector`
+    /// form a number n that determines byte i of the result: if n is less than 8, byte n is copied; otherwise, the sign bit of byte n − 8
+    /// is copied to all 8 bits.
     #[doc(alias = "prmt")]
     #[track_caller]
     pub fn permute(self, high: impl Into<Self>, selector: impl Into<Self>) -> Self {
         self.prmt("", high.into(), selector.into(), fold_permute)
     }
 
-    /// Selects each byte of the result from the eight bytes of `high:self`, with `self` in the lower half. `rule` and the low two bits of
+    /// Selects each byte of the result from the eight bytes of `high:self` (`self` in the lower half). `rule` and the low two bits of
     /// `selector` determine which bytes are selected.
     #[doc(alias = "prmt")]
     #[track_caller]

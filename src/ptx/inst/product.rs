@@ -1,4 +1,5 @@
-//! Emits any `mma` from its mnemonic and registers. [`crate::atoms`], which checks the operands, and the typed methods use it.
+//! Emission of any `mma` from its mnemonic and registers. It is used by [`crate::atoms`], which checks the operands, and by the typed
+//! methods.
 
 use std::fmt;
 
@@ -11,10 +12,10 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The maximum number of registers per operand: C of the quad-pair form, A of `mma.m16n8k16` on f64.
+/// The maximum number of registers per operand. C of the quad-pair form and A of `mma.m16n8k16` on f64 have this many.
 const MOST: usize = 8;
 
-/// The operands of `mma` in addition to A, B and C.
+/// The operands of `mma` in addition to D, A, B and C.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Addition<'k> {
     /// The metadata of a sparse A, and the selector.
@@ -58,7 +59,7 @@ impl<'k> Builder<'k> {
         self.emit(mnemonic, &operands);
     }
 
-    /// Emits the `mma` with the registers of C as both C and D; the innermost loop must carry these registers.
+    /// Emits an `mma` that uses the registers of C as both C and D. The innermost loop must carry these registers.
     #[track_caller]
     pub(crate) fn product_in_place<A: Scalar, B: Scalar, C: Scalar>(
         self,
@@ -86,7 +87,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Returns fresh registers for a result.
+    /// Returns `count` values in fresh registers, to which an instruction can write its result.
     pub(crate) fn fresh_values<T: Scalar>(self, count: usize) -> Vec<Val<'k, T>> {
         (0..count).map(|_| Val::from_reg(self.fresh(T::CLASS), self)).collect()
     }

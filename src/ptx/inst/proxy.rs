@@ -3,7 +3,7 @@
 use super::order::MemoryScope;
 use crate::ptx::kernel::Builder;
 
-/// The memory to which [`Builder::fence_proxy_async`] applies.
+/// The memory whose accesses [`Builder::fence_proxy_async`] orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProxySpace {
     /// All memory.

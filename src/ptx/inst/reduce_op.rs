@@ -45,7 +45,7 @@ impl ReduceOp {
         }
     }
 
-    /// Returns the operation on elements of type `T`, as a suffix of an instruction.
+    /// Returns the suffix of a mnemonic for this operation on elements of type `T`.
     fn of<T: Element>(self) -> String {
         let name = self.name();
         match (self, T::NAME) {
@@ -58,7 +58,8 @@ impl ReduceOp {
         }
     }
 
-    /// Returns `instruction` with the operation on elements of type `T`; if it does not exist, records an error.
+    /// Returns the mnemonic of `instruction` with this operation on elements of type `T`. If PTX has no such instruction, records an error
+    /// and returns `None`.
     #[track_caller]
     pub(super) fn checked<T: Element>(self, k: Builder<'_>, instruction: &str) -> Option<String> {
         let mnemonic = format!("{instruction}.{}", self.of::<T>());
@@ -69,8 +70,9 @@ impl ReduceOp {
         Some(mnemonic)
     }
 
-    /// Returns whether `instruction`, a reduction through a tensor map, combines elements of type `T`; if not, records an error. These
-    /// instructions do not name the type. They support the operations of bulk reductions, except for addition of `i64` and f64.
+    /// Returns whether `instruction`, a reduction through a tensor map, supports this operation on elements of type `T`, and records an
+    /// error if it does not. The mnemonics of such instructions do not contain the type. The instructions support the operations of bulk
+    /// reductions, except for addition of `i64` and f64.
     #[track_caller]
     pub(super) fn check_tensor<T: Element>(self, k: Builder<'_>, instruction: &str) -> bool {
         let exists = match (self, T::NAME) {

@@ -106,7 +106,7 @@ impl Class {
         }
     }
 
-    /// Returns whether the number with these bits, an f32 or f64 of size `bytes`, is in this class.
+    /// Returns whether the f32 (`bytes` = 4) or f64 (`bytes` = 8) with the bits `bits` is in this class.
     fn holds(self, bits: u64, bytes: u32) -> bool {
         let digits = if bytes == 4 { 23 } else { 52 };
         let most = (1 << (8 * bytes - 1 - digits)) - 1;

@@ -79,7 +79,7 @@ special_registers! {
     nctaid_y: u32 = "%nctaid.y";
     /// Returns the number of blocks in the grid along z.
     nctaid_z: u32 = "%nctaid.z";
-    /// Returns the lane index of the thread in its warp, 0 to 31.
+    /// Returns the lane index (0 to 31) of the thread in its warp.
     laneid: u32 = "%laneid";
     /// Returns the index of the warp on its multiprocessor. This index may change while the kernel runs. To compute the index of the warp
     /// in its block, divide the linear index of the thread in the block by 32.
@@ -88,7 +88,7 @@ special_registers! {
     nwarpid: u32 = "%nwarpid";
     /// Returns the index of the multiprocessor.
     smid: u32 = "%smid";
-    /// Returns an upper bound on the indices of multiprocessors.
+    /// Returns a number that is greater than every multiprocessor index. It may exceed the number of multiprocessors.
     nsmid: u32 = "%nsmid";
     /// Returns the sequence number of the grid launch in its context.
     gridid: u64 = "%gridid";
@@ -140,7 +140,7 @@ special_registers! {
     clock64: u64 = "%clock64";
     /// Returns the value of the global timer in nanoseconds.
     globaltimer: u64 = "%globaltimer";
-    /// Returns the size of the block's static and dynamic shared memory in bytes, rounded up to the allocation unit of the target.
+    /// Returns the total size of the block's static and dynamic shared memory in bytes, rounded up to the allocation unit of the target.
     total_smem_size: u32 = "%total_smem_size";
     /// Returns the size of the block's dynamic shared memory in bytes.
     dynamic_smem_size: u32 = "%dynamic_smem_size";

@@ -7,7 +7,7 @@ use super::HalfPair;
 use crate::ptx::{kernel::Builder, operand::Operand, types::Minifloat, val::Val};
 
 impl<'k> Builder<'k> {
-    /// Converts two f32 numbers to 16-bit floating-point numbers with stochastic rounding and packs them into a pair. `random` provides 32
+    /// Converts `low` and `high` to the element type of `P` with stochastic rounding, and packs them into a pair. `random` provides 32
     /// random bits, which should be independent of those of other conversions. Requires sm_100a.
     #[doc(alias = "cvt.rs.f16x2.f32")]
     #[doc(alias = "cvt.rs.bf16x2.f32")]
@@ -24,9 +24,9 @@ impl<'k> Builder<'k> {
         self.result(["cvt.rs.", P::PTX, ".f32"], &operands)
     }
 
-    /// Converts four f32 numbers to a [`Minifloat`] type with stochastic rounding and packs them into 32 bits, the first in the low byte.
-    /// `random` provides 32 random bits, which should be independent of those of other conversions. Numbers out of range become the largest
-    /// finite number of the same sign. Requires sm_100a.
+    /// Converts four f32 numbers to the [`Minifloat`] type `T` with stochastic rounding, and packs them into 32 bits, with the first in the
+    /// lowest byte. `random` provides 32 random bits, which should be independent of those of other conversions. Numbers out of range
+    /// become the largest finite number of the same sign. Requires sm_100a.
     #[doc(alias = "cvt.rs.satfinite.e4m3x4.f32")]
     #[doc(alias = "cvt.rs.satfinite.e5m2x4.f32")]
     #[track_caller]

@@ -24,14 +24,14 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("bar.sync"), &operands);
     }
 
-    /// Waits at a barrier that [`named_barriers`](Self::named_barriers) has allocated.
+    /// Waits until `threads` threads have arrived at a barrier that [`named_barriers`](Self::named_barriers) has allocated.
     #[track_caller]
     pub(crate) fn sync_at(self, barrier: impl Into<Val<'k, u32>>, threads: u32) {
         let operands = [barrier.into().operand(self), Val::from(threads).operand(self)];
         self.emit(format_args!("bar.sync"), &operands);
     }
 
-    /// Checks and returns the operands of an instruction on a barrier that the kernel selects by number.
+    /// Checks and returns the operands of an instruction on a barrier whose number the caller specifies.
     #[track_caller]
     fn own_barrier(self, barrier: Val<'k, u32>, threads: Val<'k, u32>) -> [Operand<'k>; 2] {
         if let Some(barrier) = barrier.as_constant() {
@@ -46,8 +46,8 @@ impl<'k> Builder<'k> {
         [barrier.operand(self), threads.operand(self)]
     }
 
-    /// Arrives at barrier `barrier` (0 to 15) without waiting. `threads` is the total number of threads that arrive or wait at the barrier,
-    /// and must be a multiple of 32.
+    /// Arrives at barrier `barrier` (0 to 15) without waiting. `threads` is the total number of threads that arrive or wait at the barrier.
+    /// It must be a multiple of 32, and the lanes of a warp must execute the instruction together.
     #[doc(alias = "bar.arrive")]
     #[track_caller]
     pub fn bar_arrive(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
@@ -118,7 +118,7 @@ impl<'k> Builder<'k> {
         self.bar_red("or.pred", &at, predicate.into())
     }
 
-    /// Returns whether `predicate` is true in any thread that waits at a barrier allocated by [`named_barriers`](Self::named_barriers).
+    /// Waits at a barrier as [`sync_at`](Self::sync_at) does, and returns whether `predicate` is true in any participating thread.
     #[track_caller]
     pub(crate) fn any_at(
         self,
@@ -130,7 +130,7 @@ impl<'k> Builder<'k> {
         self.bar_red("or.pred", &at, predicate)
     }
 
-    /// Emits `bar.red`; `at` contains the barrier and, unless the whole block participates, the number of threads.
+    /// Emits `bar.red`. `at` contains the barrier and, unless the whole block participates, the number of threads.
     #[track_caller]
     fn bar_red<T: Scalar>(self, operation: &str, at: &[Operand<'_>], predicate: Val<'k, bool>) -> Val<'k, T> {
         let mut operands: arrayvec::ArrayVec<_, 3> = at.iter().copied().collect();
@@ -138,7 +138,7 @@ impl<'k> Builder<'k> {
         self.result(format_args!("bar.red.{operation}"), &operands)
     }
 
-    /// Waits as [`bar_sync`](Self::bar_sync) does, except that each lane of a warp arrives separately, so the lanes may have diverged.
+    /// Waits as [`bar_sync`](Self::bar_sync) does, except that each lane of a warp arrives separately. The lanes need not be converged.
     #[doc(alias = "barrier.sync")]
     #[track_caller]
     pub fn barrier_sync(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
@@ -146,8 +146,8 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("barrier.sync"), &operands);
     }
 
-    /// Arrives as [`bar_arrive`](Self::bar_arrive) does, except that each lane of a warp arrives separately, so the lanes may have
-    /// diverged.
+    /// Arrives as [`bar_arrive`](Self::bar_arrive) does, except that each lane of a warp arrives separately. The lanes need not be
+    /// converged.
     #[doc(alias = "barrier.arrive")]
     #[track_caller]
     pub fn barrier_arrive(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {

@@ -25,7 +25,7 @@ pub enum Shuffle {
     Down,
     /// Lane `i ^ n`.
     Bfly,
-    /// Lane `n`, with the index bits that identify the segment taken from `i`.
+    /// Lane `n`, except that the index bits that identify the segment are those of `i`.
     Idx,
 }
 
@@ -39,7 +39,7 @@ impl Shuffle {
         }
     }
 
-    /// Returns the clamp operand for the whole warp; with it, a lane keeps its own value if its source lane is out of range.
+    /// Returns the clamp operand that makes the whole warp one segment.
     const fn clamp(self) -> u32 {
         match self {
             Self::Up => 0,
@@ -49,31 +49,31 @@ impl Shuffle {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the 32-bit `value` of lane `i − delta % 32`, where `i` is the index of this lane. Lanes without a source lane keep their own
-    /// value. All lanes of the warp must execute the instruction.
+    /// Returns the `value` of lane `i − delta % 32`, where `i` is the index of this lane. Lanes without a source lane keep their own value.
+    /// `value` must be 32 bits wide. All lanes of the warp must execute the instruction.
     #[doc(alias = "shfl.sync.up")]
     #[track_caller]
     pub fn shfl_up<T: Scalar>(self, value: Val<'k, T>, delta: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl(Shuffle::Up, value, delta.into())
     }
 
-    /// Returns the 32-bit `value` of lane `i + delta % 32`, where `i` is the index of this lane. Lanes without a source lane keep their own
-    /// value. All lanes of the warp must execute the instruction.
+    /// Returns the `value` of lane `i + delta % 32`, where `i` is the index of this lane. Lanes without a source lane keep their own value.
+    /// `value` must be 32 bits wide. All lanes of the warp must execute the instruction.
     #[doc(alias = "shfl.sync.down")]
     #[track_caller]
     pub fn shfl_down<T: Scalar>(self, value: Val<'k, T>, delta: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl(Shuffle::Down, value, delta.into())
     }
 
-    /// Returns the 32-bit `value` of lane `i ^ bits`, where `i` is the index of this lane. Only the low 5 bits of `bits` are used. All
-    /// lanes of the warp must execute the instruction.
+    /// Returns the `value` of lane `i ^ bits`, where `i` is the index of this lane. Only the low 5 bits of `bits` are used. `value` must be
+    /// 32 bits wide. All lanes of the warp must execute the instruction.
     #[doc(alias = "shfl.sync.bfly")]
     #[track_caller]
     pub fn shfl_bfly<T: Scalar>(self, value: Val<'k, T>, bits: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl(Shuffle::Bfly, value, bits.into())
     }
 
-    /// Returns the 32-bit `value` of lane `lane % 32`. All lanes of the warp must execute the instruction.
+    /// Returns the `value` of lane `lane % 32`. `value` must be 32 bits wide. All lanes of the warp must execute the instruction.
     #[doc(alias = "shfl.sync.idx")]
     #[track_caller]
     pub fn shfl_idx<T: Scalar>(self, value: Val<'k, T>, lane: impl Into<Val<'k, u32>>) -> Val<'k, T> {
@@ -89,7 +89,7 @@ impl<'k> Builder<'k> {
         Val::from_reg(result, self)
     }
 
-    /// Shuffles a 32-bit register over the whole warp.
+    /// Shuffles the 32-bit register `value` among all lanes of the warp, and writes the results to `result`.
     #[track_caller]
     pub(crate) fn emit_shuffle(self, how: Shuffle, result: RegId, value: RegId, lane: Operand<'_>) {
         let [clamp, mask] = [how.clamp(), FULL_MASK].map(|bits| Val::from(bits).operand(self));
@@ -97,8 +97,9 @@ impl<'k> Builder<'k> {
         self.emit(["shfl.sync.", how.suffix(), ".b32"], &operands);
     }
 
-    /// Shuffles 32-bit values among the lanes of `mask` with an explicit clamp operand. Returns the value of the source lane and `true`, or
-    /// this lane's own value and `false` if the source lane is out of range. All lanes of `mask` must execute the instruction.
+    /// Shuffles values among the lanes of `mask` with an explicit clamp operand. Returns the value of the source lane and `true`, or this
+    /// lane's own value and `false` if the source lane is out of range. `how` and `lane` determine the source lane. `value` must be 32 bits
+    /// wide. All lanes of `mask` must execute the instruction.
     ///
     /// `clamp` divides the warp into segments. Bits 8 to 12 are a mask of the lane index bits that identify a segment. Bits 0 to 4 contain
     /// the remaining index bits of the highest source lane in each segment or, for [`Shuffle::Up`], of the lowest. With [`Shuffle::Bfly`],
@@ -174,7 +175,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Returns a bit mask of the lanes of `mask` whose `value` equals that of this lane. All lanes of `mask` must execute the instruction.
-    /// Values must be 32 or 64 bits wide.
+    /// `value` must be 32 or 64 bits wide.
     #[doc(alias = "match.any.sync")]
     #[track_caller]
     pub fn match_any<T: Bits>(self, value: Val<'k, T>, mask: impl Into<Val<'k, u32>>) -> Val<'k, u32> {
@@ -183,7 +184,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Returns `mask` and `true` if `value` is the same in all lanes of `mask`, and 0 and `false` otherwise. All lanes of `mask` must
-    /// execute the instruction. Values must be 32 or 64 bits wide.
+    /// execute the instruction. `value` must be 32 or 64 bits wide.
     #[doc(alias = "match.all.sync")]
     #[track_caller]
     pub fn match_all<T: Bits>(

@@ -15,23 +15,23 @@ use crate::ptx::{
 
 /// A swizzle mode of tensor copies and `wgmma`: a permutation of 16-byte chunks in shared memory (PTX ISA, "Swizzling Modes").
 ///
-/// With [`B128`](Self::B128), bits 7 to 9 of an address are XORed into bits 4 to 6, the index of the chunk. [`B64`](Self::B64) uses only
-/// bits 7 and 8, and [`B32`](Self::B32) only bit 7.
+/// With [`B128`](Self::B128), bits 7 to 9 of an address are XORed into bits 4 to 6, which contain the index of the chunk.
+/// [`B64`](Self::B64) uses only bits 7 and 8, and [`B32`](Self::B32) only bit 7.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SwizzleMode {
     /// No permutation.
     #[default]
     None,
-    /// Within 32-byte rows.
+    /// Permutes the chunks of each 32-byte row.
     B32,
-    /// Within 64-byte rows.
+    /// Permutes the chunks of each 64-byte row.
     B64,
-    /// Within 128-byte rows.
+    /// Permutes the chunks of each 128-byte row.
     B128,
 }
 
 impl SwizzleMode {
-    /// Returns the layout type of a matrix descriptor.
+    /// Returns the code of the mode in a matrix descriptor.
     const fn layout_type(self) -> u32 {
         match self {
             Self::None => 0,
@@ -53,19 +53,19 @@ impl SwizzleMode {
 /// - M-major or N-major, with a swizzle: `leading_bytes` is the distance along m or n, and `stride_bytes` is the distance along k.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MatrixLayout {
-    /// The leading dimension byte offset, a multiple of 16 that is less than 2¹⁸.
+    /// The leading dimension byte offset. It must be a multiple of 16 and less than 2¹⁸.
     pub leading_bytes: u32,
-    /// The stride dimension byte offset, a multiple of 16 that is less than 2¹⁸.
+    /// The stride dimension byte offset. It must be a multiple of 16 and less than 2¹⁸.
     pub stride_bytes: u32,
-    /// The index, from 0 to 7, of the 128-byte row where the swizzle pattern starts. It is 0 if the address of the operand is a multiple of
+    /// The index (0 to 7) of the 128-byte row in which the swizzle pattern starts. It is 0 if the address of the operand is a multiple of
     /// the pattern size (256, 512 or 1024 bytes).
     pub base_offset: u32,
-    /// The swizzle.
+    /// The swizzle mode.
     pub swizzle: SwizzleMode,
 }
 
 impl MatrixLayout {
-    /// Returns the words of a descriptor for address 0, or the reason why no descriptor exists.
+    /// Returns the low and high words of a descriptor for address 0, or an error message if a field is out of range.
     fn words(self) -> Result<[u32; 2], String> {
         for (name, bytes) in [("leading", self.leading_bytes), ("stride", self.stride_bytes)] {
             if !bytes.is_multiple_of(16) || bytes >= 1 << 18 {
@@ -85,7 +85,7 @@ impl MatrixLayout {
     }
 }
 
-/// The descriptor of an operand of `wgmma` in shared memory: its address and [layout](MatrixLayout), in 64 bits.
+/// A 64-bit descriptor that contains the address and the [layout](MatrixLayout) of a `wgmma` operand in shared memory.
 #[derive(Clone, Copy)]
 #[doc(alias = "GmmaDescriptor")]
 pub struct MatrixDescriptor<'k> {
@@ -138,9 +138,9 @@ impl<'k> MatrixDescriptor<'k> {
 /// Operand A of a `wgmma`, in registers or in shared memory.
 #[derive(Clone, Copy, Debug)]
 pub enum WgmmaA<'v, 'k, T: Scalar = u32> {
-    /// This thread's fragment. Its registers must not be overwritten until a wait ensures that the `wgmma` is complete.
+    /// This thread's fragment of A. Its registers must not be overwritten until a wait ensures that the `wgmma` is complete.
     Registers(&'v [Val<'k, T>]),
-    /// A matrix in shared memory.
+    /// The descriptor of A in shared memory.
     Shared(MatrixDescriptor<'k>),
 }
 
@@ -161,13 +161,13 @@ impl<'v, 'k, T: Scalar> From<&'v [Val<'k, T>]> for WgmmaA<'v, 'k, T> {
 pub(crate) struct WgmmaTail<'k> {
     /// The metadata of a sparse A, and the selector.
     pub(crate) sparse: Option<(Val<'k, u32>, u32)>,
-    /// Whether the product is added to D; otherwise, it replaces D.
+    /// Whether to add the product to D. If false, the product replaces D.
     pub(crate) accumulate: Val<'k, bool>,
-    /// The scales of A and B for floating-point types, 1 or −1, and the transposition flags, 0 or 1.
+    /// The scales of A and B (1 or −1) for floating-point types, followed by any transposition flags (0 or 1).
     pub(crate) immediates: ArrayVec<i32, 4>,
 }
 
-/// The maximum number of accumulator registers per thread: f32 with N = 256.
+/// The maximum number of accumulator registers per thread, which f32 with N = 256 requires.
 const MOST: usize = 128;
 
 impl<'k> Builder<'k> {
@@ -181,7 +181,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("wgmma.fence.sync.aligned"), &[]);
     }
 
-    /// Commits, as one group, all `wgmma`s that the warpgroup has issued since the last commit. All threads of the warpgroup must execute
+    /// Commits, as one group, all `wgmma`s that the warpgroup has issued since its last commit. All threads of the warpgroup must execute
     /// the instruction. Requires sm_90a.
     #[doc(alias = "wgmma.commit_group")]
     #[doc(alias = "warpgroup_commit_batch")]
@@ -196,7 +196,7 @@ impl<'k> Builder<'k> {
         self.body().shared_loads
     }
 
-    /// Returns the number of groups committed so far.
+    /// Returns the number of `wgmma` groups committed so far.
     pub(crate) fn wgmma_groups(self) -> u32 {
         self.body().wgmma_groups
     }
@@ -219,7 +219,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Waits until `group` is complete, unless it is known to be complete.
+    /// Waits until the `wgmma` group `group` is complete. Emits nothing if the group is known to be complete.
     #[track_caller]
     pub(crate) fn wgmma_wait_for(self, group: u32) {
         // After a wait for fewer groups, ptxas considers the others to be in flight again (C7517).
@@ -239,7 +239,7 @@ impl<'k> Builder<'k> {
         loops
     }
 
-    /// Emits `mnemonic d, a, b, …` and updates D in place; the innermost loop must carry the registers of D.
+    /// Emits `mnemonic d, a, b, …` and updates D in place. The innermost loop must carry the registers of D.
     #[track_caller]
     pub(crate) fn wgmma_in_place<D: Scalar, A: Scalar>(
         self,

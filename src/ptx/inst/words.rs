@@ -1,4 +1,4 @@
-//! Instructions on the registers of fragments: words packed with several elements and written in place.
+//! Instructions on the registers of fragments. Each register is a word that contains one or more elements and is written in place.
 
 use std::panic::Location;
 
@@ -18,7 +18,7 @@ use crate::ptx::{
 };
 
 impl<'k> Builder<'k> {
-    /// Returns the current handle to the register.
+    /// Returns the current handle to `register`.
     pub(crate) fn current(self, register: RegId) -> RegId {
         self.body().current(register)
     }
@@ -73,7 +73,7 @@ impl<'k> Builder<'k> {
         fresh.unwrap_or_else(|| self.copy_of(value).in_register(self))
     }
 
-    /// Moves a value into a register.
+    /// Writes `value` to the register `to`.
     #[track_caller]
     pub(crate) fn move_into<T: Scalar>(self, to: RegId, value: Val<'k, T>) {
         let constant = value.immediate().filter(|_| T::IMMEDIATE || to.class == T::CLASS || T::BYTES >= 4);
@@ -81,14 +81,14 @@ impl<'k> Builder<'k> {
         self.emit(["mov.", bits(to.class)], &[Operand::Reg(to.in_place()), value]);
     }
 
-    /// Moves one register to another of the same width.
+    /// Copies the register `from` to `to`, which must have the same width.
     #[track_caller]
     pub(crate) fn move_register(self, to: RegId, from: RegId) {
         let operands = [to, from].map(|register| Operand::Reg(register.in_place()));
         self.emit(["mov.", bits(to.class)], &operands);
     }
 
-    /// Writes one of two registers of the same width to a third.
+    /// Writes `yes` to `to` if `condition` is true, and `no` otherwise. The registers must have the same width.
     #[track_caller]
     pub(crate) fn select_register(self, to: RegId, yes: RegId, no: RegId, condition: Val<'k, bool>) {
         let mnemonic = ["selp.", bits(to.class)];
@@ -115,7 +115,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Writes an element to slot `slot` of `word`; the other slots are unchanged.
+    /// Writes `value` to slot `slot` of `word`. The other slots are unchanged.
     #[track_caller]
     pub(crate) fn insert<T: Element>(self, word: RegId, slot: usize, value: Val<'k, T::Reg>) {
         let constant = |value: u32| Val::<u32>::from(value).operand(self);
@@ -142,7 +142,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Packs elements into a fresh word, lowest bits first.
+    /// Packs `elements` into a fresh word, with the first element in the lowest bits.
     #[track_caller]
     pub(crate) fn word<T: Element>(self, elements: &[Val<'k, T::Reg>]) -> RegId {
         let registers: ArrayVec<Operand<'_>, 4> =
@@ -162,7 +162,7 @@ impl<'k> Builder<'k> {
         word.in_register(self)
     }
 
-    /// Returns a word with the 8-bit or 16-bit element in slot `slot` of `word` in all slots.
+    /// Returns a word in which every slot contains the element in slot `slot` of `word`. The element must be 8 or 16 bits wide.
     #[track_caller]
     pub(crate) fn repeated<T: Element, W: Scalar>(self, word: RegId, slot: usize) -> Val<'k, W> {
         let word = Operand::Reg(word.in_place());
@@ -171,8 +171,8 @@ impl<'k> Builder<'k> {
         self.result(format_args!("prmt.b32"), &[word, word, selected])
     }
 
-    /// Emits `d = a · b + c` on words, with each operand in braces, or without braces if `bare` is true, for an instruction of a single
-    /// thread.
+    /// Emits `mnemonic`, which computes `d = a · b + c`. `operands` contains the words of d, a, b and c. The operands are in braces unless
+    /// `bare` is true, which instructions of a single thread require.
     #[track_caller]
     pub(crate) fn product_of_words(self, mnemonic: &str, bare: bool, operands: [&[RegId]; 4]) {
         let operands = operands
@@ -180,7 +180,7 @@ impl<'k> Builder<'k> {
         self.emit(mnemonic, &operands);
     }
 
-    /// Emits `d = a · b + c` on words with a sparse A.
+    /// Emits `mnemonic`, which computes `d = a · b + c` with a sparse A. `operands` contains the words of d, a, b and c.
     #[track_caller]
     pub(crate) fn sparse_product_of_words(
         self,
@@ -252,7 +252,7 @@ impl<'k, T: Element, A> Ptr<'k, T, Shared, A> {
     }
 }
 
-/// Returns words as an operand: a single register has no braces.
+/// Returns `words` as an operand. A single word has no braces.
 fn one_or_words(words: &[RegId]) -> Operand<'_> {
     match words {
         [one] => Operand::Reg(one.in_place()),
@@ -260,7 +260,7 @@ fn one_or_words(words: &[RegId]) -> Operand<'_> {
     }
 }
 
-/// Returns the qualifiers of `ldmatrix` and `stmatrix` for one matrix per word: 1, 2 or 4.
+/// Returns the qualifiers of `ldmatrix` and `stmatrix` for one matrix per word. `words` must contain 1, 2 or 4 words.
 fn matrices(words: &[RegId]) -> &'static str {
     match words.len() {
         1 => ".sync.aligned.m8n8.x1",
@@ -269,7 +269,7 @@ fn matrices(words: &[RegId]) -> &'static str {
     }
 }
 
-/// Returns `b32` or `b64`, the `mov` type of any word of a class.
+/// Returns the `mov` type of a word in a register of class `class`: `b32` or `b64`.
 pub(super) fn bits(class: RegClass) -> &'static str {
     match class {
         RegClass::B64 | RegClass::F64 => "b64",

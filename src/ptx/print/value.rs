@@ -11,33 +11,33 @@ use crate::ptx::{
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum PrintValue<'k> {
-    /// Printed as 0 or 1.
+    /// A predicate, printed as 0 or 1.
     Bool(Val<'k, bool>),
-    /// Printed in decimal by default.
+    /// An unsigned 16-bit integer, printed in decimal by default.
     U16(Val<'k, u16>),
-    /// Printed in decimal by default.
+    /// A signed 16-bit integer, printed in decimal by default.
     I16(Val<'k, i16>),
-    /// Printed in decimal by default.
+    /// An unsigned 32-bit integer, printed in decimal by default.
     U32(Val<'k, u32>),
-    /// Printed in decimal by default.
+    /// A signed 32-bit integer, printed in decimal by default.
     I32(Val<'k, i32>),
-    /// Printed in decimal by default.
+    /// An unsigned 64-bit integer, printed in decimal by default.
     U64(Val<'k, u64>),
-    /// Printed in decimal by default.
+    /// A signed 64-bit integer, printed in decimal by default.
     I64(Val<'k, i64>),
-    /// Printed as `0x` and 4 hexadecimal digits by default.
+    /// 16 untyped bits, printed as `0x` and 4 hexadecimal digits by default.
     B16(Val<'k, B16>),
-    /// Printed as `0x` and 8 hexadecimal digits by default.
+    /// 32 untyped bits, printed as `0x` and 8 hexadecimal digits by default.
     B32(Val<'k, B32>),
-    /// Printed as `0x` and 16 hexadecimal digits by default.
+    /// 64 untyped bits, printed as `0x` and 16 hexadecimal digits by default.
     B64(Val<'k, B64>),
-    /// Printed after conversion to f64.
+    /// An f16 number, converted to f64 before it is printed.
     F16(Val<'k, f16>),
-    /// Printed after conversion to f64.
+    /// A bf16 number, converted to f64 before it is printed.
     Bf16(Val<'k, bf16>),
-    /// Printed after conversion to f64.
+    /// An f32 number, converted to f64 before it is printed.
     F32(Val<'k, f32>),
-    /// Printed without conversion.
+    /// An f64 number.
     F64(Val<'k, f64>),
     /// A 32-bit address, printed in hexadecimal.
     Address32(Val<'k, u32>),
@@ -74,7 +74,7 @@ impl<'k> PrintValue<'k> {
         }
     }
 
-    /// Returns the size of the value as a variable argument, in bytes.
+    /// Returns the size of the value in bytes when it is passed as a variable argument.
     pub(super) const fn bytes(&self) -> u32 {
         match self.class() {
             Class::Float | Class::Integer { long: true, .. } | Class::Bits { long: true, .. } => 8,
@@ -142,11 +142,11 @@ impl<'k> PrintValue<'k> {
     }
 }
 
-/// A type that [`Builder::print`](crate::ptx::Builder::print) accepts: a pointer, or a number, bits or predicate, as a [`Val`] or a host
-/// constant.
+/// A type that [`Builder::print`](crate::ptx::Builder::print) accepts: a pointer, or a number, bits or a predicate in the form of a [`Val`]
+/// or a host constant.
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be printed from a kernel")]
 pub trait Print<'k>: Sized {
-    /// Converts the value to the variant for its type.
+    /// Converts the value to the [`PrintValue`] variant for its type.
     fn print_value(self) -> PrintValue<'k>;
 }
 
@@ -201,7 +201,7 @@ impl<'k, T: Element, S: Space, A> Print<'k> for Ptr<'k, T, S, A> {
     note = "give one value or a tuple of up to 12: numbers, bits, predicates, pointers"
 )]
 pub trait PrintArgs<'k> {
-    /// Converts each value to the variant for its type.
+    /// Converts each value to the [`PrintValue`] variant for its type.
     fn print_value(self) -> Vec<PrintValue<'k>>;
 }
 

@@ -33,7 +33,7 @@ impl<'k, S: Scope<'k>> From<S> for AnyScope<'k> {
 }
 
 impl<'k> AnyScope<'k> {
-    /// Returns the block.
+    /// Returns the block as a scope of rank 0.
     pub(crate) fn block(k: Builder<'k>) -> Self {
         let rank: fn(Builder<'k>) -> Val<'k, u32> = |_| 0.into();
         Self { is_block: true, rank, ..Self::of::<Block<'k>>(k) }
@@ -67,7 +67,7 @@ impl<'k> AnyScope<'k> {
         (self.uniformity)(self.k)
     }
 
-    /// Returns the number of threads.
+    /// Returns the number of threads in the scope.
     #[track_caller]
     pub(crate) fn size(self) -> u32 {
         let _located = self.k.locate(Location::caller());
@@ -81,14 +81,14 @@ impl<'k> AnyScope<'k> {
         (self.rank)(self.k)
     }
 
-    /// Returns the index of this thread.
+    /// Returns the index of this thread in the scope.
     #[track_caller]
     pub(crate) fn thread(self) -> Val<'k, u32> {
         let _located = self.k.locate(Location::caller());
         (self.thread)(self.k)
     }
 
-    /// Waits until all threads have arrived.
+    /// Waits until all threads of the scope have arrived.
     #[track_caller]
     pub(crate) fn sync(self) {
         let _located = self.k.locate(Location::caller());
@@ -104,7 +104,7 @@ impl<'k> AnyScope<'k> {
         }
     }
 
-    /// Returns whether a condition holds in any thread.
+    /// Returns whether a condition holds in at least one thread of the scope.
     #[track_caller]
     pub(crate) fn any(self, holds: Val<'k, bool>) -> Val<'k, bool> {
         let _located = self.k.locate(Location::caller());
@@ -118,7 +118,7 @@ impl<'k> AnyScope<'k> {
         (if warps > 1 { self.thread() >> 5 } else { 0.into() }, warps)
     }
 
-    /// Emits `work` for the first warp only.
+    /// Emits `work` so that only the first warp of the scope executes it.
     #[track_caller]
     pub(crate) fn when_first_warp(self, work: impl FnOnce()) {
         let (warp, warps) = self.warp();

@@ -23,7 +23,7 @@ impl<'k> Block<'k> {
         }
     }
 
-    /// Returns the lowest [`Uniformity`] of values that are the same in all threads of the block.
+    /// Returns the minimum [`Uniformity`] of a value that is the same in all threads of the block.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Block
     }
@@ -33,7 +33,7 @@ impl<'k> Block<'k> {
         self.shape.iter().product()
     }
 
-    /// Returns the index of the block in its cluster; 0 if no cluster has been [declared](Builder::cluster).
+    /// Returns the index of the block in its cluster, or 0 if no cluster has been [declared](Builder::cluster).
     #[doc(alias = "%cluster_ctarank")]
     #[track_caller]
     pub fn rank(self) -> Val<'k, u32> {
@@ -43,7 +43,7 @@ impl<'k> Block<'k> {
         }
     }
 
-    /// Returns the index of this thread in the block: x fastest, then y, then z.
+    /// Returns the index of this thread in the block. Threads are numbered with x varying fastest, then y, then z.
     #[doc(alias = "%tid")]
     #[track_caller]
     pub fn thread(self) -> Val<'k, u32> {
@@ -71,7 +71,7 @@ impl<'k> Scope<'k> for Block<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the block. The block's shape must be [declared](Self::block).
+    /// Returns the scope of all threads of the block. The block's shape must be [declared](Self::block).
     #[track_caller]
     pub fn this_block(self) -> Block<'k> {
         Block::new(self)

@@ -20,12 +20,12 @@ impl<'k> Cluster<'k> {
         Self { k, blocks: blocks.unwrap_or(1) }
     }
 
-    /// Returns the lowest [`Uniformity`] of values that are the same in all threads of the cluster.
+    /// Returns the minimum [`Uniformity`] of a value that is the same in all threads of the cluster.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Cluster
     }
 
-    /// Returns the number of threads in all blocks of the cluster. The block's shape must be [declared](Builder::block).
+    /// Returns the number of threads in the cluster. The block's shape must be [declared](Builder::block).
     #[track_caller]
     pub fn size(self) -> u32 {
         self.blocks * self.k.this_block().size()
@@ -36,7 +36,7 @@ impl<'k> Cluster<'k> {
         self.blocks
     }
 
-    /// Returns the index of the cluster in the grid: x fastest, then y, then z.
+    /// Returns the index of the cluster in the grid. Clusters are numbered with x varying fastest, then y, then z.
     #[doc(alias = "%clusterid")]
     #[track_caller]
     pub fn rank(self) -> Val<'k, u32> {
@@ -67,8 +67,8 @@ impl<'k> Cluster<'k> {
         self.wait();
     }
 
-    /// Arrives at the cluster's barrier without waiting. Earlier writes of this thread become visible to all threads that
-    /// [`wait`](Self::wait) at the barrier.
+    /// Arrives at the cluster's barrier without waiting. Earlier writes by this thread are visible to every thread of the cluster that has
+    /// [waited](Self::wait) at the barrier.
     #[doc(alias = "barrier.cluster.arrive")]
     #[track_caller]
     pub fn arrive(self) {
@@ -82,7 +82,7 @@ impl<'k> Cluster<'k> {
         self.k.emit(format_args!("barrier.cluster.arrive.relaxed.aligned"), &[]);
     }
 
-    /// Waits until all threads of the cluster have arrived.
+    /// Waits until all threads of the cluster have [arrived](Self::arrive) at the cluster's barrier.
     #[doc(alias = "barrier.cluster.wait")]
     #[track_caller]
     pub fn wait(self) {
@@ -91,7 +91,7 @@ impl<'k> Cluster<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the cluster. The cluster's shape must be [declared](Self::cluster).
+    /// Returns the scope of all threads of the cluster. The cluster's shape must be [declared](Self::cluster).
     #[track_caller]
     pub fn this_cluster(self) -> Cluster<'k> {
         Cluster::new(self)

@@ -13,7 +13,8 @@ use crate::ptx::{
     val::Val,
 };
 
-/// Shuffles a value of up to 64 bits over the whole warp, 32 bits at a time.
+/// Shuffles a value of up to 64 bits within the warp, 32 bits at a time. `lane` is the lane operand of `shfl`: an index, a distance or a
+/// mask, depending on `how`.
 #[track_caller]
 pub(crate) fn shuffle<'k, T: Scalar>(
     k: Builder<'k>,
@@ -32,7 +33,8 @@ pub(crate) fn shuffle<'k, T: Scalar>(
     Val::from_reg(result, k)
 }
 
-/// Applies `exchange` to each 32-bit word of a register and returns the result. Predicates and 16-bit values are first widened to one word.
+/// Applies `exchange` to each 32-bit word of a register, and returns the result. A predicate or a 16-bit value is first widened to one
+/// word.
 fn by_words(k: Builder<'_>, from: RegId, exchange: impl Fn(RegId) -> RegId) -> RegId {
     let mov = |bits: u32, operands: [Operand<'_>; 2]| k.emit(format_args!("mov.b{bits}"), &operands);
     let result = match from.class {
@@ -64,8 +66,8 @@ fn by_words(k: Builder<'_>, from: RegId, exchange: impl Fn(RegId) -> RegId) -> R
 
 /// Data exchange between the lanes of the warp. All lanes must participate.
 impl<'k> Warp<'k> {
-    /// Returns `value` from the lane whose index is `delta` less than that of this lane; if there is no such lane, returns the lane's own
-    /// value. Only the lowest 5 bits of `delta` are used. All lanes must participate. Supports types of up to 64 bits.
+    /// Returns `value` from the lane whose index is `delta` less than that of this lane, or this lane's own value if no such lane exists.
+    /// Only the lowest 5 bits of `delta` are used. All lanes must participate. Supports types of up to 64 bits.
     #[doc(alias = "shfl.sync.up")]
     #[doc(alias = "__shfl_up_sync")]
     #[track_caller]
@@ -73,8 +75,8 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Up, value, delta.into())
     }
 
-    /// Returns `value` from the lane whose index is `delta` greater than that of this lane; if there is no such lane, returns the lane's
-    /// own value. Only the lowest 5 bits of `delta` are used. All lanes must participate. Supports types of up to 64 bits.
+    /// Returns `value` from the lane whose index is `delta` greater than that of this lane, or this lane's own value if no such lane
+    /// exists. Only the lowest 5 bits of `delta` are used. All lanes must participate. Supports types of up to 64 bits.
     #[doc(alias = "shfl.sync.down")]
     #[doc(alias = "__shfl_down_sync")]
     #[track_caller]
@@ -165,7 +167,7 @@ impl<'k> Block<'k> {
     }
 
     /// Broadcasts `value` from the thread with index `thread` to all threads of the block, through shared memory. `thread` must be the same
-    /// in all threads, and all threads must participate.
+    /// in all threads and less than the size of the block, and all threads must participate.
     #[track_caller]
     pub fn broadcast<T: Element<Reg = T> + Scalar>(
         self,
@@ -185,7 +187,7 @@ impl<'k> Block<'k> {
 }
 
 impl<'k, T: Scalar> Val<'k, T> {
-    /// Returns this value, recorded as uniform at `level`; the caller guarantees that it is.
+    /// Returns this value, and records that its uniformity is at least `level`. The caller must ensure that this is true.
     pub(crate) fn known_uniform(self, level: Uniformity) -> Self {
         if let Some((reg, k)) = self.reg() {
             k.body().uniform.set_level(reg, level);

@@ -14,7 +14,7 @@ impl<'k> Lane<'k> {
         Self { k }
     }
 
-    /// Returns [`Uniformity::NONE`]: every value is uniform in a single thread.
+    /// Returns [`Uniformity::NONE`], because every value is uniform in a single thread.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::NONE
     }
@@ -24,7 +24,7 @@ impl<'k> Lane<'k> {
         1
     }
 
-    /// Returns the index of the lane in its warp, 0 to 31.
+    /// Returns the index of the lane in its warp, from 0 to 31.
     #[doc(alias = "%laneid")]
     #[track_caller]
     pub fn rank(self) -> Val<'k, u32> {

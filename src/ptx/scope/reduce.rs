@@ -19,8 +19,8 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A type of values that a scope can reduce: a 32-bit or 64-bit integer, `f32`, `f64`, `f16` or `bf16`. Values of type `f16` and `bf16` are
-/// accumulated in f32, and the result is rounded once.
+/// The type of a value that a scope can reduce: a 32-bit or 64-bit integer, `f32`, `f64`, `f16` or `bf16`. Values of type `f16` and `bf16`
+/// are accumulated in f32, and the result is rounded once.
 #[diagnostic::on_unimplemented(
     message = "the threads of a scope cannot reduce values of type `{Self}`",
     note = "reductions and scans take `u32`, `i32`, `u64`, `i64`, `f16`, `bf16`, `f32` and `f64`"
@@ -29,7 +29,7 @@ pub trait Reducible: Numeric + super::sealed::Sealed {
     /// The type of intermediate results.
     #[doc(hidden)]
     type In: Numeric + Element<Reg = Self::In>;
-    /// The neutral element of addition; −0 for floating-point types, which preserves every sum.
+    /// The neutral element of addition. For floating-point types, it is −0, because adding +0 would change −0 to +0.
     #[doc(hidden)]
     const NOTHING: Self::In;
     /// The smallest value: the neutral element of the maximum of integers, and of floating-point numbers other than NaN.
@@ -89,8 +89,8 @@ impl Combine {
         }
     }
 
-    /// Returns the neutral element; `None` for maxima and minima, because no number is neutral when all values are NaN: the result is then
-    /// NaN.
+    /// Returns the neutral element. Returns `None` for maxima and minima: if all values are NaN, their result is NaN, so no number is
+    /// neutral.
     const fn neutral<T: Reducible>(self) -> Option<T::In> {
         match self {
             Self::Sum => Some(T::NOTHING),
@@ -110,7 +110,7 @@ impl Combine {
     }
 }
 
-/// Combines the values of all lanes of the warp, and returns the result in every lane.
+/// Combines the values of all lanes of the warp with the operation `how`, and returns the result in every lane.
 fn in_warp<'k, T: Reducible>(k: Builder<'k>, value: Val<'k, T::In>, how: Combine) -> Val<'k, T::In> {
     let has_redux = T::REDUX && k.target().features().contains(Features::AMPERE);
     let result = match how.redux().filter(|_| has_redux) {
@@ -123,7 +123,7 @@ fn in_warp<'k, T: Reducible>(k: Builder<'k>, value: Val<'k, T::In>, how: Combine
     result.known_uniform(Uniformity::WARP)
 }
 
-/// Combines the values within each group of `lanes` consecutive lanes, where `lanes` is a power of two.
+/// Combines the values within each group of `lanes` consecutive lanes. `lanes` must be a power of two.
 fn butterfly<'k, W: Numeric>(k: Builder<'k>, mut value: Val<'k, W>, how: Combine, lanes: u32) -> Val<'k, W> {
     let mut distance = lanes / 2;
     while distance > 0 {
@@ -133,7 +133,7 @@ fn butterfly<'k, W: Numeric>(k: Builder<'k>, mut value: Val<'k, W>, how: Combine
     value
 }
 
-/// Returns the inclusive prefix sum over the first `lanes` lanes, a power of two.
+/// Returns the inclusive prefix sum over the first `lanes` lanes. `lanes` must be a power of two.
 fn scan_in_warp<'k, W: Numeric>(k: Builder<'k>, mut value: Val<'k, W>, lanes: u32) -> Val<'k, W> {
     let lane = k.lane().rank();
     let mut distance = 1;
@@ -148,7 +148,7 @@ fn scan_in_warp<'k, W: Numeric>(k: Builder<'k>, mut value: Val<'k, W>, lanes: u3
 /// An array in shared memory with one value per warp of the block; each scope uses its own part.
 struct Partials<'k, W: Element> {
     scope: AnyScope<'k>,
-    /// The scope's part.
+    /// The part that this scope uses.
     values: Ptr<'k, W, Shared>,
     /// The number of warps in the scope, and the index of this warp among them.
     warps: u32,
@@ -168,7 +168,7 @@ impl<'k, W: Numeric + Element<Reg = W>> Partials<'k, W> {
         Self { scope, values: values.at(in_block - warp), warps, warp }
     }
 
-    /// Stores this warp's value from lane `from_lane`, and waits until the other warps of the scope have stored theirs.
+    /// Stores this warp's value from lane `from_lane`, and waits until the other warps of the scope have stored their values.
     fn store(&self, value: Val<'k, W>, from_lane: u32) {
         self.scope.sync_in_loop();
         self.store_unordered(value, from_lane);
@@ -195,8 +195,8 @@ impl<'k, W: Numeric + Element<Reg = W>> Partials<'k, W> {
     }
 }
 
-/// Returns the pairs of all warps of a scope, one per lane, and the number of lanes after which they repeat. All lanes of a warp must have
-/// the same pair. If the number of warps is not a power of two, the last pair fills the remaining lanes of each repetition.
+/// Returns the pairs of all warps of a scope, one per lane, and the number of lanes after which the pairs repeat. All lanes of a warp must
+/// have the same pair. If the number of warps is not a power of two, the last pair fills the remaining lanes of each repetition.
 #[track_caller]
 pub(crate) fn pairs_of_warps<'k, A, B>(
     scope: AnyScope<'k>,
@@ -279,14 +279,16 @@ macro_rules! reductions {
     ([$($generics:tt)*] $scope:ty, $threads:literal) => {
         #[doc = concat!("Reductions and scans over ", $threads, ". All threads must participate.")]
         impl<'k, $($generics)*> $scope {
-            /// Returns the sum of `value` over all threads of the scope, bit-identical in all of them. All threads must participate.
+            /// Returns the sum of `value` over all threads of the scope. The result is bit-identical in all threads. All threads must
+            /// participate.
             #[doc(alias = "redux.sync.add")]
             #[track_caller]
             pub fn sum<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 reduce(self.into(), value.into(), Combine::Sum)
             }
 
-            /// Returns the product of `value` over all threads of the scope, bit-identical in all of them. All threads must participate.
+            /// Returns the product of `value` over all threads of the scope. The result is bit-identical in all threads. All threads must
+            /// participate.
             #[track_caller]
             pub fn product<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 reduce(self.into(), value.into(), Combine::Product)
@@ -315,7 +317,7 @@ macro_rules! reductions {
                 scan(self.into(), value.into(), true)
             }
 
-            /// Returns the sum of `value` over all threads of the scope before this one; 0 in the first thread. All threads must
+            /// Returns the sum of `value` over all threads of the scope before this one. The first thread receives 0. All threads must
             /// participate.
             #[doc(alias = "prefix sum")]
             #[track_caller]

@@ -10,7 +10,7 @@ pub struct Warps<'k, const N: usize> {
     pub(super) k: Builder<'k>,
 }
 
-/// This thread's warp: 32 lanes.
+/// This thread's warp, which has 32 lanes.
 pub type Warp<'k> = Warps<'k, 1>;
 
 /// This thread's warpgroup: four warps that execute `wgmma` together.
@@ -36,12 +36,12 @@ impl<'k, const N: usize> Warps<'k, N> {
         Self { k }
     }
 
-    /// Returns the lowest [`Uniformity`] of values that are the same in all threads of the scope.
+    /// Returns the minimum [`Uniformity`] of a value that is the same in all threads of the scope.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Threads(Self::SIZE)
     }
 
-    /// Returns the number of threads, 32·N.
+    /// Returns the number of threads in the scope, which is 32·N.
     pub fn size(self) -> u32 {
         Self::SIZE
     }
@@ -58,7 +58,7 @@ impl<'k, const N: usize> Warps<'k, N> {
         self.k.this_block().size() / Self::SIZE
     }
 
-    /// Returns the index of this thread in the scope, 0 to 32·N − 1.
+    /// Returns the index of this thread in the scope, from 0 to 32·N − 1.
     #[track_caller]
     pub fn thread(self) -> Val<'k, u32> {
         if N == 1 { self.k.lane().rank() } else { remainder(self.k.this_block().thread(), Self::SIZE) }
@@ -70,7 +70,7 @@ impl<'k, const N: usize> Warps<'k, N> {
     }
 
     /// Waits until all threads of the scope have arrived. Their earlier writes are then visible to all threads of the scope. Emits
-    /// `bar.warp.sync` for one warp, and `bar.sync` for several.
+    /// `bar.warp.sync` if the scope is one warp, and `bar.sync` otherwise.
     ///
     /// A scope of several warps that is smaller than the block uses its own named barrier (1 to 15). The builder rejects the call if too
     /// few named barriers remain.
@@ -89,7 +89,7 @@ impl<'k, const N: usize> Warps<'k, N> {
         }
     }
 
-    /// Returns the number of the scope's own barrier.
+    /// Returns the number of the scope's own named barrier.
     #[track_caller]
     fn named_barrier(self) -> Val<'k, u32> {
         let first = self.k.named_barriers(Self::SIZE, self.scopes());
@@ -138,7 +138,7 @@ impl<'k> Builder<'k> {
         Warps::new(self)
     }
 
-    /// Emits `work` in a branch that only warp `rank` of the block executes. `work` receives the warp. If the block has several warps, the
+    /// Emits a branch in which only warp `rank` of the block executes `work`. `work` receives the warp. If the block has several warps, the
     /// builder rejects block-wide barriers in `work`.
     ///
     /// ```
@@ -158,13 +158,13 @@ impl<'k> Builder<'k> {
         self.when_warps::<1>(rank, work);
     }
 
-    /// Emits `work` in a branch that only warpgroup `rank` of the block executes.
+    /// Emits a branch in which only warpgroup `rank` of the block executes `work`. `work` receives the warpgroup.
     #[track_caller]
     pub fn when_warp_group(self, rank: impl Into<Val<'k, u32>>, work: impl FnOnce(WarpGroup<'k>)) {
         self.when_warps::<4>(rank, work);
     }
 
-    /// Emits `work` in a branch that only one scope of `N` consecutive warps executes: the scope with index `rank` in the block.
+    /// Emits a branch in which only the scope of `N` consecutive warps with index `rank` executes `work`. `work` receives the scope.
     #[track_caller]
     pub fn when_warps<const N: usize>(self, rank: impl Into<Val<'k, u32>>, work: impl FnOnce(Warps<'k, N>)) {
         let warps = self.warps::<N>();
@@ -172,7 +172,8 @@ impl<'k> Builder<'k> {
         self.if_(selected.eq(rank), || work(warps));
     }
 
-    /// Returns the first of `count` barriers for groups of `threads` threads; calls for groups of the same size return the same barriers.
+    /// Returns the number of the first of `count` named barriers for groups of `threads` threads. Calls for groups of the same size return
+    /// the same barriers.
     #[track_caller]
     pub(crate) fn named_barriers(self, threads: u32, count: u32) -> u32 {
         let first = self.body().named_barriers(threads, count);

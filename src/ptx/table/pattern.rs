@@ -13,7 +13,7 @@ enum Part {
 }
 
 impl Pattern {
-    /// Parses a mnemonic in this notation. Brackets must be balanced and not nested; a test checks every row of the table.
+    /// Parses a mnemonic in this notation. Braces and parentheses must be balanced and must not be nested.
     pub fn new(text: &'static str) -> Self {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -47,7 +47,7 @@ impl Pattern {
         from(&self.parts, mnemonic)
     }
 
-    /// Returns all mnemonics that match the pattern.
+    /// Returns all mnemonics that the pattern matches.
     pub fn expand(&self) -> Vec<String> {
         let mut all = vec![String::new()];
         for part in &self.parts {

@@ -25,13 +25,14 @@ pub trait Minifloat: Scalar + Element<Reg = Self> {
     fn fold_to_f32(self) -> f32;
 }
 
-/// A format: from its highest used bit down, the sign, the exponent field, and the significand field without the leading one.
+/// A format. From the highest used bit down, it consists of the sign bit, the exponent field, and the significand field without the leading
+/// one.
 struct Format {
     /// The width of the exponent field.
     exponent: u32,
     /// The width of the significand field.
     digits: u32,
-    /// The largest finite number. Larger magnitudes are NaN, except that the first of them is infinity if there are several.
+    /// The largest finite number. Larger magnitudes are NaN. If there are several, however, the smallest of them is infinity.
     max: u8,
 }
 
@@ -49,7 +50,7 @@ impl Format {
         self.sign() - 1
     }
 
-    /// Returns the exponent field of the number 1.
+    /// Returns the exponent field of the number 1, which is the exponent bias.
     const fn bias(&self) -> u32 {
         (1 << (self.exponent - 1)) - 1
     }
@@ -62,7 +63,7 @@ impl Format {
         bits & self.top() <= self.max
     }
 
-    /// Rounds the magnitude of a number to nearest even, as if the format had no largest number; `None` for NaN.
+    /// Rounds the magnitude of a number to nearest even, as if the format had no largest number. Returns `None` for NaN.
     fn round(&self, x: f32) -> Option<u32> {
         if x.is_nan() {
             return None;
@@ -80,7 +81,7 @@ impl Format {
         Some((rounded >> dropped) - ((127 - self.bias()) << self.digits))
     }
 
-    /// Rounds a number; magnitudes beyond the largest finite number become `over`.
+    /// Rounds a number to nearest even. If the magnitude exceeds the largest finite number after rounding, it becomes `over`.
     fn narrow(&self, x: f32, over: u8) -> u8 {
         let Some(rounded) = self.round(x) else { return self.top() };
         let magnitude = if rounded > self.max.into() { over } else { rounded as u8 };
@@ -122,7 +123,7 @@ macro_rules! formats {
             pub const ONE: Self = Self((Self::FORMAT.bias() << $digits) as u8);
             /// The largest finite number.
             pub const MAX: Self = Self($max);
-            /// The smallest finite number, −[`MAX`](Self::MAX).
+            /// The smallest finite number, equal to −[`MAX`](Self::MAX).
             pub const MIN: Self = Self($max | Self::FORMAT.sign());
             /// The smallest positive normal number.
             pub const MIN_POSITIVE: Self = Self(1 << $digits);
@@ -147,17 +148,17 @@ macro_rules! formats {
                 Self(Self::FORMAT.narrow(x, $max))
             }
 
-            /// Converts to f32 without rounding. NaN becomes the canonical NaN, 0x7fff_ffff. Unused bits are ignored.
+            /// Converts to f32 without rounding. NaN becomes the canonical NaN (0x7fff_ffff). Unused bits are ignored.
             pub fn to_f32(self) -> f32 {
                 Self::FORMAT.widen(self.0)
             }
 
-            /// Returns whether the value is NaN; always `false` if the format has no NaN.
+            /// Returns whether the number is NaN. The result is always `false` if the format has no NaN.
             pub const fn is_nan(self) -> bool {
                 !self.is_finite() && !self.is_infinite()
             }
 
-            /// Returns whether the number is +∞ or −∞; always `false` if the format has no infinities.
+            /// Returns whether the number is +∞ or −∞. The result is always `false` if the format has no infinities.
             pub const fn is_infinite(self) -> bool {
                 Self::FORMAT.is_infinite(self.0)
             }

@@ -23,7 +23,7 @@ impl tf32 {
     pub const ONE: Self = Self(0x3f80_0000);
     /// The largest finite number.
     pub const MAX: Self = Self(0x7f7f_e000);
-    /// The smallest finite number, −[`MAX`](Self::MAX).
+    /// The smallest finite number, equal to −[`MAX`](Self::MAX).
     pub const MIN: Self = Self(0xff7f_e000);
     /// +∞.
     pub const INFINITY: Self = Self(0x7f80_0000);

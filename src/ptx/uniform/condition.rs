@@ -5,7 +5,7 @@ use std::{fmt, panic::Location};
 use super::{Uniformity, carried::Set, tracker::Tracker};
 use crate::ptx::error::BuildErrorKind;
 
-/// The construct that makes an emitted line conditional.
+/// The construct that makes an emitted instruction conditional.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConditionKind {

@@ -15,7 +15,7 @@ pub(super) struct ThreadIndex {
     pub(super) lane: bool,
 }
 
-/// The number of lanes of a warp, and the maximum number of threads of a block.
+/// The number of lanes in a warp.
 pub(super) const LANES: u64 = 32;
 const MOST_THREADS: u32 = 1024;
 

@@ -528,7 +528,7 @@ impl Tracker {
         if from_lane && clamp.immediate_bits() == Some(31) { Self::in_warp(lane) } else { Known::VARIES }
     }
 
-    /// Returns warp uniformity if `selector` is uniform in the warp.
+    /// Returns warp uniformity if `selector` is uniform in the warp, and no uniformity otherwise.
     fn in_warp(selector: Known) -> Known {
         match selector.level.covers(Uniformity::WARP) {
             true => Known { level: Uniformity::WARP, set: selector.set, index: None },

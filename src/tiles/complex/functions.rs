@@ -105,8 +105,8 @@ macro_rules! functions {
             /// Replaces each element a + ib with its exponential e^a · (cos b + i sin b), in place.
             ///
             /// The exponential is computed in f32 with the approximations [`Builder::exp`](crate::ptx::Builder::exp),
-            /// [`cos`](crate::ptx::Builder::cos) and [`sin`](crate::ptx::Builder::sin). If `T` is narrower than f32, the result is then
-            /// rounded to `T`.
+            /// [`cos`](crate::ptx::Builder::cos) and [`sin`](crate::ptx::Builder::sin). If `T` is not f32, the result is then rounded to
+            /// `T`.
             #[must_use]
             #[track_caller]
             pub fn exp(mut self) -> Self

@@ -128,8 +128,8 @@ impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A, 1> {
         self.im.store(&vector.im);
     }
 
-    /// Stores a shared vector to this tile of the vector in global memory. All threads of the scope that owns the shared vector (by
-    /// default, the block) must take part.
+    /// Stores a shared vector to this tile of the vector in global memory; elements past the end are not written. All threads of the scope
+    /// that owns the shared vector (by default, the block) must take part.
     #[track_caller]
     pub fn store_shared<const N: usize>(self, vector: &Complex<Filled<Sv<'k, T, N>>>) {
         self.re.store_shared(&vector.re);

@@ -1,4 +1,4 @@
-//! Complex tiles and vectors in shared memory, with the same states as real ones.
+//! Complex tiles and vectors in shared memory, with the same states as real tiles and vectors.
 
 use std::panic::Location;
 
@@ -130,8 +130,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst
         self.stored(|tile| store(&tile.as_ref().map_parts(St::storing)))
     }
 
-    /// Sets every element to `re` + i · `im`, using all warps of the scope that owns the tile (by default, the block); see
-    /// [`St::fill_with`].
+    /// Sets every element to `re` + i · `im`, as [`St::fill_with`] does. All threads of the scope that owns the tile (by default, the
+    /// block) must take part.
     #[doc(alias = "zero")]
     #[doc(alias = "one")]
     #[track_caller]
@@ -142,8 +142,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst
         self.store_with(|tile| owner.over_warps(H as u32, |row| tile.subtile(row, 0).store(&band)))
     }
 
-    /// Copies another complex shared tile to this one and converts its elements, using all warps of the scope that owns this tile (by
-    /// default, the block); see [`St::copy_from`].
+    /// Copies another complex shared tile to this one and converts its elements, as [`St::copy_from`] does. All threads of the scope that
+    /// owns this tile (by default, the block) must take part.
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>, Z: SharedSwizzle>(
@@ -173,8 +173,8 @@ impl<'k, T: TensorElement, const N: usize> Csv<'k, T, N> {
         self.stored(|vector| store(&vector.as_ref().map_parts(Sv::storing)))
     }
 
-    /// Sets every element to `re` + i · `im`, using the first warp of the scope that owns the vector (by default, the block); see
-    /// [`Sv::fill_with`].
+    /// Sets every element to `re` + i · `im`, as [`Sv::fill_with`] does. All threads of the scope that owns the vector (by default, the
+    /// block) must execute the emitted code.
     #[doc(alias = "zero")]
     #[doc(alias = "one")]
     #[track_caller]
@@ -186,8 +186,8 @@ impl<'k, T: TensorElement, const N: usize> Csv<'k, T, N> {
         })
     }
 
-    /// Copies another complex shared vector to this one and converts its elements, using the first warp of the scope that owns this vector
-    /// (by default, the block); see [`Sv::copy_from`].
+    /// Copies another complex shared vector to this one and converts its elements, as [`Sv::copy_from`] does. All threads of the scope that
+    /// owns this vector (by default, the block) must execute the emitted code.
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>>(self, from: &Complex<Filled<Sv<'k, U, N>>>) -> Pending<'k, Self> {
@@ -208,8 +208,10 @@ impl<'k, P: Allocate<'k>> Complex<P> {
 }
 
 impl<'k, P: Allocate<'k>> Complex<Filled<P>> {
-    /// Waits at one barrier until all threads have finished reading both parts, as [`Filled::release`] does, and returns the tile or
-    /// vector, which can then be filled again.
+    /// Waits until all threads of the scope that owns the memory (by default, the block) have finished reading both parts, and returns the
+    /// tile or vector, which can then be filled again.
+    ///
+    /// All threads of that scope must execute the emitted barrier; see [`Filled::release`].
     #[doc(alias = "sync")]
     #[track_caller]
     pub fn release(self) -> Complex<P> {
@@ -225,8 +227,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>
     /// Updates the tile in place, one row of subtiles at a time, as [`Filled::update`] does.
     ///
     /// `f` receives the index of a row of subtiles and its elements, and returns the new elements. The rows are divided among the warps of
-    /// the scope that owns the tile (by default, the block). Both parts of a row are in registers at the same time, so update a tile wider
-    /// than about 8 subtiles in narrower rectangles, with [`update_with`](Self::update_with).
+    /// the scope that owns the tile (by default, the block); all threads of this scope must take part.
+    ///
+    /// Both parts of a row are in registers at the same time. If the tile is wider than about 8 subtiles, update narrower rectangles with
+    /// [`update_with`](Self::update_with).
     #[doc(alias = "bin_map")]
     #[doc(alias = "row_map")]
     #[doc(alias = "col_map")]
@@ -271,8 +275,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>
 }
 
 impl<'k, T: TensorElement, const N: usize> Complex<Filled<Sv<'k, T, N>>> {
-    /// Updates the vector in place, using the first warp of the scope that owns it (by default, the block), as
-    /// [`Filled::update`](Filled#method.update-1) does.
+    /// Updates the vector in place, as [`Filled::update`](Filled#method.update-1) does. Only the first warp of the scope that owns the
+    /// vector (by default, the block) loads and updates it, but all threads of the scope must execute the emitted code.
     #[track_caller]
     pub fn update(
         self,

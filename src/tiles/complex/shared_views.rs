@@ -47,21 +47,22 @@ impl<'k, T: TensorElement, const N: usize> Complex<Filled<Sv<'k, T, N>>> {
 impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle>
     Complex<Filled<St<'k, T, H, W, S>>>
 {
-    /// Stores the sum of each row to a complex shared vector, using all warps of the scope that owns the tile (by default, the block); see
-    /// [`Filled::row_sum`].
+    /// Stores the sum of each row to a complex shared vector, as [`Filled::row_sum`] does. All threads of the scope that owns the tile (by
+    /// default, the block) must take part.
     #[track_caller]
     pub fn row_sum(&self, to: Csv<'k, T::Sum, H>) -> Pending<'k, Csv<'k, T::Sum, H>> {
         both(self.re.row_sum(to.re), self.im.row_sum(to.im))
     }
 
-    /// Stores the sum of each column to a complex shared vector, using all warps of the scope that owns the tile (by default, the block);
-    /// see [`Filled::col_sum`].
+    /// Stores the sum of each column to a complex shared vector, as [`Filled::col_sum`] does. All threads of the scope that owns the tile
+    /// (by default, the block) must take part.
     #[track_caller]
     pub fn col_sum<const N: usize>(&self, to: Csv<'k, T::Sum, N>) -> Pending<'k, Csv<'k, T::Sum, N>> {
         both(self.re.col_sum(to.re), self.im.col_sum(to.im))
     }
 
-    /// Returns whether the real or imaginary part of any element is NaN, as [`Filled::has_nan`] does.
+    /// Returns whether the real or imaginary part of any element is NaN; see [`Filled::has_nan`]. All threads of the scope that owns the
+    /// tile (by default, the block) must take part; all receive the same result.
     #[track_caller]
     pub fn has_nan(&self) -> Val<'k, bool> {
         self.re.has_nan() | self.im.has_nan()
@@ -69,7 +70,8 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle>
 }
 
 impl<'k, T: Accumulate, const N: usize> Complex<Filled<Sv<'k, T, N>>> {
-    /// Returns whether the real or imaginary part of any element is NaN, as [`Filled::has_nan`](Filled#method.has_nan-1) does.
+    /// Returns whether the real or imaginary part of any element is NaN; see [`Filled::has_nan`](Filled#method.has_nan-1). All threads of
+    /// each calling warp must take part; all of them receive the same result.
     #[track_caller]
     pub fn has_nan(&self) -> Val<'k, bool> {
         self.re.has_nan() | self.im.has_nan()
@@ -170,7 +172,7 @@ impl<'k, T: TensorElement> Complex<SubtileUpdate<'_, 'k, T>> {
 }
 
 impl<'k, T: AtomicElement> Complex<Adding<Storing<'k, T>>> {
-    /// Adds a register tile to the rectangle of the shared tile that starts at subtile (`row`, `col`). The real and imaginary parts of an
+    /// Adds a register tile to a rectangle of the shared tile, which starts at subtile (`row`, `col`). The real and imaginary parts of an
     /// element are added by separate atomic operations. Several warps may add to the same rectangle.
     #[doc(alias = "red")]
     #[track_caller]

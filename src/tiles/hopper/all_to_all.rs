@@ -28,8 +28,9 @@ impl<T: TensorElement, const P: usize> fmt::Debug for AllToAll<'_, T, P> {
 
 impl<'k> Persistent<'k> {
     /// Allocates the shared memory for exchanges of `P` columns of subtiles among the blocks that compute the [parts](Persistent::part) of
-    /// a tile: `tiles.all_to_all::<f32, 4>()`. All threads of the cluster must execute the emitted code. The builder rejects the call
-    /// inside an emitted loop. The call does not compile unless the elements are 32 bits wide.
+    /// a tile: `tiles.all_to_all::<f32, 4>()`. All threads of the cluster must execute the emitted code.
+    ///
+    /// The builder rejects the call inside an emitted loop. The call does not compile unless the elements are 32 bits wide.
     #[track_caller]
     pub fn all_to_all<T: Arithmetic + TensorElement<Word = T>, const P: usize>(self) -> AllToAll<'k, T, P> {
         let k = self.kernel();
@@ -41,7 +42,7 @@ impl<'k> Persistent<'k> {
 impl<'k> Consumer<'k, 1> {
     /// Exchanges columns of `tile` and the vector `of_rows` with every block that computes a part of the same tile.
     ///
-    /// The block that computes part `i` receives `P` columns of subtiles, starting with column `i · P`, and the vector. The call returns
+    /// The block that computes part `i` receives `P` columns of subtiles, starting with column `i · P`, and the vector. The method returns
     /// the columns and the vector that each block sent to this block, in the order of the parts. All threads of the warpgroup in each of
     /// these blocks must take part.
     ///

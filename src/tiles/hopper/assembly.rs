@@ -68,9 +68,11 @@ impl<T: TensorElement, const H: usize, const W: usize, const C: usize> fmt::Debu
 }
 
 impl<'k> Builder<'k> {
-    /// Allocates an assembly of `H`×`W` subtiles that `C` consumer warpgroups write together: `k.assembly::<bf16, 8, 4, 2>()`. Either `H`
-    /// is 4 · `C`, or `H` is 4 and `C` divides `W`; otherwise, the call does not compile. All threads of the block must execute the emitted
-    /// code. The builder rejects the call inside an emitted loop.
+    /// Allocates an assembly of `H`×`W` subtiles that `C` consumer warpgroups write together: `k.assembly::<bf16, 8, 4, 2>()`. All threads
+    /// of the block must execute the emitted code.
+    ///
+    /// The call does not compile unless `H` is 4 · `C`, or `H` is 4 and `C` divides `W`. The builder rejects the call inside an emitted
+    /// loop.
     #[track_caller]
     pub fn assembly<T: TensorElement, const H: usize, const W: usize, const C: usize>(
         self,
@@ -108,7 +110,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, const C: usize> Assem
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Writes this warp's rows, 16 of the warpgroup's 64, to the next tile.
+    /// Writes this warp's 16 rows to the next tile. All threads of all consumer warpgroups must take part.
     ///
     /// `rows` contains whole rows or, if the tile has only 64 rows, part `self.rank()` of the columns. Before the call, this warpgroup must
     /// have finished reading the previous tile, and the `wgmma`s that read it must be complete, because the call allows other warpgroups to
@@ -149,7 +151,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         Contribution { round }
     }
 
-    /// Waits until all warpgroups have written their parts, and returns the tile.
+    /// Waits until all warpgroups have written their parts of the tile to which `own` contributed, and returns the tile.
     #[track_caller]
     pub fn assembled<T, const H: usize, const W: usize>(
         self,

@@ -1,4 +1,4 @@
-//! Clearing of rows of a received stage that are past the edge of a matrix.
+//! Clearing of the rows of a received stage that are past the edge of a matrix.
 
 use std::panic::Location;
 
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Writes zeros to the rows of a tile of a received stage, starting at row `first`, before `wgmma`s read the tile. All threads of all
+    /// Writes zeros to row `first` and all later rows of a tile of a received stage, before `wgmma`s read the tile. All threads of all
     /// consumers must take part, because they share the stage.
     #[track_caller]
     pub(crate) fn clear_rows<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>(

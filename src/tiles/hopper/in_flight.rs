@@ -81,7 +81,7 @@ impl<'k> WarpGroup<'k> {
     }
 
     /// Returns an accumulator with zero as its initial value, as [`accumulate_from_zero`](Self::accumulate_from_zero) does, but reuses the
-    /// registers of `tiles`, which are no longer needed. This is useful for tiles that a loop carries.
+    /// registers of `tiles`, whose values are no longer needed. This is useful for tiles that a loop carries.
     #[doc(alias = "scale-d")]
     pub fn accumulate_from_zero_in<R: Accumulators<'k>>(self, tiles: R) -> InFlight<'k, R> {
         InFlight { is_zero: true, ..InFlight::complete(self.kernel(), tiles) }
@@ -181,11 +181,11 @@ macro_rules! products {
             /// Starts `wgmma`s that add A·B to the accumulator.
             ///
             /// A has `M`×`K` subtiles (64 rows per accumulator tile) and is in shared memory or in registers. B has `K`×`N` subtiles and is
-            /// in shared memory.
+            /// in shared memory. All threads of the warpgroup must execute the emitted code.
             ///
             /// The builder rejects the call if the target is not sm_90a, if `wgmma` does not support the layout of an operand in shared
             /// memory, or if the accumulator was created before the innermost emitted loop and the loop does not carry it. `wgmma` supports
-            /// operands whose rows extend along m or n only for 16-bit elements.
+            /// operands in shared memory whose rows extend along m or n only for 16-bit elements.
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_AB")]
             #[track_caller]

@@ -202,7 +202,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 
     /// Divides the tile into parts of `H2` rows of subtiles and returns part `index` as an operand of a warpgroup MMA.
     ///
-    /// For example, `a.rows(c.rank())` returns the part of consumer `c`.
+    /// For example, `a.rows(c.rank())` returns the rows of consumer `c`.
     ///
     /// The call does not compile unless `H2` divides `H`. The builder rejects a constant index past the last part.
     #[track_caller]

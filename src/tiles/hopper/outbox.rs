@@ -30,8 +30,8 @@ impl<T: TensorElement, const W: usize, const SLOTS: usize, const C: usize, S> fm
 }
 
 impl<'k> Builder<'k> {
-    /// Allocates an [`Outbox`]. For example, `k.outbox::<bf16, 4, 2, 2>()` has 2 slots of 4 columns of subtiles for each of 2 consumer
-    /// warpgroups.
+    /// Allocates an [`Outbox`]. For example, `k.outbox::<bf16, 4, 2, 2>()` has 2 slots for each of 2 consumer warpgroups. Each slot has 4
+    /// columns of subtiles.
     #[track_caller]
     pub fn outbox<T: TensorElement, const W: usize, const SLOTS: usize, const C: usize>(
         self,
@@ -43,15 +43,15 @@ impl<'k> Builder<'k> {
 }
 
 impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, SLOTS, C, S> {
-    /// Sets whether threads store the elements instead of tensor copies. Stores by threads are required if the row pitch in global memory
+    /// Sets whether threads store the elements, instead of tensor copies. Stores by threads are required if the row pitch in global memory
     /// is not a multiple of 16 bytes. [`Consumer::add`] always uses tensor copies.
     #[must_use]
     pub fn by_threads(self, by_threads: bool) -> Self {
         Self { by_threads, ..self }
     }
 
-    /// Stores only the first `rows` of every 64 rows, so that tiles in global memory have `rows` rows. The builder rejects values other
-    /// than 8, 16, 32 and 64.
+    /// Stores only the first `rows` of every 64 rows, so that tiles in global memory have `rows` rows. The builder rejects the call unless
+    /// `rows` is 8, 16, 32 or 64.
     #[must_use]
     #[track_caller]
     pub fn first_rows(self, rows: u32) -> Self {
@@ -66,14 +66,15 @@ impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, 
 impl<'k, const C: usize> Consumer<'k, C> {
     /// Converts the warpgroup's tiles and starts copying them to global memory.
     ///
-    /// Each tile is a block of 64 rows, of which each warp owns 16. `to(b)` returns the destination of block `b`: a tile of 64 rows, or of
-    /// the number set with [`Outbox::first_rows`], and 16 · `N` columns. Elements past the edges of the matrix are not written. If the
-    /// column offset of the destination is not known to be a multiple of 16 bytes, threads store the elements, as with
+    /// Each tile is a block of 64 rows, of which each warp owns 16. `to(b)` must return the destination of block `b`, a tile with 16 · `N`
+    /// columns and 64 rows (or the number of rows set with [`Outbox::first_rows`]). Elements past the edges of the matrix are not written.
+    /// If the column offset of the destination is not known to be a multiple of 16 bytes, threads store the elements, as with
     /// [`Outbox::by_threads`].
     ///
-    /// All threads of the warpgroup must execute the emitted code. The copies complete before the kernel ends. The width of a slot must
-    /// divide the width of the tiles, and the total number of slot-sized pieces of `tiles` must be a multiple of `SLOTS`; other sizes do
-    /// not compile.
+    /// All threads of the warpgroup must execute the emitted code. The copies complete before the kernel ends.
+    ///
+    /// The call does not compile unless the width of a slot divides the width of the tiles and the total number of slot-sized pieces of
+    /// `tiles` is a multiple of `SLOTS`.
     #[track_caller]
     pub fn store<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(
         self,
@@ -91,8 +92,9 @@ impl<'k, const C: usize> Consumer<'k, C> {
 
     /// Applies `map` to the warpgroup's tiles and stores the results as [`store`](Self::store) does.
     ///
-    /// `map` receives a piece of a tile, with 16 rows and `P` columns of subtiles, and two indices: that of the block of 64 rows, and that
-    /// of the piece in the block, from left to right. `P` must divide `W`; smaller values of `P` require fewer registers.
+    /// `map` receives a piece of a tile, with 16 rows and `P` columns of subtiles, and two indices: the index of the block of 64 rows, and
+    /// the index of the piece in the block, from left to right. The call does not compile unless `P` divides `W`. Smaller values of `P`
+    /// require fewer registers.
     #[track_caller]
     pub fn store_mapped<
         T,

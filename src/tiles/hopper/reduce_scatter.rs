@@ -12,11 +12,11 @@ use crate::{
 /// The number of registers per thread and subtile.
 const REGISTERS: usize = 8;
 
-/// Shared memory for a reduction over the blocks of a cluster that compute parts of the same tile. Each block contributes a partial tile of
-/// `H` · 64 rows and `N` columns of subtiles, and receives the sum of `P` of these columns.
+/// Shared memory for a reduction over the blocks of a cluster that compute parts of the same tile. Each block contributes a partial result
+/// of `H` · 64 rows and `N` columns of subtiles, and receives `P` columns of subtiles of the sum.
 ///
-/// Each register is added to the same register of the corresponding threads in the other blocks, regardless of the elements that it
-/// contains.
+/// Each register of a thread is added to the same registers of the corresponding threads in the other blocks, regardless of the elements
+/// that the registers contain.
 pub struct ReduceScatter<'k, T, const H: usize, const N: usize, const P: usize> {
     exchange: PartExchange<'k, T>,
 }
@@ -30,9 +30,9 @@ impl<T: TensorElement, const H: usize, const N: usize, const P: usize> fmt::Debu
 }
 
 impl<'k> Persistent<'k> {
-    /// Allocates the shared memory for adding the partial tiles that blocks compute for the [parts](Persistent::part) of a tile.
+    /// Allocates the shared memory for adding the partial results of the blocks that compute the [parts](Persistent::part) of a tile.
     ///
-    /// A partial tile has `N` columns of subtiles, and each block receives the sum of `P` of them. For example,
+    /// A partial result has `N` columns of subtiles, and each block receives `P` columns of the sum. For example,
     /// `tiles.reduce_scatter::<f32, 1, 8, 4>()` divides 8 columns between two parts. All threads of the cluster must execute the emitted
     /// code.
     ///
@@ -63,8 +63,9 @@ impl<'k> Persistent<'k> {
 }
 
 impl<'k> Consumer<'k, 1> {
-    /// Adds the partial tiles of the blocks that compute parts of the same tile, in the order of the parts, and returns this part's columns
-    /// of the sum. All threads of the warpgroup in each of these blocks must take part.
+    /// Adds the partial results `tiles` of the blocks that compute parts of the same tile, in the order of the parts. Returns the columns
+    /// of the sum that this block receives: the block that computes part `i` receives `P` columns of subtiles, starting with column
+    /// `i · P`. All threads of the warpgroup in each of these blocks must take part.
     #[doc(alias = "st.async")]
     #[doc(alias = "DSMEM")]
     #[track_caller]

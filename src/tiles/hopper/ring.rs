@@ -70,7 +70,9 @@ pub(in crate::tiles) const WARPS: u32 = 4;
 impl<'k> Builder<'k> {
     /// Creates a ring of `N` stages for `C` consumer warpgroups: `k.ring::<(St<bf16, 8, 4>, St<bf16, 16, 4>), 4, 2>()`. All threads of the
     /// block (in a kernel with clusters, of the cluster) must execute the emitted code, which initializes the barriers and synchronizes the
-    /// threads. The builder rejects the call inside an emitted loop; create the ring before the loop that uses it.
+    /// threads.
+    ///
+    /// The builder rejects the call inside an emitted loop; create the ring before the loop that uses it.
     #[track_caller]
     pub fn ring<Tiles: StageTiles<'k>, const N: usize, const C: usize>(self) -> Ring<'k, Tiles, N, C> {
         let blocks = self.cluster_shape().map(|_| Blocks::all(self.this_cluster().blocks()));
@@ -328,7 +330,8 @@ impl<'k> Producer<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Emits a loop that accumulates the MMAs of `count` stages of the ring, and returns the sum.
+    /// Emits a loop that adds the results of the MMAs of `count` stages of the ring to `sum`, and returns the total. All threads of the
+    /// warpgroup must execute the emitted code.
     ///
     /// `work` emits the body of the loop. It is called once, or not at all if `count` is known to be 0, and adds `wgmma`s that read the
     /// stage's tiles to those in flight.
@@ -353,8 +356,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
         ring.accumulate(count, sum, work, || ())
     }
 
-    /// Waits for this warpgroup's turn and then accumulates as [`run`](Self::run) does. Each stage is read by only one warpgroup. `count`
-    /// must be the same in every turn.
+    /// Waits for this warpgroup's turn, and then accumulates as [`run`](Self::run) does. Only one warpgroup reads each stage. `count` must
+    /// be the same in every turn.
     ///
     /// The index of the turn determines the stages. The builder therefore rejects a second call with the same turns, other calls that read
     /// stages of the ring, and a call inside nested emitted loops: only the loop over the tiles may contain the call.
@@ -382,7 +385,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
     ///
     /// `work` emits the body of the loop. It is called once, or not at all if `count` is known to be 0. It receives the index of the
     /// iteration, the state and the stage's tiles, and returns the new state. A warp [releases](Self::release_loaded) a stage when all of
-    /// its threads have finished the iteration; no `wgmma`s may be in flight at that point.
+    /// its threads have finished the iteration; the `wgmma`s that read the stage must be complete at that point.
     #[track_caller]
     pub fn each<Tiles: StageTiles<'k>, S: State<'k>, const N: usize>(
         self,
@@ -403,7 +406,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         })
     }
 
-    /// Waits for the next stage of the ring and returns it.
+    /// Waits until the tiles of the ring's next stage have arrived, and returns the stage.
     #[track_caller]
     pub fn receive<Tiles: StageTiles<'k>, const N: usize>(
         self,
@@ -415,7 +418,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         Received::new(ring.k, ring.id(), tiles, stage)
     }
 
-    /// Releases a stage after its elements have been loaded into registers, so that the producer may refill it. `wgmma`s that read the
+    /// Releases a stage after its elements have been loaded into registers, so that the producer may refill it. All `wgmma`s that read the
     /// stage must be complete.
     ///
     /// This method emits a proxy fence, because loads and tensor copies access memory through different proxies. Without the fence, the

@@ -2,8 +2,8 @@
 
 use super::schedule::Schedule;
 
-/// The number of tiles of a matrix product that are computed simultaneously, and the numbers of distinct tiles of A and B that the blocks
-/// read in each step. The L2 cache must fetch these tiles of A and B from memory.
+/// The number of tiles of a matrix product that are computed simultaneously, and the numbers of distinct tiles of the factors A and B that
+/// the blocks read in each step. The L2 cache must fetch these tiles of A and B from memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Footprint {
     /// The number of tiles of the result that are computed simultaneously.
@@ -17,16 +17,18 @@ pub struct Footprint {
 impl Schedule {
     /// Returns the number of rounds that `blocks` resident blocks need to compute a result of `rows`×`cols` tiles.
     ///
-    /// The size of a cluster is the number of tiles set with [`per_cluster`](Self::per_cluster) times the number of parts set with
-    /// [`split`](Self::split). By default, a cluster is a single block.
+    /// In a round, each cluster computes one rectangle of tiles. The number of blocks in a cluster is the number of tiles set with
+    /// [`per_cluster`](Self::per_cluster) times the number of parts set with [`split`](Self::split). By default, a cluster is a single
+    /// block.
     #[must_use]
     pub fn rounds(self, blocks: u32, [rows, cols]: [u32; 2]) -> u32 {
         let [rows, cols] = self.rectangles([rows, cols]);
         rows.saturating_mul(cols).div_ceil(self.resident(blocks))
     }
 
-    /// Returns the row and column of each tile that `blocks` resident blocks compute in round `round`, assuming that all tiles take the
-    /// same time. The tiles of a cluster are adjacent in the list; tiles past the last row or column are omitted.
+    /// Returns the row and column of each tile that `blocks` resident blocks compute in round `round`, for a result of `rows`×`cols` tiles.
+    /// All tiles are assumed to take the same time. The tiles of a cluster are adjacent in the list; tiles past the last row or column are
+    /// omitted.
     #[must_use]
     pub fn round(self, round: u32, blocks: u32, [rows, cols]: [u32; 2]) -> Vec<(u32, u32)> {
         let (of_rows, of_cols) = self.rectangle();
@@ -44,7 +46,7 @@ impl Schedule {
     }
 
     /// Returns the footprint of [round](Self::round) `round`: the number of tiles of the result that `blocks` resident blocks compute, and
-    /// the numbers of distinct tiles of A and B that they read.
+    /// the numbers of distinct tiles of A and B that they read. `size` contains the numbers of rows and columns of the result, in tiles.
     ///
     /// ```
     /// use warpwright::tiles::{Footprint, Schedule};

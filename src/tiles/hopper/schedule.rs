@@ -44,8 +44,8 @@ impl Schedule {
     }
 
     /// Returns an order in groups of `rows` rows of tiles (at least 1), from top to bottom. Within a group, the order is column by column
-    /// from left to right, and from top to bottom in each column. Tiles that are computed simultaneously then share rows of A and columns
-    /// of B in the L2 cache.
+    /// from left to right, and from top to bottom in each column. Tiles that are computed simultaneously then share rows of the factor A
+    /// and columns of the factor B in the L2 cache.
     #[must_use]
     pub const fn grouped(rows: u32) -> Self {
         Self { group: if rows == 0 { 1 } else { rows }, cluster: None, parts: 1, back_and_forth: false }
@@ -64,16 +64,17 @@ impl Schedule {
         Self { cluster: Some([rows, cols]), ..self }
     }
 
-    /// Assigns the tiles of every second round to the blocks in reverse order: the block that computes the first tile of a round computes
-    /// the last tile of the next round. This balances the load if the work decreases from tile to tile.
+    /// Assigns the tiles of every second round to the blocks in reverse order. In a round, each block computes one tile; the block that
+    /// computes the first tile of a round computes the last tile of the next round. This balances the load if the work decreases from tile
+    /// to tile.
     #[doc(alias = "boustrophedon")]
     #[must_use]
     pub const fn back_and_forth(self) -> Self {
         Self { back_and_forth: true, ..self }
     }
 
-    /// Divides the computation of each tile among `parts` blocks of a cluster (at least 1). Each block performs some of the steps; see
-    /// [`Persistent::part`]. Use this method if the result has fewer tiles than the device has multiprocessors.
+    /// Divides the computation of each tile among `parts` blocks of a cluster (at least 1). Each of these blocks performs some of the steps
+    /// of the computation; see [`Persistent::part`]. Use this method if the result has fewer tiles than the device has multiprocessors.
     #[doc(alias = "split-K")]
     #[must_use]
     pub const fn split(self, parts: u32) -> Self {
@@ -209,7 +210,7 @@ impl<'k> Part<'k> {
     }
 
     /// Returns the first step and the number of steps of this part, given the total number of steps. All parts have the same number of
-    /// steps, except that the last ones may have fewer.
+    /// steps, except that the last parts may have fewer or none.
     #[track_caller]
     pub fn of(self, steps: impl Into<Val<'k, u32>>) -> (Val<'k, u32>, Val<'k, u32>) {
         let steps = steps.into();
@@ -400,8 +401,8 @@ impl<'k> Persistent<'k> {
         self.k
     }
 
-    /// Returns the blocks of the cluster that compute the same [part](Self::part) of tiles in the same row as this block's tile, and
-    /// therefore read the same tile of A.
+    /// Returns the blocks of the cluster, including this one, that compute tiles in the same row and the same [part](Self::part) of their
+    /// tiles. They read the same tile of A.
     #[track_caller]
     pub fn same_row(self) -> Sharing<'k> {
         let ([rows, cols], [row, col]) = (self.cluster, self.in_cluster());
@@ -410,8 +411,8 @@ impl<'k> Persistent<'k> {
         Sharing { rank: col, count: cols, blocks: mask(first, self.same_part().first + row) }
     }
 
-    /// Returns the blocks of the cluster that compute the same [part](Self::part) of tiles in the same column as this block's tile, and
-    /// therefore read the same tile of B.
+    /// Returns the blocks of the cluster, including this one, that compute tiles in the same column and the same [part](Self::part) of
+    /// their tiles. They read the same tile of B.
     #[track_caller]
     pub fn same_col(self) -> Sharing<'k> {
         let ([rows, _], [row, col]) = (self.cluster, self.in_cluster());

@@ -108,7 +108,7 @@ impl<'k, Tiles: StageTiles<'k>> Received<'k, Tiles> {
         &self.tiles
     }
 
-    /// Returns the number of the stage and marks it as released to `ring`; rejects a stage of another ring.
+    /// Returns the index of the stage and marks it as released to `ring`; rejects a stage of another ring.
     #[track_caller]
     pub(super) fn released_to(mut self, ring: RingId) -> Val<'k, u32> {
         self.released = true;

@@ -58,7 +58,7 @@ impl Plan {
     }
 }
 
-/// A tile in global memory that several blocks of a cluster load together, one part each; see [`GlTile::multicast`].
+/// A tile in global memory that several blocks of a cluster load together; see [`GlTile::multicast`].
 pub struct Multicast<'k, T: TensorElement, A> {
     tile: GlTile<'k, T, A>,
     among: Sharing<'k>,
@@ -77,9 +77,12 @@ impl<T: TensorElement, A> fmt::Debug for FirstRows<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns a source that fills only the first `rows` rows of a shared tile. This tile then has `rows` rows, and its row index is in
-    /// units of `rows` rows. `rows` must be a multiple of 8 that divides the height of the shared tile. This saves time if the other rows
-    /// are past the edge of the matrix, because copying them takes as long as copying rows of the matrix.
+    /// Returns a source that fills only the first `rows` rows of a shared tile.
+    ///
+    /// The tile in global memory then has only `rows` rows, and its row index is in units of `rows`. `rows` must be a multiple of 8 that
+    /// divides the height of the shared tile.
+    ///
+    /// Use this source if the other rows are past the edge of the matrix: copying them would take as long as copying rows of the matrix.
     pub fn first_rows(self, rows: u32) -> FirstRows<'k, T, A> {
         FirstRows { tile: self, rows }
     }
@@ -118,8 +121,8 @@ impl<T: TensorElement, A> fmt::Debug for Multicast<'_, T, A> {
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
     /// Returns the tile as a source that the blocks in `among` load together.
     ///
-    /// Each block loads an equal share of the tile's rows into the stages of all these blocks. All of them must pass the same tile, and its
-    /// height must be a multiple of 8 times the number of blocks.
+    /// Each of these blocks loads an equal share of the tile's rows into the stages of all of them. All blocks in `among` must pass the
+    /// same tile. The height of the tile must be a multiple of 8 times the number of blocks.
     #[doc(alias = ".multicast::cluster")]
     pub fn multicast(self, among: Sharing<'k>) -> Multicast<'k, T, A> {
         Multicast { tile: self, among }
@@ -131,8 +134,9 @@ impl<T: TensorElement, A> Sealed for FirstRows<'_, T, A> {}
 impl<T: TensorElement, A> Sealed for Joined<'_, T, A> {}
 impl<T: TensorElement, A> Sealed for Source<'_, T, A> {}
 
-/// A tile in global memory that a tensor copy loads into a shared `Tile`: a [`GlTile`], [`Multicast`], [`FirstRows`] or [`Joined`]. A
-/// shared vector may have at most 256 elements and can be filled only from one row of a `GlTile`.
+/// A source in global memory from which tensor copies fill a shared `Tile`: a [`GlTile`], [`Multicast`], [`FirstRows`] or [`Joined`].
+///
+/// A shared vector can be filled only from one row of a `GlTile`, and must have at most 256 elements.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not loaded into `{Tile}` by a tensor copy",
     note = "a tile of a matrix, `a.tile(i, j)`, fills an `St` of the same element type"
@@ -196,20 +200,20 @@ impl<T: TensorElement, A> fmt::Debug for Joined<'_, T, A> {
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
     /// Returns a source that fills the upper half of a shared tile from this tile and the lower half from `other`. Each of the two tiles
-    /// has half the height of the shared tile and must have a multiple of 8 rows.
+    /// has half the height of the shared tile.
     pub fn above(self, other: Self) -> Joined<'k, T, A> {
         Self::stacked(vec![self, other])
     }
 
     /// Returns a source that fills the left half of a shared tile from this tile and the right half from `other`. Each of the two tiles has
-    /// half the width of the shared tile, and its width in bytes must be a multiple of the swizzle's width. A shared tile without a swizzle
+    /// half the width of the shared tile. In bytes, this width must be a multiple of the swizzle's width. A shared tile without a swizzle
     /// cannot be filled in this way.
     pub fn left_of(self, other: Self) -> Joined<'k, T, A> {
         Joined { tiles: vec![self, other], axis: 1 }
     }
 
-    /// Returns a source that fills a shared tile with `tiles` from top to bottom, for example with the pages of a sequence. All tiles have
-    /// the same height, a multiple of 8 rows, and their heights add up to the height of the shared tile.
+    /// Returns a source that fills a shared tile with `tiles` from top to bottom, for example with the pages of a sequence. The height of
+    /// the shared tile is divided evenly among the tiles, and the height of each must be a multiple of 8.
     pub fn stacked(tiles: Vec<Self>) -> Joined<'k, T, A> {
         Joined { tiles, axis: 0 }
     }
@@ -334,8 +338,8 @@ fn load<'k, T: TensorElement, A: Readable>(
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     /// Starts copying the first `size[0]` rows of a shared tile to this tile, starting at column `col`. If `op` is given, the rows are
-    /// combined with the elements in global memory instead of overwriting them. `size` is the size of this tile in rows and columns. One
-    /// thread executes the emitted code; the copies are part of its next bulk group.
+    /// combined with the elements in global memory instead of overwriting them. `size` is the size of this tile in rows and columns. Only
+    /// one thread may execute the emitted code; the copies are part of its next bulk group.
     #[track_caller]
     pub(super) fn store_boxes<const H: usize, const W: usize, S: SharedSwizzle>(
         &self,

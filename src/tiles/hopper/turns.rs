@@ -90,8 +90,8 @@ impl<'k, const C: usize> Turns<'k, C> {
     }
 }
 
-/// A baton that `C` consumer warpgroups pass to each other. In every round, each warpgroup holds the baton once, in the order of their
-/// ranks. A warpgroup waits only when it takes the baton; until then, it may do other work.
+/// A baton that `C` consumer warpgroups pass to each other. In every round, each warpgroup holds the baton once, in the order of the
+/// warpgroups' ranks. A warpgroup waits only when it takes the baton; until then, it may do other work.
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::{consumers, producer}};

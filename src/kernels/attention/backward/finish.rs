@@ -11,7 +11,7 @@ use crate::{
 /// The number of tiles of 16 rows in a block.
 const BLOCK: usize = PADDING as usize / 16;
 
-/// Emits the kernel for rows of `D` subtiles. A tile of sums has `Q` columns of subtiles. A warp processes 16 rows.
+/// Emits the kernel for rows of `D` subtiles. A tile of `sums` has `Q` columns of subtiles. A warp processes 16 rows.
 pub(super) fn finish<'k, T, const D: usize, const Q: usize>(
     k: Builder<'k>,
     sums: Ptr<'k, f32, Global, Read>,

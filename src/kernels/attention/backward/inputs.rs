@@ -134,7 +134,7 @@ impl<'k> RowBlock<'k> {
         Self { sequences, workspace, sequence, head, tile }
     }
 
-    /// Emits `body`; it is executed only by the blocks whose rows are in the workspace.
+    /// Emits `body`. Only blocks whose rows are in the workspace execute it.
     #[track_caller]
     pub(super) fn if_used(&self, k: Builder<'k>, body: impl FnOnce()) {
         let Self { sequence, tile, .. } = self;
@@ -157,7 +157,7 @@ pub(super) struct Workspace<'k> {
 #[derive(Clone, Copy)]
 pub(super) struct Part<'k> {
     head: Val<'k, u32>,
-    /// The first block of the sequence; `None` if this is the first block of the head.
+    /// The index of the sequence's first block within the head; `None` if sequences are not packed, so that this index is 0.
     first: Option<Val<'k, u32>>,
 }
 
@@ -206,7 +206,7 @@ impl<'k> Workspace<'k> {
         k.global(rows, row_major(self.all * 2, self.blocks * PADDING))
     }
 
-    /// Returns the sums of dQ in tiles of 16 rows and `q` columns of subtiles; `parts` adjacent tiles cover a row.
+    /// Returns the sums of dQ in tiles of 16 rows and `q` columns of subtiles; `parts` adjacent tiles cover a row of dQ.
     #[track_caller]
     pub(super) fn sums<A>(
         self,

@@ -31,7 +31,7 @@ pub(super) struct TileSizes {
     pub(super) keys: u32,
     /// The number of queries in a step.
     pub(super) queries: u32,
-    /// The number of columns of subtiles in a tile of sums of dQ.
+    /// The number of columns of subtiles in each tile of the sums of dQ.
     pub(super) of_sums: u32,
 }
 
@@ -68,7 +68,7 @@ impl<'k> KeyTile<'k> {
 }
 
 impl<'k, T: TensorElement> KeyTiles<'k, T> {
-    /// Declares the grid.
+    /// Declares the grid, and returns the tiles of this block.
     #[track_caller]
     pub(super) fn new(
         k: Builder<'k>,
@@ -127,8 +127,9 @@ impl<'k, T: TensorElement> KeyTiles<'k, T> {
         });
     }
 
-    /// Emits a loop over the query heads. `head` receives the sums of dQ and the dropout for weights whose rows are keys. The sums start at
-    /// the tile whose row and column `first` returns.
+    /// Emits a loop over the query heads that share the keys of a tile, starting with `state`. `head` receives the sums of dQ, the dropout
+    /// for weights whose rows are keys, and the state, and returns the next state. The sums start at the tile whose row and column `first`
+    /// returns.
     #[track_caller]
     pub(super) fn fold_heads<S: State<'k>>(
         &self,

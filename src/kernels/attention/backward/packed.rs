@@ -13,16 +13,17 @@ use crate::{
 
 /// The arguments of the kernel that [`AttentionBackward::packed_rows_kernel`] builds: `(o, d_o, lse, rows, sums, [query_starts,
 /// key_starts], [sequences, kv_heads, group, queries, keys], [longest_queries, longest_keys], strides)`.
-/// [`AttentionBackward::packed_workspace`] returns the lengths of `rows` and `sums`. O, `lse`, the starts and the sizes are the same as in
-/// [`PackedAttentionArgs`](super::super::PackedAttentionArgs), and dO has the shape of O. No sequence may have more than `longest_queries`
-/// queries or `longest_keys` keys. `strides` contains the strides of O and dO between heads and between rows, in elements.
+/// [`AttentionBackward::packed_workspace`] returns the required lengths of `rows` and `sums`. O, `lse`, the starts and the sizes are the
+/// same as in [`PackedAttentionArgs`](super::super::PackedAttentionArgs), and dO has the shape of O. No sequence may have more than
+/// `longest_queries` queries or `longest_keys` keys. `strides` contains the strides of O and dO between heads and between rows, in
+/// elements.
 pub type PackedAttentionRowsArgs<T> =
     (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [In<u32>; 2], [u32; 5], [u32; 2], [[u32; 2]; 2]);
 
-/// The arguments of the kernel that [`AttentionBackward::packed_keys_kernel`] builds:
-/// `(q, k, v, d_o, rows, sums, dk, dv, starts, sizes, longest, strides, scale)`. `starts`, `sizes` and `longest` are the three arrays that
-/// precede `strides` in [`PackedAttentionRowsArgs`]. `strides` contains the strides of Q, K, V, dO, dK and dV between heads and between
-/// rows, in elements.
+/// The arguments of the kernel that [`AttentionBackward::packed_keys_kernel`] builds: `(q, k, v, d_o, rows, sums, dk, dv, starts, sizes,
+/// longest, strides, scale)`. `starts`, `sizes` and `longest` are the three arrays that precede `strides` in [`PackedAttentionRowsArgs`].
+/// `strides` contains the strides of Q, K, V, dO, dK and dV between heads and between rows, in elements.
+/// [`AttentionKeysArgs`](super::AttentionKeysArgs) describes the other arguments.
 pub type PackedAttentionKeysArgs<T> = (
     In<T>,
     In<T>,
@@ -39,14 +40,14 @@ pub type PackedAttentionKeysArgs<T> = (
     f32,
 );
 
-/// The arguments of the kernel that [`AttentionBackward::packed_finish_kernel`] builds:
-/// `(sums, dq, starts, sizes, longest, strides, scale)`. `strides` contains the strides of dQ between heads and between rows, in elements;
-/// [`PackedAttentionKeysArgs`] describes the other arguments.
+/// The arguments of the kernel that [`AttentionBackward::packed_finish_kernel`] builds: `(sums, dq, starts, sizes, longest, strides,
+/// scale)`. `dq` receives dQ, and `strides` contains its strides between heads and between rows, in elements. [`PackedAttentionKeysArgs`]
+/// describes the other arguments.
 pub type PackedAttentionFinishArgs<T> = (In<f32>, Out<T>, [In<u32>; 2], [u32; 5], [u32; 2], [u32; 2], f32);
 
-/// The arguments of the kernel that [`AttentionBackward::packed_queries_kernel`] builds:
-/// `(q, k, v, d_o, rows, dq, starts, sizes, longest, strides, scale)`. `strides` contains the strides of Q, K, V, dO and dQ between heads
-/// and between rows, in elements; [`PackedAttentionKeysArgs`] describes the other arguments.
+/// The arguments of the kernel that [`AttentionBackward::packed_queries_kernel`] builds: `(q, k, v, d_o, rows, dq, starts, sizes, longest,
+/// strides, scale)`. `dq` receives dQ. `strides` contains the strides of Q, K, V, dO and dQ between heads and between rows, in elements.
+/// [`PackedAttentionKeysArgs`] describes the other arguments.
 pub type PackedAttentionQueriesArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<f32>, Out<T>, [In<u32>; 2], [u32; 5], [u32; 2], [[u32; 2]; 5], f32);
 
@@ -74,7 +75,7 @@ impl AttentionBackward {
         self.workspace(heads, queries + sequences * PADDING as usize)
     }
 
-    /// Returns the name of a packed kernel.
+    /// Returns the part of a packed kernel's name that contains the type, the head sizes and the mask, followed by `_packed`.
     fn packed_name<T: TensorElement>(&self) -> String {
         format!("{}_packed", self.name::<T>())
     }

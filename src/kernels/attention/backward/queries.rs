@@ -13,8 +13,9 @@ use crate::{
     tiles::{ColVec, Consumer, Convert, Filled, Product, Ring, Rt, SharedMatrix, St, consumers, producer},
 };
 
-/// The number of consumer warpgroups, each of which processes 64 queries, and the number of subtiles of queries in a tile.
+/// The number of consumer warpgroups, each of which processes 64 queries.
 const C: usize = 2;
+/// The number of subtiles of queries in a tile.
 const M: usize = 4 * C;
 const QUERIES: u32 = 16 * M as u32;
 /// The number of stages of keys and of values.

@@ -22,7 +22,8 @@ impl<'k> QueryRange<'k> {
         Steps::new(self.first, self.end)
     }
 
-    /// Emits `step` for all steps before the last one. Its argument is true if some queries of the step may not attend to some of the keys.
+    /// Emits `step` for all steps before the last one. The second argument of `step` is true if some queries of the step may not attend to
+    /// some of the keys.
     #[track_caller]
     pub(super) fn before_last<S: State<'k>>(
         self,

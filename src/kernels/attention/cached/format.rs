@@ -55,7 +55,7 @@ pub(super) struct WidenedSteps<'k, T: TensorElement, const D: usize, const W: us
 impl<'k, T: ConvertibleElement, const D: usize, const W: usize> Format<'k, T, D> for Widened<W> {
     type Element = e4m3;
     type Steps = WidenedSteps<'k, T, D, W>;
-    /// The addresses for the conversion take too many registers.
+    /// False, because the addresses for the conversion occupy too many registers.
     const QUERIES_IN_REGISTERS: bool = false;
     const REGISTERS: u32 = 248;
 

@@ -16,7 +16,7 @@ pub(super) enum Caches<'k> {
     Paged { tables: Gl<'k, u32, Read>, count: Val<'k, u32>, page: u32 },
 }
 
-/// The matrices that contain the rows of a step: the matrix of a batch, or several pages.
+/// The location of the rows of a step: in the matrix of a batch, or in several pages.
 pub(super) enum Located<'k> {
     Batch { batch: Val<'k, u32>, step: Val<'k, u32> },
     Pages(Vec<Val<'k, u32>>),
@@ -32,7 +32,7 @@ impl<'k> Caches<'k> {
         }
     }
 
-    /// Locates step `j` of `step` rows of a sequence with `length` rows in use.
+    /// Locates the rows of step `j`. A step has `step` rows, and the first `length` rows of the sequence are in use.
     #[track_caller]
     pub(super) fn locate(
         &self,

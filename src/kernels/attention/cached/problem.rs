@@ -27,8 +27,9 @@ impl CachedAttention {
     /// Returns the kernel for a problem, assuming that all caches (one for each sequence and KV head) are full.
     ///
     /// [`parts`](Self::parts) is the smallest supported value with which the blocks occupy at least 90% of the multiprocessors or, if no
-    /// value suffices, the value with which they occupy the most. (Clusters of 4 blocks occupy up to 120 of the 132 multiprocessors of an
-    /// H100 or H200.) If there are more caches than multiprocessors and the capacity is at least 32768 keys, `parts` is at least 2.
+    /// value suffices, the value with which they occupy the most multiprocessors. (Clusters of 4 blocks occupy up to 120 of the 132
+    /// multiprocessors of an H100 or H200.) If there are more caches than multiprocessors and the capacity is at least 32768 keys, `parts`
+    /// is at least 2.
     ///
     /// [`queries`](Self::queries) is the number of queries rounded up to one of [`QUERIES`](Self::QUERIES). If there are more than 8
     /// queries, building the kernel fails.

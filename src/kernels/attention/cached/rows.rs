@@ -112,7 +112,7 @@ impl<'k> GroupRows<'k> {
         }
     }
 
-    /// Returns, for each query of a warp's rows, the query and the first head (within the tile).
+    /// Returns, for each query in the rows of a warp, the index of the query and the index of its first head within the tile.
     #[track_caller]
     fn parts(self, warp: Val<'k, u32>) -> Vec<[Val<'k, u32>; 2]> {
         let (heads, first) = (self.heads(), warp * WARP);
@@ -128,7 +128,7 @@ impl<'k> GroupRows<'k> {
     }
 }
 
-/// Exchanges the registers of each two rows that are 8 apart if `swap` is true. The registers of the two rows alternate in pairs or, in a
+/// If `swap` is true, exchanges the registers of every two rows that are 8 apart. The registers of the two rows alternate in pairs or, in a
 /// vector, one by one.
 fn swapped<V: Copy>(registers: Vec<V>, swap: bool) -> Vec<V> {
     let apart = if registers.len() == 2 { 1 } else { 2 };

@@ -137,8 +137,8 @@ where
     );
 }
 
-/// Returns the product of 16 rows and a matrix. `rows` returns a subtile of the rows. `columns` returns two adjacent subtiles of the
-/// matrix, given a row and a column of subtiles.
+/// Returns the product of 16 rows and a matrix. `rows` returns the subtile of the rows with the given index. `columns` returns two adjacent
+/// subtiles of the matrix, given the indices of their row and their first column.
 #[track_caller]
 fn multiplied<'k, T>(
     k: Builder<'k>,

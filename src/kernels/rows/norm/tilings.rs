@@ -65,8 +65,9 @@ fn unaligned_words(function: NormFunction, target: Target, tiling: RowTiling, si
     }
 }
 
-/// Returns the tiling for rows in segments, or `None` for targets without clusters. The array contains the number of blocks per cluster,
-/// the maximum number of groups per thread, and the maximum number of threads per multiprocessor. Many rows share the weights.
+/// Returns the tiling for rows in segments, or `None` for targets without clusters and for rows that would require more than 1024 threads
+/// per block. The array contains the number of blocks per cluster, the maximum number of groups per thread, and the maximum number of
+/// threads per multiprocessor. Many rows share the weights.
 fn in_segments(
     target: Target,
     tiling: RowTiling,

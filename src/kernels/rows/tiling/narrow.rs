@@ -6,7 +6,7 @@ use super::{MOST_BLOCKS, RowTiling};
 /// The maximum number of resident blocks per multiprocessor that the tilings in this module require.
 const MOST_RESIDENT: u32 = 8;
 
-/// The same maximum for blocks that process segments of rows.
+/// The maximum number of resident blocks per multiprocessor that the tilings for segments require.
 const MOST_RESIDENT_SEGMENTS: u32 = 6;
 
 /// The maximum number of threads per block in a cluster. With more threads, too few blocks would be resident on a multiprocessor while some
@@ -55,7 +55,8 @@ impl RowTiling {
     }
 
     /// Returns this tiling for rows of the given `sizes`, with the widest groups such that every row starts at a group boundary. `elements`
-    /// is the number of elements per thread, a multiple of the group size. [`in_registers`](Self::in_registers) describes `together`.
+    /// is the number of elements per thread and must be a multiple of the group size. [`in_registers`](Self::in_registers) describes
+    /// `together`.
     ///
     /// Narrow groups require more memory accesses than unaligned 16-byte groups, but each word of an unaligned group must be assembled from
     /// two words, which requires further instructions and registers.

@@ -219,7 +219,7 @@ impl<'k> Row<'k> {
         Self { at, m, ..self.clone() }
     }
 
-    /// Loads element `col` of this row of a matrix with row pitch `pitch`; elements past the end are 0.
+    /// Loads element `col` of this row of a matrix with row pitch `pitch`. Out-of-bounds elements are 0.
     #[track_caller]
     pub(in crate::kernels::rows) fn load_element<T: Convert<f32>, A: Readable>(
         &self,
@@ -291,7 +291,7 @@ impl<'k> Row<'k> {
         move |part| held.clone().unwrap_or_else(|| load(part))
     }
 
-    /// Combines the values of all parts and all threads.
+    /// Combines the values that `of` returns for each part, over all parts and all threads of the row.
     #[track_caller]
     pub(in crate::kernels::rows) fn over_parts<const N: usize>(
         &self,
@@ -309,7 +309,7 @@ impl<'k> Row<'k> {
         self.team.reduce(own, neutral, combine)
     }
 
-    /// Returns the sums over all parts and all threads.
+    /// Returns the sums of the values that `of` returns for each part, over all parts and all threads of the row.
     #[track_caller]
     pub(in crate::kernels::rows) fn sums<const N: usize>(
         &self,
@@ -318,7 +318,7 @@ impl<'k> Row<'k> {
         self.over_parts([0.0; N], &|a, b| std::array::from_fn(|i| a[i] + b[i]), of)
     }
 
-    /// Returns the sums over all parts and all threads, multiplied by `per_element`, the reciprocal of the number of elements in the row.
+    /// Returns the [`sums`](Self::sums) multiplied by `per_element`, which must be the reciprocal of the number of elements in the row.
     #[track_caller]
     pub(in crate::kernels::rows) fn means<const N: usize>(
         &self,
@@ -379,7 +379,7 @@ impl<'k> Row<'k> {
         lines.map(|line| loaded.next().unwrap_or_else(|| self.load(line, part, fill)))
     }
 
-    /// Loads part `part` of unaligned rows.
+    /// Loads part `part` of unaligned rows. Elements outside the rows are replaced with `fill`.
     #[track_caller]
     fn load_unaligned<T: Convert<f32>, A: Readable>(
         &self,

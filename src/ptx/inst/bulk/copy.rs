@@ -17,7 +17,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The granularity of addresses and sizes.
+/// The granularity of addresses and sizes, in bytes.
 const UNIT: u32 = 16;
 
 /// Checks that both addresses and the size are known to be multiples of 16.
@@ -100,8 +100,8 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
         );
     }
 
-    /// Starts combining the elements at this address with elements from this block's shared memory, using the operation `op`. Otherwise,
-    /// the same rules apply as for [`copy_bulk_shared`](Self::copy_bulk_shared).
+    /// Starts combining the elements in the `bytes` bytes at this address with those at `from` in this block's shared memory, using the
+    /// operation `op`. The requirements of [`copy_bulk_shared`](Self::copy_bulk_shared) apply.
     ///
     /// The supported operations are:
     /// - `u32`: all operations
@@ -150,8 +150,8 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
         self.emit_bulk(&mnemonic, from, bytes.into(), hints);
     }
 
-    /// Starts combining the elements at this address with elements from shared memory, using the operation `op`. Otherwise, the same rules
-    /// apply as for [`copy_bulk_out`](Self::copy_bulk_out).
+    /// Starts combining the elements in the `bytes` bytes at this address with those at `from` in shared memory, using the operation `op`.
+    /// The requirements of [`copy_bulk_out`](Self::copy_bulk_out) apply, and the reduction belongs to a group in the same way.
     ///
     /// The supported operations are:
     /// - addition: 32-bit and 64-bit integers, f16, bf16, f32 and f64
@@ -211,7 +211,7 @@ impl<'k, T: Element, W: Writable> CheckedPtr<'k, T, Global, W> {
 }
 
 impl<'k, T: Element, R: Readable> Ptr<'k, T, Global, R> {
-    /// Starts prefetching the `bytes` bytes at this address to the L2 cache. The address and `bytes` must be known to be multiples of 16.
+    /// Starts prefetching the `bytes` bytes at this address into the L2 cache. The address and `bytes` must be known to be multiples of 16.
     /// Requires sm_90 or later.
     ///
     /// # Safety

@@ -37,7 +37,7 @@ impl MapField {
         }
     }
 
-    /// The number of choices.
+    /// Returns the number of choices.
     const fn choices(self) -> u32 {
         match self {
             Self::ElementType => 13,
@@ -53,7 +53,7 @@ impl MapField {
 #[derive(Clone, Copy, Debug)]
 pub struct TensorMapEdit<'k, S: Space> {
     at: Ptr<'k, u32, S>,
-    /// The space, as `tensormap.replace` spells it.
+    /// The suffix of the state space in `tensormap.replace`.
     space: &'static str,
 }
 
@@ -67,7 +67,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {
-    /// Returns the tensor map at this address of global memory, for modification.
+    /// Returns a handle for modifying the tensor map at this address in global memory.
     ///
     /// # Safety
     ///
@@ -181,8 +181,8 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
 }
 
 impl<'k> TensorMapEdit<'k, Shared> {
-    /// Copies the map to global memory with release semantics at `scope`. All lanes of the warp must execute the instruction together.
-    /// Threads that [acquire](TensorMapPtr::acquire) the returned map may then use it for copies. Requires sm_90 or later.
+    /// Copies the map to global memory at `to`, with release semantics at `scope`. All lanes of the warp must execute the instruction
+    /// together. Threads that [acquire](TensorMapPtr::acquire) the returned map may then use it for copies. Requires sm_90 or later.
     ///
     /// # Safety
     ///

@@ -14,8 +14,9 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The size and alignment of a tensor map in bytes.
+/// The size of a tensor map in bytes.
 pub(crate) const MAP_BYTES: u32 = 128;
+/// The minimum alignment of a tensor map in bytes.
 pub(crate) const MAP_ALIGN: u32 = 64;
 
 /// The use of a tensor map parameter by a kernel. Every launch checks that the map that it passes supports this use.
@@ -90,7 +91,8 @@ impl<T: Element, A> fmt::Debug for TensorMapPtr<'_, T, A> {
 }
 
 impl<'k, T: Element, A> TensorMapPtr<'k, T, A> {
-    /// Returns the map in the parameter that the text calls `name`; `parameter` is its index if it is one of the kernel's own parameters.
+    /// Returns the map in the parameter that is named `name` in the PTX text; `parameter` is its index if it is one of the kernel's own
+    /// parameters.
     #[track_caller]
     pub(in crate::ptx) fn named(k: Builder<'k>, name: &str, parameter: Option<usize>) -> Self {
         let offset = k.result::<u64>(format_args!("mov.u64"), &[Operand::Name(name)]);
@@ -145,7 +147,7 @@ impl<'k, T: Element, A> TensorMapPtr<'k, T, A> {
 }
 
 impl<'k, T: Element, A: Access> Ptr<'k, T, Global, A> {
-    /// Returns the tensor map at this address of global memory.
+    /// Returns the tensor map at this address in global memory.
     ///
     /// # Safety
     ///

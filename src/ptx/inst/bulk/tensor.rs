@@ -14,7 +14,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The alignment of a box in shared memory, without a swizzle.
+/// The alignment, in bytes, of a box in shared memory without a swizzle.
 const BOX_ALIGN: u32 = 128;
 
 /// The maximum number of dimensions.
@@ -66,7 +66,7 @@ fn registers<'k, T: Scalar, const N: usize>(
 }
 
 impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
-    /// Starts copying the box at `coordinates`, innermost first, to shared memory at `to`. On completion, `barrier` counts the copied
+    /// Starts copying the box at `coordinates` (innermost first) to shared memory at `to`. On completion, `barrier` counts the copied
     /// bytes; `barrier` must be in shared memory of the same block as `to`. Requires sm_90 or later.
     ///
     /// `to` must be known to be aligned to 128 bytes; the map's swizzle may require a larger alignment. In the tensor, the box must start
@@ -131,14 +131,14 @@ impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
         k.emit(mnemonic, &operands);
     }
 
-    /// Starts prefetching the box at `coordinates`, innermost first, to the L2 cache. Requires sm_90 or later.
+    /// Starts prefetching the box at `coordinates` (innermost first) into the L2 cache. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.prefetch.tensor")]
     #[track_caller]
     pub fn prefetch<C: Into<Val<'k, i32>>, const N: usize>(self, coordinates: [C; N], hints: Hints<'k>) {
         self.emit_prefetch("tile", &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts prefetching to the L2 cache the pixels that [`load_im2col`](Self::load_im2col) copies for the same `coordinates` and
+    /// Starts prefetching into the L2 cache the pixels that [`load_im2col`](Self::load_im2col) copies for the same `coordinates` and
     /// `offsets`. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.prefetch.tensor")]
     #[track_caller]
@@ -167,7 +167,7 @@ impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
 }
 
 impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
-    /// Starts copying the box at `coordinates`, innermost first, from shared memory at `from` to the tensor. The copy belongs to the
+    /// Starts copying the box in shared memory at `from` to the tensor at `coordinates` (innermost first). The copy belongs to the
     /// [group](Builder::cp_async_bulk_commit_group) that this thread commits next. Out-of-bounds elements are not written. Requires sm_90
     /// or later.
     ///
@@ -200,8 +200,8 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(None, "im2col_no_offs", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts combining the box at `coordinates` with data from shared memory, using the operation `op`. Otherwise, the same rules apply as
-    /// for [`store`](Self::store).
+    /// Starts combining the tensor's box at `coordinates` with the box in shared memory at `from`, using the operation `op`. The
+    /// requirements of [`store`](Self::store) apply, and the reduction belongs to a group in the same way.
     ///
     /// The element type of the map must support the operation:
     /// - addition: `u32`, `i32`, `u64`, f32, f16 and bf16
@@ -220,8 +220,8 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(Some(op), "tile", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts combining pixels as [`reduce`](Self::reduce) does, but through a map in im2col mode with 3 to 5 dimensions. The conditions of
-    /// [`store_im2col`](Self::store_im2col) apply.
+    /// Starts combining pixels as [`reduce`](Self::reduce) does, but through a map in im2col mode with 3 to 5 dimensions. The requirements
+    /// of [`store_im2col`](Self::store_im2col) apply.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn reduce_im2col<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
