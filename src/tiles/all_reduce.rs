@@ -100,14 +100,14 @@ macro_rules! reductions {
         )*}
 
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
-            #[doc = concat!("Returns the ", $what, " of each row across the tiles of all warps of `scope`; the tiles contain different columns.\n\nEvery warp receives the same result. For the requirements, see [`Rv::", stringify!($all), "`].")]
+            #[doc = concat!("Returns the ", $what, " of each row across the tiles of all warps of `scope`; the tiles must contain different columns of the same rows.\n\nEvery warp receives the same result. For the requirements, see [`Rv::", stringify!($all), "`].")]
             #[must_use]
             #[track_caller]
             pub fn $row_over(&self, scope: impl Scope<'k>) -> ColVec<'k, T::Sum, H, L, T::Length> {
                 self.$row().$all(scope)
             }
 
-            #[doc = concat!("Returns the ", $what, " of each column across the tiles of all warps of `scope`; the tiles contain different rows.\n\nEvery warp receives the same result. For the requirements, see [`Rv::", stringify!($all), "`].")]
+            #[doc = concat!("Returns the ", $what, " of each column across the tiles of all warps of `scope`; the tiles must contain different rows of the same columns.\n\nEvery warp receives the same result. For the requirements, see [`Rv::", stringify!($all), "`].")]
             #[must_use]
             #[track_caller]
             pub fn $col_over(&self, scope: impl Scope<'k>) -> RowVec<'k, T::Sum, W, L, T::Length> {

@@ -283,7 +283,7 @@ macro_rules! extremes {
                     self.best(1, Comparison::$comparison)
                 }
 
-                #[doc = concat!("Returns, for each column, the ", $what, " of its elements and the corresponding element of `with`, and the index of this ", $what, "; the result reuses the registers of `with`.\n\nSee [`", stringify!($row_with), "`](Self::", stringify!($row_with), ").")]
+                #[doc = concat!("Returns, for each column, the ", $what, " of its elements and the corresponding element of `with`, and the index of this ", $what, "; the result reuses the registers of `with`.\n\nSee [`", stringify!($row_with), "`](Self::", stringify!($row_with), "); `first` is the index of the tile's first row.")]
                 #[must_use]
                 #[track_caller]
                 pub fn $col_with(

@@ -70,7 +70,7 @@ macro_rules! predicates {
                 self.$row(f).combined_into(with, $how)
             }
 
-            #[doc = concat!("Returns, for each row, 1 if `f` is true for ", $which, " of its elements in the tiles of all warps of `scope`, and 0 otherwise; the tiles contain different columns.")]
+            #[doc = concat!("Returns, for each row, 1 if `f` is true for ", $which, " of its elements in the tiles of all warps of `scope`, and 0 otherwise; the tiles must contain different columns of the same rows.")]
             ///
             /// All threads of the scope must take part. For the shared memory and barriers that the call uses, see [`Rv::all_reduce_max`].
             #[must_use]
@@ -103,7 +103,7 @@ macro_rules! predicates {
                 self.$col(f).combined_into(with, $how)
             }
 
-            #[doc = concat!("Returns, for each column, 1 if `f` is true for ", $which, " of its elements in the tiles of all warps of `scope`, and 0 otherwise; the tiles contain different rows.")]
+            #[doc = concat!("Returns, for each column, 1 if `f` is true for ", $which, " of its elements in the tiles of all warps of `scope`, and 0 otherwise; the tiles must contain different rows of the same columns.")]
             ///
             /// All threads of the scope must take part. For the shared memory and barriers that the call uses, see [`Rv::all_reduce_max`].
             #[must_use]

@@ -126,7 +126,7 @@ fn other_caps_and_short_buffers_are_refused() {
         let dropout = Some(DropoutMask { p, seed: 1, offset: 2 });
         assert_eq!(
             refused(&shape, &ExtraOperands { dropout, ..none }),
-            format!("attention_with_extras: expected a probability from 0 to less than 1, found {p}")
+            format!("attention_with_extras: expected a probability of at least 0 and less than 1, found {p}")
         );
     }
     assert_eq!(

@@ -13,7 +13,7 @@ use crate::{
 impl<'k, T: TensorElement, A, const R: usize> Cgl<'k, T, A, R> {
     by_reference! {
         batch "Returns the matrix at the given coordinates along all axes except the last two" "Gl" [B: Batch<'k, R> + Copy] (at: B) -> Cgl<'k, T, A>;
-        permuted "Returns a view of the same numbers with the axes in another order" "Gl" (order: [usize; R]) -> Self;
+        permuted "Returns a view of the same elements with the axes in another order" "Gl" (order: [usize; R]) -> Self;
     }
 }
 
@@ -21,7 +21,7 @@ impl<'k, T: TensorElement, A> Cgl<'k, T, A> {
     by_reference! {
         tile "Returns the tile at (`row`, `col`), in units of tiles" "Gl" (row: impl Into<Val<'k, u32>> + Copy, col: impl Into<Val<'k, u32>> + Copy) -> CglTile<'k, T, A>;
         tile_at "Returns the tile that starts at element (`row`, `col`)" "Gl" (row: impl Into<Val<'k, u32>> + Copy, col: impl Into<Val<'k, u32>> + Copy) -> CglTile<'k, T, A>;
-        tile_of "Returns this warp's part of the scope's tile (`row`, `col`)" "Gl" (scope: impl Scope<'k>, row: impl Into<Val<'k, u32>> + Copy, col: impl Into<Val<'k, u32>> + Copy) -> CglTile<'k, T, A>;
+        tile_of "Returns this warp's tile within the larger tile (`row`, `col`), whose rows are divided among the warps of `scope`" "Gl" (scope: impl Scope<'k>, row: impl Into<Val<'k, u32>> + Copy, col: impl Into<Val<'k, u32>> + Copy) -> CglTile<'k, T, A>;
         transposed "Returns the transpose, without conjugation" "Gl" () -> Self;
         row "Returns a row as a vector" "Gl" (row: impl Into<Val<'k, u32>> + Copy) -> Cgl<'k, T, A, 1>;
         col "Returns a column as a vector" "Gl" (col: impl Into<Val<'k, u32>> + Copy) -> Cgl<'k, T, A, 1>;
@@ -45,7 +45,7 @@ impl<'k, T: TensorElement, A> Cgl<'k, T, A, 1> {
     by_reference! {
         tile "Returns tile `index`" "Gl" (index: impl Into<Val<'k, u32>> + Copy) -> CglTile<'k, T, A, 1>;
         tile_at "Returns the tile that starts at element `start`" "Gl" (start: impl Into<Val<'k, u32>> + Copy) -> CglTile<'k, T, A, 1>;
-        tile_of "Returns this warp's part of the scope's tile `index`" "Gl" (scope: impl Scope<'k>, index: impl Into<Val<'k, u32>> + Copy) -> CglTile<'k, T, A, 1>;
+        tile_of "Returns this warp's tile within the larger tile `index`, which consists of one tile per warp of `scope`" "Gl" (scope: impl Scope<'k>, index: impl Into<Val<'k, u32>> + Copy) -> CglTile<'k, T, A, 1>;
     }
 }
 

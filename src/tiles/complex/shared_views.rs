@@ -28,10 +28,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>
         load "Loads the whole tile into registers" "Filled" [L: RegisterLayout] () -> Crt<'k, T, H, W, L>;
         load_as "Loads the whole tile into registers and converts its elements" "Filled" [U: TensorElement, L: RegisterLayout] () -> Crt<'k, U, H, W, L> where [T: Convert<U>];
         subtile "Returns the rectangle that starts at subtile (`row`, `col`)" "Filled" (row: impl Into<Val<'k, u32>> + Copy, col: impl Into<Val<'k, u32>> + Copy) -> Complex<Subtile<'_, 'k, T>>;
-        tile_of "Returns this warp's part of the tile's rows" "Filled" (scope: impl Scope<'k>) -> Complex<Subtile<'_, 'k, T>>;
+        tile_of "Returns this warp's share of the tile's rows, which are divided evenly among the warps of `scope`" "Filled" (scope: impl Scope<'k>) -> Complex<Subtile<'_, 'k, T>>;
         row "Returns a row of the tile" "Filled" (row: impl Into<Val<'k, u32>> + Copy) -> Complex<Subvector<'_, 'k, T>>;
         col "Returns a column of the tile" "Filled" (col: impl Into<Val<'k, u32>> + Copy) -> Complex<Subvector<'_, 'k, T>>;
-        sum "Returns the sum of all elements, the same in all threads of the block" "Filled" () -> Complex<Val<'k, T::Sum>> where [T: Accumulate];
+        sum "Returns the sum of all elements, the same in all threads of the scope that owns the tile (by default, the block)" "Filled" () -> Complex<Val<'k, T::Sum>> where [T: Accumulate];
     }
 }
 
@@ -39,7 +39,7 @@ impl<'k, T: TensorElement, const N: usize> Complex<Filled<Sv<'k, T, N>>> {
     by_reference! {
         load "Loads the whole vector into registers" "Filled" [V: VectorLayout] () -> Crv<'k, T, N, V>;
         load_as "Loads the whole vector into registers and converts its elements" "Filled" [U: TensorElement, V: VectorLayout] () -> Crv<'k, U, N, V> where [T: Convert<U>];
-        tile "Returns part `index` of the vector" "Filled" (index: impl Into<Val<'k, u32>> + Copy) -> Complex<Subvector<'_, 'k, T>>;
+        tile "Returns subvector `index` of the vector" "Filled" (index: impl Into<Val<'k, u32>> + Copy) -> Complex<Subvector<'_, 'k, T>>;
         sum "Returns the sum of all elements" "Filled" () -> Complex<Val<'k, T::Sum>> where [T: Accumulate];
     }
 }
@@ -104,7 +104,7 @@ impl<'k, T: TensorElement> Complex<Subvector<'_, 'k, T>> {
 impl<'k, T: TensorElement> Complex<Storing<'k, T>> {
     by_reference! {
         subtile "Returns the rectangle that starts at subtile (`row`, `col`)" "Storing" (row: impl Into<Val<'k, u32>> + Copy, col: impl Into<Val<'k, u32>> + Copy) -> Complex<SubtileMut<'_, 'k, T>>;
-        tile_of "Returns this warp's part of the tile's rows" "Storing" (scope: impl Scope<'k>) -> Complex<SubtileMut<'_, 'k, T>>;
+        tile_of "Returns this warp's share of the tile's rows, which are divided evenly among the warps of `scope`" "Storing" (scope: impl Scope<'k>) -> Complex<SubtileMut<'_, 'k, T>>;
         row "Returns a row of the tile" "Storing" (row: impl Into<Val<'k, u32>> + Copy) -> Complex<SubvectorMut<'_, 'k, T>>;
         col "Returns a column of the tile" "Storing" (col: impl Into<Val<'k, u32>> + Copy) -> Complex<SubvectorMut<'_, 'k, T>>;
     }
@@ -112,14 +112,14 @@ impl<'k, T: TensorElement> Complex<Storing<'k, T>> {
 
 impl<'k, T: TensorElement> Complex<StoringVector<'k, T>> {
     by_reference! {
-        tile "Returns part `index` of the vector" "StoringVector" (index: impl Into<Val<'k, u32>> + Copy) -> Complex<SubvectorMut<'_, 'k, T>>;
+        tile "Returns subvector `index` of the vector" "StoringVector" (index: impl Into<Val<'k, u32>> + Copy) -> Complex<SubvectorMut<'_, 'k, T>>;
     }
 }
 
 impl<'k, T: TensorElement> Complex<Updating<'k, T>> {
     by_reference! {
         subtile "Returns the rectangle that starts at subtile (`row`, `col`)" "Updating" (row: impl Into<Val<'k, u32>> + Copy, col: impl Into<Val<'k, u32>> + Copy) -> Complex<SubtileUpdate<'_, 'k, T>>;
-        tile_of "Returns this warp's part of the tile's rows" "Updating" (scope: impl Scope<'k>) -> Complex<SubtileUpdate<'_, 'k, T>>;
+        tile_of "Returns this warp's share of the tile's rows, which are divided evenly among the warps of `scope`" "Updating" (scope: impl Scope<'k>) -> Complex<SubtileUpdate<'_, 'k, T>>;
     }
 }
 
