@@ -25,8 +25,8 @@ pub(super) struct ViewOutline {
     /// The known alignment of the view's start, in bytes.
     align: u64,
     start: Step,
-    /// A known divisor of the stride along each axis if the stride is dynamic, 0 otherwise.
-    strides: [u64; MAX_AXES],
+    /// A known divisor of the stride along each axis whose stride is dynamic.
+    strides: [Option<u64>; MAX_AXES],
     /// The [`periods`](Tensor::periods) of the view.
     periods: Group,
     pub(super) layout: Rc<Layout<Step>>,
@@ -41,12 +41,12 @@ pub(super) enum Outline {
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     pub(super) fn outline(&self) -> ViewOutline {
-        let divisor = |axis: &Axis<'k>| if axis.has_dynamic_stride() { axis.stride.divisor() } else { 0 };
+        let divisor = |axis: &Axis<'k>| axis.has_dynamic_stride().then(|| axis.stride.divisor());
         ViewOutline {
             size: T::SIZE,
             align: self.start_alignment(),
             start: self.offset,
-            strides: std::array::from_fn(|axis| self.axes.get(axis).map_or(0, divisor)),
+            strides: std::array::from_fn(|axis| self.axes.get(axis).and_then(divisor)),
             periods: self.periods(),
             layout: Rc::clone(&self.layout),
         }
@@ -59,7 +59,8 @@ impl ViewOutline {
         let size = u64::from(self.size);
         let mut align = gcd(self.align, offset.elements.unsigned_abs() * size);
         for (stride, &coord) in self.strides.iter().zip(&offset.line).filter(|(_, coord)| **coord != 0) {
-            align = gcd(align, stride.saturating_mul(coord.unsigned_abs() * size));
+            align =
+                stride.map_or(align, |stride| gcd(align, stride.saturating_mul(coord.unsigned_abs() * size)));
         }
         let group = |axis: usize| offset.coords[axis].checked_div_euclid(self.periods[axis]).unwrap_or(0);
         Location { offset, align: align as u32, group: std::array::from_fn(group) }
@@ -71,7 +72,7 @@ impl Computation for ViewOutline {
     type Result = Rc<[Location]>;
 
     fn compute(&self) -> Self::Result {
-        let dynamic = self.strides.map(|stride| stride != 0);
+        let dynamic = self.strides.map(|stride| stride.is_some());
         let offsets = offsets(&self.layout, &self.start, dynamic, self.layout.size());
         offsets.into_iter().map(|offset| self.locate(offset)).collect()
     }
