@@ -26,7 +26,7 @@ pub struct Scene {
 /// A filled cell.
 #[derive(Clone, Debug)]
 pub struct Rect {
-    /// The x and y coordinates of the upper left corner.
+    /// The x and y coordinates of the upper-left corner.
     pub at: (i32, i32),
     /// The width and the height.
     pub size: (i32, i32),

@@ -14,12 +14,14 @@ struct Slot([MaybeUninit<u8>; 128]);
 
 /// The arguments of a launch on one stream, in the order of the kernel's parameters.
 ///
-/// A cudarc buffer that is used on several streams has an event for its last read and an event for its last write. [`Args::read`] and
-/// [`Args::write`] make the stream of the launch wait for these events, and record new events when the launch is queued. The buffer is
-/// borrowed until then. An address that is extracted from a buffer and passed to [`Args::value`] is not tracked.
+/// A cudarc buffer that was allocated while event tracking was enabled has an event for its last read and an event for its last write;
+/// cudarc uses them once its context has several streams. [`Args::read`] makes the stream of the launch wait for the last write, and
+/// [`Args::write`] for the last read and write. The new read or write is recorded when the `Args`, or the `PreparedLaunch` created from it,
+/// is dropped; the buffer stays borrowed until then. An address that is extracted from a buffer and passed to [`Args::value`] is not
+/// tracked.
 ///
-/// While the stream is being captured into a graph, cudarc's event tracking must be disabled (`CudaContext::disable_event_tracking`),
-/// because a captured stream cannot wait for events outside the graph.
+/// Disable cudarc's event tracking (`CudaContext::disable_event_tracking`) while the stream is being captured into a graph, because a
+/// capturing stream cannot wait for an event that was recorded outside the capture.
 pub struct Args<'a> {
     stream: &'a CudaStream,
     slots: Vec<Slot>,

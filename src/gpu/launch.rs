@@ -77,9 +77,8 @@ impl LaunchConfig {
     ///
     /// `kernel` is the kernel's name, for error messages.
     ///
-    /// # Errors
-    /// Returns an error for the first rule that is violated. The rules are listed in the CUDA C++ Programming Guide, *Compute
-    /// Capabilities*.
+    /// # Errors Returns an error for the first limit or requirement that is violated. The CUDA C++ Programming Guide, *Compute
+    /// Capabilities*, lists the limits of devices.
     pub fn check(
         &self,
         kernel: &str,

@@ -30,7 +30,7 @@ impl<D: Codomain> Layout<D> {
         self.shape.depth()
     }
 
-    /// Returns the number of coordinates.
+    /// Returns the size of the domain, which is the product of the extents.
     #[must_use]
     pub fn size(&self) -> i64 {
         self.shape.size()

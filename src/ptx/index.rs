@@ -9,7 +9,7 @@ use super::{
     val::Val,
 };
 
-/// An index or a length of 32 or 64 bits.
+/// A 32-bit or 64-bit index or length.
 #[derive(Clone, Copy, Debug)]
 pub enum Index<'k> {
     /// A 32-bit value.

@@ -316,7 +316,7 @@ impl<'d> From<&'d Gpu> for KernelCache<'d> {
     }
 }
 
-/// A cache, and the stream on which calls queue their kernels.
+/// A [`KernelCache`] and the stream on which the functions in [`kernels::call`](crate::kernels::call) queue their kernels.
 ///
 /// `From<&KernelCache>` creates a queue with the default stream; `KernelCache::on` creates a queue with another stream.
 #[derive(Clone, Copy, Debug)]

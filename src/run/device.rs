@@ -151,7 +151,7 @@ pub trait Backend {
     fn read(&self, store: &Store, bytes: usize) -> Result<Vec<u8>, RunError>;
     /// Returns the address of an allocation, or `None` if the allocation belongs to another device.
     fn address(&self, store: &Store) -> Option<u64>;
-    /// Returns the PTX text of the module to run, with its source lines.
+    /// Returns the PTX text of the module to run, including the directives that map it to Rust source lines.
     fn text(&self, entry: &Entry) -> String {
         entry.ptx_with_lines()
     }

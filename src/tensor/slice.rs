@@ -87,8 +87,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Returns the tile at tile coordinate `coord`, with the modes `(tile modes …, kept rest modes …)`; see
-    /// [`local_tile`](super::local_tile()).
+    /// Returns the tile at tile coordinate `coord`. The result has the tile modes, followed by the rest modes whose entry in `coord` is
+    /// `..` or missing; see [`local_tile`](super::local_tile()).
     ///
     /// For a tensor created by [`Builder::tensor`](crate::ptx::Builder::tensor), copies are predicated at the edges, unless the tile is
     /// known to be in bounds.

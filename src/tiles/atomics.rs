@@ -68,8 +68,8 @@ impl<'k, T: AtomicElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     /// Calls `add`, in which any warp can atomically add register tiles to rectangles of this tile:
     /// `tile.add_with(|tile| tile.add(0, 0, &acc))`.
     ///
-    /// All threads of the scope that owns the memory (by default, the block) must execute the emitted code, which first waits at a barrier
-    /// of this scope because its threads may still be reading.
+    /// All threads of the scope that owns the memory (by default, the block) must execute the emitted code. It starts with a barrier of
+    /// this scope, because other threads may still be reading the memory.
     #[doc(alias = "add_into")]
     #[track_caller]
     pub fn add_with(self, add: impl FnOnce(&Adding<Storing<'k, T>>)) -> Pending<'k, St<'k, T, H, W, S>> {
@@ -104,8 +104,8 @@ impl<'k, T: AtomicElement, const N: usize> Filled<Sv<'k, T, N>> {
     /// Calls `add`, in which any warp can atomically add register vectors to subvectors of this vector:
     /// `sums.add_with(|sums| sums.add(0, &v))`.
     ///
-    /// All threads of the scope that owns the memory (by default, the block) must execute the emitted code, which first waits at a barrier
-    /// of this scope because its threads may still be reading.
+    /// All threads of the scope that owns the memory (by default, the block) must execute the emitted code. It starts with a barrier of
+    /// this scope, because other threads may still be reading the memory.
     #[doc(alias = "add_into")]
     #[track_caller]
     pub fn add_with(self, add: impl FnOnce(&Adding<StoringVector<'k, T>>)) -> Pending<'k, Sv<'k, T, N>> {

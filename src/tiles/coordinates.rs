@@ -55,8 +55,8 @@ pub(super) fn vector_values(tile: &TvLayout, axis: usize) -> Vec<usize> {
     values.values().map(|value| value as usize).collect()
 }
 
-/// Returns the sum of the steps of the bits that are set in the lane number. Adjacent bits are extracted as one field if each step is twice
-/// the previous one.
+/// Returns the sum of `offset` over the bits in `bits` that are set in the lane number. A run of adjacent bits is extracted as one field if
+/// the offset of each bit is twice that of the bit below it.
 #[track_caller]
 fn coordinate_of_lane<'k>(k: Builder<'k>, bits: &[ThreadBit]) -> Val<'k, u32> {
     let fields = bits.chunk_by(|low, high| high.bit == low.bit + 1 && high.offset == 2 * low.offset);

@@ -194,7 +194,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
         self.accumulate::<A, B, K>(|i, k| a.subtile_registers(k, i), |k, j| b.subtile_registers(j, k))
     }
 
-    /// Accumulates the product of subtiles (i, k) of A and (k, j) of B.
+    /// Adds A·B to this tile. `a(i, k)` returns the registers of subtile (i, k) of A, and `b(k, j)` those of subtile (k, j) of B.
     #[track_caller]
     fn accumulate<'t, A, B, const K: usize>(
         self,

@@ -51,8 +51,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     /// Updates the tile in place, one row of subtiles at a time.
     ///
     /// `f` receives the index of a row of subtiles and its elements, and returns the new elements. The rows are divided among the warps of
-    /// the scope that owns the tile (by default, the block). All threads of this scope must execute the emitted code, which first waits at
-    /// a barrier of the scope because its threads may still be reading.
+    /// the scope that owns the tile (by default, the block). All threads of this scope must execute the emitted code. It starts with a
+    /// barrier of the scope, because other threads may still be reading the tile.
     ///
     /// `f` can use all operations on register tiles. For example, `tile.update(|row, x| x * &scale.tile(row).load())` multiplies each row
     /// by an element of a shared vector.
@@ -79,8 +79,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     /// `tile.update_with(|tile| tile.subtile(0, 1).update(|t: Rt<f32, 1, 1>| t.relu()))`. Other elements are unchanged. Two warps must not
     /// update the same element.
     ///
-    /// All threads of the scope that owns the tile (by default, the block) must execute the emitted code, which first waits at a barrier of
-    /// this scope because its threads may still be reading.
+    /// All threads of the scope that owns the tile (by default, the block) must execute the emitted code. It starts with a barrier of this
+    /// scope, because other threads may still be reading the tile.
     #[track_caller]
     pub fn update_with(self, update: impl FnOnce(&Updating<'k, T>)) -> Pending<'k, St<'k, T, H, W, S>> {
         let tile = self.release();
@@ -90,8 +90,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 
     /// Applies `f` to every register of the tile, as [`Rt::map`] does, and stores the results in place.
     ///
-    /// All threads of the scope that owns the tile (by default, the block) must execute the emitted code, which first waits at a barrier of
-    /// this scope because its threads may still be reading.
+    /// All threads of the scope that owns the tile (by default, the block) must execute the emitted code. It starts with a barrier of this
+    /// scope, because other threads may still be reading the tile.
     #[track_caller]
     pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, St<'k, T, H, W, S>>
     where
@@ -102,8 +102,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 
     /// Applies `f` to every register of the tile, as [`Rt::map_words`] does, and stores the results in place.
     ///
-    /// All threads of the scope that owns the tile (by default, the block) must execute the emitted code, which first waits at a barrier of
-    /// this scope because its threads may still be reading.
+    /// All threads of the scope that owns the tile (by default, the block) must execute the emitted code. It starts with a barrier of this
+    /// scope, because other threads may still be reading the tile.
     #[track_caller]
     pub fn map_words(
         self,
@@ -306,8 +306,8 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
 impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
     /// Applies `f` to every register of the vector, as [`Rv::map`] does, and stores the results in place.
     ///
-    /// All threads of the scope that owns the vector (by default, the block) must execute the emitted code, which first waits at a barrier
-    /// of this scope because its threads may still be reading.
+    /// All threads of the scope that owns the vector (by default, the block) must execute the emitted code. It starts with a barrier of
+    /// this scope, because other threads may still be reading the vector.
     #[track_caller]
     pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, Sv<'k, T, N>>
     where
@@ -318,8 +318,8 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
 
     /// Applies `f` to every register of the vector, as [`Rv::map_words`] does, and stores the results in place.
     ///
-    /// All threads of the scope that owns the vector (by default, the block) must execute the emitted code, which first waits at a barrier
-    /// of this scope because its threads may still be reading.
+    /// All threads of the scope that owns the vector (by default, the block) must execute the emitted code. It starts with a barrier of
+    /// this scope, because other threads may still be reading the vector.
     #[track_caller]
     pub fn map_words(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, Sv<'k, T, N>> {
         let at = Location::caller();
@@ -334,9 +334,9 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
 
     /// Replaces the elements of the vector with the result of `f`, in place.
     ///
-    /// All threads of the scope that owns the vector (by default, the block) must execute the emitted code, which first waits at a barrier
-    /// of this scope because its threads may still be reading. Only the first warp of the scope loads and updates the vector, because `f`
-    /// may combine all elements. For elementwise functions, use [`map`](Self::map), which uses all threads.
+    /// All threads of the scope that owns the vector (by default, the block) must execute the emitted code. It starts with a barrier of
+    /// this scope, because other threads may still be reading the vector. Only the first warp of the scope loads and updates the vector,
+    /// because `f` may combine all elements. For elementwise functions, use [`map`](Self::map), which uses all threads.
     #[track_caller]
     pub fn update(
         self,

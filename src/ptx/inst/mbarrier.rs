@@ -254,7 +254,8 @@ impl<'k> Mbarrier<'k> {
         self.poll(operation, parity, limit)
     }
 
-    /// Returns whether the phase in which an arrival returned `state` is complete.
+    /// Returns whether the phase that `state` identifies is complete. `state` must be the result of an arrival in the current or the
+    /// immediately preceding phase of this barrier.
     #[doc(alias = "mbarrier.test_wait")]
     #[track_caller]
     pub fn test_wait(self, state: Val<'k, u64>) -> Val<'k, bool> {
@@ -268,8 +269,9 @@ impl<'k> Mbarrier<'k> {
         self.poll_parity("test_wait.parity", parity.into(), None)
     }
 
-    /// Suspends the thread until the phase in which an arrival returned `state` is complete, or until a system-dependent time has passed.
-    /// Returns whether the phase is complete. Requires sm_90 or later.
+    /// Suspends the thread until the phase that `state` identifies is complete, or until a system-dependent time has passed. `state` must
+    /// be the result of an arrival in the current or the immediately preceding phase of this barrier. Returns whether the phase is
+    /// complete. Requires sm_90 or later.
     #[doc(alias = "mbarrier.try_wait")]
     #[track_caller]
     pub fn try_wait(self, state: Val<'k, u64>) -> Val<'k, bool> {

@@ -81,7 +81,8 @@ impl Format {
         Some((rounded >> dropped) - ((127 - self.bias()) << self.digits))
     }
 
-    /// Rounds a number to nearest even. If the magnitude exceeds the largest finite number after rounding, it becomes `over`.
+    /// Rounds a number to nearest even. If the rounded magnitude exceeds the largest finite number, the result has the magnitude `over` and
+    /// the sign of `x`.
     fn narrow(&self, x: f32, over: u8) -> u8 {
         let Some(rounded) = self.round(x) else { return self.top() };
         let magnitude = if rounded > self.max.into() { over } else { rounded as u8 };
