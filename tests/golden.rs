@@ -70,7 +70,7 @@ fn attention() -> Module {
     module
 }
 
-/// Products on Hopper of types that are not 16 bits wide: A in rows, B in columns.
+/// Products on Hopper of types that are not 16 bits wide: row-major A, column-major B.
 fn products<T, D>() -> Module
 where
     T: GemmOperand<Sum: Convert<D>>,

@@ -216,7 +216,7 @@ pub(super) fn sparse_operand<'k>(
             Err(format!("{atom}: expected a selector below {}, found {selector}", sparsity.selectors()))
         }
         (Some(_), None) => Err(format!("{atom}: expected the metadata of a sparse A, found none")),
-        (None, Some(_)) => Err(format!("{atom}: expected no metadata for a dense A, found some")),
+        (None, Some(_)) => Err(format!("{atom}: expected no metadata for a dense A, found metadata")),
     }
 }
 

@@ -66,11 +66,11 @@ pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u
 /// [`any_ldd`](Self::any_ldd). The target must be sm_80 or later. It determines the instructions; the parameters are the same for all
 /// targets.
 ///
-/// | T                | C   | orders of A and B  | D              |
-/// | ---              | --- | ---                | ---            |
-/// | bf16, f16        | f32 | all                | bf16, f16, f32, e4m3, e5m2 |
-/// | e4m3, e5m2, tf32 | f32 | A rows, B columns  | bf16, f16, f32, e4m3, e5m2 |
-/// | i8, u8           | i32 | A rows, B columns  | i32, f32, bf16, f16, i8, u8 |
+/// | T                | C   | orders of A and B           | D                           |
+/// | ---              | --- | ---                         | ---                         |
+/// | bf16, f16        | f32 | all                         | bf16, f16, f32, e4m3, e5m2  |
+/// | e4m3, e5m2, tf32 | f32 | A row-major, B column-major | bf16, f16, f32, e4m3, e5m2  |
+/// | i8, u8           | i32 | A row-major, B column-major | i32, f32, bf16, f16, i8, u8 |
 ///
 /// On sm_90a, the kernel loads with tensor copies and multiplies with `wgmma`. It is persistent: the grid has at most one block per
 /// multiprocessor of the GPU, and each block computes one or more tiles. On other targets, the kernel loads with `cp.async`, multiplies

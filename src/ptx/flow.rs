@@ -225,7 +225,7 @@ impl<'k> Builder<'k> {
         let outer = self.body().set_guard(Some(guard));
         if outer.is_some() {
             self.fail(BuildErrorKind::Refused(
-                "a guard inside a guard: use `if_` or join the conditions".into(),
+                "`when` cannot be nested: use `if_` or combine the conditions".into(),
             ));
         }
         outer
@@ -328,7 +328,7 @@ impl<'k> Builder<'k> {
     fn guarded_branch(self, guard: (RegId, bool), label: fmt::Arguments<'_>) {
         let outer = self.body().set_guard(Some(guard));
         if outer.is_some() {
-            self.fail(BuildErrorKind::Refused("a branch inside a guard: use `if_` instead of `when`".into()));
+            self.fail(BuildErrorKind::Refused("a branch cannot be emitted under `when`: use `if_`".into()));
         }
         self.branch(label);
         self.body().set_guard(outer);

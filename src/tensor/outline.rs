@@ -25,7 +25,7 @@ pub(super) struct ViewOutline {
     /// The known alignment of the view's start, in bytes.
     align: u64,
     start: Step,
-    /// A known divisor of the stride along each axis whose stride is dynamic.
+    /// A known divisor of the stride along each axis; `None` for constant strides and axes that do not exist.
     strides: [Option<u64>; MAX_AXES],
     /// The [`periods`](Tensor::periods) of the view.
     periods: Group,

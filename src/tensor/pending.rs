@@ -20,7 +20,7 @@ pub struct Pending<'k, V> {
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "the data is still in flight to shared memory",
-    label = "expected a view whose data have arrived",
+    label = "expected a view whose data has arrived",
     note = "`wait()` returns the view to load from"
 )]
 pub trait Arrived {}

@@ -396,7 +396,7 @@ fn wrong_operands_are_refused() {
         |options: &mut WgmmaOptions<'_>| options.metadata = Some(Metadata { bits: 0.into(), selector: 0 });
     assert_eq!(
         refused(NAME, metadata, false, false),
-        format!("{NAME}: expected no metadata for a dense A, found some")
+        format!("{NAME}: expected no metadata for a dense A, found metadata")
     );
     let mma = "SM80_16x8x16_F32BF16BF16F32_TN";
     assert_eq!(

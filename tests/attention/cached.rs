@@ -351,7 +351,8 @@ fn queries_are_rounded_up() {
 fn other_parts_and_pages_are_rejected() {
     let attention = one(128, 3);
     let found = attention.kernel::<bf16>().expect_err("it is rejected").to_string();
-    let expected = "expected rows of 64 or 128 and 1, 2 or 4 parts, found rows of 128 and 3 parts";
+    let expected =
+        "expected a head size of 64 or 128 and 1, 2 or 4 parts, found a head size of 128 and 3 parts";
     assert!(found.contains(expected), "{found}");
     for queries in [0, 3, 16] {
         let attention = CachedAttention { parts: 2, queries, ..attention };

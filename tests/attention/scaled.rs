@@ -242,5 +242,5 @@ fn other_sizes_are_rejected() {
     let found = attention.kernel::<bf16>().expect_err("it is rejected").to_string();
     assert!(found.contains("expected a head size, queries and keys of"), "{found}");
     let found = attention.values_kernel().expect_err("it is rejected").to_string();
-    assert!(found.contains("expected rows of 64 or 128 elements, found 96"), "{found}");
+    assert!(found.contains("expected a head size of 64 or 128, found 96"), "{found}");
 }

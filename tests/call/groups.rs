@@ -67,7 +67,7 @@ fn groups_without_a_tile_are_refused() {
                 .map_err(|error| error.to_string())
         };
         let error = refused(32).expect_err("refused");
-        assert_eq!(error, format!("grouped_gemm: expected {expected} rows per group, found 32"));
+        assert_eq!(error, format!("grouped_gemm: expected one of {expected} rows per tile, found 32"));
         refused(64).expect("launched");
         if arch == Arch::Sm90 {
             let error = refused(16).expect_err("refused");

@@ -99,7 +99,7 @@ fn other_sizes_and_scales_are_refused() {
     };
     assert_eq!(
         refused(LinearShape { key_size: 128, ..shape }, None),
-        "hedgehog: expected head sizes 64 and 64, or 64 and 128, found head sizes 128 and 64"
+        "hedgehog: expected head sizes 64 and 64, or 64 and 128, found 128 and 64"
     );
     assert_eq!(refused(shape, Some(-1.0)), "hedgehog: expected a positive scale of at most 2.3e38, found -1");
     let error = refused(LinearShape { heads: 2, positions: 1, ..shape }, None);

@@ -155,11 +155,11 @@ fn other_sizes_are_refused() {
     let text = |called: Result<Called, CallError>| called.expect_err("refused").to_string();
     assert_eq!(
         text(call::taylor_attention(&kernels, &shape, true, &q, &q, &q, &mut o)),
-        "taylor_attention: expected head sizes 16 and 64, found head sizes 64 and 96"
+        "taylor_attention: expected head sizes 16 and 64, found 64 and 96"
     );
     assert_eq!(
         text(call::decayed_attention(&kernels, &shape, &q, &q, &q, &decays, &mut o, &mut state)),
-        "decayed_attention: expected rows of 64 or 128 elements, found rows of 64 and of 96"
+        "decayed_attention: expected head sizes of 64 or 128, found 64 and 96"
     );
     let shape = LinearShape { value_size: 128, ..shape };
     let error = text(call::decayed_attention(&kernels, &shape, &q, &q, &q, &decays, &mut o, &mut state));

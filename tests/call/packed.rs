@@ -138,7 +138,7 @@ fn shapes_without_a_kernel_are_refused() {
         (PackedShape { kv_heads: 3, ..shape }, "heads that are a multiple of kv_heads = 3, found 2"),
         (
             PackedShape { head_size: 40, ..shape },
-            "head sizes 32, 64, 96, 128 or 256, or 192 and 128, found head sizes 40 and 64",
+            "equal head sizes of 32, 64, 96, 128 or 256, or 192 for Q and K and 128 for V, found 40 and 64",
         ),
         (PackedShape { scale: Some(0.0), ..shape }, "a positive scale of at most 2.3e38, found 0"),
         (

@@ -109,7 +109,7 @@ fn other_pages_are_refused() {
     };
     for (shape, expected) in [
         (PagedCacheShape { page_size: 24, ..SHAPE }, "pages of 8, 16, 32, 64 or 128 positions, found 24"),
-        (PagedCacheShape { head_size: 32, ..SHAPE }, "rows of 64 or 128 elements, found 32"),
+        (PagedCacheShape { head_size: 32, ..SHAPE }, "a head size of 64 or 128, found 32"),
         (PagedCacheShape { queries: 9, ..SHAPE }, "1 to 8 queries, found 9"),
         (PagedCacheShape { kv_heads: 4, ..SHAPE }, "heads that are a multiple of kv_heads = 4, found 6"),
         (

@@ -37,7 +37,7 @@ fn attention() {
         ),
         (
             AttentionShape { head_size: 72, ..shape },
-            "attention: expected head sizes 32, 64, 96, 128 or 256, or 192 and 128, found head sizes 72 and 64",
+            "attention: expected equal head sizes of 32, 64, 96, 128 or 256, or 192 for Q and K and 128 for V, found 72 and 64",
         ),
         (
             AttentionShape { scale: Some(-1.0), ..shape },
@@ -84,7 +84,7 @@ fn caches() {
         ),
         (
             CacheShape { head_size: 96, ..shape },
-            "cached_attention: expected rows of 64 or 128 elements, found 96",
+            "cached_attention: expected a head size of 64 or 128, found 96",
         ),
         (CacheShape { queries: 0, ..shape }, "cached_attention: expected 1 to 8 queries, found 0"),
         (

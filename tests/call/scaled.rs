@@ -94,7 +94,7 @@ fn other_head_sizes_are_refused() {
     let shape = AttentionShape::new(1, 1, 1, 64);
     assert_eq!(
         refused(AttentionShape { head_size: 96, value_size: 96, ..shape }),
-        "scaled_attention: expected rows of 64 or 128 elements, found 96"
+        "scaled_attention: expected a head size of 64 or 128, found 96"
     );
     assert_eq!(
         refused(AttentionShape { value_size: 32, ..shape }),

@@ -111,10 +111,7 @@ fn other_groups_and_sizes_are_refused() {
     for (shape, expected) in [
         (StateSpaceShape { groups: 3, ..shape }, "heads that are a multiple of groups = 3, found 2"),
         (StateSpaceShape { groups: 0, ..shape }, "heads that are a multiple of groups = 0, found 2"),
-        (
-            StateSpaceShape { state_size: 32, ..shape },
-            "rows of 64 or 128 elements, found rows of 64 and of 32",
-        ),
+        (StateSpaceShape { state_size: 32, ..shape }, "head sizes of 64 or 128, found 64 and 32"),
     ] {
         assert_eq!(refused(shape), format!("state_space: expected {expected}"));
     }

@@ -134,7 +134,7 @@ fn errors_name_the_line() {
         (
             "16x128 1x1",
             "16x128 1x2",
-            "line 10: expected row-major A and clusters of one column of tiles for tiles of 16 rows, found row-major A and 2 columns",
+            "line 10: expected clusters of one column of tiles for tiles of 16 rows, found 2 columns",
         ),
         (
             "e4m3 bf16 row",

@@ -11,7 +11,7 @@ const SIZES: Sizes = Sizes { m: 150, n: 200, k: 600, gap: 16 };
 /// The same for larger tiles.
 const LARGE: Sizes = Sizes { m: 270, n: 260, k: 330, gap: 16 };
 
-/// All tiles with their sizes, and all orders of the operands if `any_order`, otherwise A in rows and B in columns.
+/// All tiles with their sizes, and all orders of the operands if `any_order`, otherwise row-major A and column-major B.
 fn each(any_order: bool, check: impl Fn(&Gemm, Sizes)) {
     use MatrixOrder::{Col, Row};
     for &tile in GemmTile::for_target(Target::SM_90A) {

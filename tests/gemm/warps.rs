@@ -12,7 +12,7 @@ use warpwright::{
 /// More than one tile of every size, but not multiples of any tile; more steps than stages; rows of multiples of 16 bytes for all types.
 const SIZES: Sizes = Sizes { m: 176, n: 272, k: 592, gap: 16 };
 
-/// All tiles, and all orders of the factors if `any_order`, otherwise A in rows and B in columns.
+/// All tiles, and all orders of the factors if `any_order`, otherwise row-major A and column-major B.
 fn each(target: Target, any_order: bool, check: impl Fn(&Gemm)) {
     for &tile in GemmTile::for_target(target) {
         for (a, b) in [(Row, Col), (Row, Row), (Col, Row), (Col, Col)] {

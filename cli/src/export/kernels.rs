@@ -286,7 +286,7 @@ const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "matmul_simt",
-        about: "D = A·B without tensor cores: A m×k and B k×n in the orders of --layout, D m×n in rows, in the largest tiles and in tiles of 64×64; the divisor must divide leading dimensions and the lengths of contiguous rows and columns",
+        about: "D = A·B without tensor cores: A m×k and B k×n in the orders of --layout, D m×n row-major, in the largest tiles and in tiles of 64×64; the divisor must divide leading dimensions and the lengths of contiguous rows and columns",
         target: Target::SM_80,
         divisors: &[1, 2, 4],
         selects: Selects::Layouts,

@@ -220,7 +220,7 @@ impl CachedAttention {
             _ => {
                 k.block([128]);
                 k.refuse(format!(
-                    "expected rows of 64 or 128 and 1, 2 or 4 parts, found rows of {head_size} and {parts} parts"
+                    "expected a head size of 64 or 128 and 1, 2 or 4 parts, found a head size of {head_size} and {parts} parts"
                 ));
             }
         }

@@ -174,7 +174,7 @@ pub(super) fn target_for(
     let is_hopper = queue.cache().capability() == (9, 0);
     let target = if is_hopper { Target::SM_90A } else { portable_target(call, queue)? };
     if AttentionTile::all(target, head_size, value_size).next().is_none() {
-        let expected = "head sizes 32, 64, 96, 128 or 256, or 192 and 128";
+        let expected = "equal head sizes of 32, 64, 96, 128 or 256, or 192 for Q and K and 128 for V";
         return Err(refused_sizes(call, expected, [head_size, value_size]));
     }
     Ok(target)
@@ -219,7 +219,7 @@ impl AttentionShape {
     }
 }
 
-/// Computes the gradients of [`attention`] with respect to Q, K and V in three launches. `derivatives` contains the other operands and the
+/// Computes the gradients of [`attention`] with respect to Q, K and V in three launches. `gradients` contains the other operands and the
 /// results. [`AttentionBackward::for_problem`] chooses the kernels. If `deterministic` is true, or if `head_size` is greater than 128, the
 /// results are bit-identical in every run. The returned [`Called`] describes the kernel that computes dK and dV. Requires a device of
 /// compute capability 9.0.
@@ -236,7 +236,7 @@ pub fn attention_backward<'a, T>(
     q: impl Into<BufferRef<'a, T>>,
     k: impl Into<BufferRef<'a, T>>,
     v: impl Into<BufferRef<'a, T>>,
-    derivatives: AttentionGradients<'_, T>,
+    gradients: AttentionGradients<'_, T>,
 ) -> Result<Called, CallError>
 where
     T: TensorElement + Product<T, f32> + Convert<f32>,
@@ -245,8 +245,7 @@ where
     const CALL: &str = "attention_backward";
     let queue = on.into();
     let (q, k, v) = (q.into(), k.into(), v.into());
-    let AttentionGradients { o, lse, d_o, dq, dk, dv, workspace: [mut rows, mut sums], dropout } =
-        derivatives;
+    let AttentionGradients { o, lse, d_o, dq, dk, dv, workspace: [mut rows, mut sums], dropout } = gradients;
     let (p, random) = of_weights(CALL, dropout)?;
     let deterministic = deterministic || AttentionBackward::is_faster_deterministic(shape.head_size);
     let Arguments { sizes, of_queries, of_keys, of_values, of_results, scale } = shape.arguments(CALL)?;

@@ -171,6 +171,6 @@ pub(super) fn size_of_heads(call: &'static str, head_size: u32) -> Result<u32, C
     if [64, 128].contains(&head_size) {
         Ok(head_size)
     } else {
-        Err(refused(call, "rows of 64 or 128 elements", head_size))
+        Err(refused(call, "a head size of 64 or 128", head_size))
     }
 }

@@ -72,7 +72,7 @@ where
     let heights = [16, 64, 128, 192, 256].into_iter().filter(|&rows| pick(shape, rows).is_some());
     let no_tile = || {
         let heights: Vec<_> = heights.map(|rows| rows.to_string()).collect();
-        refused(CALL, format!("{} rows per group", heights.join(", ")), rows)
+        refused(CALL, format!("one of {} rows per tile", heights.join(", ")), rows)
     };
     if pick(shape, rows).is_none() {
         return Err(no_tile());

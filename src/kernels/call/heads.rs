@@ -46,7 +46,7 @@ pub(super) fn refused_sizes(
     expected: &str,
     [head_size, value_size]: [u32; 2],
 ) -> CallError {
-    refused(call, expected, format!("head sizes {head_size} and {value_size}"))
+    refused(call, expected, format!("{head_size} and {value_size}"))
 }
 
 /// Checks the number of query heads and KV heads, and returns the scale factor for the scores.

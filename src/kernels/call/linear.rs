@@ -135,6 +135,6 @@ where
 pub(super) fn check_sizes(call: &'static str, sizes: [u32; 2]) -> Result<(), CallError> {
     match sizes {
         [64 | 128, 64 | 128] => Ok(()),
-        [a, b] => Err(refused(call, "rows of 64 or 128 elements", format!("rows of {a} and of {b}"))),
+        [a, b] => Err(refused(call, "head sizes of 64 or 128", format!("{a} and {b}"))),
     }
 }

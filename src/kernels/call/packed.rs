@@ -157,7 +157,7 @@ where
 }
 
 /// Computes the gradients of [`packed_attention`] with respect to Q, K and V in three launches. `query_starts` and `key_starts` must be
-/// those of the forward call, and `derivatives` contains the other operands and the results. [`AttentionBackward::new`] chooses the
+/// those of the forward call, and `gradients` contains the other operands and the results. [`AttentionBackward::new`] chooses the
 /// kernels. If `deterministic` is true, the results are bit-identical in every run. Rows of the gradients that do not belong to any
 /// sequence are not written. The returned [`Called`] describes the kernel that computes dK and dV. Requires a device of compute capability
 /// 9.0.
@@ -178,7 +178,7 @@ pub fn packed_attention_backward<'a, T>(
     q: impl Into<BufferRef<'a, T>>,
     k: impl Into<BufferRef<'a, T>>,
     v: impl Into<BufferRef<'a, T>>,
-    derivatives: AttentionGradients<'_, T>,
+    gradients: AttentionGradients<'_, T>,
 ) -> Result<Called, CallError>
 where
     T: TensorElement + Product<T, f32> + Convert<f32>,
@@ -189,8 +189,7 @@ where
     let PackedShape { sequences, heads, kv_heads, queries, keys, longest, longest_keys, .. } = *shape;
     let scale = scale_of_heads(CALL, [heads, kv_heads], shape.head_size, shape.scale)?;
     let (q, k, v) = (q.into(), k.into(), v.into());
-    let AttentionGradients { o, lse, d_o, dq, dk, dv, workspace: [mut rows, mut sums], dropout } =
-        derivatives;
+    let AttentionGradients { o, lse, d_o, dq, dk, dv, workspace: [mut rows, mut sums], dropout } = gradients;
     if let Some(dropout) = dropout {
         return Err(refused(CALL, "packed sequences without dropout", format!("p = {}", dropout.p)));
     }

@@ -61,7 +61,7 @@ where
     const CALL: &str = "scaled_attention";
     let (queue, mut values) = (on.into(), values.into());
     if ScaledAttention::tiles(shape.head_size).next().is_none() {
-        return Err(refused(CALL, "rows of 64 or 128 elements", shape.head_size));
+        return Err(refused(CALL, "a head size of 64 or 128", shape.head_size));
     }
     if shape.value_size != shape.head_size {
         let expected = format!("values of {} elements, like the keys", shape.head_size);

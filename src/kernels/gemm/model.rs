@@ -50,18 +50,18 @@ pub(super) struct Work {
     /// The number of products.
     batches: u32,
     /// The number of parts into which the sum over k of each product is divided. The sums of the parts are stored separately.
-    divided: u32,
+    split: u32,
 }
 
 impl Work {
     /// Returns the work of `batches` products.
     pub(super) const fn products(size: [u32; 3], batches: u32) -> Self {
-        Self { size, batches, divided: 1 }
+        Self { size, batches, split: 1 }
     }
 
     /// Returns the work of a product whose sum over k is divided into `parts` parts.
-    pub(super) const fn divided(size: [u32; 3], parts: u32) -> Self {
-        Self { size, batches: 1, divided: parts }
+    pub(super) const fn split_k(size: [u32; 3], parts: u32) -> Self {
+        Self { size, batches: 1, split: parts }
     }
 }
 
@@ -70,14 +70,14 @@ impl Gemm {
     /// operand element. Returns `None` if the model does not predict the time or the device cannot run a cluster.
     pub(super) fn estimated_micros(&self, work: Work, bytes: u32, multiprocessors: u32) -> Option<f64> {
         let cost = COSTS.iter().find(|cost| cost.tile == self.tile).filter(|_| self.is_predictable())?;
-        let Work { size, batches, divided } = work;
+        let Work { size, batches, split } = work;
         let [m, n, k] = size;
         let ([of_rows, of_cols], [rows, cols]) = (self.cluster, self.tile.size());
         let (in_cluster, multiprocessors) = (self.blocks_of_cluster(), multiprocessors.max(1));
         let resident = f64::from(resident(in_cluster, multiprocessors)?);
         let clusters =
             u64::from(m.div_ceil(rows).div_ceil(of_rows)) * u64::from(n.div_ceil(cols).div_ceil(of_cols));
-        let blocks = clusters as f64 * f64::from(batches) * f64::from(divided) * f64::from(in_cluster);
+        let blocks = clusters as f64 * f64::from(batches) * f64::from(split) * f64::from(in_cluster);
         let rounds = (blocks / resident).ceil();
         // Blocks of a cluster read the rows of a shared tile once.
         let [lines_of_a, lines_of_b] = self.lines(size, bytes);
@@ -85,7 +85,7 @@ impl Gemm {
             + f64::from(cols) * lines_of_b / f64::from(of_rows);
         let active = blocks.min(resident) / f64::from(multiprocessors);
         let [m, n, k] = [m, n, k].map(f64::from);
-        let steps = (k * f64::from(bytes) / 128.0 / (f64::from(self.parts) * f64::from(divided))).ceil();
+        let steps = (k * f64::from(bytes) / 128.0 / (f64::from(self.parts) * f64::from(split))).ceil();
         let exchange =
             if self.parts > 1 { EXCHANGE + EXCHANGE_OF_ELEMENT * f64::from(rows * cols) } else { 0.0 };
         let tile = steps * overlapped(cost.step, lines * LINE * active) + cost.between + exchange;

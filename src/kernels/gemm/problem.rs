@@ -66,7 +66,7 @@ pub(super) enum Batches<'k> {
     /// One A and one D, with rows divided into groups of any number of rows, each with its own B.
     Ragged(RaggedGroups<'k>),
     /// One A and one B, with the sum over k divided into the given number of parts, and a D of partial sums for each part.
-    Divided(Val<'k, u32>),
+    SplitK(Val<'k, u32>),
 }
 
 /// A row of tiles.
@@ -198,7 +198,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         rows: R,
     ) -> R {
         match &self.batches {
-            Batches::Strided(count) | Batches::Divided(count) => rows * *count,
+            Batches::Strided(count) | Batches::SplitK(count) => rows * *count,
             Batches::Ragged(groups) => rows + groups.count,
             Batches::One | Batches::Grouped(_) => rows,
         }
@@ -210,7 +210,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         let steps = self.size[2].ceil_div(depth);
         match self.batches {
             // The last steps of the last part may be past the end of k, where the factors are zero.
-            Batches::Divided(parts) => steps.ceil_div(parts),
+            Batches::SplitK(parts) => steps.ceil_div(parts),
             _ => steps,
         }
     }
@@ -266,7 +266,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
     #[track_caller]
     fn within(&self, row: Val<'k, u32>, height: u32) -> (Val<'k, u32>, Val<'k, u32>) {
         match self.batches {
-            Batches::Strided(_) | Batches::Divided(_) => {
+            Batches::Strided(_) | Batches::SplitK(_) => {
                 let rows = self.size[0].ceil_div(height);
                 (row / rows, row % rows)
             }
@@ -312,7 +312,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
     #[track_caller]
     pub(super) fn first_step(&self, row: TileRow<'k>, height: u32, steps: Val<'k, u32>) -> Val<'k, u32> {
         match self.batches {
-            Batches::Divided(_) => self.within(row.number, height).0 * steps,
+            Batches::SplitK(_) => self.within(row.number, height).0 * steps,
             _ => 0.into(),
         }
     }

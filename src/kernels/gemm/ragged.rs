@@ -89,10 +89,14 @@ impl Gemm {
         let signature = format!("{name}(a, lda, b, ldb, b_batch_stride, d, ldd, offsets, groups, m, n, k)");
         Kernel::<RaggedGemmArgs<T, D>>::build(&signature, self.target, |k, parameters| {
             let (a, lda, b, ldb, b_batch_stride, d, ldd, offsets, groups, m, n, length) = parameters;
-            if gemm.a == MatrixOrder::Col || gemm.parts != 1 {
+            if gemm.a == MatrixOrder::Col {
+                return k.refuse(
+                    "expected row-major A for groups of any number of rows, found column-major A".into(),
+                );
+            }
+            if gemm.parts != 1 {
                 return k.refuse(format!(
-                    "expected row-major A and whole tiles for groups of any number of rows, found {} A and {} parts",
-                    gemm.a.major(),
+                    "expected one part per tile for groups of any number of rows, found {}",
                     gemm.parts
                 ));
             }

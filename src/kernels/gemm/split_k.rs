@@ -13,14 +13,14 @@ use crate::{
     tiles::{Convert, Product, Rt, contiguous, row_major},
 };
 
-/// The arguments of the kernel that [`Gemm::partial_kernel`] builds: `(a, lda, b, ldb, partials, ld, distance, m, n, k, parts)`. `partials`
-/// receives `parts` row-major m×n matrices of partial sums. `distance` is the distance between their first elements, and `ld` is the stride
+/// The arguments of the kernel that [`Gemm::partial_kernel`] builds: `(a, lda, b, ldb, partials, ld, partial_stride, m, n, k, parts)`. `partials`
+/// receives `parts` row-major m×n matrices of partial sums. `partial_stride` is the distance between their first elements, and `ld` is the stride
 /// between their rows, both in elements. [`GemmArgs`](super::GemmArgs) describes the other arguments.
 pub type PartialGemmArgs<T, C> = (In<T>, u32, In<T>, u32, Out<C>, u32, u32, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Gemm::sum_kernel`] builds:
-/// `(partials, ld, distance, parts, d, ldd, m, n, alpha, beta, c, ldc, bias, row_scales, col_scales)`. [`PartialGemmArgs`] describes
-/// `partials`, `ld`, `distance` and `parts`; [`FusedGemmArgs`](super::FusedGemmArgs) describes the other arguments.
+/// `(partials, ld, partial_stride, parts, d, ldd, m, n, alpha, beta, c, ldc, bias, row_scales, col_scales)`. [`PartialGemmArgs`] describes
+/// `partials`, `ld`, `partial_stride` and `parts`; [`FusedGemmArgs`](super::FusedGemmArgs) describes the other arguments.
 pub type SplitKSumArgs<C, D> =
     (In<C>, u32, u32, u32, Out<D>, u32, u32, u32, f32, f32, In<D>, u32, In<f32>, In<f32>, In<f32>);
 
@@ -46,19 +46,19 @@ impl Gemm {
     {
         let gemm = Self { activation: None, ..*self };
         let name = gemm.name::<T, C>("_partial");
-        let signature = format!("{name}(a, lda, b, ldb, partials, ld, distance, m, n, k, parts)");
+        let signature = format!("{name}(a, lda, b, ldb, partials, ld, partial_stride, m, n, k, parts)");
         Kernel::<PartialGemmArgs<T, C>>::build(&signature, self.target, |k, parameters| {
-            let (a, lda, b, ldb, partials, ld, distance, m, n, length, parts) = parameters;
+            let (a, lda, b, ldb, partials, ld, partial_stride, m, n, length, parts) = parameters;
             gemm.declare_divisors::<T, C>([m, n, length], [lda, ldb, ld]);
-            gemm.declare_distances::<T, C>([0.into(), 0.into(), distance]);
+            gemm.declare_distances::<T, C>([0.into(), 0.into(), partial_stride]);
             gemm.emit::<T, C, C>(Problem {
                 k,
                 gemm,
                 a: Matrices::one(a, gemm.a.extents(m, length), lda),
                 b: Matrices::one(b, gemm.b.extents(length, n), ldb),
-                d: Matrices::many(partials, [m, n], ld, (parts, distance)),
+                d: Matrices::many(partials, [m, n], ld, (parts, partial_stride)),
                 size: [m, n, length],
-                batches: Batches::Divided(parts),
+                batches: Batches::SplitK(parts),
                 gated: false,
                 epilogue: None,
             });
@@ -84,12 +84,12 @@ impl Gemm {
         let suffix = if is_fused { epilogue.suffix() } else { String::new() };
         let name = format!("gemm_sum_{}_{}{suffix}{function}", C::NAME, D::NAME);
         let signature = format!(
-            "{name}(partials, ld, distance, parts, d, ldd, m, n, alpha, beta, c, ldc, bias, row_scales, col_scales)"
+            "{name}(partials, ld, partial_stride, parts, d, ldd, m, n, alpha, beta, c, ldc, bias, row_scales, col_scales)"
         );
         Kernel::<SplitKSumArgs<C, D>>::build(&signature, self.target, |k, parameters| {
-            let (partials, ld, distance, parts, d, ldd, m, n, alpha, beta, c, ldc, bias, rows, cols) =
+            let (partials, ld, partial_stride, parts, d, ldd, m, n, alpha, beta, c, ldc, bias, rows, cols) =
                 parameters;
-            k.describe(format!("D = sum of partial products ({}), D m×n in rows ({})", C::NAME, D::NAME));
+            k.describe(format!("D = sum of partial products ({}), D m×n row-major ({})", C::NAME, D::NAME));
             if let Some(function) = self.activation.filter(|&function| !is_fused && !C::has(function)) {
                 return k.refuse(format!("expected an activation of {}, found {function}", C::NAME));
             }
@@ -100,7 +100,7 @@ impl Gemm {
                 k.programmatic_launch();
             }
             let operands = epilogue.operands((alpha, beta, c, ldc, bias, rows, cols), [m, n]);
-            let matrices = contiguous([parts, m, n]).with_strides([distance, ld, 1.into()]);
+            let matrices = contiguous([parts, m, n]).with_strides([partial_stride, ld, 1.into()]);
             let partials = k.global(partials, matrices);
             let d = k.global(d, row_major(m, n).with_row_stride(ldd));
             let (_, warp) = k.warp_grid(1, WARPS);
@@ -197,7 +197,7 @@ impl SplitKGemm {
         let singles = candidates().filter_map(|gemm| micros(&gemm, Work::products(size, 1)));
         let single = singles.min_by(f64::total_cmp)?;
         let timed = |gemm, parts| {
-            let products = micros(&gemm, Work::divided(size, parts))?;
+            let products = micros(&gemm, Work::split_k(size, parts))?;
             let partials = 2.0 * 4.0 * f64::from(parts) * f64::from(m) * f64::from(n);
             Some((products + SUM + partials / CACHE_BANDWIDTH, Self { gemm, parts }))
         };

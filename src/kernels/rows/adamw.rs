@@ -7,17 +7,17 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`AdamW::kernel`] builds:
-/// `(p, g, mean, square, ld, m, n, rate, beta1, beta2, epsilon, decay, correction1, correction2)`. p contains the parameters, g the
-/// gradients, and `mean` and `square` the moving averages of the gradients and of their squares. All four are m×n, with a row pitch of `ld`
-/// elements. [`AdamW`] describes the other arguments.
+/// `(p, g, mean, square, ld, m, n, learning_rate, beta1, beta2, epsilon, weight_decay, correction1, correction2)`. p contains the
+/// parameters, g the gradients, and `mean` and `square` the moving averages of the gradients and of their squares. All four are m×n, with a
+/// row pitch of `ld` elements. [`AdamW`] describes the other arguments.
 pub type AdamWArgs<P, G> =
     (InOut<P>, In<G>, InOut<f32>, InOut<f32>, u32, u32, u32, f32, f32, f32, f32, f32, f32, f32);
 
 /// A kernel that performs one step of AdamW in place (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", algorithm 2):
 ///
 /// - mean = β₁ · mean + (1 − β₁) · g, and square = β₂ · square + (1 − β₂) · g²;
-/// - p = p − rate · decay · p − rate · (mean / c₁) / (√(square / c₂) + ε), where c₁ = 1 − β₁ᵗ and c₂ = 1 − β₂ᵗ are the arguments
-///   `correction1` and `correction2` in step t.
+/// - p = p − η · λ · p − η · (mean / c₁) / (√(square / c₂) + ε), where η is `learning_rate`, λ is `weight_decay`, and c₁ = 1 − β₁ᵗ and
+///   c₂ = 1 − β₂ᵗ are the arguments `correction1` and `correction2` in step t.
 ///
 /// Arithmetic is performed in f32, and p is rounded once. A contiguous tensor may be treated as a matrix with rows of any length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,13 +60,28 @@ impl AdamW {
         G: Convert<f32>,
         f32: Convert<P>,
     {
-        let parameters =
-            "p, g, mean, square, ld, m, n, rate, beta1, beta2, epsilon, decay, correction1, correction2";
+        let parameters = "p, g, mean, square, ld, m, n, learning_rate, beta1, beta2, epsilon, weight_decay, correction1, correction2";
         let signature = format!("adamw_{}_{}_{}({parameters})", P::NAME, G::NAME, self.tiling);
         Kernel::<AdamWArgs<P, G>>::build(
             &signature,
             target,
-            |k, (p, g, mean, square, ld, m, n, rate, beta1, beta2, epsilon, decay, correction1, correction2)| {
+            |k,
+             (
+                p,
+                g,
+                mean,
+                square,
+                ld,
+                m,
+                n,
+                learning_rate,
+                beta1,
+                beta2,
+                epsilon,
+                weight_decay,
+                correction1,
+                correction2,
+            )| {
                 k.describe(format!("a step of AdamW: parameters {}, gradients {}", P::NAME, G::NAME));
                 if self.tiling.unaligned {
                     k.refuse("expected a tiling of aligned rows, found a tiling of unaligned rows".into());
@@ -79,11 +94,10 @@ impl AdamW {
                 let one = Val::from(1.0f32);
                 let mean = mean.zip(&g, |mean, g| beta1.mad(mean, (one - beta1) * g));
                 let square = square.zip(&g, |square, g| beta2.mad(square, (one - beta2) * (g * g)));
-                let (step, shrink) = (rate / correction1, one - rate * decay);
+                let (step, shrink) = (learning_rate / correction1, one - learning_rate * weight_decay);
                 let per_root = one / k.sqrt(correction2);
-                let change = mean.zip(&square, |mean, square| {
-                    step * mean / k.sqrt(square).mad(per_root, epsilon)
-                });
+                let change =
+                    mean.zip(&square, |mean, square| step * mean / k.sqrt(square).mad(per_root, epsilon));
                 let p = p.zip(&change, |p, change| p.mad(shrink, -change));
                 row.store(&ps, part, &p);
                 row.store::<f32, _>(&means, part, &mean);

@@ -86,7 +86,7 @@ impl NormBackward {
             &signature,
             target,
             |k, (x, ldx, w, dy, lddy, dx, lddx, dw, db, parts, m, n, epsilon)| {
-                k.describe(format!("the derivatives of {name}(x)·w + b, dw and db as parts×n partial sums"));
+                k.describe(format!("the gradients of {name}(x)·w + b, dw and db as parts×n partial sums"));
                 if self.tiling.streamed {
                     k.refuse(
                         "expected a tiling of rows in registers, found one that reads them in parts".into(),

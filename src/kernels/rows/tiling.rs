@@ -456,7 +456,7 @@ impl RowTiling {
             k.refuse(format!("expected clusters of 1, 2, 4 or 8 blocks, found {cluster}"));
         }
         if self.ahead > 0 && self.streamed {
-            k.refuse(format!("expected rows that fit in shared memory, found {self:?}"));
+            k.refuse(format!("expected `streamed: false` for rows in shared memory, found {self:?}"));
         }
         if !adjacent.is_power_of_two() || adjacent > 16 {
             k.refuse(format!("expected 1, 2, 4, 8 or 16 adjacent elements, found {adjacent}"));

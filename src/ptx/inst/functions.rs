@@ -18,7 +18,7 @@ use crate::ptx::{
 /// A type that supports square roots and reciprocals: f32, f64, f16, bf16, f16x2 or bf16x2. bf16 and bf16x2 require sm_80 or later.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not support square roots and reciprocals",
-    note = "f32, f64, f16, bf16, f16x2 and bf16x2 have them"
+    note = "f32, f64, f16, bf16, f16x2 and bf16x2 support them"
 )]
 pub trait Root: Scalar {
     #[doc(hidden)]

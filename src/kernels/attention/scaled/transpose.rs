@@ -50,7 +50,7 @@ impl ScaledAttention {
                 k.describe("for attention: the transpose of V, whose keys are in the order of wgmma");
                 if ![64, 128].contains(&head_size) {
                     k.block([THREADS]);
-                    return k.refuse(format!("expected rows of 64 or 128 elements, found {head_size}"));
+                    return k.refuse(format!("expected a head size of 64 or 128, found {head_size}"));
                 }
                 transpose(k, v, transposed, head_size, sizes, strides);
             },

@@ -106,10 +106,11 @@ fn unaligned_halves(function: NormFunction, tiling: RowTiling, sizes: &[u32]) ->
         // More blocks would have too few registers.
         (NormFunction::Layer, ..=1536) if is_even => tiling.narrow(sizes, 32, 800),
         (NormFunction::Layer, ..=2048) if is_even => tiling.narrow(sizes, 32, 1088),
-        // A block arranges the weights and the bias once for more rows.
-        (NormFunction::Layer, 97..=128) => RowTiling { turns: 8, ..tiling },
+        // More elements per thread are faster than more rows per block.
         (NormFunction::Layer, 481..=576) => tiling.copied(groups, 6, 1, 4),
         (NormFunction::Layer, 961..=1120) => tiling.copied(groups, 5, 1, 4),
+        // A block arranges the weights and the bias once for more rows.
+        (NormFunction::Layer, 97..=128) => RowTiling { turns: 8, ..tiling },
         (NormFunction::Layer, 129..=1152) => RowTiling { turns: 16, ..tiling },
         (NormFunction::Layer, 1153..=1664) => RowTiling { resident: 2, ..tiling.copied(groups, 4, 2, 4) },
         (NormFunction::Layer, 1665..=2304) => RowTiling { resident: 2, ..tiling.copied(groups, 5, 1, 4) },
