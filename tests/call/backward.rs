@@ -19,13 +19,13 @@ use super::{
 };
 
 /// Returns the gradients with respect to Q, K and V.
-fn derivatives(of: &Reference<'_>, d_o: &[f64]) -> [Vec<f64>; 3] {
+fn gradients(of: &Reference<'_>, d_o: &[f64]) -> [Vec<f64>; 3] {
     let AttentionShape { batches, heads, queries, head_size, value_size, .. } = of.shape;
     let scale = 1.0 / f64::from(head_size).sqrt();
     let [size, of_value] = [head_size, value_size].map(|size| size as usize);
     let (o, _) = of.results();
-    let mut derivatives = lengths(&of.shape).map(|length| vec![0.0; length]);
-    let [dq, dk, dv] = &mut derivatives;
+    let mut gradients = lengths(&of.shape).map(|length| vec![0.0; length]);
+    let [dq, dk, dv] = &mut gradients;
     for (batch, head, query) in each([batches, heads, queries]) {
         let at = of.query(batch, head, query, head_size);
         let at_o = of.query(batch, head, query, value_size);
@@ -44,11 +44,11 @@ fn derivatives(of: &Reference<'_>, d_o: &[f64]) -> [Vec<f64>; 3] {
             }
         }
     }
-    derivatives
+    gradients
 }
 
 #[test]
-fn derivatives_agree_with_f64() {
+fn gradients_agree_with_f64() {
     let cases = [
         (false, HeadOrder::Positions, [64, 64]),
         (true, HeadOrder::Heads, [64, 64]),
@@ -93,7 +93,7 @@ fn derivatives_agree_with_f64() {
             called.expect("launched");
 
             let (q, k, v, d_o) = (in_f64(&q), in_f64(&k), in_f64(&v), in_f64(&d_o));
-            let expected = derivatives(&Reference { shape, q: &q, k: &k, v: &v }, &d_o);
+            let expected = gradients(&Reference { shape, q: &q, k: &k, v: &v }, &d_o);
             let named = [("dq", &dq), ("dk", &dk), ("dv", &dv)];
             for ((name, found), expected) in named.into_iter().zip(&expected) {
                 assert_near(name, &downloaded_halves(device, found), expected, 0.02);
@@ -123,13 +123,13 @@ impl Buffers {
     }
 
     /// Returns Q, K and V, and the arguments of the gradients.
-    fn derivatives(
+    fn gradients(
         &mut self,
         dropout: Option<DropoutMask>,
     ) -> ([BufferRef<'_, bf16>; 3], AttentionGradients<'_, bf16>) {
         let ([q, k, v, d_o], [dq, dk, dv]) = (&self.on, &mut self.results);
         let workspace = self.workspace.each_mut().map(BufferMut::from);
-        let derivatives = AttentionGradients {
+        let gradients = AttentionGradients {
             o: BufferRef::from(&self.o),
             lse: BufferRef::from(&self.lse),
             d_o: BufferRef::from(d_o),
@@ -139,7 +139,7 @@ impl Buffers {
             workspace,
             dropout,
         };
-        ([q, k, v].map(BufferRef::from), derivatives)
+        ([q, k, v].map(BufferRef::from), gradients)
     }
 }
 
@@ -159,8 +159,8 @@ fn both_directions_drop_the_same_weights() {
             call::attention_with_extras(&kernels, &shape, &extras, q, k, v, &mut buffers.o, &mut buffers.lse)
                 .expect("launched");
             let products = [mask, DropoutMask { seed: 8, ..mask }].map(|mask| {
-                let ([q, k, v], derivatives) = buffers.derivatives(Some(mask));
-                call::attention_backward(&kernels, &shape, deterministic, q, k, v, derivatives)
+                let ([q, k, v], gradients) = buffers.gradients(Some(mask));
+                call::attention_backward(&kernels, &shape, deterministic, q, k, v, gradients)
                     .expect("launched");
                 let dv = in_f64(&device.download(&buffers.results[2]).expect("copied"));
                 dot(&dv, &in_f64(&buffers.inputs[2]))
@@ -196,8 +196,8 @@ fn packed_sequences_have_their_own_gradients() {
             let [q, k, v, _] = &packed.on;
             call::packed_attention(&kernels, &shape, both, q, k, v, &mut packed.o, &mut packed.lse)
                 .expect("launched");
-            let ([q, k, v], derivatives) = packed.derivatives(None);
-            call::packed_attention_backward(&kernels, &shape, deterministic, both, q, k, v, derivatives)
+            let ([q, k, v], gradients) = packed.gradients(None);
+            call::packed_attention_backward(&kernels, &shape, deterministic, both, q, k, v, gradients)
                 .expect("launched");
             let found =
                 packed.results.each_ref().map(|result| in_f64(&device.download(result).expect("copied")));
@@ -218,8 +218,8 @@ fn packed_sequences_have_their_own_gradients() {
                 let mut alone = Buffers::new(device, inputs, rows, shape.workspace(deterministic));
                 let [q, k, v, _] = &alone.on;
                 call::attention(&kernels, &shape, q, k, v, &mut alone.o, &mut alone.lse).expect("launched");
-                let ([q, k, v], derivatives) = alone.derivatives(None);
-                call::attention_backward(&kernels, &shape, deterministic, q, k, v, derivatives)
+                let ([q, k, v], gradients) = alone.gradients(None);
+                call::attention_backward(&kernels, &shape, deterministic, q, k, v, gradients)
                     .expect("launched");
                 for (at, heads) in [(0, heads), (1, 1), (2, 1)] {
                     let expected = in_f64(&device.download(&alone.results[at]).expect("copied"));

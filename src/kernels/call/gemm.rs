@@ -9,7 +9,7 @@ use crate::{
         Activation, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmSum, GemmTile, GpuKind,
         MatrixOrder,
     },
-    ptx::{Target, bf16, e4m3, e5m2, f16, tf32},
+    ptx::{BuildError, Kernel, Target, bf16, e4m3, e5m2, f16, tf32},
     run::{BufferRef, CallError, Called, Queue},
     tensor::TensorElement,
     tiles::{Convert, Product},
@@ -206,16 +206,29 @@ where
     let queue = on.into();
     let factors = (a.rows(), b.rows());
     let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), Counts::ONE)?;
+    let pick = |shape: &GemmShape, any| shape.picked::<T, D>(queue, shape.n, any);
+    launch_fused(CALL, queue, operands, matrices, pick, Gemm::fused_kernel::<T, T::Sum, D>)
+}
+
+/// Launches the kernel with an epilogue that `pick` chooses and `build` builds. `call` is the name of the calling function.
+pub(super) fn launch_fused<'a, T: TensorElement, D: TensorElement>(
+    call: &'static str,
+    queue: Queue<'_>,
+    operands: &EpilogueOperands<'a, D>,
+    matrices: Matrices<'a, T, D>,
+    pick: impl FnOnce(&GemmShape, AnyDistance) -> Gemm,
+    build: impl FnOnce(&Gemm, Epilogue) -> Result<Kernel<FusedGemmArgs<T, D>>, BuildError>,
+) -> Result<Called, CallError> {
     let Matrices { shape, a, b, d, ldd, any, .. } = matrices;
     let epilogue = operands.epilogue();
     let (alpha, beta, c, ldc, bias, row_scales, col_scales) = operands.arguments();
     let GemmShape { m, n, k, .. } = shape;
     let (of_a, of_b) = (a.buffer(), b.buffer());
     let called = queue.launch::<_, _, FusedGemmArgs<T, D>>(
-        CALL,
+        call,
         (shape, any, epilogue),
-        |_| (shape.picked::<T, D>(queue, n, any), epilogue),
-        |(gemm, epilogue)| gemm.fused_kernel::<T, T::Sum, D>(*epilogue),
+        |_| (pick(&shape, any), epilogue),
+        |(gemm, epilogue)| build(gemm, *epilogue),
         (
             of_a,
             a.stride(),

@@ -1,12 +1,12 @@
 //! Matrix products of 8-bit floats with promoted sums and an epilogue.
 
 use super::{
-    distances::{Counts, Matrices, with_copies},
-    gemm::{EpilogueOperands, GemmOperand, GemmShape},
+    distances::{AnyDistance, Counts, Matrices},
+    gemm::{EpilogueOperands, GemmOperand, GemmShape, launch_fused},
     operands::{Rows, RowsMut},
 };
 use crate::{
-    kernels::{FusedGemmArgs, GemmResult},
+    kernels::{Gemm, GemmResult},
     run::{CallError, Called, Queue},
     tiles::Convert,
 };
@@ -33,34 +33,6 @@ where
     let queue = on.into();
     let factors = (a.rows(), b.rows());
     let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), Counts::ONE)?;
-    let Matrices { shape, a, b, d, ldd, any, .. } = matrices;
-    let epilogue = operands.epilogue();
-    let (alpha, beta, c, ldc, bias, row_scales, col_scales) = operands.arguments();
-    let GemmShape { m, n, k, .. } = shape;
-    let (of_a, of_b) = (a.buffer(), b.buffer());
-    let called = queue.launch::<_, _, FusedGemmArgs<T, D>>(
-        CALL,
-        (shape, any.result, epilogue),
-        |_| (shape.promoted::<T>(queue, any.result), epilogue),
-        |(gemm, epilogue)| gemm.fused_promoted_kernel::<T, D>(*epilogue),
-        (
-            of_a,
-            a.stride(),
-            of_b,
-            b.stride(),
-            d,
-            ldd,
-            m,
-            n,
-            k,
-            alpha,
-            beta,
-            c,
-            ldc,
-            bias,
-            row_scales,
-            col_scales,
-        ),
-    )?;
-    Ok(with_copies(called, [&a, &b]))
+    let pick = |shape: &GemmShape, any: AnyDistance| shape.promoted::<T>(queue, any.result);
+    launch_fused(CALL, queue, operands, matrices, pick, Gemm::fused_promoted_kernel::<T, D>)
 }

@@ -102,29 +102,15 @@ impl Gemm {
             "{name}(a, lda, a_batch_stride, b, ldb, b_batch_stride, d, ldd, d_batch_stride, m, n, k, batches)"
         );
         Kernel::<BatchedGemmArgs<T, D>>::build(&signature, self.target, |k, parameters| {
-            let (
-                a,
-                lda,
-                a_batch_stride,
-                b,
-                ldb,
-                b_batch_stride,
-                d,
-                ldd,
-                d_batch_stride,
-                m,
-                n,
-                length,
-                batches,
-            ) = parameters;
+            let (a, lda, a_step, b, ldb, b_step, d, ldd, d_step, m, n, length, batches) = parameters;
             self.declare_divisors::<T, D>([m, n, length], [lda, ldb, ldd]);
-            self.declare_distances::<T, D>([a_batch_stride, b_batch_stride, d_batch_stride]);
+            self.declare_distances::<T, D>([a_step, b_step, d_step]);
             self.emit::<T, C, D>(Problem {
                 k,
                 gemm: *self,
-                a: Matrices::many(a, self.a.extents(m, length), lda, (batches, a_batch_stride)),
-                b: Matrices::many(b, self.b.extents(length, n), ldb, (batches, b_batch_stride)),
-                d: Matrices::many(d, [m, n], ldd, (batches, d_batch_stride)),
+                a: Matrices::many(a, self.a.extents(m, length), lda, (batches, a_step)),
+                b: Matrices::many(b, self.b.extents(length, n), ldb, (batches, b_step)),
+                d: Matrices::many(d, [m, n], ldd, (batches, d_step)),
                 size: [m, n, length],
                 batches: Batches::Strided(batches),
                 gated: false,

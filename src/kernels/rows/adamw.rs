@@ -65,23 +65,7 @@ impl AdamW {
         Kernel::<AdamWArgs<P, G>>::build(
             &signature,
             target,
-            |k,
-             (
-                p,
-                g,
-                mean,
-                square,
-                ld,
-                m,
-                n,
-                learning_rate,
-                beta1,
-                beta2,
-                epsilon,
-                weight_decay,
-                correction1,
-                correction2,
-            )| {
+            |k, (p, g, mean, square, ld, m, n, rate, beta1, beta2, epsilon, decay, correction1, correction2)| {
                 k.describe(format!("a step of AdamW: parameters {}, gradients {}", P::NAME, G::NAME));
                 if self.tiling.unaligned {
                     k.refuse("expected a tiling of aligned rows, found a tiling of unaligned rows".into());
@@ -94,7 +78,7 @@ impl AdamW {
                 let one = Val::from(1.0f32);
                 let mean = mean.zip(&g, |mean, g| beta1.mad(mean, (one - beta1) * g));
                 let square = square.zip(&g, |square, g| beta2.mad(square, (one - beta2) * (g * g)));
-                let (step, shrink) = (learning_rate / correction1, one - learning_rate * weight_decay);
+                let (step, shrink) = (rate / correction1, one - rate * decay);
                 let per_root = one / k.sqrt(correction2);
                 let change =
                     mean.zip(&square, |mean, square| step * mean / k.sqrt(square).mad(per_root, epsilon));
