@@ -100,138 +100,6 @@ static inline int softmax_runs_on(int major, int minor) {
     return 10 * major + minor >= 80;
 }
 
-#ifndef WARPWRIGHT_MIN
-#define WARPWRIGHT_MIN
-static inline uint64_t warpwright_min(uint64_t a, uint64_t b) {
-    if (a == WARPWRIGHT_OVERFLOW || b == WARPWRIGHT_OVERFLOW) return WARPWRIGHT_OVERFLOW;
-    return a < b ? a : b;
-}
-static inline uint64_t warpwright_max(uint64_t a, uint64_t b) { return a > b ? a : b; }
-#endif /* WARPWRIGHT_MIN */
-
-/* The CUDA driver functions called by launches that create tensor maps or query the number of multiprocessors. */
-#ifndef WARPWRIGHT_EXTENDED_DRIVER
-#define WARPWRIGHT_EXTENDED_DRIVER
-
-#ifdef CUDA_VERSION /* <cuda.h> was included */
-typedef CUdevice_attribute warpwright_device_attribute;
-#else
-typedef int warpwright_device_attribute; /* CUdevice_attribute */
-#endif
-#if defined(CUDA_VERSION) && CUDA_VERSION >= 12000
-typedef CUtensorMapDataType warpwright_map_type;
-typedef CUtensorMapInterleave warpwright_map_interleave;
-typedef CUtensorMapSwizzle warpwright_map_swizzle;
-typedef CUtensorMapL2promotion warpwright_map_promotion;
-typedef CUtensorMapFloatOOBfill warpwright_map_fill;
-#else
-typedef int warpwright_map_type; /* CUtensorMapDataType */
-typedef int warpwright_map_interleave; /* CUtensorMapInterleave */
-typedef int warpwright_map_swizzle; /* CUtensorMapSwizzle */
-typedef int warpwright_map_promotion; /* CUtensorMapL2promotion */
-typedef int warpwright_map_fill; /* CUtensorMapFloatOOBfill */
-#endif
-
-struct CUtensorMap_st; /* CUtensorMap */
-
-/* Functions that no kernel of the program requires may be NULL. */
-typedef struct warpwright_extended_driver {
-    warpwright_driver basic;
-    /* cuTensorMapEncodeTiled of CUDA 12.0, for kernels with tensor maps */
-    warpwright_result (WARPWRIGHT_API *tensor_map_encode_tiled)(
-        struct CUtensorMap_st *map, warpwright_map_type type, uint32_t rank, void *address,
-        const uint64_t *dims, const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides,
-        warpwright_map_interleave interleave, warpwright_map_swizzle swizzle, warpwright_map_promotion promotion,
-        warpwright_map_fill fill);
-    /* cuCtxGetDevice and cuDeviceGetAttribute, for kernels whose grid depends on the number of multiprocessors */
-    warpwright_result (WARPWRIGHT_API *ctx_get_device)(int *device);
-    warpwright_result (WARPWRIGHT_API *device_get_attribute)(
-        int *value, warpwright_device_attribute attribute, int device);
-} warpwright_extended_driver;
-
-/* Stores the number of multiprocessors of the current context's device. */
-static inline warpwright_result warpwright_multiprocessors(
-    const warpwright_extended_driver *driver, uint32_t *multiprocessors) {
-    int device = 0, value = 0;
-    warpwright_result result;
-    *multiprocessors = 0;
-    if (driver->ctx_get_device == NULL || driver->device_get_attribute == NULL)
-        return (warpwright_result)500; /* CUDA_ERROR_NOT_FOUND */
-    result = driver->ctx_get_device(&device);
-    if (result != (warpwright_result)0) return result;
-    /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
-    result = driver->device_get_attribute(&value, (warpwright_device_attribute)16, device);
-    if (result == (warpwright_result)0) *multiprocessors = (uint32_t)value;
-    return result;
-}
-
-/* A tensor at the start of a buffer, innermost dimension first, and the box of it that one copy moves. */
-typedef struct warpwright_tensor {
-    uint64_t address;
-    uint64_t dims[5]; /* elements */
-    uint64_t strides[4]; /* elements between the coordinates of dimensions 1 and up */
-    uint32_t box[5];
-    uint32_t rank;
-    uint32_t element_bytes;
-    int type; /* CUtensorMapDataType */
-    int swizzle; /* CUtensorMapSwizzle */
-} warpwright_tensor;
-
-/* Bytes between the coordinates of dimension i + 1. */
-static inline uint64_t warpwright_tensor_stride(const warpwright_tensor *tensor, uint32_t i) {
-    uint64_t bytes = warpwright_mul(tensor->strides[i], tensor->element_bytes);
-    if (tensor->dims[i + 1] != 1) return bytes;
-    /* There is no second coordinate, so any stride that a map may have will do: at most 2^40 - 16. */
-    if (bytes > 1099511627760u) return 1099511627760u;
-    return bytes == 0 ? 16 : warpwright_mul(warpwright_ceil_div(bytes, 16), 16);
-}
-
-/* Whether the tensor has no elements. */
-static inline int warpwright_tensor_is_empty(const warpwright_tensor *tensor) {
-    uint32_t i;
-    for (i = 0; i < tensor->rank; i++) {
-        if (tensor->dims[i] == 0) return 1;
-    }
-    return 0;
-}
-
-/* 0 if there is a map of the tensor. Otherwise 1: extents of more than 64 bits; 2: more than 2^31 - 1 coordinates along a dimension;
- * 3: strides that are not multiples of 16 bytes. */
-static inline int warpwright_tensor_problem(const warpwright_tensor *tensor) {
-    uint32_t i;
-    for (i = 0; i < tensor->rank; i++) {
-        if (tensor->dims[i] == WARPWRIGHT_OVERFLOW) return 1;
-        if (i > 0 && tensor->strides[i - 1] == WARPWRIGHT_OVERFLOW) return 1;
-    }
-    for (i = 0; i < tensor->rank; i++) {
-        if (tensor->dims[i] > 0x7fffffffull) return 2;
-    }
-    if (warpwright_tensor_is_empty(tensor)) return 0;
-    for (i = 0; i + 1 < tensor->rank; i++) {
-        if (warpwright_tensor_stride(tensor, i) % 16 != 0) return 3;
-    }
-    return 0;
-}
-
-/* Creates the tensor's map in the 128 bytes at `map`, a multiple of 64; they are zero if it has no elements:
- * a kernel that nevertheless copies from it faults. (Launches in Rust pass the map of memory of their own.) */
-static inline warpwright_result warpwright_encode(
-    const warpwright_extended_driver *driver, const warpwright_tensor *tensor, unsigned char *map) {
-    const uint32_t element_strides[5] = {1, 1, 1, 1, 1};
-    uint64_t strides[5] = {0, 0, 0, 0, 0};
-    uint32_t i;
-    for (i = 0; i < 128; i++) map[i] = 0;
-    if (warpwright_tensor_is_empty(tensor)) return (warpwright_result)0;
-    for (i = 0; i + 1 < tensor->rank; i++) strides[i] = warpwright_tensor_stride(tensor, i);
-    if (driver->tensor_map_encode_tiled == NULL) return (warpwright_result)500; /* CUDA_ERROR_NOT_FOUND */
-    return driver->tensor_map_encode_tiled(
-        (struct CUtensorMap_st *)(void *)map, (warpwright_map_type)tensor->type, tensor->rank,
-        (void *)(uintptr_t)tensor->address, tensor->dims, strides, tensor->box, element_strides,
-        (warpwright_map_interleave)0, (warpwright_map_swizzle)tensor->swizzle,
-        (warpwright_map_promotion)2 /* CU_TENSOR_MAP_L2_PROMOTION_L2_128B */, (warpwright_map_fill)0 /* zeros */);
-}
-#endif /* WARPWRIGHT_EXTENDED_DRIVER */
-
 /* Kernel softmax_bf16_1273_by1
  * y = softmax(scale·x) along rows: x m×n (bf16), y m×n (bf16)
  */
@@ -341,11 +209,11 @@ static inline warpwright_result softmax_bf16_1273_by1_launch(
  * y = softmax(scale·x) along rows: x m×n (bf16), y m×n (bf16)
  */
 #define SOFTMAX_BF16_5113_BY1_NAME "softmax_bf16_5113_by1"
-#define SOFTMAX_BF16_5113_BY1_BLOCK_X 160u
+#define SOFTMAX_BF16_5113_BY1_BLOCK_X 128u
 #define SOFTMAX_BF16_5113_BY1_BLOCK_Y 1u
 #define SOFTMAX_BF16_5113_BY1_BLOCK_Z 1u
 #define SOFTMAX_BF16_5113_BY1_N_AT_MOST 5113u
-#define SOFTMAX_BF16_5113_BY1_STATIC_SHARED_BYTES 20520u
+#define SOFTMAX_BF16_5113_BY1_STATIC_SHARED_BYTES 32u
 #define SOFTMAX_BF16_5113_BY1_DYNAMIC_SHARED_BYTES 0u
 
 /* Buffers that the kernel writes must not overlap other buffers. */
@@ -383,15 +251,15 @@ static inline uint64_t softmax_bf16_5113_by1_y_bytes(const softmax_bf16_5113_by1
     return bytes;
 }
 
-/* The number of blocks in x, y and z on a device with this number of multiprocessors. */
-static inline void softmax_bf16_5113_by1_grid(const softmax_bf16_5113_by1_args *args, uint32_t multiprocessors, uint64_t grid[3]) {
-    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 32), 8), warpwright_mul(warpwright_ceil_div(warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_round_down(warpwright_mul(warpwright_round_down(multiprocessors, 1), 4), 8)), 8), 8));
+/* The number of blocks in x, y and z. */
+static inline void softmax_bf16_5113_by1_grid(const softmax_bf16_5113_by1_args *args, uint64_t grid[3]) {
+    grid[0] = warpwright_mul(warpwright_ceil_div(args->m, 1), 1);
     grid[1] = 1;
     grid[2] = 1;
 }
 
 /* Describes the first violated requirement of the arguments; NULL if they are valid. */
-static inline const char *softmax_bf16_5113_by1_check(const softmax_bf16_5113_by1_args *args, uint32_t multiprocessors) {
+static inline const char *softmax_bf16_5113_by1_check(const softmax_bf16_5113_by1_args *args) {
     if (args->x.address % 16 != 0) return "x: expected an address that is a multiple of 16";
     if (args->y.address % 16 != 0) return "y: expected an address that is a multiple of 16";
     if (args->n > 5113u) return "n: expected at most 5113";
@@ -411,7 +279,7 @@ static inline const char *softmax_bf16_5113_by1_check(const softmax_bf16_5113_by
         return "x, y: expected buffers that do not overlap";
     {
         uint64_t grid[3];
-        softmax_bf16_5113_by1_grid(args, multiprocessors, grid);
+        softmax_bf16_5113_by1_grid(args, grid);
         if (grid[0] > 2147483647u || grid[1] > 65535u || grid[2] > 65535u) return "grid: expected at most 2147483647 x 65535 x 65535 blocks";
     }
     return NULL;
@@ -419,7 +287,7 @@ static inline const char *softmax_bf16_5113_by1_check(const softmax_bf16_5113_by
 
 /* Call once after cuModuleGetFunction: sets the kernel's dynamic shared memory limit. */
 static inline warpwright_result softmax_bf16_5113_by1_prepare(
-    const warpwright_extended_driver *driver, struct CUfunc_st *function) {
+    const warpwright_driver *driver, struct CUfunc_st *function) {
     (void)driver;
     (void)function;
     return (warpwright_result)0;
@@ -428,48 +296,44 @@ static inline warpwright_result softmax_bf16_5113_by1_prepare(
 /* Launches the kernel asynchronously.
  * Returns CUDA_ERROR_INVALID_VALUE if softmax_bf16_5113_by1_check rejects the arguments. An empty grid launches nothing and succeeds. */
 static inline warpwright_result softmax_bf16_5113_by1_launch(
-    const warpwright_extended_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,
+    const warpwright_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,
     const softmax_bf16_5113_by1_args *args) {
     softmax_bf16_5113_by1_args copy = *args;
     void *parameters[] = {&copy.x.address, &copy.ldx, &copy.y.address, &copy.ldy, &copy.m, &copy.n, &copy.scale};
     uint64_t grid[3];
-    uint32_t multiprocessors;
-    warpwright_result result;
-    result = warpwright_multiprocessors(driver, &multiprocessors);
-    if (result != (warpwright_result)0) return result;
-    if (softmax_bf16_5113_by1_check(args, multiprocessors) != NULL) return (warpwright_result)1;
-    softmax_bf16_5113_by1_grid(args, multiprocessors, grid);
+    if (softmax_bf16_5113_by1_check(args) != NULL) return (warpwright_result)1;
+    softmax_bf16_5113_by1_grid(args, grid);
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return (warpwright_result)0;
-    return driver->basic.launch_kernel(
+    return driver->launch_kernel(
         function, (unsigned int)grid[0], (unsigned int)grid[1], (unsigned int)grid[2],
         SOFTMAX_BF16_5113_BY1_BLOCK_X, SOFTMAX_BF16_5113_BY1_BLOCK_Y, SOFTMAX_BF16_5113_BY1_BLOCK_Z,
         SOFTMAX_BF16_5113_BY1_DYNAMIC_SHARED_BYTES, stream, parameters, NULL);
 }
 
-/* Kernel softmax_bf16_16889_by1
+/* Kernel softmax_bf16_16633_by1
  * y = softmax(scale·x) along rows: x m×n (bf16), y m×n (bf16)
  */
-#define SOFTMAX_BF16_16889_BY1_NAME "softmax_bf16_16889_by1"
-#define SOFTMAX_BF16_16889_BY1_BLOCK_X 704u
-#define SOFTMAX_BF16_16889_BY1_BLOCK_Y 1u
-#define SOFTMAX_BF16_16889_BY1_BLOCK_Z 1u
-#define SOFTMAX_BF16_16889_BY1_N_AT_MOST 16889u
-#define SOFTMAX_BF16_16889_BY1_STATIC_SHARED_BYTES 176u
-#define SOFTMAX_BF16_16889_BY1_DYNAMIC_SHARED_BYTES 0u
+#define SOFTMAX_BF16_16633_BY1_NAME "softmax_bf16_16633_by1"
+#define SOFTMAX_BF16_16633_BY1_BLOCK_X 416u
+#define SOFTMAX_BF16_16633_BY1_BLOCK_Y 1u
+#define SOFTMAX_BF16_16633_BY1_BLOCK_Z 1u
+#define SOFTMAX_BF16_16633_BY1_N_AT_MOST 16633u
+#define SOFTMAX_BF16_16633_BY1_STATIC_SHARED_BYTES 104u
+#define SOFTMAX_BF16_16633_BY1_DYNAMIC_SHARED_BYTES 0u
 
 /* Buffers that the kernel writes must not overlap other buffers. */
-typedef struct softmax_bf16_16889_by1_args {
+typedef struct softmax_bf16_16633_by1_args {
     warpwright_buffer x; /* bf16, read; address: a multiple of 16 */
     uint32_t ldx;
     warpwright_buffer y; /* bf16, written; address: a multiple of 16 */
     uint32_t ldy;
     uint32_t m;
-    uint32_t n; /* at most 16889 */
+    uint32_t n; /* at most 16633 */
     float scale;
-} softmax_bf16_16889_by1_args;
+} softmax_bf16_16633_by1_args;
 
 /* Minimum length of buffer `x` in bytes; UINT64_MAX if it does not fit in 64 bits. */
-static inline uint64_t softmax_bf16_16889_by1_x_bytes(const softmax_bf16_16889_by1_args *args) {
+static inline uint64_t softmax_bf16_16633_by1_x_bytes(const softmax_bf16_16633_by1_args *args) {
     uint64_t size[2], stride[2], extent, bytes = 0;
     size[0] = args->m;
     stride[0] = args->ldx;
@@ -481,7 +345,7 @@ static inline uint64_t softmax_bf16_16889_by1_x_bytes(const softmax_bf16_16889_b
 }
 
 /* Minimum length of buffer `y` in bytes; UINT64_MAX if it does not fit in 64 bits. */
-static inline uint64_t softmax_bf16_16889_by1_y_bytes(const softmax_bf16_16889_by1_args *args) {
+static inline uint64_t softmax_bf16_16633_by1_y_bytes(const softmax_bf16_16633_by1_args *args) {
     uint64_t size[2], stride[2], extent, bytes = 0;
     size[0] = args->m;
     stride[0] = args->ldy;
@@ -493,41 +357,41 @@ static inline uint64_t softmax_bf16_16889_by1_y_bytes(const softmax_bf16_16889_b
 }
 
 /* The number of blocks in x, y and z. */
-static inline void softmax_bf16_16889_by1_grid(const softmax_bf16_16889_by1_args *args, uint64_t grid[3]) {
+static inline void softmax_bf16_16633_by1_grid(const softmax_bf16_16633_by1_args *args, uint64_t grid[3]) {
     grid[0] = warpwright_mul(warpwright_ceil_div(args->m, 1), 1);
     grid[1] = 1;
     grid[2] = 1;
 }
 
 /* Describes the first violated requirement of the arguments; NULL if they are valid. */
-static inline const char *softmax_bf16_16889_by1_check(const softmax_bf16_16889_by1_args *args) {
+static inline const char *softmax_bf16_16633_by1_check(const softmax_bf16_16633_by1_args *args) {
     if (args->x.address % 16 != 0) return "x: expected an address that is a multiple of 16";
     if (args->y.address % 16 != 0) return "y: expected an address that is a multiple of 16";
-    if (args->n > 16889u) return "n: expected at most 16889";
+    if (args->n > 16633u) return "n: expected at most 16633";
     if (args->m > 4294901760ull)
         return "x: expected at most 4294901760 coordinates along a mode";
     if (args->n > 4294901760ull)
         return "x: expected at most 4294901760 coordinates along a mode";
-    if (args->x.bytes < softmax_bf16_16889_by1_x_bytes(args))
-        return "x: expected a buffer of at least softmax_bf16_16889_by1_x_bytes(args) bytes";
+    if (args->x.bytes < softmax_bf16_16633_by1_x_bytes(args))
+        return "x: expected a buffer of at least softmax_bf16_16633_by1_x_bytes(args) bytes";
     if (args->m > 4294901760ull)
         return "y: expected at most 4294901760 coordinates along a mode";
     if (args->n > 4294901760ull)
         return "y: expected at most 4294901760 coordinates along a mode";
-    if (args->y.bytes < softmax_bf16_16889_by1_y_bytes(args))
-        return "y: expected a buffer of at least softmax_bf16_16889_by1_y_bytes(args) bytes";
+    if (args->y.bytes < softmax_bf16_16633_by1_y_bytes(args))
+        return "y: expected a buffer of at least softmax_bf16_16633_by1_y_bytes(args) bytes";
     if (warpwright_overlap(args->x, args->y))
         return "x, y: expected buffers that do not overlap";
     {
         uint64_t grid[3];
-        softmax_bf16_16889_by1_grid(args, grid);
+        softmax_bf16_16633_by1_grid(args, grid);
         if (grid[0] > 2147483647u || grid[1] > 65535u || grid[2] > 65535u) return "grid: expected at most 2147483647 x 65535 x 65535 blocks";
     }
     return NULL;
 }
 
 /* Call once after cuModuleGetFunction: sets the kernel's dynamic shared memory limit. */
-static inline warpwright_result softmax_bf16_16889_by1_prepare(
+static inline warpwright_result softmax_bf16_16633_by1_prepare(
     const warpwright_driver *driver, struct CUfunc_st *function) {
     (void)driver;
     (void)function;
@@ -535,20 +399,20 @@ static inline warpwright_result softmax_bf16_16889_by1_prepare(
 }
 
 /* Launches the kernel asynchronously.
- * Returns CUDA_ERROR_INVALID_VALUE if softmax_bf16_16889_by1_check rejects the arguments. An empty grid launches nothing and succeeds. */
-static inline warpwright_result softmax_bf16_16889_by1_launch(
+ * Returns CUDA_ERROR_INVALID_VALUE if softmax_bf16_16633_by1_check rejects the arguments. An empty grid launches nothing and succeeds. */
+static inline warpwright_result softmax_bf16_16633_by1_launch(
     const warpwright_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,
-    const softmax_bf16_16889_by1_args *args) {
-    softmax_bf16_16889_by1_args copy = *args;
+    const softmax_bf16_16633_by1_args *args) {
+    softmax_bf16_16633_by1_args copy = *args;
     void *parameters[] = {&copy.x.address, &copy.ldx, &copy.y.address, &copy.ldy, &copy.m, &copy.n, &copy.scale};
     uint64_t grid[3];
-    if (softmax_bf16_16889_by1_check(args) != NULL) return (warpwright_result)1;
-    softmax_bf16_16889_by1_grid(args, grid);
+    if (softmax_bf16_16633_by1_check(args) != NULL) return (warpwright_result)1;
+    softmax_bf16_16633_by1_grid(args, grid);
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return (warpwright_result)0;
     return driver->launch_kernel(
         function, (unsigned int)grid[0], (unsigned int)grid[1], (unsigned int)grid[2],
-        SOFTMAX_BF16_16889_BY1_BLOCK_X, SOFTMAX_BF16_16889_BY1_BLOCK_Y, SOFTMAX_BF16_16889_BY1_BLOCK_Z,
-        SOFTMAX_BF16_16889_BY1_DYNAMIC_SHARED_BYTES, stream, parameters, NULL);
+        SOFTMAX_BF16_16633_BY1_BLOCK_X, SOFTMAX_BF16_16633_BY1_BLOCK_Y, SOFTMAX_BF16_16633_BY1_BLOCK_Z,
+        SOFTMAX_BF16_16633_BY1_DYNAMIC_SHARED_BYTES, stream, parameters, NULL);
 }
 
 /* Kernel softmax_bf16_1024_by8
@@ -777,14 +641,14 @@ static inline warpwright_result softmax_bf16_4096_by8_launch(
  * y = softmax(scale·x) along rows: x m×n (bf16), y m×n (bf16)
  */
 #define SOFTMAX_BF16_16384_BY8_NAME "softmax_bf16_16384_by8"
-#define SOFTMAX_BF16_16384_BY8_BLOCK_X 256u
+#define SOFTMAX_BF16_16384_BY8_BLOCK_X 512u
 #define SOFTMAX_BF16_16384_BY8_BLOCK_Y 1u
 #define SOFTMAX_BF16_16384_BY8_BLOCK_Z 1u
 #define SOFTMAX_BF16_16384_BY8_LDX_MULTIPLE_OF 8
 #define SOFTMAX_BF16_16384_BY8_LDY_MULTIPLE_OF 8
 #define SOFTMAX_BF16_16384_BY8_N_MULTIPLE_OF 8
 #define SOFTMAX_BF16_16384_BY8_N_AT_MOST 16384u
-#define SOFTMAX_BF16_16384_BY8_STATIC_SHARED_BYTES 32832u
+#define SOFTMAX_BF16_16384_BY8_STATIC_SHARED_BYTES 128u
 #define SOFTMAX_BF16_16384_BY8_DYNAMIC_SHARED_BYTES 0u
 
 /* Buffers that the kernel writes must not overlap other buffers. */
@@ -822,15 +686,15 @@ static inline uint64_t softmax_bf16_16384_by8_y_bytes(const softmax_bf16_16384_b
     return bytes;
 }
 
-/* The number of blocks in x, y and z on a device with this number of multiprocessors. */
-static inline void softmax_bf16_16384_by8_grid(const softmax_bf16_16384_by8_args *args, uint32_t multiprocessors, uint64_t grid[3]) {
-    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 1), 1), warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_mul(warpwright_round_down(multiprocessors, 1), 3)));
+/* The number of blocks in x, y and z. */
+static inline void softmax_bf16_16384_by8_grid(const softmax_bf16_16384_by8_args *args, uint64_t grid[3]) {
+    grid[0] = warpwright_mul(warpwright_ceil_div(args->m, 1), 1);
     grid[1] = 1;
     grid[2] = 1;
 }
 
 /* Describes the first violated requirement of the arguments; NULL if they are valid. */
-static inline const char *softmax_bf16_16384_by8_check(const softmax_bf16_16384_by8_args *args, uint32_t multiprocessors) {
+static inline const char *softmax_bf16_16384_by8_check(const softmax_bf16_16384_by8_args *args) {
     if (args->x.address % 16 != 0) return "x: expected an address that is a multiple of 16";
     if (args->ldx % 8 != 0) return "ldx: expected a multiple of 8";
     if (args->y.address % 16 != 0) return "y: expected an address that is a multiple of 16";
@@ -853,7 +717,7 @@ static inline const char *softmax_bf16_16384_by8_check(const softmax_bf16_16384_
         return "x, y: expected buffers that do not overlap";
     {
         uint64_t grid[3];
-        softmax_bf16_16384_by8_grid(args, multiprocessors, grid);
+        softmax_bf16_16384_by8_grid(args, grid);
         if (grid[0] > 2147483647u || grid[1] > 65535u || grid[2] > 65535u) return "grid: expected at most 2147483647 x 65535 x 65535 blocks";
     }
     return NULL;
@@ -861,7 +725,7 @@ static inline const char *softmax_bf16_16384_by8_check(const softmax_bf16_16384_
 
 /* Call once after cuModuleGetFunction: sets the kernel's dynamic shared memory limit. */
 static inline warpwright_result softmax_bf16_16384_by8_prepare(
-    const warpwright_extended_driver *driver, struct CUfunc_st *function) {
+    const warpwright_driver *driver, struct CUfunc_st *function) {
     (void)driver;
     (void)function;
     return (warpwright_result)0;
@@ -870,19 +734,15 @@ static inline warpwright_result softmax_bf16_16384_by8_prepare(
 /* Launches the kernel asynchronously.
  * Returns CUDA_ERROR_INVALID_VALUE if softmax_bf16_16384_by8_check rejects the arguments. An empty grid launches nothing and succeeds. */
 static inline warpwright_result softmax_bf16_16384_by8_launch(
-    const warpwright_extended_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,
+    const warpwright_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,
     const softmax_bf16_16384_by8_args *args) {
     softmax_bf16_16384_by8_args copy = *args;
     void *parameters[] = {&copy.x.address, &copy.ldx, &copy.y.address, &copy.ldy, &copy.m, &copy.n, &copy.scale};
     uint64_t grid[3];
-    uint32_t multiprocessors;
-    warpwright_result result;
-    result = warpwright_multiprocessors(driver, &multiprocessors);
-    if (result != (warpwright_result)0) return result;
-    if (softmax_bf16_16384_by8_check(args, multiprocessors) != NULL) return (warpwright_result)1;
-    softmax_bf16_16384_by8_grid(args, multiprocessors, grid);
+    if (softmax_bf16_16384_by8_check(args) != NULL) return (warpwright_result)1;
+    softmax_bf16_16384_by8_grid(args, grid);
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return (warpwright_result)0;
-    return driver->basic.launch_kernel(
+    return driver->launch_kernel(
         function, (unsigned int)grid[0], (unsigned int)grid[1], (unsigned int)grid[2],
         SOFTMAX_BF16_16384_BY8_BLOCK_X, SOFTMAX_BF16_16384_BY8_BLOCK_Y, SOFTMAX_BF16_16384_BY8_BLOCK_Z,
         SOFTMAX_BF16_16384_BY8_DYNAMIC_SHARED_BYTES, stream, parameters, NULL);

@@ -20,6 +20,7 @@ mod ptx {
     mod branches;
     mod constants;
     mod coverage;
+    mod division;
     mod emitters;
     mod facts;
     mod folding;

@@ -7,12 +7,14 @@ use arrayvec::ArrayVec;
 use super::{convert::Convert, gl::Gl};
 use crate::{
     layout::Layout,
-    ptx::{Builder, Global, Readable, Scalar, State, Val, Visitor, Writable},
+    ptx::{Builder, Global, Readable, Scalar, State, Val, Visitor, Writable, lop3_table},
     tensor::{Fragment, Tensor, TensorElement, UnalignedRow, copy, copy_or, in_order, words_of},
 };
 
 /// The maximum number of elements in a tile of a vector whose length is known only at launch.
 const MOST_IN_TILE: u32 = 1 << 16;
+/// The number of predicate registers of a thread.
+const PREDICATES: u32 = 7;
 
 /// A striped arrangement of a vector over several threads, returned by [`Builder::stripes`].
 ///
@@ -107,6 +109,14 @@ impl<'k> Stripes<'k> {
         (0..self.count).flat_map(move |stripe| {
             (0..self.adjacent).map(move |i| stripe * self.threads * self.adjacent + i)
         })
+    }
+
+    /// Returns the distance of index `end` from this thread's [first](Self::first) element, or 0 if `end` precedes that element.
+    #[track_caller]
+    fn owned_until(self, end: Val<'k, u32>) -> Val<'k, u32> {
+        let start = self.thread * self.adjacent;
+        let end = self.ahead.map_or(end, |ahead| end + ahead);
+        end.max(start) - start
     }
 
     /// Returns a vector in which every element is `value`.
@@ -367,6 +377,27 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
 }
 
 impl<'k> Striped<'k, f32> {
+    /// Returns the vector with `otherwise` in place of the elements with indices of at least `end`.
+    #[must_use]
+    #[track_caller]
+    pub(crate) fn until(&self, end: Val<'k, u32>, otherwise: f32) -> Self {
+        let (stripes, owned) = (self.stripes, self.stripes.owned_until(end));
+        let elements = stripes.offsets().zip(&self.words);
+        if stripes.count < PREDICATES {
+            let words = elements.map(|(offset, &x)| owned.gt(offset).select(x, otherwise)).collect();
+            return Self { stripes, words };
+        }
+        // Each stripe is loaded under a predicate. With a predicate for each element as well, ptxas would interleave loads with these
+        // selections, and the latencies of the loads would add up.
+        let owned = owned.min(stripes.length()).bits::<i32>();
+        let table = lop3_table(|x, is_beyond, otherwise| x & !is_beyond | otherwise & is_beyond);
+        let select = |(offset, x): (u32, &Val<'k, f32>)| {
+            let is_beyond = (owned - (offset as i32 + 1)) >> 31;
+            x.bits::<u32>().lop3(is_beyond.bits::<u32>(), otherwise.to_bits(), table).bits()
+        };
+        Self { stripes, words: elements.map(select).collect() }
+    }
+
     /// Returns the sum of the products of this thread's elements and the corresponding elements of `other`, which must have the same
     /// arrangement. The products are accumulated in four independent chains of `fma`.
     #[must_use]

@@ -107,7 +107,7 @@ impl Args {
             let mut buffers = Buffers::<E>::new(gpu, self.mib << 20, n)?;
             let mut contenders = vec![Contender::driver(&buffers)];
             contenders.extend(forward::contenders(gpu, &buffers, &self.kernels, self.sweep)?);
-            contenders.extend(masked::contenders(gpu, &buffers, &self.kernels)?);
+            contenders.extend(masked::contenders(gpu, &buffers, &self.kernels, self.sweep)?);
             contenders.extend(pointwise::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(backward::contenders(gpu, &buffers, &self.kernels, self.sweep)?);
             contenders.extend(models::contenders(gpu, &buffers, &self.kernels, self.sweep)?);

@@ -22,10 +22,17 @@ impl<'k> Key<'k> {
         Self(Val::<u64>::pack(!col, bits ^ mask))
     }
 
+    /// Returns the rank of the element among elements of any column.
+    #[track_caller]
+    pub(super) fn rank(self) -> Val<'k, u32> {
+        let (_, ordered) = self.0.unpack();
+        ordered
+    }
+
     /// Returns the element, or NaN for key 0.
     #[track_caller]
     pub(super) fn element(self) -> Val<'k, f32> {
-        let (_, ordered) = self.0.unpack();
+        let ordered = self.rank();
         let mask = (!ordered.bits::<i32>() >> 31).bits::<u32>() | SIGN;
         (ordered ^ mask).bits()
     }

@@ -6,6 +6,9 @@ use crate::{
     tiles::Convert,
 };
 
+/// The number of rows that a thread loads at a time.
+const TOGETHER: u32 = 4;
+
 /// The arguments of the kernel that [`ColumnReduction::kernel`] builds: `(x, ldx, y, ldy, parts, m, n)`. x is m×n and y is `parts`×n, with
 /// row pitches of `ldx` and `ldy` elements.
 pub type ColumnReductionArgs<X> = (In<X>, u32, Out<f32>, u32, u32, u32, u32);
@@ -48,11 +51,18 @@ impl ColumnReduction {
             let (neutral, combine) = (self.function.neutral(), self.function.combine());
             let nothing = first.filled(neutral);
             let rows = (m.max(first.at) - first.at).ceil_div(parts);
-            let total = k.fold(rows, nothing, |turn, total| {
-                let row = first.moved(turn * parts + first.at, m);
-                let x = row.load(&row.of(x, ldx), part, neutral);
-                total.zip(&x.map(|x| self.function.term(x)), &combine)
+            let load = |at| {
+                let row = first.moved(at, m);
+                row.load(&row.of(x, ldx), part, neutral).map(|x| self.function.term(x))
+            };
+            let own = |turn| load(first.at + parts * turn);
+            let whole = rows / TOGETHER;
+            let total = k.fold(whole, nothing, |turn, total| {
+                let loaded: Vec<_> = (0..TOGETHER).map(|i| own(turn * TOGETHER + i)).collect();
+                loaded.iter().fold(total, |total, x| total.zip(x, &combine))
             });
+            let rest = whole * TOGETHER;
+            let total = k.fold(rows - rest, total, |turn, total| total.zip(&own(rest + turn), &combine));
             let results = total.map(|total| self.function.result(k, total, rows));
             first.store::<f32, _>(&first.of(y, ldy), part, &results);
         })

@@ -38,10 +38,20 @@ pub struct CrossEntropy {
 
 impl CrossEntropy {
     /// Returns the kernels for logits of `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches. The tilings
-    /// are those of [`RowTiling::for_reductions`] for the loss and [`RowTiling::for_elements`] for the gradient.
+    /// are those of [`RowTiling::for_reductions`] for the loss, except that small blocks read long rows in parts, and those of
+    /// [`RowTiling::for_elements`] for the gradient.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_reductions(target, bytes, sizes);
+        // The time of a reduction over the threads is divided among the elements of more parts.
+        let in_parts =
+            |threads, stripes, resident| RowTiling { threads, stripes, resident, streamed: true, ..tiling };
+        let tiling = match tiling.groups(sizes) {
+            ..=128 => tiling,
+            129..=1024 if bytes < 4 => in_parts(64, 4, 8),
+            129..=1024 => in_parts(128, 4, 8),
+            _ => in_parts(256, 2, 8),
+        };
         Self { tiling, backward: RowTiling::for_elements(target, bytes, sizes) }
     }
 

@@ -67,7 +67,15 @@ impl<'k> Exponent<'k> {
     /// Combines the sums of all threads of a row.
     #[track_caller]
     pub(super) fn over_threads(self, row: &Row<'k>, own: Total<'k>) -> Total<'k> {
-        Total::of(row.team.reduce(own.values(), Total::NOTHING, &|a, b| self.combined_values(a, b)))
+        let (combine, team) = (|a, b| self.combined_values(a, b), &row.team);
+        // Combining two totals takes two exponentials. Lanes therefore determine the common maximum first.
+        let over_lanes = |[max, sum]: [Val<'k, f32>; 2], lanes| {
+            let [common] = team.butterfly([max], lanes, &|[a], [b]| [a.max(b)]);
+            let sum = sum * self.of(max, Total { max: common, sum });
+            let [sum] = team.butterfly([sum], lanes, &|[a], [b]| [a + b]);
+            [common, sum]
+        };
+        Total::of(team.reduce_over_lanes(own.values(), Total::NOTHING, &combine, &over_lanes))
     }
 
     /// Returns the maximum of a row and the sum of its exponentials.
@@ -80,7 +88,8 @@ impl<'k> Exponent<'k> {
             let maximum = Total { max: load(part).combined(|a, b| a.max(b)), sum: 0.0.into() };
             [maximum.max, load(part).map(|x| self.of(x, maximum)).combined(|a, b| a + b)]
         };
-        Total::of(row.over_parts(Total::NOTHING, &|a, b| self.combined_values(a, b), &of))
+        let own = row.over_own_parts(Total::NOTHING, &|a, b| self.combined_values(a, b), &of);
+        self.over_threads(row, Total::of(own))
     }
 
     #[track_caller]

@@ -2,7 +2,7 @@
 
 use super::{
     NormFunction, RowTiling,
-    tiling::{Row, aligned_elements, same_or},
+    tiling::{MOST_BLOCKS, Row, aligned_elements, same_or},
 };
 use crate::{
     ptx::{BuildError, Features, In, Kernel, Out, Target, Val},
@@ -256,7 +256,6 @@ fn fastest(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32])
             RowTiling { resident: 2, ..tiling.in_registers(groups, 6, 1) }.copied_ahead(1)
         }
         (_, 2, ..=256) if are_copied => narrow(16, 512),
-        (NormFunction::Rms, 2, 193..=256) => tiling.in_registers(groups, 4, 256).copied_ahead(1),
         (NormFunction::Layer, 2, 257..=768) if are_copied => narrow(24, 384),
         (NormFunction::Layer, 2, 769..=1025) if are_copied => narrow(32, 256),
         (NormFunction::Rms, 2, 769..=1025) if are_copied => narrow(16, 512),
@@ -291,8 +290,11 @@ fn in_segments(function: NormFunction, tiling: RowTiling, sizes: &[u32]) -> RowT
         of_block.contains(&segments.threads).then_some(segments)
     });
     // The longest rows are loaded directly into registers.
-    let direct =
-        || tiling.in_cluster(tiling.groups(sizes), 3).map(|direct| RowTiling { resident: 1, ..direct });
+    let direct = || {
+        tiling
+            .in_cluster(MOST_BLOCKS, tiling.groups(sizes), 3)
+            .map(|direct| RowTiling { resident: 1, ..direct })
+    };
     ways.min_by_key(|way| way.capacity()).or_else(direct).unwrap_or(tiling)
 }
 

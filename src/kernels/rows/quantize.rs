@@ -7,7 +7,7 @@ use super::{
     tiling::{Line, Row},
 };
 use crate::{
-    ptx::{BuildError, Builder, Global, In, Kernel, Out, Ptr, Target, Val, Write, e4m3},
+    ptx::{BuildError, Builder, Features, Global, In, Kernel, Out, Ptr, Target, Val, Write, e4m3},
     tensor::TensorElement,
     tiles::{Convert, Striped},
 };
@@ -90,7 +90,7 @@ impl Quantize {
         let of_rows = RowTiling::for_rows(target, bytes, sizes);
         match group {
             ScaleGroup::Row => Self::with_tiling(group, of_rows),
-            ScaleGroup::Block => Self::with_tiling(group, of_rows.in_parts_of_blocks()),
+            ScaleGroup::Block => Self::with_tiling(group, of_rows.in_parts_of_blocks(sizes)),
         }
     }
 
@@ -98,7 +98,11 @@ impl Quantize {
     /// followed by the row pitches; see [`RowTiling::for_copied_rows`].
     #[must_use]
     pub fn for_norm_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        Self::with_tiling(group, RowTiling::for_copied_rows(target, bytes, sizes))
+        let tiling = RowTiling::for_copied_rows(target, bytes, sizes);
+        let can_copy = !tiling.unaligned && bytes <= 4 && target.features().contains(Features::AMPERE);
+        let copied =
+            copied(group, bytes, tiling, sizes).filter(|copied| can_copy && copied.fits(target, bytes, 1));
+        Self::with_tiling(group, copied.unwrap_or(tiling))
     }
 
     /// Returns the kernels with the tiling `of_rows` if it supports the groups, or with another tiling otherwise.
@@ -110,8 +114,13 @@ impl Quantize {
         if rows.lanes().is_some() {
             // The maximum of a group requires more registers than are available with two resident blocks of 1024 threads or three resident
             // blocks of copied rows.
-            let is_full = of_rows.streamed && of_rows.threads == 1024;
-            let resident = of_rows.resident.min(if is_full { 1 } else { 2 });
+            let most = match (of_rows.streamed, of_rows.threads) {
+                (true, 1024) => 1,
+                (true, _) => of_rows.resident,
+                (false, _) => 2,
+            };
+            // Without a minimum, ptxas may use so few registers that some are spilled.
+            let resident = of_rows.resident.min(most).max(1);
             return Self { tiling: RowTiling { resident, ..of_rows }, group };
         }
         // In unaligned rows, adjacent elements belong to different threads and are accessed separately.
@@ -310,6 +319,26 @@ impl Quantize {
             }
         }
     }
+}
+
+/// Returns the fastest tiling on an H200 for quantized norms of aligned rows, which are copied to shared memory, given the tiling of
+/// [`RowTiling::for_copied_rows`]. Several rows share the weights. Returns `None` for very short and very long rows.
+fn copied(group: ScaleGroup, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> Option<RowTiling> {
+    let groups = tiling.groups(sizes);
+    let (is_row, is_wide) = (group == ScaleGroup::Row, bytes == 4);
+    // Groups per thread, rows in shared memory, rows in turn, and the maximum number of threads per multiprocessor.
+    let [stripes, ahead, turns, together] = match groups {
+        129..=1024 => [4, 2, if is_row { 2 } else { 4 }, 768],
+        1025..=2048 if is_wide => [4, 2, if is_row { 2 } else { 4 }, 768],
+        1025..=2048 if is_row => [4, 2, 1, 1024],
+        1025..=2048 => [8, 1, 2, 512],
+        2049..=4096 if is_wide && is_row => [8, 1, 2, 1024],
+        2049..=4096 if is_wide || is_row => [4, 2, 4, 1024],
+        2049..=4096 => [8, 1, 4, 1024],
+        _ => return None,
+    };
+    let copied = tiling.copied(groups, stripes, ahead, turns);
+    Some(RowTiling { resident: (together / copied.threads).clamp(1, 4), ..copied })
 }
 
 /// The results of a row.

@@ -62,7 +62,7 @@ impl Sample {
         let groups = chosen.groups(sizes);
         let (threads, rows) = match groups.div_ceil(MOST_OF_WARP) {
             0..=1 => (32, 4),
-            2..=8 => (128, 1),
+            2..=16 => (128, 1),
             _ => (512, 1),
         };
         let most = if chosen.unaligned { 1 } else { GROUPS };
@@ -129,11 +129,16 @@ impl Sample {
 /// Returns the column of the largest element of a row, or −1 if the row has no elements.
 #[track_caller]
 fn largest<'k, X: Convert<f32>>(row: &Row<'k>, line: &Line<'k, X, Read>) -> Val<'k, i32> {
-    let own = row.k.fold(row.parts(), Val::<u64>::from(0), |part, largest| {
-        let x = row.load(line, part, f32::NEG_INFINITY);
-        columns(&x, part)
-            .zip(x.registers())
-            .fold(largest, |largest, (col, &x)| largest.max(col.lt(row.n).select(Key::new(x, col).0, 0)))
+    let load = |part| row.load(line, part, f32::NEG_INFINITY);
+    // Each thread searches only the first part with its largest element for the column, because that takes more instructions.
+    let [_, part] = row.k.fold(row.parts(), [0, 0].map(Val::<u32>::from), |part, [largest, first]| {
+        let of_part = Key::new(load(part).combined(max_or_nan), 0.into()).rank();
+        let is_larger = of_part.gt(largest);
+        [is_larger.select(of_part, largest), is_larger.select(part, first)]
+    });
+    let x = load(part);
+    let own = columns(&x, part).zip(x.registers()).fold(Val::<u64>::from(0), |largest, (col, &x)| {
+        largest.max(col.lt(row.n).select(Key::new(x, col).0, 0))
     });
     // The halves of a key are exchanged as if they were floats.
     let (low, high) = own.unpack();

@@ -5,7 +5,7 @@ use std::f32::consts::LOG2_E;
 use super::{
     RowTiling,
     exponent::{Exponent, Total},
-    tiling::{Line, Row, same_or},
+    tiling::{Line, MOST_BLOCKS, Row, same_or},
 };
 use crate::{
     ptx::{BuildError, Builder, Features, In, Kernel, Out, Readable, Target, Val, Writable},
@@ -158,11 +158,12 @@ impl Softmax {
     {
         let k = row.k;
         let exponent = Exponent { k, scale: scale * LOG2_E };
+        let visible = visible.map(|visible| visible.min(row.length()));
         let load = |part: Val<'k, u32>| {
             let x = row.load(x, part, f32::NEG_INFINITY);
             let Some(visible) = visible else { return x };
             let start = part * x.stripes().length();
-            x.map_indexed(|index, x| (start + index).lt(visible).select(x, f32::NEG_INFINITY))
+            x.until(visible.max(start) - start, f32::NEG_INFINITY)
         };
         let sees_none = |otherwise: Val<'k, f32>| match visible {
             Some(visible) => visible.eq(0).select(0.0, otherwise),
@@ -201,19 +202,31 @@ impl Softmax {
 fn fastest(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let (groups, clusters) = (tiling.groups(sizes), target.features().contains(Features::HOPPER));
     let is_even = tiling.has_even_halves(sizes);
+    // The tiling with the fewest empty groups.
+    let in_cluster = || {
+        let cluster = if groups <= 4352 { 4 } else { MOST_BLOCKS };
+        let ways = [5, 4].into_iter().filter_map(|stripes| tiling.in_cluster(cluster, groups, stripes));
+        ways.filter(|_| clusters).min_by_key(|way| way.capacity())
+    };
     match (tiling.unaligned, bytes) {
-        (false, ..4) if clusters && (4097..=8192).contains(&groups) => {
-            RowTiling { cluster: 2, resident: 3, ..tiling.copied(groups.div_ceil(2), 8, 1, 1) }
-        }
+        (false, ..4) => match groups {
+            513..=1024 => {
+                let copied = tiling.copied(groups, 4, 1, 1);
+                RowTiling { resident: (1024 / copied.threads).max(1), ..copied }
+            }
+            1025..=2048 => tiling.in_registers(groups, 4, 1024),
+            2049..=3072 => tiling.in_registers(groups, 6, 1024),
+            3073..=8192 => in_cluster().unwrap_or(tiling),
+            _ => tiling,
+        },
         (false, _) => tiling,
         (true, ..4) => match groups {
             129..=256 => RowTiling { rows: 4, resident: 0, ..tiling.in_registers(groups, 8, 0) },
             257..=1536 if is_even => tiling.narrow(sizes, 32, 1152),
-            1153..=2304 => tiling.in_registers(groups, 3, 1536),
-            2305..=2560 if bytes == 2 => RowTiling { resident: 0, ..tiling.in_registers(groups, 5, 0) },
+            257..=2560 => tiling.in_registers(groups, 5, 1024),
             2561.. => {
                 let in_parts = RowTiling { streamed: true, ..tiling.in_registers(2048, 2, 2048) };
-                tiling.in_cluster(groups, 4).filter(|_| clusters && bytes == 2).unwrap_or(in_parts)
+                in_cluster().filter(|_| bytes == 2).unwrap_or(in_parts)
             }
             _ => tiling,
         },
@@ -221,7 +234,7 @@ fn fastest(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowT
             129..=512 => tiling.in_registers(groups, 2, 2048),
             2049..=6144 => tiling.in_registers(groups, 6, 1536),
             6145..=8192 => tiling.in_registers(groups, 8, 1024),
-            8193.. => tiling.in_cluster(groups, 4).filter(|_| clusters).unwrap_or(tiling),
+            8193.. => tiling.in_cluster(MOST_BLOCKS, groups, 4).filter(|_| clusters).unwrap_or(tiling),
             _ => tiling,
         },
     }

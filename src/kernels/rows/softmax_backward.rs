@@ -2,7 +2,10 @@
 
 use std::f32::consts::LOG2_E;
 
-use super::{RowTiling, tiling::same_or};
+use super::{
+    RowTiling,
+    tiling::{MOST_BLOCKS, same_or},
+};
 use crate::{
     ptx::{BuildError, Features, In, Kernel, Out, Target},
     tiles::Convert,
@@ -36,7 +39,7 @@ impl SoftmaxBackward {
         let groups = direct.groups(sizes);
         let in_one_block = if bytes < 4 { 2048 } else { 4096 };
         let in_cluster = direct
-            .in_cluster(groups, 2)
+            .in_cluster(MOST_BLOCKS, groups, 2)
             .filter(|_| bytes == 2 && groups > 2304 && target.features().contains(Features::HOPPER));
         let fits = |tiling: &RowTiling| tiling.fits(target, bytes, 2);
         let tiling = match direct.unaligned {
@@ -44,7 +47,7 @@ impl SoftmaxBackward {
             true if fits(&copied) => copied,
             // With more elements per thread, a single block would have too few registers, and rows in parts would be read twice.
             false if groups > in_one_block && matches!(held.cluster, 2..=8) => {
-                RowTiling { resident: 0, ..held }
+                RowTiling { resident: 1, ..held }
             }
             false if copied.ahead > 0 && bytes < 4 && matches!(groups, 1153..=2048) => {
                 Some(copied.copied(groups, 4, 1, 1)).filter(fits).unwrap_or(direct)

@@ -18,6 +18,10 @@ pub(super) struct Team<'k> {
 pub(super) type Combine<'f, 'k, const N: usize> =
     &'f dyn Fn([Val<'k, f32>; N], [Val<'k, f32>; N]) -> [Val<'k, f32>; N];
 
+/// A function that combines the values of each group of adjacent lanes, given the number of lanes per group. All lanes of a group receive
+/// the same result.
+pub(super) type OverLanes<'f, 'k, const N: usize> = &'f dyn Fn([Val<'k, f32>; N], u32) -> [Val<'k, f32>; N];
+
 impl<'k> Team<'k> {
     #[track_caller]
     pub(super) fn new(k: Builder<'k>, tiling: RowTiling) -> Self {
@@ -84,8 +88,22 @@ impl<'k> Team<'k> {
         neutral: [f32; N],
         combine: Combine<'_, 'k, N>,
     ) -> [Val<'k, f32>; N] {
+        let over_lanes = |values, lanes| self.butterfly(values, lanes, combine);
+        self.reduce_over_lanes(own, neutral, combine, &over_lanes)
+    }
+
+    /// Combines the partial results of all threads as [`reduce`](Self::reduce) does. `over_lanes` combines those of several lanes, and
+    /// `combine` those that a lane reads from shared memory.
+    #[track_caller]
+    pub(super) fn reduce_over_lanes<const N: usize>(
+        &self,
+        own: [Val<'k, f32>; N],
+        neutral: [f32; N],
+        combine: Combine<'_, 'k, N>,
+        over_lanes: OverLanes<'_, 'k, N>,
+    ) -> [Val<'k, f32>; N] {
         let RowTiling { threads, cluster, .. } = self.tiling;
-        let of_warp = self.butterfly(own, threads.min(32), combine);
+        let of_warp = over_lanes(own, threads.min(32));
         let slots = threads / 32 * cluster;
         if slots <= 1 {
             return of_warp;
@@ -106,7 +124,7 @@ impl<'k> Team<'k> {
             Some(exchange) => exchange.results_of_warps(of_warp, read),
             None => read(self.results_of_warps(of_warp)),
         };
-        self.butterfly(of_lane, lanes, combine)
+        over_lanes(of_lane, lanes)
     }
 
     /// Returns a pointer to the results of all warps of the block, in order. `own` contains the results of this warp and must be the same

@@ -56,7 +56,7 @@ const GROUPS: u32 = 2;
 /// The number of groups per thread if a warp processes a row.
 const GROUPS_IN_WARP: u32 = 4;
 /// The maximum number of blocks per cluster that every device with clusters supports.
-const MOST_BLOCKS: u32 = 8;
+pub(super) const MOST_BLOCKS: u32 = 8;
 /// The maximum number of groups per thread in blocks of 1024 threads, which have 64 registers each.
 const MOST_GROUPS: u32 = 8;
 /// The number of threads per block if at most a warp processes each row.
@@ -311,7 +311,7 @@ impl RowTiling {
             });
             ways.min_by_key(|tiling| tiling.slots())
         };
-        let together = if held.unaligned && (bytes > 2 || groups > 128) { 384 } else { 512 };
+        let together = if held.unaligned && (bytes > 2 || groups > 256) { 384 } else { 512 };
         let chosen = few().or_else(|| copied(16, together, 640)).or_else(most).or_else(in_cluster);
         chosen.filter(|tiling| tiling.fits_sums(target, bytes)).unwrap_or(held)
     }
@@ -335,11 +335,10 @@ impl RowTiling {
         }
     }
 
-    /// Returns this tiling for kernels whose blocks process parts of a row independently. Rows that would be read in parts are divided
-    /// among more, smaller blocks.
-    pub(super) fn in_parts_of_blocks(self) -> Self {
-        match self.streamed && !self.unaligned {
-            true => Self { threads: 512, stripes: GROUPS, resident: 2, ..self },
+    /// Returns this tiling for kernels whose blocks process parts of a row independently. Long rows are divided among more, smaller blocks.
+    pub(super) fn in_parts_of_blocks(self, sizes: &[u32]) -> Self {
+        match self.groups(sizes) > 256 && !self.unaligned {
+            true => Self { threads: 128, cluster: 1, stripes: 4, streamed: true, resident: 8, ..self },
             false => self,
         }
     }

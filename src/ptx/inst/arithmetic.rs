@@ -1,4 +1,4 @@
-//! Arithmetic with operators (`add`, `sub`, `mul`, `mad`/`fma`, `div`, `rem`), minimum and maximum, and full-width products.
+//! Operators, sums, differences and products (`add`, `sub`, `mul`, `mad`/`fma`), minimum and maximum, and full-width products.
 //!
 //! The operators `+ - * / %` emit instructions, as do the methods. Floating-point instructions have an explicit rounding modifier
 //! (`add.rn.f32`). Without it, ptxas could contract a multiplication and an addition into an `fma`, which would change the result.
@@ -8,15 +8,16 @@ use std::ops::{Add, Div, Mul, Rem, Sub};
 use super::{
     Operands::{In, Known},
     chain::Product,
+    division::{Divide, IntegerDivision},
     operands,
 };
 use crate::ptx::{
     facts,
-    fold::{Integer, Mode, Number, Numeric, exact},
+    fold::{Integer, Number, Numeric},
     kernel::Builder,
     mnemonic::MnemonicText,
     target::Features,
-    types::{Scalar, bf16, bf16x2, f16, f16x2},
+    types::{Scalar, bf16, f16},
     val::Val,
 };
 
@@ -68,7 +69,7 @@ impl<'k, T: Number> Val<'k, T> {
     }
 
     #[track_caller]
-    fn difference(self, other: Self) -> Self {
+    pub(super) fn difference(self, other: Self) -> Self {
         match operands(self, other) {
             Known(a, b) => a.fold_sub(b).into(),
             In(_) if T::EXACT && other.is_constant(T::ZERO) => self,
@@ -219,120 +220,6 @@ impl<'k, T: Number> Val<'k, T> {
     }
 }
 
-/// A type that supports division. Integer quotients are truncated toward zero. Quotients of f32, f64, f16, bf16, f16x2 and bf16x2 are
-/// correctly rounded. bf16 and bf16x2 require sm_80 or later.
-pub trait Divide: Number {
-    #[doc(hidden)]
-    fn quotient<'k>(dividend: Val<'k, Self>, divisor: Val<'k, Self>) -> Val<'k, Self>;
-}
-
-/// An integer type that supports division and remainders.
-pub trait IntegerDivision: Integer + Divide + PartialOrd {}
-
-impl<T: Integer + Divide + PartialOrd> IntegerDivision for T {}
-
-macro_rules! quotients {
-    ($($($t:ty)*, $divide:expr;)*) => {$($(
-        impl Divide for $t {
-            #[track_caller]
-            fn quotient<'k>(dividend: Val<'k, Self>, divisor: Val<'k, Self>) -> Val<'k, Self> {
-                dividend.native_quotient(divisor, $divide)
-            }
-        }
-    )*)*};
-}
-
-quotients! {
-    u16 i16 u32 i32 u64 i64, Integer::fold_div;
-    f32 f64, |a, b| exact::div(a, b, Mode::RN);
-}
-
-/// Divides 16-bit floating-point numbers in f32, because PTX has no `div` for them. Rounding twice gives the same result as rounding once,
-/// because the significand of f32 has more than twice as many bits.
-macro_rules! halves {
-    ($($t:ident, $pair:ident;)*) => {$(
-        impl Divide for $t {
-            #[track_caller]
-            fn quotient<'k>(dividend: Val<'k, Self>, divisor: Val<'k, Self>) -> Val<'k, Self> {
-                (dividend.cast::<f32>() / divisor.cast::<f32>()).cast()
-            }
-        }
-
-        impl Divide for $pair {
-            #[track_caller]
-            fn quotient<'k>(dividend: Val<'k, Self>, divisor: Val<'k, Self>) -> Val<'k, Self> {
-                let ((low, high), (by_low, by_high)) = (dividend.unpack_f32(), divisor.unpack_f32());
-                Val::pack_f32(low / by_low, high / by_high)
-            }
-        }
-    )*};
-}
-
-halves! {
-    f16,  f16x2;
-    bf16, bf16x2;
-}
-
-impl<'k, T: IntegerDivision> Val<'k, T> {
-    /// Returns `⌈self / divisor⌉`. `divisor` must be positive.
-    #[track_caller]
-    pub fn ceil_div(self, divisor: impl Into<Self>) -> Self {
-        let divisor = divisor.into();
-        let result = self.rounded_up_quotient(divisor).with_facts_of(self).with_facts_of(divisor);
-        let by = divisor.as_constant().filter(|&by| by != T::ZERO);
-        let registers = (result.reg(), self.reg(), by);
-        if let ((Some((result, k)), Some((source, _)), Some(by)), true) =
-            (registers, self.is_natural(divisor))
-        {
-            let by = by.to_bits();
-            let (most, local) = (self.known().most().div_ceil(by), self.is_local());
-            let mut body = k.body();
-            body.learn(result, facts::Known::at_most(most, 8 * T::BYTES), local);
-            body.set_ceil_div(result, source, by);
-            drop(body);
-            // Facts that hold only in a branch must not be recorded for a register that is also used outside it.
-            if let (false, Ok(by)) = (local, u32::try_from(by)) {
-                return Val::from_reg(result, k).with_dim(|| Some(self.dim()?.ceil_div(by)));
-            }
-        }
-        result
-    }
-
-    /// Emits [`ceil_div`](Self::ceil_div) as the shortest instruction sequence whose intermediate results do not wrap around.
-    #[track_caller]
-    fn rounded_up_quotient(self, divisor: Self) -> Self {
-        let width = 8 * T::BYTES;
-        if let Known(a, b) = operands(self, divisor) {
-            let up = if a > T::ZERO { T::ONE } else { T::ZERO };
-            return a.fold_sub(up).fold_div(b).fold_add(up).into();
-        }
-        let (known, by) = (self.known(), divisor.known());
-        let natural = self.is_natural(divisor);
-        let largest = u64::MAX >> (64 - width + u32::from(T::SIGNED));
-        match divisor.as_constant().map(|by| by.to_bits()) {
-            Some(by) if natural && by > 0 && self.divisor().is_multiple_of(by) => T::quotient(self, divisor),
-            _ if natural
-                && known
-                    .most()
-                    .checked_add(by.most().saturating_sub(1))
-                    .is_some_and(|sum| sum <= largest) =>
-            {
-                T::quotient(self.sum(divisor.difference(T::ONE.into())), divisor)
-            }
-            // The sum is computed in twice the width, shifted so that its upper half is the quotient; thus no bit is lost.
-            Some(by) if T::PTX == "u32" && by.is_power_of_two() => {
-                let up = 32 - by.trailing_zeros();
-                let wide = self.cast::<u32>();
-                wide.mad_wide(1u32 << up, (by - 1) << up).unpack().1.cast()
-            }
-            _ => {
-                let one: Self = if natural { self.min(T::ONE) } else { self.max(T::ZERO).min(T::ONE) };
-                T::quotient(self.difference(one), divisor).sum(one)
-            }
-        }
-    }
-}
-
 /// An integer type that supports [`mul_hi`](Val::mul_hi) and [`mad_hi`](Val::mad_hi): any 16-bit, 32-bit or 64-bit integer.
 pub trait WideProduct: Integer {
     #[doc(hidden)]
@@ -430,62 +317,6 @@ impl<'k, T: Widen> Val<'k, T> {
     fn wide_product(self, other: Self) -> facts::Known {
         let [a, b] = [self, other].map(|value| value.known().resized(16 * T::BYTES, T::SIGNED));
         a.mul(b)
-    }
-}
-
-impl<'k, T: Divide + Numeric> Val<'k, T> {
-    #[track_caller]
-    fn native_quotient(self, other: Self, fold: fn(T, T) -> T) -> Self {
-        match operands(self, other) {
-            Known(a, b) => fold(a, b).into(),
-            In(_) if T::EXACT && other.is_constant(T::ONE) => self,
-            In(k) if self.is_natural(other) => {
-                let operands = [self.operand(k), other.operand(k)];
-                let known = self.known().div(other.known());
-                let result: Self = k.integer(known, ["div.", T::PTX], &operands);
-                if let Some((reg, _)) = result.reg() {
-                    let mut body = k.body();
-                    // Division by 0 gives a quotient that is larger than the dividend.
-                    let by = other.as_constant().filter(|&by| by != T::ZERO);
-                    if let (Some((source, _)), Some(by)) = (self.reg(), by) {
-                        body.set_quotient(reg, source, by.to_bits());
-                    }
-                    body.assume_divided(self.source(), other.source(), Some(reg), None);
-                }
-                result
-            }
-            In(k) => self.binary(k, ["div", T::ROUND, ".", T::PTX], other),
-        }
-    }
-}
-
-impl<'k, T: IntegerDivision> Val<'k, T> {
-    #[track_caller]
-    fn remainder(self, other: Self) -> Self {
-        match operands(self, other) {
-            Known(a, b) => a.fold_rem(b).into(),
-            In(_) if other.is_constant(T::ONE) => T::ZERO.into(),
-            In(_) if self.is_natural_everywhere(other) && self.settled().most() < other.settled().least() => {
-                self
-            }
-            In(k) if self.is_natural(other) => {
-                let operands = [self.operand(k), other.operand(k)];
-                let known = self.known().rem(other.known());
-                let result: Self = k.integer(known, ["rem.", T::PTX], &operands);
-                if let Some((reg, _)) = result.reg() {
-                    k.body().assume_divided(self.source(), other.source(), None, Some(reg));
-                }
-                result
-            }
-            In(k) => self.binary(k, ["rem.", T::PTX], other),
-        }
-    }
-
-    /// Returns the smallest multiple of `unit` that is at least `self`; the result wraps around on overflow. `unit` must be positive.
-    #[track_caller]
-    pub fn round_up(self, unit: impl Into<Self>) -> Self {
-        let unit = unit.into();
-        self.ceil_div(unit).product(unit)
     }
 }
 

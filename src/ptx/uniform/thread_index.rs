@@ -45,6 +45,25 @@ impl ThreadIndex {
         Self { limit: self.limit.min(limit as i32), whole: false, ..self }
     }
 
+    /// Returns the uniformity of this integer divided by a constant, and the quotient as an integer derived from the thread index, if it is
+    /// such an integer.
+    pub(super) fn quotient(self, by: u64) -> Option<(Uniformity, Option<Self>)> {
+        if by.is_power_of_two() {
+            let by = by.trailing_zeros() as i32;
+            return Some((self.above(by), Some(self.shifted(-by))));
+        }
+        let threads = u32::try_from(by).ok().filter(|&threads| self.whole && threads > 0)?;
+        Some((Uniformity::Threads(threads), None))
+    }
+
+    /// Returns the uniformity of the remainder of this integer divided by a constant, and the remainder as an integer derived from the
+    /// thread index.
+    pub(super) fn remainder(self, by: u64) -> (Uniformity, Option<Self>) {
+        let limit = if by.is_power_of_two() { 64 } else { by.trailing_zeros() };
+        let lane = self.lane && by.is_multiple_of(LANES);
+        (Uniformity::NONE, Some(Self { lane, ..self.limited(limit) }))
+    }
+
     /// Returns the uniformity of the result of an operation on this integer and constants, and the result as an integer derived from the
     /// thread index, if it is such an integer.
     pub(super) fn operated(
@@ -53,7 +72,6 @@ impl ThreadIndex {
         rest: &[Operand<'_>],
     ) -> Option<(Uniformity, Option<Self>)> {
         let constant = |i: usize| rest.get(i).and_then(Operand::immediate_bits);
-        let whole = |n: u64| if self.whole { u32::try_from(n).ok().filter(|&n| n > 0) } else { None };
         let parted = |lane: bool| Self { whole: false, lane: self.lane && lane, ..self };
         let limited = |n: u64, limit: u32| {
             let lane = self.lane && n.is_multiple_of(LANES);
@@ -91,20 +109,8 @@ impl ThreadIndex {
                 let by = constant(0)?;
                 (Uniformity::NONE, Some(limited(by, by.trailing_zeros())))
             }
-            Operation::Divide => {
-                let by = constant(0)?;
-                if by.is_power_of_two() {
-                    let by = by.trailing_zeros() as i32;
-                    (self.above(by), Some(self.shifted(-by)))
-                } else {
-                    (Uniformity::Threads(whole(by)?), None)
-                }
-            }
-            Operation::Remainder => {
-                let by = constant(0)?;
-                let limit = if by.is_power_of_two() { 64 } else { by.trailing_zeros() };
-                (Uniformity::NONE, Some(limited(by, limit)))
-            }
+            Operation::Divide => return self.quotient(constant(0)?),
+            Operation::Remainder => return Some(self.remainder(constant(0)?)),
             Operation::ExtractBits => {
                 let (from, length) = (constant(0)?.min(64), constant(1)?.min(64));
                 // The extracted number may be signed.

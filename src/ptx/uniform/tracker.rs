@@ -198,6 +198,30 @@ impl Tracker {
         raised
     }
 
+    /// Records that a register is the quotient of `dividend` and a constant, which several instructions have computed.
+    pub(crate) fn set_quotient(&mut self, quotient: RegId, dividend: RegId, by: u64) {
+        self.set_divided(quotient, dividend, |index| index.quotient(by));
+    }
+
+    /// Records that a register is the remainder of `dividend` divided by a constant, which several instructions have computed.
+    pub(crate) fn set_remainder(&mut self, remainder: RegId, dividend: RegId, by: u64) {
+        self.set_divided(remainder, dividend, |index| Some(index.remainder(by)));
+    }
+
+    fn set_divided(
+        &mut self,
+        result: RegId,
+        dividend: RegId,
+        divided: impl FnOnce(ThreadIndex) -> Option<(Uniformity, Option<ThreadIndex>)>,
+    ) {
+        let Known { level, set, index } = self.read(dividend);
+        if let (Uniformity::NONE, Some((level, index))) = (level, index.and_then(divided)) {
+            let level = self.normal(level);
+            let fact = self.fact_mut(result);
+            (fact.level, fact.set, fact.index) = (level, set, index);
+        }
+    }
+
     /// Discards the assumptions made in branches and loops that are now closed.
     pub(super) fn drop_assumed(&mut self) {
         let open = self.depth();

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::bench::{Failed, Fallible};
 
-/// Loads the kernels with these names; in a sweep, also loads the gradients of norms and softmax with other tilings.
+/// Loads the kernels with these names; in a sweep, also loads cross-entropy and the gradients of norms and softmax with other tilings.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
@@ -83,14 +83,21 @@ where
     let of_rows = |value: f32| gpu.stream().clone_htod(&vec![value; buffers.m as usize]);
     let targets = || gpu.stream().alloc_zeros::<i32>(buffers.m as usize);
     if is_selected(names, "cross_entropy") {
-        let kernel = load(gpu, &kernels.kernel::<E>(TARGET)?)?;
-        let targets = targets()?;
-        let (losses, logs) = (RefCell::new(of_rows(0.0)?), RefCell::new(of_rows(0.0)?));
-        let launch: Launch<E> = Box::new(move |stream, Buffers { x, m, n, .. }| {
-            let (losses, logs) = (&mut *losses.borrow_mut(), &mut *logs.borrow_mut());
-            kernel.launch(stream, (&*x, *n, &targets, losses, logs, *m, *n, -1)).map_err(Failed::of)
-        });
-        add(format!("cross_entropy {}", shown(kernels.tiling)), 1.0, launch, None);
+        let others = match sweep {
+            true => [forward::tilings(kernels.tiling, n, E::SIZE, 1), in_parts(kernels.tiling)].concat(),
+            false => Vec::new(),
+        };
+        let others = others.into_iter().filter(|tiling| *tiling != kernels.tiling && tiling.ahead == 0);
+        for tiling in std::iter::once(kernels.tiling).chain(others) {
+            let kernel = load(gpu, &CrossEntropy { tiling, ..kernels }.kernel::<E>(TARGET)?)?;
+            let targets = targets()?;
+            let (losses, logs) = (RefCell::new(of_rows(0.0)?), RefCell::new(of_rows(0.0)?));
+            let launch: Launch<E> = Box::new(move |stream, Buffers { x, m, n, .. }| {
+                let (losses, logs) = (&mut *losses.borrow_mut(), &mut *logs.borrow_mut());
+                kernel.launch(stream, (&*x, *n, &targets, losses, logs, *m, *n, -1)).map_err(Failed::of)
+            });
+            add(format!("cross_entropy {}", shown(tiling)), 1.0, launch, None);
+        }
     }
     if is_selected(names, "cross_entropy_backward") {
         let kernel = load(gpu, &kernels.backward_kernel::<E>(TARGET)?)?;
@@ -106,6 +113,18 @@ where
         add(format!("cross_entropy_backward {}", shown(kernels.backward)), 2.0, launch, Some(reference));
     }
     Ok(contenders)
+}
+
+/// Returns tilings for rows that blocks of different sizes read in parts.
+fn in_parts(chosen: RowTiling) -> Vec<RowTiling> {
+    let ways = [64, 128, 256, 512].into_iter().flat_map(|threads| [1, 2, 4, 8].map(|s| (threads, s)));
+    let ways =
+        ways.flat_map(|(threads, stripes)| [512, 1024, 2048].map(|all| (threads, stripes, all / threads)));
+    let tilings = ways.map(|(threads, stripes, resident)| {
+        let (rows, cluster, streamed, ahead) = (1, 1, true, 0);
+        RowTiling { threads, rows, cluster, stripes, streamed, resident, ahead, ..chosen }
+    });
+    tilings.collect()
 }
 
 /// Loads the kernel for the gradients of a norm.

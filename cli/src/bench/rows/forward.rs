@@ -220,6 +220,12 @@ fn unaligned(chosen: RowTiling, n: u32, inputs: u32) -> Vec<RowTiling> {
         0 => Vec::new(),
         _ => [1, 2, 4, 8, 16].map(|turns| RowTiling { turns, ..chosen }).into(),
     };
+    tilings.extend([4, 5, 6, 7].map(|stripes| {
+        let threads = groups.div_ceil(stripes).next_multiple_of(32);
+        let (rows, cluster, streamed, resident, ahead) = (1, 1, false, 0, 0);
+        RowTiling { threads, rows, cluster, stripes, streamed, resident, ahead, turns: 1, ..chosen }
+    }));
+    tilings.retain(|tiling| tiling.threads <= 1024);
     let ways = [3, 4, 5, 6, 8].into_iter().flat_map(|s| [1, 2, 3, 4, 5, 6, 8, 12, 16].map(|r| (s, r)));
     for (stripes, resident, ahead) in ways.flat_map(|(s, r)| [1, 2].map(|a| (s, r, a))) {
         let threads = groups.div_ceil(stripes).next_multiple_of(32);

@@ -1,5 +1,7 @@
 //! Softmax over the visible elements of a row, and RMSNorm with a bias.
 
+use std::rc::Rc;
+
 use warpwright::{
     gpu::Gpu,
     kernels::{Norm, NormFunction, Softmax},
@@ -9,7 +11,7 @@ use warpwright::{
 use super::{
     contender::{Buffers, Contender, Launch, Reference, Rows},
     element::Element,
-    forward::{TARGET, is_selected, load, shown},
+    forward::{TARGET, is_selected, load, shown, tilings},
     reference::{self, EPSILON},
 };
 use crate::bench::{Failed, Fallible};
@@ -27,11 +29,12 @@ fn softmax(rows: &Rows, visible: u32) -> Vec<f64> {
     weights.into_iter().map(|weight| weight / sum).collect()
 }
 
-/// Loads the kernels with these names.
+/// Loads the kernels with these names; in a sweep, also loads masked softmax with other tilings.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
     names: &[String],
+    sweep: bool,
 ) -> Fallible<Vec<Contender<E>>>
 where
     f32: Convert<E>,
@@ -42,24 +45,31 @@ where
         let bytes = 2.0 * buffers.matrix();
         contenders.push(Contender { name, bytes, launch, reference: Some(reference) });
     };
-    let kernels = Softmax::for_rows(TARGET, E::SIZE, &[n]);
-    if is_selected(names, "softmax_causal") {
-        let kernel = load(gpu, &kernels.causal_kernel::<E, E>(TARGET)?)?;
-        let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
-            kernel.launch(stream, (&*x, *n, y, *n, *m, *n, 1.0, *n, 1)).map_err(Failed::of)
-        });
-        let reference: Reference = Box::new(move |rows| softmax(rows, rows.at as u32 % n + 1));
-        add(format!("softmax_causal {}", shown(kernels.tiling)), launch, reference);
-    }
-    if is_selected(names, "softmax_lengths") {
-        let kernel = load(gpu, &kernels.lengths_kernel::<E, E>(TARGET)?)?;
-        let lengths: Vec<u32> = (0..m as usize).map(|row| length(row, n)).collect();
-        let lengths = gpu.stream().clone_htod(&lengths)?;
-        let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
-            kernel.launch(stream, (&*x, *n, y, *n, *m, *n, 1.0, &lengths, *m, 1)).map_err(Failed::of)
-        });
-        let reference: Reference = Box::new(move |rows| softmax(rows, length(rows.at, n)));
-        add(format!("softmax_lengths {}", shown(kernels.tiling)), launch, reference);
+    let chosen = Softmax::for_rows(TARGET, E::SIZE, &[n]);
+    let others = if sweep { tilings(chosen.tiling, n, E::SIZE, 1) } else { Vec::new() };
+    let others = others.into_iter().filter(|&tiling| tiling != chosen.tiling);
+    let all: Vec<_> =
+        std::iter::once(chosen).chain(others.map(|tiling| Softmax { tiling, ..chosen })).collect();
+    let lengths: Vec<u32> = (0..m as usize).map(|row| length(row, n)).collect();
+    let lengths = Rc::new(gpu.stream().clone_htod(&lengths)?);
+    for kernels in all {
+        if is_selected(names, "softmax_causal") {
+            let kernel = load(gpu, &kernels.causal_kernel::<E, E>(TARGET)?)?;
+            let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
+                kernel.launch(stream, (&*x, *n, y, *n, *m, *n, 1.0, *n, 1)).map_err(Failed::of)
+            });
+            let reference: Reference = Box::new(move |rows| softmax(rows, rows.at as u32 % n + 1));
+            add(format!("softmax_causal {}", shown(kernels.tiling)), launch, reference);
+        }
+        if is_selected(names, "softmax_lengths") {
+            let kernel = load(gpu, &kernels.lengths_kernel::<E, E>(TARGET)?)?;
+            let lengths = lengths.clone();
+            let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
+                kernel.launch(stream, (&*x, *n, y, *n, *m, *n, 1.0, &*lengths, *m, 1)).map_err(Failed::of)
+            });
+            let reference: Reference = Box::new(move |rows| softmax(rows, length(rows.at, n)));
+            add(format!("softmax_lengths {}", shown(kernels.tiling)), launch, reference);
+        }
     }
     if is_selected(names, "rmsnorm_bias") {
         let norm = Norm::for_rows(NormFunction::Rms, TARGET, E::SIZE, &[n]);

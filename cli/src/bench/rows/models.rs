@@ -15,7 +15,7 @@ use warpwright::{
 use super::{
     contender::{Buffers, Contender, Launch, Reference, Rows},
     element::Element,
-    forward::{TARGET, is_selected, load, shown},
+    forward::{TARGET, is_selected, load, shown, tilings},
     reference::EPSILON,
 };
 use crate::bench::{Failed, Fallible};
@@ -64,7 +64,7 @@ fn block_tilings(chosen: RowTiling) -> Vec<RowTiling> {
     parts.collect()
 }
 
-/// Loads the kernels with these names; in a sweep, also loads quantization with block scales with other tilings.
+/// Loads the kernels with these names; in a sweep, also loads quantization with block scales or of RMSNorm with other tilings.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
@@ -123,9 +123,17 @@ where
             add(format!("{name} {}", shown(kernels.tiling)), size + 1.0, launch, None);
         }
         let name = format!("rmsnorm_quantize_{suffix}");
-        if is_selected(names, &name) {
-            let kernels = Quantize::for_norm_rows(group, TARGET, E::SIZE, &[n]);
-            let kernel = load(gpu, &kernels.norm_kernel::<E, E, e4m3>(NormFunction::Rms, TARGET)?)?;
+        let chosen = Quantize::for_norm_rows(group, TARGET, E::SIZE, &[n]);
+        let others = if sweep { tilings(chosen.tiling, n, E::SIZE, 1) } else { Vec::new() };
+        let others = others.into_iter().filter(|&tiling| tiling != chosen.tiling);
+        let all = std::iter::once(chosen).chain(others.map(|tiling| Quantize { tiling, group }));
+        for kernels in all.filter(|_| is_selected(names, &name)) {
+            let kernel = match kernels.norm_kernel::<E, E, e4m3>(NormFunction::Rms, TARGET) {
+                Ok(kernel) => load(gpu, &kernel)?,
+                // Not every tiling supports groups of 128 elements.
+                Err(_) if kernels != chosen => continue,
+                Err(error) => return Err(error.into()),
+            };
             let (q, scales) = results()?;
             let launch: Launch<E> = Box::new(move |stream, Buffers { x, w, m, n, .. }| {
                 let (q, scales) = (&mut *q.borrow_mut(), &mut *scales.borrow_mut());

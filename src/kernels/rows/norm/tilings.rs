@@ -3,7 +3,10 @@
 //! With 16-bit elements and some odd row lengths from 13,000 to 15,000, kernels spill up to 20 bytes per thread.
 
 use crate::{
-    kernels::rows::{NormFunction, RowTiling, tiling::aligned_elements},
+    kernels::rows::{
+        NormFunction, RowTiling,
+        tiling::{MOST_BLOCKS, aligned_elements},
+    },
     ptx::{Features, Target},
 };
 
@@ -14,7 +17,7 @@ pub(super) fn of_rows(function: NormFunction, target: Target, bytes: u32, sizes:
         return tiling;
     }
     let chosen = match (tiling.unaligned, bytes) {
-        (false, _) => aligned(function, bytes, tiling, sizes),
+        (false, _) => aligned(function, target, bytes, tiling, sizes),
         (true, 4) => unaligned_words(function, target, tiling, sizes),
         (true, 2) => long_halves(function, target, tiling, sizes)
             .unwrap_or_else(|| unaligned_halves(function, tiling, sizes)),
@@ -25,12 +28,25 @@ pub(super) fn of_rows(function: NormFunction, target: Target, bytes: u32, sizes:
     chosen.with_room(target, bytes, vectors)
 }
 
-fn aligned(function: NormFunction, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
-    let groups = tiling.groups(sizes);
+fn aligned(
+    function: NormFunction,
+    target: Target,
+    bytes: u32,
+    tiling: RowTiling,
+    sizes: &[u32],
+) -> RowTiling {
+    let (groups, clusters) = (tiling.groups(sizes), target.features().contains(Features::HOPPER));
     match (function, groups) {
         // The weights and the bias have more bytes than a row, so several rows share them.
-        (NormFunction::Layer, 2049..=8192) if bytes < 4 => tiling.copied(groups, 8, 1, 4),
+        (NormFunction::Layer, 2049..=4096) if bytes < 4 => tiling.copied(groups, 8, 1, 4),
+        (NormFunction::Layer, 4097..=8192) if bytes < 4 && clusters => {
+            let copied = tiling.copied(groups.div_ceil(2), 8, 1, 4);
+            RowTiling { cluster: 2, resident: (1664 / copied.threads).clamp(1, 4), ..copied }
+        }
+        (NormFunction::Layer, 4097..=8192) if bytes < 4 => tiling.copied(groups, 8, 1, 4),
         (NormFunction::Layer, 1025..=2048) => tiling.copied(groups, 8, 1, 1),
+        // Without a minimum of resident blocks, ptxas may use so few registers that one is spilled.
+        (NormFunction::Rms, ..=128) if bytes < 4 => RowTiling { resident: 16, ..tiling },
         // Two rows share the weights.
         (NormFunction::Rms, 513..=1024) if bytes < 4 => tiling.copied(groups, 2, 1, 2),
         (NormFunction::Rms, 4097..=8192) if bytes < 4 => tiling.copied(groups, 8, 1, 1),
@@ -107,13 +123,13 @@ fn unaligned_halves(function: NormFunction, tiling: RowTiling, sizes: &[u32]) ->
         (NormFunction::Layer, ..=1536) if is_even => tiling.narrow(sizes, 32, 800),
         (NormFunction::Layer, ..=2048) if is_even => tiling.narrow(sizes, 32, 1088),
         // More elements per thread are faster than more rows per block.
-        (NormFunction::Layer, 481..=576) => tiling.copied(groups, 6, 1, 4),
-        (NormFunction::Layer, 961..=1120) => tiling.copied(groups, 5, 1, 4),
+        (NormFunction::Layer, 481..=576) => tiling.copied(groups, 6, 1, 8),
+        (NormFunction::Layer, 961..=1120) => tiling.copied(groups, 5, 1, 16),
         // A block arranges the weights and the bias once for more rows.
-        (NormFunction::Layer, 97..=128) => RowTiling { turns: 8, ..tiling },
-        (NormFunction::Layer, 129..=1152) => RowTiling { turns: 16, ..tiling },
+        (NormFunction::Layer, 97..=256) => RowTiling { turns: 8, ..tiling },
+        (NormFunction::Layer, 257..=1152) => RowTiling { turns: 16, ..tiling },
         (NormFunction::Layer, 1153..=1664) => RowTiling { resident: 2, ..tiling.copied(groups, 4, 2, 4) },
-        (NormFunction::Layer, 1665..=2304) => RowTiling { resident: 2, ..tiling.copied(groups, 5, 1, 4) },
+        (NormFunction::Layer, 1665..=2304) => RowTiling { resident: 2, ..tiling.copied(groups, 5, 1, 8) },
         (NormFunction::Layer, 2305..=3072) | (_, 3073..=4096) => tiling.copied(groups, 4, 2, 8),
         _ => tiling,
     }
@@ -171,8 +187,9 @@ fn unaligned_residual(
     let is_even = tiling.has_even_halves(sizes);
     // The weights and the bias also occupy registers.
     let stripes = if is_layer && bytes < 4 { 2 } else { 4 };
-    let in_cluster =
-        tiling.in_cluster(groups, stripes).filter(|_| target.features().contains(Features::HOPPER));
+    let in_cluster = tiling
+        .in_cluster(MOST_BLOCKS, groups, stripes)
+        .filter(|_| target.features().contains(Features::HOPPER));
     // Shorter rows fit in fewer, larger blocks.
     let shortest = match (bytes, function) {
         (4, _) => 12_289,
@@ -209,7 +226,10 @@ fn unaligned_residual(
         },
         // Two inputs occupy registers, as would the weights for 64 elements per thread.
         3073.. => tiling.copied(groups, 6, 2, 8),
-        257..=1152 if is_layer => RowTiling { turns: 16, ..with_two_inputs(function, bytes, tiling) },
+        257..=1152 if is_layer && bytes == 2 => {
+            let copied = tiling.copied(groups, 3, 2, 4);
+            RowTiling { resident: (768 / copied.threads).clamp(2, 4), ..copied }
+        }
         _ => with_two_inputs(function, bytes, tiling),
     }
 }

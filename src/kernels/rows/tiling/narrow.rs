@@ -1,7 +1,7 @@
 //! Tilings for rows that are loaded directly into registers, for segments of rows, and for groups narrow enough that every row starts at a
 //! group boundary.
 
-use super::{MOST_BLOCKS, RowTiling};
+use super::RowTiling;
 
 /// The maximum number of resident blocks per multiprocessor that the tilings in this module require.
 const MOST_RESIDENT: u32 = 8;
@@ -25,14 +25,20 @@ impl RowTiling {
         Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead: 0, turns: 1, ..self }
     }
 
-    /// Returns this tiling for rows of `groups` groups that are loaded directly into the registers of a cluster of eight blocks, with at
-    /// most `stripes` groups per thread. Returns `None` if a block would require more than [`MOST_THREADS`] threads.
-    pub(in crate::kernels::rows) fn in_cluster(self, groups: u32, stripes: u32) -> Option<Self> {
-        let threads = groups.div_ceil(MOST_BLOCKS * stripes).next_multiple_of(32);
-        let stripes = groups.div_ceil(MOST_BLOCKS * threads);
+    /// Returns this tiling for rows of `groups` groups that are loaded directly into the registers of a cluster of `cluster` blocks, with
+    /// at most `stripes` groups per thread. Returns `None` if a block would require more than [`MOST_THREADS`] threads.
+    pub(in crate::kernels::rows) fn in_cluster(
+        self,
+        cluster: u32,
+        groups: u32,
+        stripes: u32,
+    ) -> Option<Self> {
+        let threads = groups.div_ceil(cluster * stripes).next_multiple_of(32);
+        let stripes = groups.div_ceil(cluster * threads);
+        let (rows, streamed, resident) = (1, false, 0);
         let in_blocks =
-            Self { threads, rows: 1, stripes, streamed: false, resident: 0, ahead: 0, turns: 1, ..self };
-        (threads <= MOST_THREADS).then_some(Self { cluster: MOST_BLOCKS, ..in_blocks })
+            Self { threads, rows, cluster, stripes, streamed, resident, ahead: 0, turns: 1, ..self };
+        (threads <= MOST_THREADS).then_some(in_blocks)
     }
 
     /// Returns this tiling for unaligned rows of the given `sizes` that are divided into segments for `cluster` blocks. Shared memory

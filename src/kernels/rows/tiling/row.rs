@@ -299,14 +299,24 @@ impl<'k> Row<'k> {
         combine: Combine<'_, 'k, N>,
         of: &dyn Fn(Val<'k, u32>) -> [Val<'k, f32>; N],
     ) -> [Val<'k, f32>; N] {
-        let own = match self.tiling.streamed {
+        self.team.reduce(self.over_own_parts(neutral, combine, of), neutral, combine)
+    }
+
+    /// Combines the values that `of` returns for each part, over all parts of this thread.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn over_own_parts<const N: usize>(
+        &self,
+        neutral: [f32; N],
+        combine: Combine<'_, 'k, N>,
+        of: &dyn Fn(Val<'k, u32>) -> [Val<'k, f32>; N],
+    ) -> [Val<'k, f32>; N] {
+        match self.tiling.streamed {
             true => self.k.fold(self.parts(), neutral.map(Val::from), |part, sum| combine(sum, of(part))),
             false => self.by_alignment(|| {
                 let later = 1..self.tiling.parts_at_a_time();
                 later.fold(of(0.into()), |sum, part| combine(sum, of(part.into())))
             }),
-        };
-        self.team.reduce(own, neutral, combine)
+        }
     }
 
     /// Returns the sums of the values that `of` returns for each part, over all parts and all threads of the row.
