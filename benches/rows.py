@@ -139,6 +139,12 @@ class Problem:
             "gather": lambda: (F.embedding, torch.randperm(self.rows, device="cuda"), x()),
             "sum_rows": lambda: (lambda x: x.sum(-1, dtype=torch.float32), x()),
             "max_rows": lambda: (lambda x: x.amax(-1).float(), x()),
+            "argmax": lambda: (lambda x: x.argmax(-1), x()),
+            "top_8": lambda: (lambda x: x.topk(8), x()),
+            "top_64": lambda: (lambda x: x.topk(64), x()),
+            "top_256": lambda: (lambda x: x.topk(256), x()),
+            "dropout": lambda: (lambda x: F.dropout(x, 0.1), x()),
+            "permute_matrix": lambda: (lambda x: x.t().contiguous(), x()),
             "sum_columns": lambda: (lambda x: x.sum(0, dtype=torch.float32), x()),
             "cross_entropy": lambda: (
                 lambda x, targets: F.cross_entropy(x.float(), targets, reduction="none"),

@@ -111,10 +111,11 @@ impl<'k> Stripes<'k> {
         })
     }
 
-    /// Returns the distance of index `end` from this thread's [first](Self::first) element, or 0 if `end` precedes that element.
+    /// Returns the distance of index `end` from this thread's first slot in part `part` of a longer vector, or 0 if `end` precedes that slot.
+    /// All parts have the length of this arrangement.
     #[track_caller]
-    fn owned_until(self, end: Val<'k, u32>) -> Val<'k, u32> {
-        let start = self.thread * self.adjacent;
+    fn owned_until(self, part: Val<'k, u32>, end: Val<'k, u32>) -> Val<'k, u32> {
+        let start = part * self.length() + self.thread * self.adjacent;
         let end = self.ahead.map_or(end, |ahead| end + ahead);
         end.max(start) - start
     }
@@ -377,11 +378,11 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
 }
 
 impl<'k> Striped<'k, f32> {
-    /// Returns the vector with `otherwise` in place of the elements with indices of at least `end`.
+    /// Returns this part of a longer vector with `otherwise` in place of the elements with indices of at least `end` in the longer vector.
     #[must_use]
     #[track_caller]
-    pub(crate) fn until(&self, end: Val<'k, u32>, otherwise: f32) -> Self {
-        let (stripes, owned) = (self.stripes, self.stripes.owned_until(end));
+    pub(crate) fn until(&self, part: Val<'k, u32>, end: Val<'k, u32>, otherwise: f32) -> Self {
+        let (stripes, owned) = (self.stripes, self.stripes.owned_until(part, end));
         let elements = stripes.offsets().zip(&self.words);
         if stripes.count < PREDICATES {
             let words = elements.map(|(offset, &x)| owned.gt(offset).select(x, otherwise)).collect();

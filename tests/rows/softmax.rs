@@ -147,14 +147,20 @@ fn causal_masks() {
 
 #[test]
 fn masks_of_lengths() {
-    let (n, rows) = (3000, 2);
-    // The last row has no length, and therefore sees no columns.
-    let lengths: [u32; 4] = [1777, 3000, 1, 0];
-    for (streamed, divisor) in [(false, 8), (true, 8), (false, 1), (true, 1)] {
-        let softmax = Softmax::for_rows(TARGET, 2, &[n as u32, divisor]);
-        let in_parts = RowTiling { streamed, stripes: 1, ahead: 0, ..softmax.tiling };
-        let softmax = if streamed { Softmax { tiling: in_parts, ..softmax } } else { softmax };
-        let kernel = assembled(softmax.lengths_kernel::<f16, f16>(TARGET));
+    // The last row has no length, and therefore sees no columns. Some lengths end in the first of several parts.
+    let (rows, lengths) = (2, [1777, 3000, 5, 0]);
+    let streamed = |tiling| RowTiling { streamed: true, stripes: 1, ahead: 0, ..tiling };
+    let in_registers = |n, divisor| Softmax::for_rows(TARGET, 2, &[n, divisor]).tiling;
+    let aligned = in_registers(3000, 8);
+    let unaligned = in_registers(3000, 1);
+    for (n, tiling) in [
+        (3000, aligned),
+        (3000, streamed(aligned)),
+        (2997, unaligned),
+        (2999, streamed(unaligned)),
+        (9003, RowTiling::for_copied_rows(TARGET, 2, &[9003])),
+    ] {
+        let kernel = assembled(Softmax { tiling, log: false }.lengths_kernel::<f16, f16>(TARGET));
         let shape = Shape { m: 7, n, pitch: n };
         let x = shape.filled::<f16>(&mixed);
         check::<f16>(
@@ -167,7 +173,7 @@ fn masks_of_lengths() {
                 let arguments = (&x, pitch, y, pitch, m, n, 1.0f32, &lengths, 3, rows);
                 device.launch(&kernel, arguments).unwrap_or_else(|error| panic!("{error}"));
             },
-            &|i| reference(&row::<f16>(n, i, &mixed), 1.0, lengths[i / rows as usize] as usize, false),
+            &|i| reference(&row::<f16>(n, i, &mixed), 1.0, n.min(lengths[i / rows as usize] as usize), false),
             4e-8,
         );
     }

@@ -3,7 +3,8 @@
 use super::matrix::{Shape, assembled, check, mixed};
 use warpwright::{
     kernels::{
-        Norm, NormBackward, NormFunction, Pointwise, PointwiseFunction, RowTiling, Softmax, SoftmaxBackward,
+        Norm, NormBackward, NormFunction, Pointwise, PointwiseFunction, Quantize, RowTiling, ScaleGroup,
+        Softmax, SoftmaxBackward,
     },
     prelude::*,
     run::Device,
@@ -199,6 +200,14 @@ fn every_target_builds_every_length() {
         for target in targets {
             builds::<bf16>(target, n);
             builds::<f32>(target, n);
+        }
+        // Without copies to shared memory, and without bf16.
+        let softmax = Softmax::for_rows(Target::SM_75, 2, &[n, n]).kernel::<f16, f16>(Target::SM_75);
+        softmax.unwrap_or_else(|error| panic!("softmax of rows of {n}: {error}"));
+        for group in [ScaleGroup::Row, ScaleGroup::Block] {
+            let quantize = Quantize::for_norm_rows(group, Target::SM_75, 2, &[n, n, n]);
+            let quantize = quantize.norm_kernel::<f16, f16, i8>(NormFunction::Rms, Target::SM_75);
+            quantize.unwrap_or_else(|error| panic!("quantization of rows of {n}: {error}"));
         }
     }
 }

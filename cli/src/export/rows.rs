@@ -65,7 +65,7 @@ where
 {
     let target = module.target();
     [false, true].into_iter().try_for_each(|log| {
-        add(module, T::SIZE, divisor, &RowTiling::for_copied_rows, |tiling| {
+        add(module, T::SIZE, divisor, &softmax_tiling, |tiling| {
             Softmax { tiling, log }.lengths_kernel::<T, T>(target)
         })
     })

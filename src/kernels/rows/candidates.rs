@@ -22,7 +22,7 @@ impl<'k> Key<'k> {
         Self(Val::<u64>::pack(!col, bits ^ mask))
     }
 
-    /// Returns the rank of the element among elements of any column.
+    /// Returns a number that orders elements as keys do, regardless of their columns.
     #[track_caller]
     pub(super) fn rank(self) -> Val<'k, u32> {
         let (_, ordered) = self.0.unpack();

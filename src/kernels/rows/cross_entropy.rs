@@ -43,7 +43,7 @@ impl CrossEntropy {
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_reductions(target, bytes, sizes);
-        // The time of a reduction over the threads is divided among the elements of more parts.
+        // With more parts, a thread has more elements for each reduction over the threads.
         let in_parts =
             |threads, stripes, resident| RowTiling { threads, stripes, resident, streamed: true, ..tiling };
         let tiling = match tiling.groups(sizes) {

@@ -95,14 +95,17 @@ impl Quantize {
     }
 
     /// Returns the kernel that quantizes norm(x) · w, for elements of at most `bytes` bytes. `sizes` contains the maximum row length,
-    /// followed by the row pitches; see [`RowTiling::for_copied_rows`].
+    /// followed by the row pitches; see [`RowTiling::for_copied_rows`], from which the tilings of aligned rows of 129 to 4096 groups differ.
     #[must_use]
     pub fn for_norm_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_copied_rows(target, bytes, sizes);
         let can_copy = !tiling.unaligned && bytes <= 4 && target.features().contains(Features::AMPERE);
         let copied =
             copied(group, bytes, tiling, sizes).filter(|copied| can_copy && copied.fits(target, bytes, 1));
-        Self::with_tiling(group, copied.unwrap_or(tiling))
+        match copied {
+            Some(tiling) => Self { tiling, group },
+            None => Self::with_tiling(group, tiling),
+        }
     }
 
     /// Returns the kernels with the tiling `of_rows` if it supports the groups, or with another tiling otherwise.
@@ -113,7 +116,7 @@ impl Quantize {
         }
         if rows.lanes().is_some() {
             // The maximum of a group requires more registers than are available with two resident blocks of 1024 threads or three resident
-            // blocks of copied rows.
+            // blocks that keep or copy whole rows.
             let most = match (of_rows.streamed, of_rows.threads) {
                 (true, 1024) => 1,
                 (true, _) => of_rows.resident,

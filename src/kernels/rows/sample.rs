@@ -130,7 +130,8 @@ impl Sample {
 #[track_caller]
 fn largest<'k, X: Convert<f32>>(row: &Row<'k>, line: &Line<'k, X, Read>) -> Val<'k, i32> {
     let load = |part| row.load(line, part, f32::NEG_INFINITY);
-    // Each thread searches only the first part with its largest element for the column, because that takes more instructions.
+    // Each thread searches only the first part with its largest element for the column, because finding the column takes more
+    // instructions than finding the maximum.
     let [_, part] = row.k.fold(row.parts(), [0, 0].map(Val::<u32>::from), |part, [largest, first]| {
         let of_part = Key::new(load(part).combined(max_or_nan), 0.into()).rank();
         let is_larger = of_part.gt(largest);

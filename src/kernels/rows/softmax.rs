@@ -161,9 +161,10 @@ impl Softmax {
         let visible = visible.map(|visible| visible.min(row.length()));
         let load = |part: Val<'k, u32>| {
             let x = row.load(x, part, f32::NEG_INFINITY);
-            let Some(visible) = visible else { return x };
-            let start = part * x.stripes().length();
-            x.until(visible.max(start) - start, f32::NEG_INFINITY)
+            match visible {
+                Some(visible) => x.until(part, visible, f32::NEG_INFINITY),
+                None => x,
+            }
         };
         let sees_none = |otherwise: Val<'k, f32>| match visible {
             Some(visible) => visible.eq(0).select(0.0, otherwise),
@@ -209,8 +210,8 @@ fn fastest(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowT
         ways.filter(|_| clusters).min_by_key(|way| way.capacity())
     };
     match (tiling.unaligned, bytes) {
-        (false, ..4) => match groups {
-            513..=1024 => {
+        (false, 2) => match groups {
+            513..=1024 if target.features().contains(Features::AMPERE) => {
                 let copied = tiling.copied(groups, 4, 1, 1);
                 RowTiling { resident: (1024 / copied.threads).max(1), ..copied }
             }
@@ -219,23 +220,23 @@ fn fastest(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowT
             3073..=8192 => in_cluster().unwrap_or(tiling),
             _ => tiling,
         },
-        (false, _) => tiling,
-        (true, ..4) => match groups {
+        (true, 2) => match groups {
             129..=256 => RowTiling { rows: 4, resident: 0, ..tiling.in_registers(groups, 8, 0) },
             257..=1536 if is_even => tiling.narrow(sizes, 32, 1152),
             257..=2560 => tiling.in_registers(groups, 5, 1024),
             2561.. => {
                 let in_parts = RowTiling { streamed: true, ..tiling.in_registers(2048, 2, 2048) };
-                in_cluster().filter(|_| bytes == 2).unwrap_or(in_parts)
+                in_cluster().unwrap_or(in_parts)
             }
             _ => tiling,
         },
-        (true, _) => match groups {
+        (true, 4) => match groups {
             129..=512 => tiling.in_registers(groups, 2, 2048),
             2049..=6144 => tiling.in_registers(groups, 6, 1536),
             6145..=8192 => tiling.in_registers(groups, 8, 1024),
             8193.. => tiling.in_cluster(MOST_BLOCKS, groups, 4).filter(|_| clusters).unwrap_or(tiling),
             _ => tiling,
         },
+        _ => tiling,
     }
 }

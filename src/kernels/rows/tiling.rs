@@ -166,8 +166,8 @@ impl RowTiling {
     /// [`for_rows`](Self::for_rows) describes the parameters. If copying is not faster or not supported, the tiling is the same as that of
     /// `for_rows`.
     ///
-    /// On an H200, rows of 8 to 64 KiB (32 to 64 KiB for f32) are processed fastest if each block copies a row to shared memory while other
-    /// blocks compute: more bytes can then be in flight than registers can contain. Unaligned rows are reordered in shared memory.
+    /// On an H200, rows of 8 to 64 KiB (32 to 64 KiB for f32) are processed fastest by norms if each block copies a row to shared memory while
+    /// other blocks compute: more bytes can then be in flight than registers can contain. Unaligned rows are reordered in shared memory.
     #[must_use]
     pub fn for_copied_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let direct = Self::for_rows(target, bytes, sizes);
@@ -335,7 +335,8 @@ impl RowTiling {
         }
     }
 
-    /// Returns this tiling for kernels whose blocks process parts of a row independently. Long rows are divided among more, smaller blocks.
+    /// Returns this tiling for kernels whose blocks process parts of a row independently: blocks of 128 threads process parts of 512 groups
+    /// of aligned rows of more than 256 groups.
     pub(super) fn in_parts_of_blocks(self, sizes: &[u32]) -> Self {
         match self.groups(sizes) > 256 && !self.unaligned {
             true => Self { threads: 128, cluster: 1, stripes: 4, streamed: true, resident: 8, ..self },

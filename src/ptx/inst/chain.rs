@@ -17,9 +17,19 @@ pub(super) enum Product {
     Shifted,
 }
 
+/// Returns the unsigned type of the same width, or the type itself if it is not signed.
+fn unsigned(ptx: &'static str) -> &'static str {
+    match ptx {
+        "s16" => "u16",
+        "s32" => "u32",
+        "s64" => "u64",
+        other => other,
+    }
+}
+
 impl<'k, T: Scalar> Val<'k, T> {
     /// Returns the value from which this one was computed in one step with a constant, and that step.
-    fn origin(self) -> Option<(Self, Step)> {
+    pub(super) fn origin(self) -> Option<(Self, Step)> {
         let (reg, k) = self.reg()?;
         let (base, step) = k.body().origin(reg)?;
         Some((Self::from_reg(base, k), step))
@@ -110,7 +120,9 @@ impl<'k, T: Scalar> Val<'k, T> {
             _ if known.as_constant().is_some() => {}
             Some((base, Step::Right(before))) => {
                 self.bypassed();
-                return base.right(k, before + amount);
+                let result = base.right(k, before + amount);
+                result.learn(known, self.is_local());
+                return result;
             }
             // Shifting right removes `amount` factors of 2 from a product that did not wrap around.
             Some((base, Step::Times(factor)))
@@ -127,7 +139,7 @@ impl<'k, T: Scalar> Val<'k, T> {
             _ => {}
         }
         let result: Self =
-            k.integer(known, ["shr.", T::PTX], &[self.operand(k), Val::from(amount).operand(k)]);
+            k.integer(known, ["shr.", unsigned(T::PTX)], &[self.operand(k), Val::from(amount).operand(k)]);
         if let (Some((reg, _)), Some((source, _))) = (result.reg(), self.reg()) {
             k.body().set_quotient(reg, source, 1 << amount);
         }

@@ -1,7 +1,8 @@
 //! Division: quotients, rounded toward zero or up, and remainders (`div`, `rem`).
 //!
 //! ptxas translates an integer division by a constant into the same 15 to 20 instructions as a division by a variable. Natural numbers are
-//! therefore divided by constants with shifts, masks and products.
+//! therefore divided by powers of two with shifts and masks, and unsigned numbers of 32 and 64 bits by other constants with products, unless
+//! a number of 64 bits has no exact reciprocal.
 
 use super::{
     Operands::{In, Known},
@@ -76,6 +77,10 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
     pub fn ceil_div(self, divisor: impl Into<Self>) -> Self {
         let divisor = divisor.into();
         let result = self.rounded_up_quotient(divisor).with_facts_of(self).with_facts_of(divisor);
+        // (x · 64) / 64 is x, about which other facts are known.
+        if self.origin().is_some_and(|(base, _)| base.has_register_of(&result)) {
+            return result;
+        }
         let by = divisor.as_constant().filter(|&by| by != T::ZERO);
         let registers = (result.reg(), self.reg(), by);
         if let ((Some((result, k)), Some((source, _)), Some(by)), true) =
@@ -150,8 +155,9 @@ impl<'k, T: Divide + Numeric> Val<'k, T> {
                 };
                 if let Some((reg, _)) = result.reg() {
                     let mut body = k.body();
-                    // Division by 0 gives a quotient that is larger than the dividend.
-                    let by = other.as_constant().filter(|&by| by != T::ZERO);
+                    // The other quotients by constants are recorded when they are computed. Division by 0 gives a quotient that is larger
+                    // than the dividend.
+                    let by = other.as_constant().filter(|&by| by_constant.is_none() && by != T::ZERO);
                     if let (Some((source, _)), Some(by)) = (self.reg(), by) {
                         body.set_quotient(reg, source, by.to_bits());
                     }
@@ -218,10 +224,17 @@ impl<'k, T: Divide + Numeric> Val<'k, T> {
         if let Some(constant) = known.as_constant().filter(|_| !self.is_local()) {
             return Some(T::from_bits(constant).into());
         }
-        // Powers of two are divided out first, because smaller dividends require less exact reciprocals.
-        let dividend = if twos > 0 { self.right(k, twos) } else { self };
-        let Reciprocal { factor, rounded, shift } =
-            Reciprocal::new(by >> twos, dividend.known().most(), T::BYTES)?;
+        let (most, odd) = (self.known().most(), by >> twos);
+        let direct = Reciprocal::new(by, most, T::BYTES).filter(|direct| direct.rounded == Rounded::Up);
+        let (dividend, Reciprocal { factor, rounded, shift }) =
+            match (direct, Reciprocal::new(odd, most >> twos, T::BYTES)) {
+                // Powers of two are divided out first only if that saves the last shift, or if the reciprocal is otherwise not exact enough.
+                (Some(direct), odd) if odd.is_none_or(|odd| odd.shift > 0 || direct.shift == 0) => {
+                    (self, direct)
+                }
+                (_, Some(odd)) if twos > 0 => (self.right(k, twos), odd),
+                (_, odd) => (self, odd?),
+            };
         let high = match rounded {
             Rounded::Up => {
                 let known = dividend.known().mul_high(facts::Known::constant(factor, width));
@@ -236,7 +249,9 @@ impl<'k, T: Divide + Numeric> Val<'k, T> {
         let result = if shift > 0 { high.right(k, shift) } else { high };
         result.learn(known, self.is_local());
         if let (Some((quotient, _)), Some((dividend, _))) = (result.reg(), self.reg()) {
-            k.body().uniform.set_quotient(quotient, dividend, by);
+            let mut body = k.body();
+            body.set_quotient(quotient, dividend, by);
+            body.uniform.set_quotient(quotient, dividend, by);
         }
         Some(result)
     }

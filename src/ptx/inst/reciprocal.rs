@@ -25,18 +25,18 @@ impl Reciprocal {
     /// 3 and not a power of two. Returns `None` if no factor of `bytes` bytes is exact enough; this happens only with 8 bytes.
     pub(super) fn new(by: u64, most: u64, bytes: u32) -> Option<Self> {
         let (width, largest_shift) = (8 * bytes, by.ilog2());
-        let (by, most) = (u128::from(by), u128::from(most));
+        let (divisor, most) = (u128::from(by), u128::from(most));
         let up = (0..=largest_shift).find_map(|shift| {
             let power = 1u128 << (width + shift);
-            let factor = power.div_ceil(by);
-            // x · factor / power exceeds x / by by x · excess / (by · power), which must be less than 1 / by.
-            let excess = factor * by - power;
+            let factor = power.div_ceil(divisor);
+            // The difference between x · factor / power and x / divisor, x · excess / (divisor · power), must be less than 1 / divisor.
+            let excess = factor * divisor - power;
             let is_exact = factor >> width == 0 && excess * most < power;
             is_exact.then_some(Self { factor: factor as u64, rounded: Rounded::Up, shift })
         });
         // If the reciprocal that is rounded up is too large for the largest shift, the one that is rounded down is exact enough.
         up.or_else(|| {
-            let factor = (1u128 << (width + largest_shift)) / by;
+            let factor = (1u128 << (width + largest_shift)) / divisor;
             (bytes == 4).then_some(Self {
                 factor: factor as u64,
                 rounded: Rounded::Down,

@@ -198,12 +198,12 @@ impl Tracker {
         raised
     }
 
-    /// Records that a register is the quotient of `dividend` and a constant, which several instructions have computed.
+    /// Records that a register contains the quotient of `dividend` and a constant, computed by several instructions.
     pub(crate) fn set_quotient(&mut self, quotient: RegId, dividend: RegId, by: u64) {
         self.set_divided(quotient, dividend, |index| index.quotient(by));
     }
 
-    /// Records that a register is the remainder of `dividend` divided by a constant, which several instructions have computed.
+    /// Records that a register contains the remainder of `dividend` divided by a constant, computed by several instructions.
     pub(crate) fn set_remainder(&mut self, remainder: RegId, dividend: RegId, by: u64) {
         self.set_divided(remainder, dividend, |index| Some(index.remainder(by)));
     }

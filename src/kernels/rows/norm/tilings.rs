@@ -38,12 +38,11 @@ fn aligned(
     let (groups, clusters) = (tiling.groups(sizes), target.features().contains(Features::HOPPER));
     match (function, groups) {
         // The weights and the bias have more bytes than a row, so several rows share them.
-        (NormFunction::Layer, 2049..=4096) if bytes < 4 => tiling.copied(groups, 8, 1, 4),
         (NormFunction::Layer, 4097..=8192) if bytes < 4 && clusters => {
             let copied = tiling.copied(groups.div_ceil(2), 8, 1, 4);
             RowTiling { cluster: 2, resident: (1664 / copied.threads).clamp(1, 4), ..copied }
         }
-        (NormFunction::Layer, 4097..=8192) if bytes < 4 => tiling.copied(groups, 8, 1, 4),
+        (NormFunction::Layer, 2049..=8192) if bytes < 4 => tiling.copied(groups, 8, 1, 4),
         (NormFunction::Layer, 1025..=2048) => tiling.copied(groups, 8, 1, 1),
         // Without a minimum of resident blocks, ptxas may use so few registers that one is spilled.
         (NormFunction::Rms, ..=128) if bytes < 4 => RowTiling { resident: 16, ..tiling },
