@@ -11,7 +11,7 @@ use warpwright::{
 use super::{
     contender::{Buffers, Contender, Launch, Reference, Rows},
     element::Element,
-    forward::{self, TARGET, is_selected, load, shown},
+    forward::{self, TARGET, is_selected, load, shown, with_others},
     reference::EPSILON,
 };
 use crate::bench::{Failed, Fallible};
@@ -38,9 +38,8 @@ where
         if is_selected(names, name) && n <= 65536 {
             let chosen = NormBackward::for_rows(function, TARGET, E::SIZE, &[n]);
             let others = if sweep { tilings(chosen.tiling, E::SIZE, n) } else { Vec::new() };
-            let others = others.into_iter().filter(|&tiling| tiling != chosen.tiling);
-            let others = others.map(|tiling| NormBackward { tiling, function });
-            for kernels in std::iter::once(chosen).chain(others) {
+            for tiling in with_others(chosen.tiling, others) {
+                let kernels = NormBackward { tiling, function };
                 let name = format!("{name} {}", shown(kernels.tiling));
                 match norm_launch::<E>(gpu, kernels, n) {
                     Ok(launch) => {
@@ -61,9 +60,8 @@ where
             }
             false => Vec::new(),
         };
-        let others = others.into_iter().filter(|&tiling| tiling != chosen.tiling);
-        let others = others.map(|tiling| SoftmaxBackward { tiling, ..chosen });
-        for kernels in std::iter::once(chosen).chain(others) {
+        for tiling in with_others(chosen.tiling, others) {
+            let kernels = SoftmaxBackward { tiling, ..chosen };
             let name = format!("softmax_backward {}", shown(kernels.tiling));
             let kernel = match kernels.kernel::<E, E>(TARGET) {
                 Ok(kernel) => load(gpu, &kernel)?,
@@ -83,12 +81,12 @@ where
     let of_rows = |value: f32| gpu.stream().clone_htod(&vec![value; buffers.m as usize]);
     let targets = || gpu.stream().alloc_zeros::<i32>(buffers.m as usize);
     if is_selected(names, "cross_entropy") {
-        let others = match sweep {
+        let mut others = match sweep {
             true => [forward::tilings(kernels.tiling, n, E::SIZE, 1), in_parts(kernels.tiling)].concat(),
             false => Vec::new(),
         };
-        let others = others.into_iter().filter(|tiling| *tiling != kernels.tiling && tiling.ahead == 0);
-        for tiling in std::iter::once(kernels.tiling).chain(others) {
+        others.retain(|tiling| tiling.ahead == 0);
+        for tiling in with_others(kernels.tiling, others) {
             let kernel = load(gpu, &CrossEntropy { tiling, ..kernels }.kernel::<E>(TARGET)?)?;
             let targets = targets()?;
             let (losses, logs) = (RefCell::new(of_rows(0.0)?), RefCell::new(of_rows(0.0)?));

@@ -90,6 +90,11 @@ where
     Ok(contenders)
 }
 
+/// Returns the chosen tiling, followed by the other ones.
+pub(super) fn with_others(chosen: RowTiling, others: Vec<RowTiling>) -> impl Iterator<Item = RowTiling> {
+    std::iter::once(chosen).chain(others.into_iter().filter(move |&tiling| tiling != chosen))
+}
+
 /// Returns tilings for rows of `n` `bytes`-byte elements, for kernels with `inputs` inputs.
 pub(super) fn tilings(chosen: RowTiling, n: u32, bytes: u32, inputs: u32) -> Vec<RowTiling> {
     let adjacent = chosen.adjacent;

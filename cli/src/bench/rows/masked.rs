@@ -11,7 +11,7 @@ use warpwright::{
 use super::{
     contender::{Buffers, Contender, Launch, Reference, Rows},
     element::Element,
-    forward::{TARGET, is_selected, load, shown, tilings},
+    forward::{TARGET, is_selected, load, shown, tilings, with_others},
     reference::{self, EPSILON},
 };
 use crate::bench::{Failed, Fallible};
@@ -47,12 +47,10 @@ where
     };
     let chosen = Softmax::for_rows(TARGET, E::SIZE, &[n]);
     let others = if sweep { tilings(chosen.tiling, n, E::SIZE, 1) } else { Vec::new() };
-    let others = others.into_iter().filter(|&tiling| tiling != chosen.tiling);
-    let all: Vec<_> =
-        std::iter::once(chosen).chain(others.map(|tiling| Softmax { tiling, ..chosen })).collect();
     let lengths: Vec<u32> = (0..m as usize).map(|row| length(row, n)).collect();
     let lengths = Rc::new(gpu.stream().clone_htod(&lengths)?);
-    for kernels in all {
+    for tiling in with_others(chosen.tiling, others) {
+        let kernels = Softmax { tiling, ..chosen };
         if is_selected(names, "softmax_causal") {
             let kernel = load(gpu, &kernels.causal_kernel::<E, E>(TARGET)?)?;
             let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {

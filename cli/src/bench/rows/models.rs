@@ -15,7 +15,7 @@ use warpwright::{
 use super::{
     contender::{Buffers, Contender, Launch, Reference, Rows},
     element::Element,
-    forward::{TARGET, is_selected, load, shown, tilings},
+    forward::{TARGET, is_selected, load, shown, tilings, with_others},
     reference::EPSILON,
 };
 use crate::bench::{Failed, Fallible};
@@ -100,8 +100,7 @@ where
         let name = format!("quantize_{suffix}");
         let others =
             if sweep && group == ScaleGroup::Block { block_tilings(kernels.tiling) } else { Vec::new() };
-        let others = others.into_iter().filter(|&tiling| tiling != kernels.tiling);
-        let all = std::iter::once(kernels).chain(others.map(|tiling| Quantize { tiling, group }));
+        let all = with_others(kernels.tiling, others).map(|tiling| Quantize { tiling, group });
         for kernels in all.filter(|_| is_selected(names, &name)) {
             let kernel = load(gpu, &kernels.kernel::<E, e4m3>(TARGET)?)?;
             let (q, scales) = results()?;
@@ -125,8 +124,7 @@ where
         let name = format!("rmsnorm_quantize_{suffix}");
         let chosen = Quantize::for_norm_rows(group, TARGET, E::SIZE, &[n]);
         let others = if sweep { tilings(chosen.tiling, n, E::SIZE, 1) } else { Vec::new() };
-        let others = others.into_iter().filter(|&tiling| tiling != chosen.tiling);
-        let all = std::iter::once(chosen).chain(others.map(|tiling| Quantize { tiling, group }));
+        let all = with_others(chosen.tiling, others).map(|tiling| Quantize { tiling, group });
         for kernels in all.filter(|_| is_selected(names, &name)) {
             let kernel = match kernels.norm_kernel::<E, E, e4m3>(NormFunction::Rms, TARGET) {
                 Ok(kernel) => load(gpu, &kernel)?,
