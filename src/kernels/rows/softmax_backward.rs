@@ -47,6 +47,7 @@ impl SoftmaxBackward {
             true if fits(&copied) => copied,
             // With more elements per thread, a single block would have too few registers, and rows in parts would be read twice.
             false if groups > in_one_block && matches!(held.cluster, 2..=8) => {
+                // Without a minimum of resident blocks, ptxas may use so few registers that some are spilled.
                 RowTiling { resident: if bytes < 4 { 3 } else { 1 }, ..held }
             }
             false if copied.ahead > 0 && bytes < 4 && matches!(groups, 1153..=2048) => {

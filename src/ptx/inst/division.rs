@@ -148,25 +148,28 @@ impl<'k, T: Divide + Numeric> Val<'k, T> {
                 };
                 let result = match by_constant {
                     Some(result) => result,
-                    None => {
-                        let operands = [self.operand(k), other.operand(k)];
-                        k.integer(self.known().div(other.known()), ["div.", T::PTX], &operands)
-                    }
+                    None => self.natural_quotient(k, other),
                 };
                 if let Some((reg, _)) = result.reg() {
-                    let mut body = k.body();
-                    // The other quotients by constants are recorded when they are computed. Division by 0 gives a quotient that is larger
-                    // than the dividend.
-                    let by = other.as_constant().filter(|&by| by_constant.is_none() && by != T::ZERO);
-                    if let (Some((source, _)), Some(by)) = (self.reg(), by) {
-                        body.set_quotient(reg, source, by.to_bits());
-                    }
-                    body.assume_divided(self.source(), other.source(), Some(reg), None);
+                    k.body().assume_divided(self.source(), other.source(), Some(reg), None);
                 }
                 result
             }
             In(k) => self.binary(k, ["div", T::ROUND, ".", T::PTX], other),
         }
+    }
+
+    /// Emits the division of natural numbers.
+    #[track_caller]
+    fn natural_quotient(self, k: Builder<'k>, divisor: Self) -> Self {
+        let operands = [self.operand(k), divisor.operand(k)];
+        let result: Self = k.integer(self.known().div(divisor.known()), ["div.", T::PTX], &operands);
+        // Division by 0 gives a quotient that is larger than the dividend.
+        let by = divisor.as_constant().filter(|&by| by != T::ZERO);
+        if let (Some((quotient, _)), Some((dividend, _)), Some(by)) = (result.reg(), self.reg(), by) {
+            k.body().set_quotient(quotient, dividend, by.to_bits());
+        }
+        result
     }
 }
 

@@ -45,6 +45,13 @@ impl ThreadIndex {
         Self { limit: self.limit.min(limit as i32), whole: false, ..self }
     }
 
+    /// Returns the integer after an operation with `constant` that preserves the runs below bit `limit`; it also preserves the lane index if
+    /// `constant` is a multiple of the number of lanes.
+    fn operated_by(self, constant: u64, limit: u32) -> Self {
+        let lane = self.lane && constant.is_multiple_of(LANES);
+        Self { lane, ..self.limited(limit) }
+    }
+
     /// Returns the uniformity of this integer divided by a constant, and the quotient as an integer derived from the thread index, if it is
     /// such an integer.
     pub(super) fn quotient(self, by: u64) -> Option<(Uniformity, Option<Self>)> {
@@ -60,8 +67,7 @@ impl ThreadIndex {
     /// thread index.
     pub(super) fn remainder(self, by: u64) -> (Uniformity, Option<Self>) {
         let limit = if by.is_power_of_two() { 64 } else { by.trailing_zeros() };
-        let lane = self.lane && by.is_multiple_of(LANES);
-        (Uniformity::NONE, Some(Self { lane, ..self.limited(limit) }))
+        (Uniformity::NONE, Some(self.operated_by(by, limit)))
     }
 
     /// Returns the uniformity of the result of an operation on this integer and constants, and the result as an integer derived from the
@@ -73,10 +79,6 @@ impl ThreadIndex {
     ) -> Option<(Uniformity, Option<Self>)> {
         let constant = |i: usize| rest.get(i).and_then(Operand::immediate_bits);
         let parted = |lane: bool| Self { whole: false, lane: self.lane && lane, ..self };
-        let limited = |n: u64, limit: u32| {
-            let lane = self.lane && n.is_multiple_of(LANES);
-            Self { lane, ..self.limited(limit) }
-        };
         Some(match operation {
             Operation::Any => return None,
             Operation::Copy => (Uniformity::NONE, Some(self)),
@@ -107,7 +109,7 @@ impl ThreadIndex {
             Operation::OrXor => (Uniformity::NONE, Some(parted(constant(0)?.is_multiple_of(LANES)))),
             Operation::Add | Operation::Sub => {
                 let by = constant(0)?;
-                (Uniformity::NONE, Some(limited(by, by.trailing_zeros())))
+                (Uniformity::NONE, Some(self.operated_by(by, by.trailing_zeros())))
             }
             Operation::Divide => return self.quotient(constant(0)?),
             Operation::Remainder => return Some(self.remainder(constant(0)?)),

@@ -82,7 +82,9 @@ where
     let targets = || gpu.stream().alloc_zeros::<i32>(buffers.m as usize);
     if is_selected(names, "cross_entropy") {
         let mut others = match sweep {
-            true => [forward::tilings(kernels.tiling, n, E::SIZE, 1), in_parts(kernels.tiling)].concat(),
+            true => {
+                [forward::tilings(kernels.tiling, n, E::SIZE, 1), forward::in_parts(kernels.tiling)].concat()
+            }
             false => Vec::new(),
         };
         others.retain(|tiling| tiling.ahead == 0);
@@ -111,18 +113,6 @@ where
         add(format!("cross_entropy_backward {}", shown(kernels.backward)), 2.0, launch, Some(reference));
     }
     Ok(contenders)
-}
-
-/// Returns tilings for rows that blocks of different sizes read in parts.
-fn in_parts(chosen: RowTiling) -> Vec<RowTiling> {
-    let ways = [64, 128, 256, 512].into_iter().flat_map(|threads| [1, 2, 4, 8].map(|s| (threads, s)));
-    let ways =
-        ways.flat_map(|(threads, stripes)| [512, 1024, 2048].map(|all| (threads, stripes, all / threads)));
-    let tilings = ways.map(|(threads, stripes, resident)| {
-        let (rows, cluster, streamed, ahead) = (1, 1, true, 0);
-        RowTiling { threads, rows, cluster, stripes, streamed, resident, ahead, ..chosen }
-    });
-    tilings.collect()
 }
 
 /// Loads the kernel for the gradients of a norm.

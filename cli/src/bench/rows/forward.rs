@@ -150,6 +150,18 @@ pub(super) fn tilings(chosen: RowTiling, n: u32, bytes: u32, inputs: u32) -> Vec
     tilings
 }
 
+/// Returns tilings for rows that blocks of different sizes read in parts.
+pub(super) fn in_parts(chosen: RowTiling) -> Vec<RowTiling> {
+    let ways = [64, 128, 256, 512, 1024].into_iter().flat_map(|threads| [1, 2, 4, 8].map(|s| (threads, s)));
+    let ways =
+        ways.flat_map(|(threads, stripes)| [512, 1024, 2048].map(|all| (threads, stripes, all / threads)));
+    let tilings = ways.filter(|&(.., resident)| resident > 0).map(|(threads, stripes, resident)| {
+        let (rows, cluster, streamed, ahead) = (1, 1, true, 0);
+        RowTiling { threads, rows, cluster, stripes, streamed, resident, ahead, ..chosen }
+    });
+    tilings.collect()
+}
+
 /// Returns tilings that divide long unaligned rows into segments, for kernels that do not sum over rows.
 pub(super) fn in_turn(n: u32, bytes: u32, inputs: u32) -> Vec<RowTiling> {
     // The rows of all inputs, and two weight vectors.

@@ -1,7 +1,5 @@
 //! Softmax over the visible elements of a row, and RMSNorm with a bias.
 
-use std::rc::Rc;
-
 use warpwright::{
     gpu::Gpu,
     kernels::{Norm, NormFunction, Softmax},
@@ -47,8 +45,6 @@ where
     };
     let chosen = Softmax::for_rows(TARGET, E::SIZE, &[n]);
     let others = if sweep { tilings(chosen.tiling, n, E::SIZE, 1) } else { Vec::new() };
-    let lengths: Vec<u32> = (0..m as usize).map(|row| length(row, n)).collect();
-    let lengths = Rc::new(gpu.stream().clone_htod(&lengths)?);
     for tiling in with_others(chosen.tiling, others) {
         let kernels = Softmax { tiling, ..chosen };
         if is_selected(names, "softmax_causal") {
@@ -61,9 +57,10 @@ where
         }
         if is_selected(names, "softmax_lengths") {
             let kernel = load(gpu, &kernels.lengths_kernel::<E, E>(TARGET)?)?;
-            let lengths = lengths.clone();
+            let lengths: Vec<u32> = (0..m as usize).map(|row| length(row, n)).collect();
+            let lengths = gpu.stream().clone_htod(&lengths)?;
             let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
-                kernel.launch(stream, (&*x, *n, y, *n, *m, *n, 1.0, &*lengths, *m, 1)).map_err(Failed::of)
+                kernel.launch(stream, (&*x, *n, y, *n, *m, *n, 1.0, &lengths, *m, 1)).map_err(Failed::of)
             });
             let reference: Reference = Box::new(move |rows| softmax(rows, length(rows.at, n)));
             add(format!("softmax_lengths {}", shown(kernels.tiling)), launch, reference);

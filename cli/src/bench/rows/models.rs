@@ -6,7 +6,7 @@ use warpwright::{
     gpu::Gpu,
     kernels::{
         AdamW, CumulativeSum, Embedding, NormFunction, Pointwise, PointwiseFunction, Quantize, Rotary,
-        RotaryPairs, RowTiling, ScaleGroup,
+        RotaryPairs, ScaleGroup,
     },
     prelude::e4m3,
     tiles::Convert,
@@ -15,7 +15,7 @@ use warpwright::{
 use super::{
     contender::{Buffers, Contender, Launch, Reference, Rows},
     element::Element,
-    forward::{TARGET, is_selected, load, shown, tilings, with_others},
+    forward::{TARGET, in_parts, is_selected, load, shown, tilings, with_others},
     reference::EPSILON,
 };
 use crate::bench::{Failed, Fallible};
@@ -53,17 +53,6 @@ fn rotated(pairs: RotaryPairs, rows: &Rows) -> Vec<f64> {
     y
 }
 
-/// Returns tilings for quantization with block scales.
-fn block_tilings(chosen: RowTiling) -> Vec<RowTiling> {
-    let ways =
-        [64, 128, 256, 512, 1024].into_iter().flat_map(|threads| [1, 2, 4].map(|stripes| (threads, stripes)));
-    let parts = ways.map(|(threads, stripes)| {
-        let (rows, cluster, streamed, resident) = (1, 1, true, 1024 / threads);
-        RowTiling { threads, rows, cluster, stripes, streamed, resident, ..chosen }
-    });
-    parts.collect()
-}
-
 /// Loads the kernels with these names; in a sweep, also loads quantization with block scales or of RMSNorm with other tilings.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
@@ -98,8 +87,7 @@ where
             Ok((RefCell::new(q), RefCell::new(stream.alloc_zeros::<f32>((m * groups) as usize)?)))
         };
         let name = format!("quantize_{suffix}");
-        let others =
-            if sweep && group == ScaleGroup::Block { block_tilings(kernels.tiling) } else { Vec::new() };
+        let others = if sweep && group == ScaleGroup::Block { in_parts(kernels.tiling) } else { Vec::new() };
         let all = with_others(kernels.tiling, others).map(|tiling| Quantize { tiling, group });
         for kernels in all.filter(|_| is_selected(names, &name)) {
             let kernel = load(gpu, &kernels.kernel::<E, e4m3>(TARGET)?)?;
