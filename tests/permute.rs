@@ -100,6 +100,30 @@ fn the_last_axis_changes() {
     check::<bf16>(&[5, 4, 3, 2, 70], &[4, 3, 2, 1, 0]);
 }
 
+/// Tiles whose elements are moved 16 bytes at a time: several whole tiles, and tiles at both edges.
+#[test]
+fn matrices_are_transposed_in_groups() {
+    check_wide::<f32>(&[132, 196], &[1, 0]);
+    check_wide::<bf16>(&[2, 264, 136], &[0, 2, 1]);
+    check_wide::<bf16>(&[8, 3, 2, 5, 16], &[4, 1, 3, 2, 0]);
+    check_wide::<e4m3>(&[272, 3, 144], &[2, 1, 0]);
+}
+
+fn check_wide<T: Numbered>(extents: &[u32], order: &[usize]) {
+    let permute = Permute::for_axes::<T>(extents, order).expect("an order");
+    assert_eq!(permute, Permute::Tiles { adjacent: 16 / T::SIZE });
+    check::<T>(extents, order);
+}
+
+#[test]
+fn wrong_groups_are_refused() {
+    for adjacent in [0, 2, 16] {
+        let built = Permute::Tiles { adjacent }.kernel::<bf16>(Target::SM_80);
+        let message = built.err().map(|error| error.to_string());
+        assert!(message.as_ref().is_some_and(|text| text.contains("adjacent")), "{adjacent}: {message:?}");
+    }
+}
+
 #[test]
 fn axes_may_be_missing_or_empty() {
     check::<f32>(&[], &[]);

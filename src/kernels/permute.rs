@@ -2,6 +2,7 @@
 
 mod axes;
 
+use super::transpose::{transpose_wide, wide_group, wide_tile};
 use crate::{
     ptx::{BuildError, Builder, Global, In, IntoDim, Kernel, Out, Ptr, Read, Target, Val, Write},
     tensor::TensorElement,
@@ -59,8 +60,12 @@ pub enum Permute {
         /// all strides. The elements must occupy at most 16 bytes in total.
         adjacent: u32,
     },
-    /// Transposes tiles of 64×64 elements.
-    Tiles,
+    /// Transposes tiles.
+    Tiles {
+        /// The number of adjacent elements that a thread moves together. It must be 1, or the number of elements in 16 bytes. In the second
+        /// case, elements must have at most 4 bytes, and `adjacent` must divide the numbers of rows and columns and all strides.
+        adjacent: u32,
+    },
 }
 
 /// An error in the axes or strides of a permutation.
@@ -93,34 +98,47 @@ impl Permute {
     /// Returns the kernel that permutes a tensor x with the given extents and elements of type `T`: axis i of y is axis `order[i]` of x.
     ///
     /// # Errors
-    /// Returns an error if there are more than five axes, if `order` does not contain each axis exactly once, or if rows are copied and a
-    /// stride does not fit in 32 bits.
+    /// Returns an error if there are more than five axes, if `order` does not contain each axis exactly once, or if a stride does not fit in
+    /// 32 bits.
     pub fn for_axes<T: TensorElement>(extents: &[u32], order: &[usize]) -> Result<Self, PermuteError> {
         let axes = Axes::new(extents, order)?;
-        if axes.transposes {
-            return Ok(Self::Tiles);
-        }
         let (x_strides, y_strides) = axes.strides()?;
-        let cols = axes.extents[RANK - 1];
-        let divides = |adjacent: u32| {
-            [cols].iter().chain(&x_strides).chain(&y_strides).all(|size| size.is_multiple_of(adjacent))
-        };
-        let most = (WIDEST / T::SIZE).max(1);
-        Ok(Self::rows(cols, if divides(most) { most } else { 1 }))
+        let [.., rows, cols] = axes.extents;
+        let strides = [x_strides, y_strides].concat();
+        Ok(match axes.transposes {
+            true => Self::tiles::<T>(&[&[rows, cols], strides.as_slice()].concat()),
+            false => Self::rows::<T>(cols, &strides),
+        })
     }
 
-    /// Returns the kernel that copies rows of `cols` elements, `adjacent` elements at a time.
-    pub(super) fn rows(cols: u32, adjacent: u32) -> Self {
+    /// Returns the kernel that transposes tiles of matrices. `sizes` contains the numbers of rows and columns and all strides, except those
+    /// that are 1.
+    pub(super) fn tiles<T: TensorElement>(sizes: &[u32]) -> Self {
+        Self::Tiles { adjacent: if T::SIZE <= 4 { widest::<T>(sizes) } else { 1 } }
+    }
+
+    /// Returns the kernel that copies rows of `cols` elements, given all strides except those that are 1.
+    pub(super) fn rows<T: TensorElement>(cols: u32, strides: &[u32]) -> Self {
+        let adjacent = widest::<T>(&[&[cols], strides].concat());
         let threads = cols.div_ceil(adjacent).clamp(1, THREADS).next_power_of_two();
         Self::Rows { threads, adjacent }
+    }
+
+    /// Returns the kernel for matrices whose addresses are not multiples of 16 bytes, given the kernel for other addresses.
+    pub(super) fn for_any_address(self) -> Self {
+        match self {
+            Self::Rows { threads, adjacent } => {
+                Self::Rows { threads: (threads * adjacent).min(THREADS), adjacent: 1 }
+            }
+            Self::Tiles { .. } => Self::Tiles { adjacent: 1 },
+        }
     }
 
     /// Returns the kernel's arguments `extents`, `x_strides` and `y_strides` (see [`PermuteArgs`]). The parameters `extents` and `order`
     /// must be those passed to [`for_axes`](Self::for_axes).
     ///
     /// # Errors
-    /// Returns the same errors as [`for_axes`](Self::for_axes). In addition, returns an error if tiles are transposed and a stride does not
-    /// fit in 32 bits.
+    /// Returns the same errors as [`for_axes`](Self::for_axes).
     #[allow(clippy::type_complexity, reason = "they are arguments")]
     pub fn arguments(
         extents: &[u32],
@@ -131,19 +149,20 @@ impl Permute {
         Ok((axes.extents, x_strides, y_strides))
     }
 
-    /// Builds the kernel. Its name contains the type and, for [`Permute::Rows`], `threads` and `adjacent`, for example
-    /// `permute_rows_bf16_32_by8`.
+    /// Builds the kernel. Its name contains the type, `threads` for [`Permute::Rows`], and `adjacent` (for [`Permute::Tiles`] only if it is
+    /// not 1), for example `permute_rows_bf16_32_by8`.
     ///
     /// # Errors
-    /// Returns an error if `threads` or `adjacent` is not a power of two or is too large.
+    /// Returns an error if `threads` or `adjacent` has an invalid value.
     pub fn kernel<T: TensorElement>(&self, target: Target) -> Result<Kernel<PermuteArgs<T>>, BuildError> {
         let name = match self {
             Self::Rows { threads, adjacent } => format!("permute_rows_{}_{threads}_by{adjacent}", T::NAME),
-            Self::Tiles => format!("permute_tiles_{}", T::NAME),
+            Self::Tiles { adjacent: 1 } => format!("permute_tiles_{}", T::NAME),
+            Self::Tiles { adjacent } => format!("permute_tiles_{}_by{adjacent}", T::NAME),
         };
         let names =
             |prefix, axes: &[&str]| axes.iter().map(|axis| format!("{prefix}{axis}")).collect::<Vec<_>>();
-        let last_of_y = if *self == Self::Tiles { "cols" } else { "rows" };
+        let last_of_y = if matches!(self, Self::Tiles { .. }) { "cols" } else { "rows" };
         let parameters = [
             vec!["a".into(), "b".into(), "c".into(), "rows".into(), "cols".into()],
             names("x_", &["a", "b", "c", "rows"]),
@@ -164,8 +183,14 @@ impl Permute {
                     let tensors = Tensors::new(k, (x, y), extents, (x_strides, y_strides), adjacent);
                     tensors.copy_rows(threads, adjacent);
                 }
-                Self::Tiles => {
-                    Tensors::transposed(k, (x, y), extents, (x_strides, y_strides)).transpose_tiles();
+                Self::Tiles { adjacent } => {
+                    let wide = wide_group::<T>();
+                    if adjacent != 1 && (adjacent != wide || T::SIZE > 4) {
+                        k.block([THREADS]);
+                        return k.refuse(format!("expected 1 or 16 bytes of adjacent elements of up to 4 bytes, found {adjacent} elements"));
+                    }
+                    let tensors = Tensors::transposed(k, (x, y), extents, (x_strides, y_strides), adjacent);
+                    if adjacent == 1 { tensors.transpose_tiles() } else { tensors.transpose_wide_tiles() }
                 }
             }
         })
@@ -203,16 +228,20 @@ impl<'k, T: TensorElement> Tensors<'k, T> {
         Self { k, x: k.global(x, layout(x_strides)), y: k.global(y, layout(y_strides)), extents }
     }
 
-    /// Returns tensors in which the column axis of x and the row axis of y have stride 1; the last two axes of y are exchanged.
+    /// Returns tensors in which the column axis of x and the row axis of y have stride 1; the last two axes of y are exchanged. `adjacent`
+    /// must divide the numbers of rows and columns and all strides.
     #[track_caller]
     fn transposed(
         k: Builder<'k>,
         (x, y): (Ptr<'k, T, Global, Read>, Ptr<'k, T, Global, Write>),
-        extents: [Val<'k, u32>; RANK],
+        [a, b, c, rows, cols]: [Val<'k, u32>; RANK],
         (x_strides, y_strides): (Strides<'k>, Strides<'k>),
+        adjacent: u32,
     ) -> Self {
-        let [a, b, c, rows, cols] = extents;
-        let layout = |extents, [a, b, c, last]: Strides<'k>| {
+        let [rows, cols] = [rows, cols].map(|extent| extent.multiple_of(adjacent));
+        let extents = [a, b, c, rows, cols];
+        let layout = |extents, strides: Strides<'k>| {
+            let [a, b, c, last] = strides.map(|stride| stride.multiple_of(adjacent));
             contiguous(extents).with_strides([a, b, c, last, 1.into()])
         };
         let y = k.global(y, layout([a, b, c, cols, rows], y_strides));
@@ -251,7 +280,19 @@ impl<'k, T: TensorElement> Tensors<'k, T> {
         }
     }
 
-    /// Transposes a tile in each block.
+    /// Transposes a tile in each block, 16 bytes at a time.
+    #[track_caller]
+    fn transpose_wide_tiles(&self) {
+        let [height, width] = wide_tile::<T>();
+        let (x, y, at) = self.tile_of_block(height, width);
+        transpose_wide(
+            self.k,
+            &x.tensor().local_tile((height, width), (at[0], at[1])),
+            &y.transposed().tensor().local_tile((height, width), (at[0], at[1])),
+        );
+    }
+
+    /// Transposes a tile in each block, one element at a time.
     #[track_caller]
     fn transpose_tiles(&self) {
         const AT_ONCE: u32 = THREADS / TILE;
@@ -277,3 +318,9 @@ impl<'k, T: TensorElement> Tensors<'k, T> {
 
 /// The number of rows that a thread copies.
 const ROWS: u32 = 4;
+
+/// Returns the number of elements in 16 bytes if it divides all sizes, and 1 otherwise.
+fn widest<T: TensorElement>(sizes: &[u32]) -> u32 {
+    let most = (WIDEST / T::SIZE).max(1);
+    if sizes.iter().all(|size| size.is_multiple_of(most)) { most } else { 1 }
+}

@@ -5,7 +5,7 @@ use std::iter::{successors, zip};
 use crate::{
     layout::Swizzle,
     ptx::{BuildError, Builder, Global, In, IntoDim, Kernel, Out, Ptr, Read, Target, Val, Write},
-    tensor::{SharedLayout, TensorElement, copy},
+    tensor::{SharedLayout, Tensor, TensorElement, copy},
     tiles::row_major,
 };
 
@@ -43,7 +43,7 @@ pub fn transpose<T: TensorElement>(
             k.refuse("expected a divisor of m and n, found 0".into());
         }
         let sizes = [m, n].map(|size| size.multiple_of(divisor));
-        if T::SIZE == 4 && divisor.is_multiple_of(4) {
+        if T::SIZE <= 4 && divisor.is_multiple_of(wide_group::<T>()) {
             wide(k, x, y, sizes);
         } else {
             narrow(k, x, y, sizes);
@@ -54,29 +54,59 @@ pub fn transpose<T: TensorElement>(
 type Input<'k, T> = Ptr<'k, T, Global, Read>;
 type Output<'k, T> = Ptr<'k, T, Global, Write>;
 
-/// Emits the kernel that moves 16 bytes at a time: 256 threads with 16 elements each, all in flight simultaneously.
-///
-/// A thread reads four rows of the tile in shared memory and stores them next to each other. Because 16-byte chunks are swizzled by a
-/// quarter of the row index, the lanes of a warp access distinct banks.
+/// Emits the kernel that moves 16 bytes at a time.
 fn wide<'k, T: TensorElement>(k: Builder<'k>, x: Input<'k, T>, y: Output<'k, T>, [m, n]: [Val<'k, u32>; 2]) {
-    k.block([256]);
-    k.grid([n.tiles(TILE), m.tiles(TILE)]);
+    let [height, width] = wide_tile::<T>();
+    k.grid([n.tiles(width), m.tiles(height)]);
     // Both matrices are indexed by the coordinates of x.
     let at = (k.ctaid_y(), k.ctaid_x());
-    let x = k.tensor(x, [m, n], [n, 1.into()]).local_tile((TILE, TILE), at);
-    let y = k.tensor(y, [m, n], [1.into(), m]).local_tile((TILE, TILE), at);
-    // XORs the bits of the row index, starting with bit 2, into the chunk index.
-    let chunks = Swizzle::new(3, 4, 6).unwrap_or(Swizzle::NONE);
-    let tile = k.shared_tensor::<T>(SharedLayout::swizzled(k.layout("(64,64):(64,1)"), chunks));
+    let x = k.tensor(x, [m, n], [n, 1.into()]).local_tile((height, width), at);
+    let y = k.tensor(y, [m, n], [1.into(), m]).local_tile((height, width), at);
+    transpose_wide(k, &x, &y);
+}
+
+/// Returns the number of elements that are moved at a time if accesses are 16 bytes wide.
+pub(super) const fn wide_group<T: TensorElement>() -> u32 {
+    16 / T::SIZE
+}
+
+/// Returns the number of rows and columns of a tile of x whose elements are moved 16 bytes at a time. A row of the transposed tile has 256
+/// bytes; so has a row of the tile itself, unless elements have 8 bits.
+pub(super) const fn wide_tile<T: TensorElement>() -> [u32; 2] {
+    let side = 16 * wide_group::<T>();
+    [side, if T::SIZE == 1 { side / 2 } else { side }]
+}
+
+/// Transposes a [`wide_tile`] in a block of 256 threads, all of whose elements are in flight simultaneously. Both tensors are indexed by
+/// the coordinates of x. Elements have at most 4 bytes.
+///
+/// A thread reads a group of elements from adjacent rows of the tile in shared memory and stores them next to each other. Because 16-byte
+/// chunks are swizzled by the index of the group, the lanes of a warp access distinct banks.
+#[track_caller]
+pub(super) fn transpose_wide<'k, T: TensorElement>(
+    k: Builder<'k>,
+    x: &Tensor<'k, Global, T, Read>,
+    y: &Tensor<'k, Global, T, Write>,
+) {
+    let (group, [height, width]) = (wide_group::<T>(), wide_tile::<T>());
+    let chunks = width / group;
+    k.block([256]);
+    // XORs the index of the group of rows into the chunk index; both are counted in bytes.
+    let group_bit = (width * T::SIZE * group).ilog2() as i32;
+    let swizzle = Swizzle::new(3, 4, group_bit - 4).unwrap_or(Swizzle::NONE);
+    let layout = k.layout(&format!("({height},{width}):({width},1)"));
+    let tile = k.shared_tensor::<T>(SharedLayout::swizzled(layout, swizzle));
 
     let thread = k.tid_x();
-    let rows = k.tiled_copy::<T>("UniversalCopy<u32>", "(16,16):(16,1)", "(1,4):(0,1)");
+    let threads = format!("({},{chunks}):({chunks},1)", 256 / chunks);
+    let rows = k.tiled_copy::<T>("UniversalCopy<u32>", &threads, &format!("(1,{group}):(0,1)"));
     let rows = rows.thread(thread);
-    let tile = copy(&rows.partition_d(&tile), &rows.partition_s(&x)).wait();
+    let tile = copy(&rows.partition_d(&tile), &rows.partition_s(x)).wait();
 
-    let columns = k.tiled_copy::<T>("UniversalCopy<u32>", "((8,2),(4,4)):((1,32),(8,64))", "(4,1):(1,0)");
+    let columns = "((8,2),(4,4)):((1,32),(8,64))";
+    let columns = k.tiled_copy::<T>("UniversalCopy<u32>", columns, &format!("({group},1):(1,0)"));
     let columns = columns.thread(thread);
-    let (from, to) = (columns.partition_s(&tile), columns.partition_d(&y));
+    let (from, to) = (columns.partition_s(&tile), columns.partition_d(y));
     let held = k.fragment_of_shape::<T>(to.shape());
     copy(&held, &from);
     copy(&to, &held);

@@ -66,7 +66,7 @@ fn columns_are_reduced() {
             let x = Matrix::new(&device, size, 2);
             let shape = [m as u32, n as u32];
             for function in FUNCTIONS {
-                let length = call::column_workspace(&kernels, function, shape);
+                let length = call::column_workspace::<bf16>(&kernels, function, shape);
                 let is_prime = m == 1009 && function == Reduction::Mean;
                 assert_eq!(length == 0, m < 1000 || is_prime, "{function:?} {size:?}: {length}");
                 let mut workspace = results::<f32>(&device, length);

@@ -46,6 +46,7 @@ where
 
     // Small integers, whose sums do not depend on the order.
     let small = |row: usize, col: usize| mixed(row, col).round();
+    let kernels = Embedding::for_added_rows(TARGET, X::SIZE, &[cols, ldx, ldy]);
     let kernel = assembled(kernels.add_kernel::<X>(TARGET));
     let xs = Shape { m, n, pitch: ld }.filled::<X>(&small);
     let table = Shape { m: ROWS, n, pitch: out };

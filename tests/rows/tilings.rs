@@ -3,8 +3,9 @@
 use super::matrix::{Shape, assembled, check, mixed};
 use warpwright::{
     kernels::{
-        Norm, NormBackward, NormFunction, Pointwise, PointwiseFunction, Quantize, RowTiling, ScaleGroup,
-        Softmax, SoftmaxBackward,
+        ColumnReduction, CrossEntropy, CumulativeSum, Dropout, Norm, NormBackward, NormFunction, Pointwise,
+        PointwiseFunction, Quantize, Reduction, Rotary, RotaryPairs, RowTiling, Sample, ScaleGroup, Softmax,
+        SoftmaxBackward, TopK,
     },
     prelude::*,
     run::Device,
@@ -232,6 +233,60 @@ fn chosen_kernels_fit_in_registers() {
     for n in [13_001, 20_001, 22_001, 28_001, 40_001, 50_001, 40_000, 56_000] {
         norm_gradient_fits::<bf16>(n);
         norm_gradient_fits::<f32>(n);
+    }
+}
+
+#[test]
+fn other_kernels_fit_in_registers() {
+    for n in
+        [1000, 1024, 1025, 2048, 2561, 4096, 4097, 6144, 8192, 8191, 12_288, 16_384, 24_576, 32_768, 65_536]
+    {
+        others_fit::<bf16>(n);
+        others_fit::<f32>(n);
+    }
+    for n in [8192, 50_257] {
+        for count in [8, 64, 256, 512] {
+            for top in [TopK::for_rows, TopK::for_many_rows] {
+                assembled(top(TARGET, 2, &[n], count).kernel::<bf16>(TARGET));
+                assembled(top(TARGET, 4, &[n], count).kernel::<f32>(TARGET));
+            }
+        }
+        for sample in [Sample::for_rows, Sample::for_many_rows] {
+            assembled(sample(TARGET, 2, &[n]).kernel::<bf16>(TARGET));
+            assembled(sample(TARGET, 4, &[n]).kernel::<f32>(TARGET));
+        }
+    }
+}
+
+/// Assembles kernels that choose their own tilings.
+fn others_fit<T: Convert<f32>>(n: u32)
+where
+    f32: Convert<T>,
+{
+    let quantize = Quantize::for_rows(ScaleGroup::Row, TARGET, T::SIZE, &[n]);
+    assembled(quantize.kernel::<T, e4m3>(TARGET));
+    assembled(quantize.gated_kernel::<T, e4m3>(PointwiseFunction::Silu, TARGET));
+    if n <= 24_576 {
+        // Quantized norms of some longer rows are faster although a few registers are spilled.
+        let norm = Quantize::for_norm_rows(ScaleGroup::Row, TARGET, T::SIZE, &[n]);
+        assembled(norm.norm_kernel::<T, T, e4m3>(NormFunction::Rms, TARGET));
+    }
+    let norm = Norm::for_dropout_rows(NormFunction::Layer, TARGET, T::SIZE, &[n]);
+    assembled(norm.dropout_kernel::<T, T, T>(TARGET));
+    assembled(
+        Norm::for_biased_rows(NormFunction::Rms, TARGET, T::SIZE, &[n]).biased_kernel::<T, T, T>(TARGET),
+    );
+    assembled(Dropout::for_rows(TARGET, T::SIZE, &[n]).kernel::<T, T>(TARGET));
+    assembled(CrossEntropy::for_rows(TARGET, T::SIZE, &[n]).kernel::<T>(TARGET));
+    assembled(Softmax::for_masked_rows(TARGET, T::SIZE, &[n]).causal_kernel::<T, T>(TARGET));
+    assembled(CumulativeSum::for_rows(true, TARGET, T::SIZE, &[n]).kernel::<T, T>(TARGET));
+    assembled(ColumnReduction::for_rows(Reduction::Sum, TARGET, T::SIZE, &[n]).kernel::<T>(TARGET));
+    if n == 1024 {
+        for pairs in [RotaryPairs::Halves, RotaryPairs::Adjacent] {
+            for half in [64, 33] {
+                assembled(Rotary::for_rows(pairs, T::SIZE, &[half, 2 * half]).kernel::<T>(TARGET));
+            }
+        }
     }
 }
 

@@ -111,8 +111,8 @@ impl Args {
             contenders.extend(pointwise::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(backward::contenders(gpu, &buffers, &self.kernels, self.sweep)?);
             contenders.extend(models::contenders(gpu, &buffers, &self.kernels, self.sweep)?);
-            contenders.extend(dropout::contenders(gpu, &buffers, &self.kernels)?);
-            contenders.extend(selection::contenders(gpu, &buffers, &self.kernels)?);
+            contenders.extend(dropout::contenders(gpu, &buffers, &self.kernels, self.sweep)?);
+            contenders.extend(selection::contenders(gpu, &buffers, &self.kernels, self.sweep)?);
             contenders.extend(reductions::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(permute::contenders(gpu, &buffers, &self.kernels)?);
             missing.retain(|name| !contenders.iter().any(|contender| table::kernel(&contender.name) == name));

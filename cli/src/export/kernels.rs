@@ -561,8 +561,10 @@ fn add_permute<T: TensorElement>(module: &mut Module, divisor: u32) -> Result<()
     for threads in [8, 32, 256] {
         add(module, |target| Permute::Rows { threads, adjacent }.kernel::<T>(target))?;
     }
-    // This kernel is the same for all divisors.
-    let tiles = Permute::Tiles.kernel::<T>(module.target()).map_err(|error| error.to_string())?;
+    // Several divisors may have the same kernel.
+    let is_wide = adjacent == 16 / T::SIZE && T::SIZE <= 4;
+    let tiles = Permute::Tiles { adjacent: if is_wide { adjacent } else { 1 } };
+    let tiles = tiles.kernel::<T>(module.target()).map_err(|error| error.to_string())?;
     if module.entries().iter().all(|entry| entry.name != *tiles.name()) {
         module.add(&tiles).map_err(|error| error.to_string())?;
     }

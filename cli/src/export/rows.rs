@@ -45,6 +45,11 @@ fn softmax_tiling(target: Target, bytes: u32, sizes: &[u32]) -> RowTiling {
     Softmax::for_rows(target, bytes, sizes).tiling
 }
 
+/// Returns the tiling that is chosen for softmax with a mask.
+fn masked_softmax_tiling(target: Target, bytes: u32, sizes: &[u32]) -> RowTiling {
+    Softmax::for_masked_rows(target, bytes, sizes).tiling
+}
+
 /// Adds softmax with a causal mask, and its logarithm.
 pub(super) fn causal_softmax<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
 where
@@ -52,7 +57,7 @@ where
 {
     let target = module.target();
     [false, true].into_iter().try_for_each(|log| {
-        add(module, T::SIZE, divisor, &softmax_tiling, |tiling| {
+        add(module, T::SIZE, divisor, &masked_softmax_tiling, |tiling| {
             Softmax { tiling, log }.causal_kernel::<T, T>(target)
         })
     })
@@ -257,6 +262,7 @@ where
 {
     let kernels = Embedding::for_rows(module.target(), T::SIZE, &[1 << 20, divisor]);
     super::kernels::add(module, |target| kernels.kernel::<T>(target))?;
+    let kernels = Embedding::for_added_rows(module.target(), T::SIZE, &[1 << 20, divisor]);
     super::kernels::add(module, |target| kernels.add_kernel::<T>(target))
 }
 

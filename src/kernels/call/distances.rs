@@ -193,16 +193,14 @@ impl<'a, T: TensorElement> Given<'a, T> {
         let length =
             usize::try_from(length).map_err(|_| refused(call, "a copy that fits in memory", length))?;
         let mut copy = queue.workspace::<T>(call, length)?;
-        let sizes = [from.length, from.stride, distance, to.stride, to_distance];
-        let permute = if transposes {
-            Permute::Tiles
-        } else {
-            let widest = (BYTES as u32 / T::SIZE).max(1);
-            let is_wide = sizes.iter().all(|size| size.is_multiple_of(widest));
-            Permute::rows(from.length, if is_wide { widest } else { 1 })
+        let strides = [from.stride, distance, to.stride, to_distance];
+        let permute = match transposes {
+            true => Permute::tiles::<T>(&[&[from.count, from.length], strides.as_slice()].concat()),
+            false => Permute::rows::<T>(from.length, &strides),
         };
-        let strides = |distance, stride| [0, 0, distance, stride];
-        let (of_x, of_y) = (strides(distance, from.stride), strides(to_distance, to.stride));
+        let permute = if buffer.is_aligned(BYTES) { permute } else { permute.for_any_address() };
+        let all = |distance, stride| [0, 0, distance, stride];
+        let (of_x, of_y) = (all(distance, from.stride), all(to_distance, to.stride));
         let called = queue.launch::<_, _, PermuteArgs<T>>(
             call,
             permute,

@@ -81,7 +81,7 @@ where
     queue.launch::<_, _, ScatterAddArgs<X>>(
         CALL,
         [n, ldx, ldt],
-        |sizes| Embedding::for_rows(target, X::SIZE, sizes),
+        |sizes| Embedding::for_added_rows(target, X::SIZE, sizes),
         |embedding| embedding.add_kernel(target),
         (x, ldx, indices.into(), table, ldt, rows, m, n),
     )

@@ -87,7 +87,7 @@ where
     queue.launch::<_, _, BiasedNormArgs<X, W, Y>>(
         CALL,
         (function, [n, ldx, ldy]),
-        |(function, sizes)| Norm::for_rows(*function, target, wider::<X, Y>(), sizes),
+        |(function, sizes)| Norm::for_biased_rows(*function, target, wider::<X, Y>(), sizes),
         |norm| norm.biased_kernel(target),
         (x, ldx, w.into(), b.into(), y, ldy, m, n, epsilon),
     )

@@ -8,6 +8,7 @@ use crate::{
     kernels::{ColumnReduction, ColumnReductionArgs, Reduction, RowReduction, RowReductionArgs},
     ptx::Target,
     run::{BufferMut, BufferRef, CallError, Called, KernelCache, Queue},
+    tensor::TensorElement,
     tiles::Convert,
 };
 
@@ -46,7 +47,7 @@ pub fn reduce_rows<'a, X: Convert<f32>>(
 /// let device = Simulator::new();
 /// let kernels = KernelCache::new(&device);
 /// let (size, x) = ([1000, 3], device.upload(&[[0.5f32, 1.0, 2.0]; 1000].concat())?);
-/// let mut workspace = device.output(call::column_workspace(&kernels, Reduction::Sum, size))?;
+/// let mut workspace = device.output(call::column_workspace::<f32>(&kernels, Reduction::Sum, size))?;
 /// let mut y = device.output(3)?;
 /// call::reduce_columns(&kernels, Reduction::Sum, size, &x, &mut y, &mut workspace)?;
 /// assert_eq!(device.download(&y)?, [500.0, 1000.0, 2000.0]);
@@ -68,7 +69,7 @@ pub fn reduce_columns<'a, X: Convert<f32>>(
     let queue = on.into();
     let target = portable_target(CALL, queue)?;
     let (x, y) = (input(x, n), y.into());
-    let parts = column_parts(queue.cache(), function, [m, n]);
+    let parts = column_parts::<X>(queue.cache(), target, function, [m, n]);
     if parts == 1 {
         return reduce_parts(CALL, queue, target, function, [m, n, 1], x, y);
     }
@@ -78,30 +79,30 @@ pub fn reduce_columns<'a, X: Convert<f32>>(
     Ok(first)
 }
 
-/// Returns the required length, in elements, of the workspace of [`reduce_columns`] for an m×n matrix on the device of `kernels`. The
-/// length is 0 if a single launch reduces the matrix.
+/// Returns the required length, in elements, of the workspace of [`reduce_columns`] for an m×n matrix with elements of type `X` on the
+/// device of `kernels`. The length is 0 if a single launch reduces the matrix.
 #[must_use]
-pub fn column_workspace(kernels: &KernelCache<'_>, function: Reduction, [m, n]: [u32; 2]) -> usize {
-    match column_parts(kernels, function, [m, n]) {
+pub fn column_workspace<X: TensorElement>(
+    kernels: &KernelCache<'_>,
+    function: Reduction,
+    [m, n]: [u32; 2],
+) -> usize {
+    let (major, minor) = kernels.capability();
+    let Some(target) = Target::newest_portable(major, minor) else { return 0 };
+    match column_parts::<X>(kernels, target, function, [m, n]) {
         1 => 0,
         parts => parts as usize * n as usize,
     }
 }
 
-/// The minimum number of rows per part, which ensures that the second launch reads much less than the first.
-const ROWS_OF_PART: u32 = 32;
-
-/// The number of columns per block: 256 threads with at least 4 columns each.
-const COLUMNS_OF_BLOCK: u32 = 1024;
-
-/// Returns the number of parts of each column in the first launch: enough for two blocks per multiprocessor, if each part has at least
-/// [`ROWS_OF_PART`] rows.
-fn column_parts(kernels: &KernelCache<'_>, function: Reduction, [m, n]: [u32; 2]) -> u32 {
-    let most = (2 * kernels.multiprocessors()).div_ceil(n.div_ceil(COLUMNS_OF_BLOCK).max(1));
-    let parts = most.min(m / ROWS_OF_PART).max(1);
-    // Means can be combined only if all parts have the same number of rows.
-    let is_valid = |parts: &u32| function != Reduction::Mean || m.is_multiple_of(*parts);
-    (1..=parts).rev().find(is_valid).unwrap_or(1)
+/// Returns the number of parts of each column in the first launch.
+fn column_parts<X: TensorElement>(
+    kernels: &KernelCache<'_>,
+    target: Target,
+    function: Reduction,
+    size @ [_, n]: [u32; 2],
+) -> u32 {
+    ColumnReduction::for_rows(function, target, X::SIZE, &[n]).parts(kernels.multiprocessors(), size)
 }
 
 /// Launches the reduction of the columns of an m×n matrix in `parts` parts; the results of each part form a row of y.

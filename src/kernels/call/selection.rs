@@ -37,8 +37,11 @@ where
     let (x, ldx) = input(x, n);
     queue.launch::<_, _, TopKArgs<X>>(
         CALL,
-        ([n, ldx], count.next_power_of_two()),
-        |(sizes, count)| TopK::for_rows(target, X::SIZE, sizes, *count),
+        ([n, ldx], count.next_power_of_two(), has_many(queue, m)),
+        |(sizes, count, many)| match many {
+            true => TopK::for_many_rows(target, X::SIZE, sizes, *count),
+            false => TopK::for_rows(target, X::SIZE, sizes, *count),
+        },
         |top_k| top_k.kernel(target),
         (x, ldx, values.into(), indices.into(), m, n, count),
     )
@@ -112,9 +115,20 @@ where
     let (x, ldx) = input(x, n);
     queue.launch::<_, _, SampleArgs<X>>(
         CALL,
-        [n, ldx],
-        |sizes| Sample::for_rows(target, X::SIZE, sizes),
+        ([n, ldx], has_many(queue, m)),
+        |(sizes, many)| match many {
+            true => Sample::for_many_rows(target, X::SIZE, sizes),
+            false => Sample::for_rows(target, X::SIZE, sizes),
+        },
         |sample| sample.kernel(target),
         (x, ldx, tokens.into(), m, n, temperature, top_k, top_p, seed, offset),
     )
+}
+
+/// The number of rows per multiprocessor from which small blocks are faster.
+const MANY_ROWS: u32 = 8;
+
+/// Returns whether there are enough rows to occupy the device with small blocks.
+fn has_many(queue: Queue<'_>, m: u32) -> bool {
+    m / MANY_ROWS >= queue.cache().multiprocessors()
 }

@@ -86,7 +86,7 @@ where
     queue.launch::<_, _, CausalSoftmaxArgs<X, Y>>(
         CALL,
         (log, [n, ldx, ldy]),
-        |(log, sizes)| Softmax { log: *log, ..Softmax::for_rows(target, wider::<X, Y>(), sizes) },
+        |(log, sizes)| Softmax { log: *log, ..Softmax::for_masked_rows(target, wider::<X, Y>(), sizes) },
         |softmax| softmax.causal_kernel(target),
         (x, ldx, y, ldy, m, n, scale, queries, first),
     )
@@ -122,7 +122,7 @@ where
     queue.launch::<_, _, LengthsSoftmaxArgs<X, Y>>(
         CALL,
         (log, [n, ldx, ldy]),
-        |(log, sizes)| Softmax { log: *log, ..Softmax::for_rows(target, wider::<X, Y>(), sizes) },
+        |(log, sizes)| Softmax { log: *log, ..Softmax::for_masked_rows(target, wider::<X, Y>(), sizes) },
         |softmax| softmax.lengths_kernel(target),
         (x, ldx, y, ldy, m, n, scale, lengths.into(), m.div_ceil(rows), rows),
     )

@@ -3,6 +3,7 @@
 use super::{extremum::max_or_nan, tiling::Row};
 use crate::{
     ptx::{Ptr, Shared, Val},
+    tensor::TensorElement,
     tiles::{Convert, Striped},
 };
 
@@ -40,18 +41,28 @@ impl<'k> Key<'k> {
     /// Returns the column, or −1 for key 0.
     #[track_caller]
     pub(super) fn col(self) -> Val<'k, i32> {
+        (!self.inverted_col()).bits()
+    }
+
+    /// Returns the bitwise complement of the column, which orders equal elements as keys do.
+    #[track_caller]
+    fn inverted_col(self) -> Val<'k, u32> {
         let (inverted, _) = self.0.unpack();
-        (!inverted).bits()
+        inverted
     }
 }
 
 const SIGN: u32 = 1 << 31;
+/// The [rank](Key::rank) of ∞, which only NaN exceeds.
+const RANK_OF_INFINITY: u32 = SIGN + 0x7f80_0000;
 /// The number of elements that a thread collects at a time. The keys of more elements would occupy too many registers.
 const TOGETHER: usize = 4;
 
-/// The candidates of a row. A warp, or a block whose number of threads is a power of two, collects candidates in two slots per thread. When
-/// the slots are full, the candidates are sorted, and all but the `count` largest are discarded. From then on, only elements that are
-/// greater than the smallest remaining candidate are collected.
+/// The number of keys that are compared with a key at a time.
+const COMPARED: u32 = 4;
+
+/// The candidates of a row. A warp or a block collects candidates in two slots per thread. When the slots are full, all but the `count`
+/// largest candidates are discarded. From then on, only elements that are greater than the smallest remaining candidate are collected.
 pub(super) struct Candidates<'a, 'k> {
     row: &'a Row<'k>,
     /// The slots for the keys of this row.
@@ -59,19 +70,27 @@ pub(super) struct Candidates<'a, 'k> {
     /// The number of elements that were collected, including those left without a slot.
     collected: Ptr<'k, u32, Shared>,
     count: Val<'k, u32>,
+    /// The number of upper bits of a rank that distinguish elements of the row's type.
+    rank_bits: u32,
 }
 
 impl<'a, 'k> Candidates<'a, 'k> {
-    /// Returns an empty set of candidates. `count` must be from 1 to the number of threads per row.
+    /// Returns an empty set of candidates of a row with elements of type `X`. `count` must be from 1 to the number of threads per row.
     #[track_caller]
-    pub(super) fn new(row: &'a Row<'k>, count: Val<'k, u32>) -> Self {
+    pub(super) fn new<X: TensorElement>(row: &'a Row<'k>, count: Val<'k, u32>) -> Self {
         let (k, rows) = (row.k, row.tiling.rows);
         let slots = 2 * row.tiling.threads;
         let keys = k.shared::<u64>(rows * slots).at(row.in_block * slots);
         let collected = k.shared::<u32>(rows).at(row.in_block);
         k.when(row.thread.eq(0), || collected.store(0));
         row.team.sync();
-        Self { row, keys, collected, count }
+        // The sign, the exponent of f32, and the mantissa of f16 or e4m3.
+        let rank_bits = match X::SIZE {
+            1 => 1 + 8 + 3,
+            2 => 1 + 8 + 10,
+            _ => u32::BITS,
+        };
+        Self { row, keys, collected, count, rank_bits }
     }
 
     fn slots(&self) -> u32 {
@@ -80,8 +99,8 @@ impl<'a, 'k> Candidates<'a, 'k> {
 
     /// Collects the largest elements of a row and sorts them. `load` returns a part of the row.
     ///
-    /// If the slots cannot contain all elements to be collected from a part, the part is searched again after the candidates have been
-    /// sorted.
+    /// If the slots cannot contain all elements to be collected from a part, the part is searched again after the smallest candidates have
+    /// been discarded.
     #[track_caller]
     pub(super) fn collect<T: Convert<f32>>(&self, load: &dyn Fn(Val<'k, u32>) -> Striped<'k, T>) {
         let (k, team, parts) = (self.row.k, &self.row.team, self.row.parts());
@@ -99,15 +118,16 @@ impl<'a, 'k> Candidates<'a, 'k> {
             let (left, overflows) = self.collect_part::<T>(at, &own, least.get(), pending.get());
             let overflows = team.any(overflows);
             let is_last = (at + 1).ge(parts);
-            let sorts = team.any(overflows | is_last);
-            k.if_(sorts, || least.set(self.sort()));
-            rounds.break_if(sorts & !overflows);
+            let is_done = team.any(overflows | is_last);
+            k.if_(is_done, || least.set(self.keep_largest()));
+            rounds.break_if(is_done & !overflows);
             pending.set(overflows.select(left, u32::MAX));
             k.if_(!overflows, || {
                 part.set(at + 1);
                 words.iter().zip(next.registers()).for_each(|(word, &next)| word.set(next));
             });
         });
+        self.sort();
     }
 
     /// Collects the `pending` elements of part `part` whose keys are greater than `least`. Returns a bit for each element that was left
@@ -154,7 +174,7 @@ impl<'a, 'k> Candidates<'a, 'k> {
     /// Returns the candidate whose rank equals the index of this thread. [`collect`](Self::collect) must have been executed.
     #[track_caller]
     pub(super) fn sorted(&self) -> Key<'k> {
-        Key(self.keys.at(self.row.thread).load())
+        Key(self.keys.at(self.row.thread + self.row.tiling.threads).load())
     }
 
     /// Appends the elements of all lanes whose conditions are true. Each entry of `elements` consists of the index of the element's bit,
@@ -181,47 +201,91 @@ impl<'a, 'k> Candidates<'a, 'k> {
         (left, (first + total).gt(slots).select(1, 0))
     }
 
-    /// Sorts the candidates in descending order and discards all but the first `count`. Returns the key of the last remaining candidate, or
-    /// 0 if there are fewer than `count`.
+    /// Discards all but the `count` largest candidates. Returns a key that no larger element that was discarded, or is yet to be found, may
+    /// have; 0 if no candidate was discarded.
     #[track_caller]
-    fn sort(&self) -> Val<'k, u64> {
-        let (k, slots, threads, thread) =
-            (self.row.k, self.slots(), self.row.tiling.threads, self.row.thread);
-        self.row.team.sync();
-        let found = self.collected.load().min(slots);
-        for slot in [thread, thread + threads] {
-            k.when(slot.ge(found), || self.keys.at(slot).store(0u64));
-        }
-        self.row.team.sync();
-        // This is a bitonic sort, which merges pairs of runs, sorted in opposite directions, into sorted runs of `size` keys. The steps are
-        // loops, because ptxas keeps the addresses of unrolled steps in registers.
-        k.for_(1..slots.ilog2() + 1, |exponent| {
-            let size = Val::from(1u32) << exponent;
-            k.for_(exponent, |step| {
-                let stride = size >> (step + 1);
-                self.compare(size, stride);
-                // If the slots of a pair are at most 32 apart, all pairs of a warp are in the warp's own slots.
-                let next = stride.eq(1).select(size, stride);
-                k.if_else(next.gt(32), || self.row.team.sync(), || k.warp().sync());
-            });
+    fn keep_largest(&self) -> Val<'k, u64> {
+        let (k, team, thread) = (self.row.k, &self.row.team, self.row.thread);
+        team.sync();
+        let found = self.collected.load().min(self.slots());
+        let least = k.var::<u64>(0);
+        k.if_(team.any(found.gt(self.count)), || {
+            let own = [thread, thread + self.row.tiling.threads]
+                .map(|slot| Key(self.keys.at(slot).when(slot.lt(found)).load_or(0)));
+            least.set(self.smallest_kept(own));
+            k.when(thread.eq(0), || self.collected.store(0));
+            team.sync();
+            self.append(&[0, 1].map(|i| (i as u32, own[i], own[i].0.ge(least.get().max(1)))));
         });
-        let least = self.keys.at(self.count - 1).load();
-        self.row.team.sync();
-        k.when(thread.eq(0), || self.collected.store(found.min(self.count)));
-        self.row.team.sync();
-        least
+        team.sync();
+        least.get()
     }
 
-    /// Orders this thread's pair of keys, which are `stride` slots apart, in a run of `size` keys.
+    /// Returns a key that exactly `count` candidates reach. `own` contains the candidates of this thread. There are more than `count`.
     #[track_caller]
-    fn compare(&self, size: Val<'k, u32>, stride: Val<'k, u32>) {
-        let thread = self.row.thread;
-        let low = thread * 2 - (thread & (stride - 1));
-        let is_descending = (low & size).eq(0);
-        let [low, high] = [low, low + stride].map(|slot| self.keys.at(slot));
-        let (a, b) = (low.load(), high.load());
-        let (larger, smaller) = (a.max(b), a.min(b));
-        low.store(is_descending.select(larger, smaller));
-        high.store(is_descending.select(smaller, larger));
+    fn smallest_kept(&self, own: [Key<'k>; 2]) -> Val<'k, u64> {
+        let (k, shift) = (self.row.k, u32::BITS - self.rank_bits);
+        let ranks = own.map(|key| key.rank() >> shift);
+        let rank =
+            self.largest_reached(self.rank_bits, self.count, &|least| ranks.map(|rank| rank.ge(least)));
+        let [above, equal] =
+            [self.total(ranks.map(|own| own.gt(rank))), self.total(ranks.map(|own| own.eq(rank)))];
+        let (wanted, least) = (self.count - above, k.var::<u64>(Val::pack(0, rank << shift)));
+        // Of equal elements, those with the lowest columns are kept.
+        k.if_(equal.gt(wanted), || {
+            let cols = own.map(Key::inverted_col);
+            let col = self.largest_reached(u32::BITS, wanted, &|least| {
+                [0, 1].map(|i| ranks[i].eq(rank) & cols[i].ge(least))
+            });
+            // The lower bits of ranks are ones for negative numbers and NaN.
+            let (rank, ones) = (rank << shift, (1u64 << shift) as u32 - 1);
+            let is_number = (rank - SIGN).le(RANK_OF_INFINITY - SIGN);
+            least.set(Val::pack(col, is_number.select(rank, rank | ones)));
+        });
+        least.get()
+    }
+
+    /// Returns the largest number of `bits` bits for which `reaches` is true for at least `wanted` candidates. `reaches` returns whether the
+    /// two candidates of this thread reach a number.
+    #[track_caller]
+    fn largest_reached(
+        &self,
+        bits: u32,
+        wanted: Val<'k, u32>,
+        reaches: &dyn Fn(Val<'k, u32>) -> [Val<'k, bool>; 2],
+    ) -> Val<'k, u32> {
+        let highest = Val::from(1u32 << (bits - 1));
+        self.row.k.fold(bits, Val::from(0u32), |bit, largest| {
+            let next = largest | (highest >> bit);
+            self.total(reaches(next)).ge(wanted).select(next, largest)
+        })
+    }
+
+    /// Returns for how many candidates a condition is true. `own` contains the conditions of this thread's candidates.
+    #[track_caller]
+    fn total(&self, own: [Val<'k, bool>; 2]) -> Val<'k, u32> {
+        let [first, second] = own.map(|own| self.row.team.count(own));
+        first + second
+    }
+
+    /// Sorts the candidates, of which there are at most `count`, in descending order. The second slots of the threads receive them, followed
+    /// by zeros.
+    #[track_caller]
+    fn sort(&self) {
+        let (k, team, threads, thread) =
+            (self.row.k, &self.row.team, self.row.tiling.threads, self.row.thread);
+        let found = self.collected.load();
+        let [first, second] = [thread, thread + threads].map(|slot| self.keys.at(slot));
+        k.when(thread.ge(found), || first.store(0u64));
+        second.store(0u64);
+        team.sync();
+        // The rank of a candidate is the number of larger ones.
+        let own = first.load();
+        let rank = k.fold(found.ceil_div(COMPARED), Val::from(0u32), |group, rank| {
+            let others = (0..COMPARED).map(|i| self.keys.at(group * COMPARED + i).load());
+            others.fold(rank, |rank, other| rank + other.gt(own).select(1, 0))
+        });
+        k.when(thread.lt(found), || self.keys.at(rank + threads).store(own));
+        team.sync();
     }
 }

@@ -1,13 +1,21 @@
 //! Reductions of columns.
 
-use super::{RowTiling, reduction::Reduction};
+use super::{RowTiling, reduction::Reduction, tiling::Row};
 use crate::{
-    ptx::{BuildError, In, Kernel, Out, Target},
-    tiles::Convert,
+    ptx::{BuildError, In, Kernel, Out, Target, Val},
+    tiles::{Convert, Striped},
 };
 
 /// The number of rows that a thread loads at a time.
 const TOGETHER: u32 = 4;
+/// The number of threads per block.
+const THREADS: u32 = 256;
+/// The maximum number of threads that load the same row.
+const ACROSS: u32 = 16;
+/// The minimum number of rows per part.
+const ROWS_OF_PART: u32 = 64;
+/// The number of blocks for each multiprocessor in the launch that reduces parts of columns.
+const BLOCKS: u32 = 5;
 
 /// The arguments of the kernel that [`ColumnReduction::kernel`] builds: `(x, ldx, y, ldy, parts, m, n)`. x is m×n and y is `parts`×n, with
 /// row pitches of `ldx` and `ldy` elements.
@@ -15,12 +23,12 @@ pub type ColumnReductionArgs<X> = (In<X>, u32, Out<f32>, u32, u32, u32, u32);
 
 /// A kernel that reduces the columns of x: row p of y contains the results for rows p, p + `parts`, p + 2 · `parts`, … of x.
 ///
-/// To reduce a tall matrix on all multiprocessors, launch the kernel twice: first with a large value of `parts`, and then with `parts` = 1
-/// on the result of the first launch. Do not combine means in this way unless m is a multiple of the first value of `parts`. Results do not
+/// To reduce a tall matrix on all multiprocessors, launch the kernel twice: first with the value of `parts` that
+/// [`parts`](Self::parts) returns, and then with `parts` = 1 on the result of the first launch. Do not combine means in this way unless m is a multiple of the first value of `parts`. Results do not
 /// depend on the order in which blocks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ColumnReduction {
-    /// How rows are divided among threads.
+    /// How rows are divided among threads. All [`rows`](RowTiling::rows) sets of threads of a block process the same columns.
     pub tiling: RowTiling,
     /// The function that reduces columns.
     pub function: Reduction,
@@ -28,11 +36,32 @@ pub struct ColumnReduction {
 
 impl ColumnReduction {
     /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
-    /// [`RowTiling::for_elements`].
+    /// [`RowTiling::for_elements`]. Unaligned rows are read one element at a time.
     #[must_use]
     pub fn for_rows(function: Reduction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        let tiling = RowTiling { rows: 1, ..RowTiling::for_elements(target, bytes, sizes) };
-        Self { tiling: RowTiling { threads: 256, stripes: 1, streamed: true, ..tiling }, function }
+        let chosen = RowTiling::for_elements(target, bytes, sizes);
+        let (threads, adjacent, stripes) = match chosen.unaligned {
+            // A block has the same number of columns as with aligned groups.
+            true => (2 * ACROSS, 1, chosen.adjacent.div_ceil(2)),
+            false => (chosen.groups(sizes).next_power_of_two().min(ACROSS), chosen.adjacent, 1),
+        };
+        let (rows, unaligned) = (THREADS / threads, false);
+        let tiling =
+            RowTiling { threads, rows, adjacent, unaligned, stripes, streamed: true, resident: 0, ..chosen };
+        Self { tiling, function }
+    }
+
+    /// Returns the value of `parts` with which the first of two launches for an m×n matrix occupies `multiprocessors` multiprocessors. If
+    /// it is 1, a single launch reduces the matrix. The value does not depend on row pitches.
+    #[must_use]
+    pub fn parts(&self, multiprocessors: u32, [m, n]: [u32; 2]) -> u32 {
+        let across = n.div_ceil(self.tiling.own_slots()).max(1);
+        // The second launch reads much less than the first.
+        let most = m / ROWS_OF_PART;
+        let parts = (BLOCKS * multiprocessors).div_ceil(across).min(most).max(1);
+        // Means can be combined only if all parts have the same number of rows.
+        let is_valid = |parts: &u32| self.function != Reduction::Mean || m.is_multiple_of(*parts);
+        (1..=parts).rev().find(is_valid).unwrap_or(1)
     }
 
     /// Builds the kernel. Its name contains the function, the type and the tiling, as in `column_sum_bf16_any_by8`.
@@ -47,24 +76,51 @@ impl ColumnReduction {
         let signature = format!("column_{name}_{}_{}(x, ldx, y, ldy, parts, m, n)", X::NAME, self.tiling);
         Kernel::<ColumnReductionArgs<X>>::build(&signature, target, |k, (x, ldx, y, ldy, parts, m, n)| {
             k.describe(format!("the {name} of each column of an m×n matrix, in parts"));
-            let (first, part) = self.tiling.part_of_row(k, [parts, n, ldy]);
+            let (first, part) = self.tiling.part_of_one_row(k, [parts, n, ldy]);
             let (neutral, combine) = (self.function.neutral(), self.function.combine());
-            let nothing = first.filled(neutral);
             let rows = (m.max(first.at) - first.at).ceil_div(parts);
-            let load = |at| {
-                let row = first.moved(at, m);
+            // The sets of threads take turns in loading rows.
+            let (sets, set) = (self.tiling.rows, first.in_block);
+            let own_rows = (rows.max(set) - set).ceil_div(sets);
+            let load = |turn| {
+                let row = first.moved(first.at + parts * (turn * sets + set), m);
                 row.load(&row.of(x, ldx), part, neutral).map(|x| self.function.term(x))
             };
-            let own = |turn| load(first.at + parts * turn);
-            let whole = rows / TOGETHER;
-            let total = k.fold(whole, nothing, |turn, total| {
-                let loaded: Vec<_> = (0..TOGETHER).map(|i| own(turn * TOGETHER + i)).collect();
+            let whole = own_rows / TOGETHER;
+            let total = k.fold(whole, first.filled(neutral), |turn, total| {
+                let loaded: Vec<_> = (0..TOGETHER).map(|i| load(turn * TOGETHER + i)).collect();
                 loaded.iter().fold(total, |total, x| total.zip(x, &combine))
             });
             let rest = whole * TOGETHER;
-            let total = k.fold(rows - rest, total, |turn, total| total.zip(&own(rest + turn), &combine));
-            let results = total.map(|total| self.function.result(k, total, rows));
-            first.store::<f32, _>(&first.of(y, ldy), part, &results);
+            let total = k.fold(own_rows - rest, total, |turn, total| total.zip(&load(rest + turn), &combine));
+            self.of_all_sets(&first, total, &|total| {
+                let results = total.map(|total| self.function.result(k, total, rows));
+                first.store::<f32, _>(&first.of(y, ldy), part, &results);
+            });
         })
+    }
+
+    /// Passes the combined results of all sets of threads to `store`, in one of these sets.
+    #[track_caller]
+    fn of_all_sets<'k>(&self, row: &Row<'k>, own: Striped<'k, f32>, store: &dyn Fn(Striped<'k, f32>)) {
+        let RowTiling { threads, rows: sets, .. } = self.tiling;
+        if sets == 1 {
+            return store(own);
+        }
+        let (k, count) = (row.k, own.registers().len() as u32);
+        let results = k.shared::<f32>(sets * count * threads).at(row.thread);
+        // Adjacent threads access adjacent elements.
+        let of_set = |set: Val<'k, u32>| (0..count).map(move |i| results.at((set * count + i) * threads));
+        k.when(row.in_block.ne(0), || {
+            of_set(row.in_block).zip(own.registers()).for_each(|(at, &value)| at.store(value));
+        });
+        k.this_block().sync();
+        k.if_(row.in_block.eq(0), || {
+            let others = (1..sets).map(|set| {
+                let loaded: Vec<_> = of_set(set.into()).map(|at| at.load()).collect();
+                own.stripes().with(&loaded)
+            });
+            store(others.fold(own.clone(), |total, x| total.zip(&x, self.function.combine())));
+        });
     }
 }

@@ -46,8 +46,14 @@ impl CrossEntropy {
         // With more parts, a thread has more elements for each reduction over the threads.
         let in_parts =
             |threads, stripes, resident| RowTiling { threads, stripes, resident, streamed: true, ..tiling };
-        let tiling = match tiling.groups(sizes) {
+        let groups = tiling.groups(sizes);
+        let tiling = match groups {
+            _ if bytes > 4 => tiling,
             ..=128 => tiling,
+            129..=512 if bytes == 4 && !tiling.unaligned => tiling,
+            129..=2048 if bytes == 4 => tiling.narrow(sizes, 32, 1024),
+            129..=256 if !tiling.unaligned => RowTiling { rows: 4, ..tiling.in_registers(groups, 8, 128) },
+            129..=1024 if tiling.unaligned => in_parts(64, 2, 16),
             129..=1024 if bytes < 4 => in_parts(64, 4, 8),
             129..=1024 => in_parts(128, 4, 8),
             _ => in_parts(256, 2, 8),

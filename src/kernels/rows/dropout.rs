@@ -34,10 +34,16 @@ pub struct Dropout {
 
 impl Dropout {
     /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
-    /// [`RowTiling::for_elements`].
+    /// [`RowTiling::for_elements`]. In long aligned rows, each thread has four groups instead of two.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        Self { tiling: RowTiling::for_elements(target, bytes, sizes) }
+        let tiling = RowTiling::for_elements(target, bytes, sizes);
+        // The kernel is limited by instructions. With more elements per thread, fewer of them determine the thread's part of a row.
+        let tiling = match tiling.streamed && !tiling.unaligned {
+            true => RowTiling { stripes: 4, resident: 16, ..tiling },
+            false => tiling,
+        };
+        Self { tiling }
     }
 
     /// Builds the kernel. Its name contains the types and the tiling, as in `dropout_bf16_any_by8`.

@@ -37,6 +37,16 @@ impl Embedding {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes) }
     }
 
+    /// Returns the kernel that adds rows; [`for_rows`](Self::for_rows) describes the parameters. If rows are aligned, a thread adds groups
+    /// of at most four elements, so that adjacent threads add to adjacent groups of 16 bytes.
+    #[must_use]
+    pub fn for_added_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        let tiling = RowTiling::for_elements(target, bytes, sizes);
+        let adjacent = tiling.adjacent.min(VECTOR as u32);
+        let stripes = tiling.stripes * tiling.adjacent / adjacent;
+        Self { tiling: if tiling.unaligned { tiling } else { RowTiling { adjacent, stripes, ..tiling } } }
+    }
+
     /// Builds the kernel that computes y = table\[indices\]. Its name contains the type and the tiling, as in `gather_bf16_any_by8`.
     ///
     /// # Errors

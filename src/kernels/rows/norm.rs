@@ -79,6 +79,19 @@ impl Norm {
         Self { tiling: tilings::of_rows(function, target, bytes, sizes), function }
     }
 
+    /// Returns the kernels that normalize x and add a bias; [`for_rows`](Self::for_rows) describes the parameters. In some long rows, more
+    /// rows share the weights and the bias.
+    #[must_use]
+    pub fn for_biased_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        let Self { tiling, .. } = Self::for_rows(function, target, bytes, sizes);
+        let is_long = tiling.groups(sizes) > 3072 && tiling.ahead > 0 && !tiling.unaligned;
+        let tiling = match function {
+            NormFunction::Rms if is_long => RowTiling { turns: 4, ..tiling },
+            _ => tiling,
+        };
+        Self { tiling, function }
+    }
+
     /// Returns the kernels for residual sums; [`for_rows`](Self::for_rows) describes the parameters. Because there are two input matrices,
     /// rows are copied to shared memory in fewer cases.
     #[must_use]

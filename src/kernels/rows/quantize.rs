@@ -4,7 +4,7 @@ use super::{
     NormFunction, PointwiseFunction, RowTiling,
     extremum::{max_or_nan, min_or_nan},
     norm::Statistics,
-    tiling::{Line, Row},
+    tiling::{Line, MOST_BLOCKS, Row},
 };
 use crate::{
     ptx::{BuildError, Builder, Features, Global, In, Kernel, Out, Ptr, Target, Val, Write, e4m3},
@@ -84,12 +84,13 @@ pub struct Quantize {
 
 impl Quantize {
     /// Returns the kernels that quantize x or f(x) · u, for elements of at most `bytes` bytes. `sizes` contains the maximum row length,
-    /// followed by the row pitches; see [`RowTiling::for_rows`].
+    /// followed by the row pitches; see [`RowTiling::for_rows`]. Long rows that share a scale are kept in the registers of a block or, if
+    /// the target supports clusters, of a cluster.
     #[must_use]
     pub fn for_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let of_rows = RowTiling::for_rows(target, bytes, sizes);
         match group {
-            ScaleGroup::Row => Self::with_tiling(group, of_rows),
+            ScaleGroup::Row => Self::with_tiling(group, in_registers(target, bytes, of_rows, sizes)),
             ScaleGroup::Block => Self::with_tiling(group, of_rows.in_parts_of_blocks(sizes)),
         }
     }
@@ -324,6 +325,28 @@ impl Quantize {
     }
 }
 
+/// Returns the fastest tiling on an H200 for rows that are read once and kept in registers, given the tiling of [`RowTiling::for_rows`].
+fn in_registers(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
+    let (groups, has_clusters) = (tiling.groups(sizes), target.features().contains(Features::HOPPER));
+    let in_cluster = |cluster| match has_clusters {
+        true => tiling.in_cluster(cluster, groups, 4).unwrap_or(tiling),
+        false => tiling,
+    };
+    match (tiling.unaligned, groups) {
+        _ if bytes > 4 || tiling.threads <= 32 => tiling,
+        (true, ..=2240) if bytes == 4 => tiling.in_registers(groups, 7, 0),
+        (true, ..=768) if bytes == 2 => tiling.in_registers(groups, 6, 0),
+        (true, ..=1280) if bytes == 2 => tiling.in_registers(groups, 4, 0),
+        (true, _) => tiling,
+        (false, ..=1024) => RowTiling { resident: (2048 / tiling.threads).min(8), ..tiling },
+        (false, ..=2048) => tiling.in_registers(groups, 4, 1024),
+        (false, ..=3072) => tiling.in_registers(groups, 6, 1024),
+        (false, ..=4096) if bytes == 4 => tiling.in_registers(groups, 8, 1024),
+        (false, ..=4096) => in_cluster(4),
+        (false, _) => in_cluster(MOST_BLOCKS),
+    }
+}
+
 /// Returns the fastest tiling on an H200 for quantized norms of aligned rows, which are copied to shared memory, given the tiling of
 /// [`RowTiling::for_copied_rows`]. Several rows share the weights. Returns `None` for very short and very long rows.
 fn copied(group: ScaleGroup, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> Option<RowTiling> {
@@ -333,9 +356,14 @@ fn copied(group: ScaleGroup, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> Op
     let [stripes, ahead, turns, together] = match groups {
         129..=1024 => [4, 2, if is_row { 2 } else { 4 }, 768],
         1025..=2048 if is_wide => [4, 2, if is_row { 2 } else { 4 }, 768],
-        1025..=2048 if is_row => [4, 2, 1, 1024],
+        1025..=1792 if is_row => [4, 2, 4, 1024],
+        1793..=2048 if is_row => [8, 1, 2, 1024],
+        1793..=2048 => [8, 1, 2, 256],
         1025..=2048 => [8, 1, 2, 512],
-        2049..=4096 if is_wide && is_row => [8, 1, 2, 1024],
+        2049..=3072 if is_wide && is_row => return Some(tiling.in_registers(groups, 6, 1024)),
+        3073..=4096 if is_wide && is_row => return Some(tiling.in_registers(groups, 8, 512)),
+        4097..=6144 if is_wide && is_row => return Some(tiling.in_registers(groups, 8, 1024)),
+        6145..=8192 if is_wide && is_row => [8, 1, 16, 1024],
         2049..=4096 if is_wide || is_row => [4, 2, 4, 1024],
         2049..=4096 => [8, 1, 4, 1024],
         _ => return None,

@@ -1,5 +1,7 @@
 //! Rotary position embeddings.
 
+use std::iter::successors;
+
 use crate::{
     ptx::{BuildError, Builder, In, IntoDim, Kernel, Out, Readable, Target, Val, Writable},
     tensor::TensorElement,
@@ -36,6 +38,10 @@ pub enum RotaryPairs {
 pub struct Rotary {
     /// The number of threads per row: a power of two up to 32.
     pub threads: u32,
+    /// The number of consecutive rows per thread, from 1 to 8. These rows are usually heads of the same token, which share angles.
+    pub rows: u32,
+    /// The number of blocks that must be resident on a multiprocessor simultaneously, which limits the registers per thread: from 1 to 32.
+    pub resident: u32,
     /// The number of adjacent elements that a thread accesses at a time. It must divide `half`, n and all row pitches.
     pub adjacent: u32,
     /// The pairs of elements that are rotated.
@@ -45,9 +51,9 @@ pub struct Rotary {
 }
 
 /// The number of threads per block.
-const THREADS: u32 = 256;
-/// The number of rows per thread. These rows are usually heads of the same token, which share angles.
-const ROWS: u32 = 4;
+const THREADS: u32 = 64;
+/// The maximum number of rows per thread.
+const MOST_ROWS: u32 = 8;
 
 impl Rotary {
     /// Returns the kernel for elements of `bytes` bytes. `sizes` contains `half`, followed by the row length and all row pitches, or
@@ -57,14 +63,21 @@ impl Rotary {
         let widest = (16 / bytes).clamp(1, 8);
         let adjacent = if sizes.iter().all(|size| size.is_multiple_of(widest)) { widest } else { 1 };
         let half = sizes.first().map_or(1, |&half| half.max(1));
-        Self { threads: (half / adjacent).next_power_of_two().min(32), adjacent, pairs, inverse: false }
+        let threads = (half / adjacent).next_power_of_two().min(32);
+        // The fastest on an H200. Without a minimum of resident blocks, ptxas may use so few registers that some are spilled.
+        let (rows, resident) = match (pairs, bytes) {
+            (RotaryPairs::Halves, _) => (2, 14),
+            (RotaryPairs::Adjacent, ..=2) => (1, 24),
+            (RotaryPairs::Adjacent, _) => (2, 1),
+        };
+        Self { threads, rows, resident, adjacent, pairs, inverse: false }
     }
 
     /// Builds the kernel. Its name contains the pairs, the type and `adjacent`, as in `rotary_halves_bf16_by8`. If angles are negated,
     /// `_inverse` precedes the type.
     ///
     /// # Errors
-    /// Returns an error if the number of threads is not a power of two up to 32.
+    /// Returns an error if the number of threads, rows or resident blocks is invalid.
     pub fn kernel<X>(&self, target: Target) -> Result<Kernel<RotaryArgs<X>>, BuildError>
     where
         X: Convert<f32>,
@@ -82,21 +95,23 @@ impl Rotary {
             target,
             |k, (x, ldx, cos, sin, ldt, rows_of_tables, positions, tokens, heads, half, y, ldy, m, n)| {
                 k.describe(format!("y = x with rotated pairs ({pairs}) in rows of m×n ({})", X::NAME));
-                let threads = self.threads;
+                let Self { threads, rows: at_once, .. } = *self;
+                if !(1..=MOST_ROWS).contains(&at_once) {
+                    k.refuse(format!("expected 1 to {MOST_ROWS} rows per thread, found {at_once}"));
+                }
                 if !(threads.is_power_of_two() && threads <= 32) {
                     k.refuse(format!("expected a power of two up to 32 threads for a row, found {threads}"));
                 }
                 let [ldx, ldt, half, ldy, n] =
                     [ldx, ldt, half, ldy, n].map(|size| size.multiple_of(self.adjacent));
                 let thread = k.block([THREADS]).thread();
-                // Without a minimum, ptxas limits registers to 128 for rows of f32, and spills.
-                k.min_blocks(1);
+                k.min_blocks(self.resident);
                 // There is one thread for each pair of groups.
                 let of_row = (n.into_dim()).ceil_div(2 * threads * self.adjacent);
                 let teams = THREADS / threads;
-                k.grid([m.into_dim().ceil_div(teams * ROWS), of_row]);
-                let first = (k.ctaid_x() * teams + thread / threads) * ROWS;
-                let rows: Vec<_> = (0..ROWS).map(|i| first + i).collect();
+                k.grid([m.into_dim().ceil_div(teams * at_once), of_row]);
+                let first = (k.ctaid_x() * teams + thread / threads) * at_once;
+                let rows: Vec<_> = (0..at_once).map(|i| first + i).collect();
                 let group = k.ctaid_y() * threads + thread % threads;
                 let groups = half / self.adjacent;
 
@@ -112,8 +127,14 @@ impl Rotary {
                 };
                 k.if_(group.lt(groups), || {
                     // All rows are loaded before the first one waits for its angles.
-                    let position = |&row| positions.at(row / heads).load_or(-1).cast::<u32>();
-                    let positions: Vec<_> = rows.iter().map(position).collect();
+                    let position = |token| positions.at(token).load_or(-1).cast::<u32>();
+                    let token = first / heads;
+                    let tokens = successors(Some([token, first - token * heads]), |&[token, head]| {
+                        let is_next = (head + 1).eq(heads);
+                        Some([token + is_next.select(1, 0), is_next.select(0, head + 1)])
+                    });
+                    let positions: Vec<_> =
+                        tokens.map(|[token, _]| position(token)).take(at_once as usize).collect();
                     let elements: Vec<_> = rows
                         .iter()
                         .map(|&row| pair.map(|group| self.load(k, &x.row(row), group)).concat())

@@ -82,6 +82,25 @@ impl Sample {
         }
     }
 
+    /// Returns the kernel for matrices with several rows per multiprocessor. It is like that of [`for_rows`](Self::for_rows), but the blocks
+    /// are small: while the threads of a block wait for each other, other blocks compute.
+    #[must_use]
+    pub fn for_many_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        let Self { tiling } = Self::for_rows(target, bytes, sizes);
+        if tiling.threads <= 32 {
+            return Self { tiling };
+        }
+        // In longer rows, more elements of a thread share a search for the largest one.
+        let (threads, stripes, resident) = match (tiling.unaligned, tiling.groups(sizes)) {
+            _ if bytes >= 4 => (128, 4, 8),
+            // The elements of an unaligned group come from two aligned groups, which occupy more registers.
+            (true, _) => (64, 2, 12),
+            (false, ..=2048) => (64, 2, 16),
+            (false, _) => (64, 4, 16),
+        };
+        Self { tiling: RowTiling { threads, stripes, resident, ..tiling } }
+    }
+
     /// Builds the kernel. Its name contains the type and the tiling, as in `sample_bf16_any_by8`.
     ///
     /// # Errors

@@ -25,9 +25,14 @@ impl CumulativeSum {
     #[must_use]
     pub fn for_rows(inclusive: bool, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let chosen = RowTiling::for_rows(target, bytes, sizes);
-        let (threads, rows) = if chosen.threads <= 32 { (32, 8) } else { (256, 1) };
-        let tiling =
-            RowTiling { threads, rows, cluster: 1, stripes: 1, streamed: true, resident: 0, ..chosen };
+        // Without a minimum for unaligned rows, fewer blocks would be resident.
+        let (threads, rows, resident) = match chosen.groups(sizes) {
+            _ if chosen.threads <= 32 => (32, 8, 0),
+            _ if chosen.unaligned => (128, 1, 16),
+            ..=1024 => (128, 1, 8),
+            _ => (256, 1, 4),
+        };
+        let tiling = RowTiling { threads, rows, cluster: 1, stripes: 1, streamed: true, resident, ..chosen };
         Self { tiling, inclusive }
     }
 

@@ -54,6 +54,21 @@ impl Softmax {
         Self { tiling: if fastest.fits(target, bytes, 1) { fastest } else { tiling }, log: false }
     }
 
+    /// Returns the kernels that apply a mask; [`for_rows`](Self::for_rows) describes the parameters. The tiling differs for unaligned rows of
+    /// 16-bit elements.
+    #[must_use]
+    pub fn for_masked_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        let Self { tiling, log } = Self::for_rows(target, bytes, sizes);
+        let groups = tiling.groups(sizes);
+        // Masks occupy registers. With fewer resident blocks, threads have more registers.
+        let tiling = match groups {
+            257..=768 if tiling.unaligned && bytes == 2 => tiling.in_registers(groups, 6, 0),
+            769..=2560 if tiling.unaligned && bytes == 2 => tiling.in_registers(groups, 5, 0),
+            _ => tiling,
+        };
+        Self { tiling, log }
+    }
+
     /// Builds the kernel. Its name contains the types and the tiling, as in `softmax_bf16_8192_by8`, or `log_softmax_bf16_8192_by8` for the
     /// logarithm.
     ///

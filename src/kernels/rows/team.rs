@@ -64,6 +64,15 @@ impl<'k> Team<'k> {
         }
     }
 
+    /// Returns in how many threads `predicate` is true, under the same conditions as [`any`](Self::any).
+    #[track_caller]
+    pub(super) fn count(&self, predicate: Val<'k, bool>) -> Val<'k, u32> {
+        match self.tiling.threads {
+            ..=32 => self.k.warp().count(predicate),
+            _ => self.k.this_block().count(predicate),
+        }
+    }
+
     /// Waits until all threads of the row that are in this block have read the results of earlier reductions, so that a loop may reuse the
     /// memory of the results. In a cluster that processes aligned rows, no wait is necessary: the exchange waits for the threads, and
     /// threads read only groups that they have copied themselves. A warp waits only if, after the last reduction, its lanes load elements

@@ -490,16 +490,16 @@ impl RowTiling {
 
     #[track_caller]
     pub(super) fn row<'k>(self, k: Builder<'k>, sizes: [Val<'k, u32>; 3]) -> Row<'k> {
-        self.row_of_block(k, sizes, k.ctaid_x())
+        self.row_at(k, sizes, |in_block| k.ctaid_x() * self.rows + in_block)
     }
 
-    /// Returns this thread's row in block `index`.
+    /// Returns this thread's row, whose index is `at` of the row's index within the block.
     #[track_caller]
-    fn row_of_block<'k>(
+    fn row_at<'k>(
         self,
         k: Builder<'k>,
         [m, n, pitch]: [Val<'k, u32>; 3],
-        index: Val<'k, u32>,
+        at: impl Fn(Val<'k, u32>) -> Val<'k, u32>,
     ) -> Row<'k> {
         let Self { threads, rows, cluster, adjacent, unaligned, streamed, resident, .. } = self;
         self.check(k);
@@ -519,7 +519,7 @@ impl RowTiling {
             let thread = if self.is_segmented() { block.thread() } else { in_cluster.thread() };
             (in_cluster.rank(), thread, block.rank())
         } else {
-            (index * rows + in_block, block.thread() % threads, 0.into())
+            (at(in_block), block.thread() % threads, 0.into())
         };
         let segment = self.is_segmented().then(|| Segment { first: rank * self.segment(), row_length: n });
         let n = segment.map_or(n, |Segment { first, row_length }| {

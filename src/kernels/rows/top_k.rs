@@ -2,7 +2,7 @@
 
 use super::{RowTiling, candidates::Candidates, tiling::Line};
 use crate::{
-    ptx::{BuildError, Features, In, Kernel, Out, Target},
+    ptx::{BuildError, In, Kernel, Out, Target},
     tiles::{Convert, row_major},
 };
 
@@ -41,6 +41,8 @@ impl TopK {
 
     /// Returns the kernel that finds up to `count` elements of each row; `count` must be at most [`MOST`](Self::MOST). Elements have at
     /// most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see [`RowTiling::for_rows`].
+    ///
+    /// A block has at least 256 threads for each long row, which is fastest if there are fewer rows than blocks that fit on the device.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32], count: u32) -> Self {
         let chosen = RowTiling::for_rows(target, bytes, sizes);
@@ -51,9 +53,7 @@ impl TopK {
         // Each element of a thread is represented by a bit of a word.
         let most = if chosen.unaligned { 2 } else { GROUPS }.min(32 / chosen.adjacent.min(32));
         let stripes = groups.div_ceil(threads).clamp(1, most);
-        // Unaligned rows and earlier targets require more registers.
-        let is_narrow = !chosen.unaligned && target.features().contains(Features::HOPPER);
-        let resident = if is_narrow { 768 } else { 512 } / (threads * rows);
+        let resident = 512 / (threads * rows);
         Self {
             tiling: RowTiling {
                 threads,
@@ -66,6 +66,24 @@ impl TopK {
                 ..chosen
             },
         }
+    }
+
+    /// Returns the kernel for matrices with several rows per multiprocessor. It is like that of [`for_rows`](Self::for_rows), but the blocks
+    /// are small: while the threads of a block wait for each other, other blocks compute.
+    #[must_use]
+    pub fn for_many_rows(target: Target, bytes: u32, sizes: &[u32], count: u32) -> Self {
+        let Self { tiling } = Self::for_rows(target, bytes, sizes, count);
+        if tiling.threads <= 32 {
+            return Self { tiling };
+        }
+        let threads = count.clamp(1, Self::MOST).next_power_of_two().max(64);
+        // The elements of an unaligned group come from two aligned groups, which occupy more registers.
+        let (stripes, together) = match tiling.unaligned {
+            true => (if bytes < 4 { 1 } else { 2 }, 768),
+            false if bytes < 4 && tiling.groups(sizes) <= 2048 => (1, 1024),
+            false => (2, 1024),
+        };
+        Self { tiling: RowTiling { threads, stripes, resident: (together / threads).max(1), ..tiling } }
     }
 
     /// Builds the kernel. Its name contains the number of threads per row (the maximum value of `count`), the type and the tiling, as in
@@ -96,7 +114,7 @@ impl TopK {
             }
             let count = count.at_most(threads);
             let row = self.tiling.row_of(k, [m, n, ldx]);
-            let candidates = Candidates::new(&row, count.max(1));
+            let candidates = Candidates::new::<X>(&row, count.max(1));
             match row.of(x, ldx) {
                 Line::Aligned(x) => candidates.collect::<X>(&|part| row.stripes.load(&x, part)),
                 line => candidates.collect::<f32>(&|part| row.load(&line, part, f32::NEG_INFINITY)),

@@ -9,7 +9,7 @@ use warpwright::{
 use super::{
     contender::{Buffers, Contender, Launch},
     element::Element,
-    forward::{TARGET, is_selected, load, shown},
+    forward::{TARGET, in_parts, is_selected, load, shown, tilings, with_others},
     reference::EPSILON,
 };
 use crate::bench::{Failed, Fallible};
@@ -17,11 +17,12 @@ use crate::bench::{Failed, Fallible};
 const P: f32 = 0.1;
 const SEED: u64 = 1;
 
-/// Loads the kernels with these names.
+/// Loads the kernels with these names; in a sweep, also loads them with other tilings.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
     names: &[String],
+    sweep: bool,
 ) -> Fallible<Vec<Contender<E>>>
 where
     f32: Convert<E>,
@@ -31,21 +32,36 @@ where
         contenders.push(Contender { name, bytes: matrices * buffers.matrix(), launch, reference: None });
     };
     if is_selected(names, "dropout") {
-        let dropout = Dropout::for_rows(TARGET, E::SIZE, &[buffers.n]);
-        let kernel = load(gpu, &dropout.kernel::<E, E>(TARGET)?)?;
-        let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
-            kernel.launch(stream, (&*x, *n, y, *n, *m, *n, P, SEED, 0u64)).map_err(Failed::of)
-        });
-        add(format!("dropout {}", shown(dropout.tiling)), 2.0, launch);
+        let chosen = Dropout::for_rows(TARGET, E::SIZE, &[buffers.n]);
+        let others = if sweep { in_parts(chosen.tiling) } else { Vec::new() };
+        for tiling in with_others(chosen.tiling, others) {
+            let kernel = load(gpu, &Dropout { tiling }.kernel::<E, E>(TARGET)?)?;
+            let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
+                kernel.launch(stream, (&*x, *n, y, *n, *m, *n, P, SEED, 0u64)).map_err(Failed::of)
+            });
+            add(format!("dropout {}", shown(tiling)), 2.0, launch);
+        }
     }
     if is_selected(names, "dropout_layernorm") {
-        let norm = Norm::for_dropout_rows(NormFunction::Layer, TARGET, E::SIZE, &[buffers.n]);
-        let kernel = load(gpu, &norm.dropout_kernel::<E, E, E>(TARGET)?)?;
-        let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, w, b, h, y, m, n, .. }| {
-            let arguments = (&*x, *n, &*r, *n, &*w, &*b, h, *n, y, *n, *m, *n, EPSILON, P, SEED, 0u64);
-            kernel.launch(stream, arguments).map_err(Failed::of)
-        });
-        add(format!("dropout_layernorm {}", shown(norm.tiling)), 4.0, launch);
+        let chosen = Norm::for_dropout_rows(NormFunction::Layer, TARGET, E::SIZE, &[buffers.n]);
+        let others = if sweep { tilings(chosen.tiling, buffers.n, E::SIZE, 2) } else { Vec::new() };
+        for tiling in with_others(chosen.tiling, others) {
+            let norm = Norm { tiling, ..chosen };
+            let name = format!("dropout_layernorm {}", shown(tiling));
+            let kernel = match norm.dropout_kernel::<E, E, E>(TARGET) {
+                Ok(kernel) => load(gpu, &kernel)?,
+                Err(error) if norm != chosen => {
+                    eprintln!("{name}: {error}");
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, w, b, h, y, m, n, .. }| {
+                let arguments = (&*x, *n, &*r, *n, &*w, &*b, h, *n, y, *n, *m, *n, EPSILON, P, SEED, 0u64);
+                kernel.launch(stream, arguments).map_err(Failed::of)
+            });
+            add(name, 4.0, launch);
+        }
     }
     Ok(contenders)
 }

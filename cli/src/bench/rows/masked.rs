@@ -27,7 +27,7 @@ fn softmax(rows: &Rows, visible: u32) -> Vec<f64> {
     weights.into_iter().map(|weight| weight / sum).collect()
 }
 
-/// Loads the kernels with these names; in a sweep, also loads masked softmax with other tilings.
+/// Loads the kernels with these names; in a sweep, also loads them with other tilings.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
@@ -43,7 +43,7 @@ where
         let bytes = 2.0 * buffers.matrix();
         contenders.push(Contender { name, bytes, launch, reference: Some(reference) });
     };
-    let chosen = Softmax::for_rows(TARGET, E::SIZE, &[n]);
+    let chosen = Softmax::for_masked_rows(TARGET, E::SIZE, &[n]);
     let others = if sweep { tilings(chosen.tiling, n, E::SIZE, 1) } else { Vec::new() };
     for tiling in with_others(chosen.tiling, others) {
         let kernels = Softmax { tiling, ..chosen };
@@ -67,15 +67,27 @@ where
         }
     }
     if is_selected(names, "rmsnorm_bias") {
-        let norm = Norm::for_rows(NormFunction::Rms, TARGET, E::SIZE, &[n]);
-        let kernel = load(gpu, &norm.biased_kernel::<E, E, E>(TARGET)?)?;
-        let launch: Launch<E> = Box::new(move |stream, Buffers { x, w, b, y, m, n, .. }| {
-            kernel.launch(stream, (&*x, *n, &*w, &*b, y, *n, *m, *n, EPSILON)).map_err(Failed::of)
-        });
-        let unbiased = reference::Reference::RmsNorm { residual: false };
-        let reference: Reference =
-            Box::new(move |rows| unbiased.row(rows).iter().zip(&rows.b).map(|(y, b)| y + b).collect());
-        add(format!("rmsnorm_bias {}", shown(norm.tiling)), launch, reference);
+        let chosen = Norm::for_biased_rows(NormFunction::Rms, TARGET, E::SIZE, &[n]);
+        let others = if sweep { tilings(chosen.tiling, n, E::SIZE, 1) } else { Vec::new() };
+        for tiling in with_others(chosen.tiling, others) {
+            let norm = Norm { tiling, ..chosen };
+            let name = format!("rmsnorm_bias {}", shown(norm.tiling));
+            let kernel = match norm.biased_kernel::<E, E, E>(TARGET) {
+                Ok(kernel) => load(gpu, &kernel)?,
+                Err(error) if norm != chosen => {
+                    eprintln!("{name}: {error}");
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let launch: Launch<E> = Box::new(move |stream, Buffers { x, w, b, y, m, n, .. }| {
+                kernel.launch(stream, (&*x, *n, &*w, &*b, y, *n, *m, *n, EPSILON)).map_err(Failed::of)
+            });
+            let unbiased = reference::Reference::RmsNorm { residual: false };
+            let reference: Reference =
+                Box::new(move |rows| unbiased.row(rows).iter().zip(&rows.b).map(|(y, b)| y + b).collect());
+            add(name, launch, reference);
+        }
     }
     Ok(contenders)
 }

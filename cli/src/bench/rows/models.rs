@@ -53,7 +53,7 @@ fn rotated(pairs: RotaryPairs, rows: &Rows) -> Vec<f64> {
     y
 }
 
-/// Loads the kernels with these names; in a sweep, also loads quantization with block scales or of RMSNorm with other tilings.
+/// Loads the kernels with these names; in a sweep, also loads quantization with other tilings.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
@@ -80,16 +80,24 @@ where
         add(format!("add {}", shown(kernels.tiling)), 3.0 * size, launch, Some(reference));
     }
     for (group, suffix) in [(ScaleGroup::Row, "row"), (ScaleGroup::Block, "block")] {
-        let kernels = Quantize::for_rows(group, TARGET, E::SIZE, &[n]);
+        let chosen = Quantize::for_rows(group, TARGET, E::SIZE, &[n]);
         let groups = if group == ScaleGroup::Row { 1 } else { n.div_ceil(128) };
         let results = || -> Fallible<_> {
             let q = stream.alloc_zeros::<u8>(m as usize * n as usize)?;
             Ok((RefCell::new(q), RefCell::new(stream.alloc_zeros::<f32>((m * groups) as usize)?)))
         };
         let name = format!("quantize_{suffix}");
-        let others = if sweep && group == ScaleGroup::Block { in_parts(kernels.tiling) } else { Vec::new() };
-        let all = with_others(kernels.tiling, others).map(|tiling| Quantize { tiling, group });
-        for kernels in all.filter(|_| is_selected(names, &name)) {
+        let others = match (sweep, group) {
+            (false, _) => Vec::new(),
+            (true, ScaleGroup::Block) => in_parts(chosen.tiling),
+            (true, ScaleGroup::Row) => {
+                [tilings(chosen.tiling, n, E::SIZE, 1), in_parts(chosen.tiling)].concat()
+            }
+        };
+        // These kernels do not copy rows to shared memory.
+        let all = with_others(chosen.tiling, others).filter(|tiling| tiling.ahead == 0);
+        let all: Vec<_> = all.map(|tiling| Quantize { tiling, group }).collect();
+        for &kernels in all.iter().filter(|_| is_selected(names, &name)) {
             let kernel = load(gpu, &kernels.kernel::<E, e4m3>(TARGET)?)?;
             let (q, scales) = results()?;
             let launch: Launch<E> = Box::new(move |stream, Buffers { x, m, n, .. }| {
@@ -100,20 +108,20 @@ where
         }
         let name = format!("quantize_{suffix}_s8");
         if is_selected(names, &name) {
-            let kernel = load(gpu, &kernels.kernel::<E, i8>(TARGET)?)?;
+            let kernel = load(gpu, &chosen.kernel::<E, i8>(TARGET)?)?;
             let q = RefCell::new(stream.alloc_zeros::<i8>(m as usize * n as usize)?);
             let (_, scales) = results()?;
             let launch: Launch<E> = Box::new(move |stream, Buffers { x, m, n, .. }| {
                 let (q, scales) = (&mut *q.borrow_mut(), &mut *scales.borrow_mut());
                 kernel.launch(stream, (&*x, *n, q, *n, scales, groups, *m, *n)).map_err(Failed::of)
             });
-            add(format!("{name} {}", shown(kernels.tiling)), size + 1.0, launch, None);
+            add(format!("{name} {}", shown(chosen.tiling)), size + 1.0, launch, None);
         }
         let name = format!("rmsnorm_quantize_{suffix}");
         let chosen = Quantize::for_norm_rows(group, TARGET, E::SIZE, &[n]);
         let others = if sweep { tilings(chosen.tiling, n, E::SIZE, 1) } else { Vec::new() };
-        let all = with_others(chosen.tiling, others).map(|tiling| Quantize { tiling, group });
-        for kernels in all.filter(|_| is_selected(names, &name)) {
+        let of_norms = with_others(chosen.tiling, others).map(|tiling| Quantize { tiling, group });
+        for kernels in of_norms.filter(|_| is_selected(names, &name)) {
             let kernel = match kernels.norm_kernel::<E, E, e4m3>(NormFunction::Rms, TARGET) {
                 Ok(kernel) => load(gpu, &kernel)?,
                 // Not every tiling supports groups of 128 elements.
@@ -129,7 +137,7 @@ where
             add(format!("{name} {}", shown(kernels.tiling)), size + 1.0, launch, None);
         }
         let name = format!("swiglu_quantize_{suffix}");
-        if is_selected(names, &name) {
+        for &kernels in all.iter().filter(|_| is_selected(names, &name)) {
             let kernel = load(gpu, &kernels.gated_kernel::<E, e4m3>(PointwiseFunction::Silu, TARGET)?)?;
             let (q, scales) = results()?;
             let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, m, n, .. }| {
@@ -163,12 +171,17 @@ where
         }
     }
     if is_selected(names, "cumsum") {
-        let kernels = CumulativeSum::for_rows(true, TARGET, E::SIZE, &[n]);
-        let kernel = load(gpu, &kernels.kernel::<E, E>(TARGET)?)?;
-        let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
-            kernel.launch(stream, (&*x, *n, y, *n, *m, *n)).map_err(Failed::of)
-        });
-        add(format!("cumsum {}", shown(kernels.tiling)), 2.0 * size, launch, None);
+        let chosen = CumulativeSum::for_rows(true, TARGET, E::SIZE, &[n]);
+        // Each thread has one group in each part.
+        let others = if sweep { in_parts(chosen.tiling) } else { Vec::new() };
+        let all = with_others(chosen.tiling, others).filter(|tiling| tiling.stripes == 1);
+        for kernels in all.map(|tiling| CumulativeSum { tiling, ..chosen }) {
+            let kernel = load(gpu, &kernels.kernel::<E, E>(TARGET)?)?;
+            let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
+                kernel.launch(stream, (&*x, *n, y, *n, *m, *n)).map_err(Failed::of)
+            });
+            add(format!("cumsum {}", shown(kernels.tiling)), 2.0 * size, launch, None);
+        }
     }
     let kernels = Embedding::for_rows(TARGET, E::SIZE, &[n]);
     // Each row once, in pseudorandom order.
@@ -182,6 +195,7 @@ where
         add(format!("gather {}", shown(kernels.tiling)), 2.0 * size, launch, None);
     }
     if is_selected(names, "scatter_add") {
+        let kernels = Embedding::for_added_rows(TARGET, E::SIZE, &[n]);
         let kernel = load(gpu, &kernels.add_kernel::<E>(TARGET)?)?;
         let indices = stream.clone_htod(&indices)?;
         let sums = RefCell::new(stream.alloc_zeros::<f32>(m as usize * n as usize)?);

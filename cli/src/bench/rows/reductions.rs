@@ -15,9 +15,6 @@ use super::{
 };
 use crate::bench::{Failed, Fallible};
 
-/// The number of blocks per multiprocessor for reductions along columns.
-const BLOCKS: u32 = 8;
-
 /// Loads the reductions with these names.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
@@ -48,9 +45,7 @@ where
         let kernel = load(gpu, &kernels.kernel::<E>(TARGET)?)?;
         let of_parts = ColumnReduction::for_rows(Reduction::Sum, TARGET, 4, &[n]);
         let of_parts = load(gpu, &of_parts.kernel::<f32>(TARGET)?)?;
-        // The number of parts that fills the multiprocessors.
-        let blocks = n.div_ceil(kernels.tiling.threads * kernels.tiling.adjacent);
-        let parts = (gpu.properties().multiprocessors * BLOCKS).div_ceil(blocks).min(m);
+        let parts = kernels.parts(gpu.properties().multiprocessors, [m, n]);
         let sums = RefCell::new(stream.alloc_zeros::<f32>(parts as usize * n as usize)?);
         let results = RefCell::new(stream.alloc_zeros::<f32>(n as usize)?);
         let launch: Launch<E> = Box::new(move |stream, Buffers { x, m, n, .. }| {

@@ -2,7 +2,7 @@
 
 use super::{Inputs, Norm, NormFunction};
 use crate::{
-    kernels::rows::{RowTiling, dropout::Mask},
+    kernels::rows::{RowTiling, dropout::Mask, tiling::MOST_BLOCKS},
     ptx::{BuildError, Features, In, Kernel, Out, Target},
     tensor::TensorElement,
     tiles::Convert,
@@ -21,15 +21,21 @@ const MOST_HELD: u32 = 16;
 impl Norm {
     /// Returns the kernel for residual sums with dropout; [`for_rows`](Self::for_rows) describes the parameters.
     ///
-    /// The tiling is that of [`for_residual_rows`](Self::for_residual_rows), with two exceptions. Rows that would require too many
+    /// On targets with clusters, long rows have their own tilings. The tiling of other rows is that of
+    /// [`for_residual_rows`](Self::for_residual_rows), with two exceptions. Rows that would require too many
     /// registers are divided among more blocks of a cluster, or read in parts. [`resident`](RowTiling::resident) is at most 1, unless rows
     /// are copied to shared memory or at most 32 threads process a row.
     #[must_use]
     pub fn for_dropout_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let mut norm = Self::for_residual_rows(function, target, bytes, sizes);
+        if let Some(tiling) = fastest(target, bytes, sizes) {
+            return Self { tiling, function };
+        }
+        // Masks occupy registers; with fewer resident blocks, threads have more registers.
         if norm.tiling.ahead == 0 && norm.tiling.threads > 32 {
-            // Masks occupy registers; with fewer resident blocks, threads have more registers.
             norm.tiling.resident = norm.tiling.resident.min(1);
+        } else if norm.tiling.ahead > 0 && norm.tiling.unaligned {
+            norm.tiling.resident = (norm.tiling.resident - 1).max(1);
         }
         let RowTiling { threads, cluster, adjacent, stripes, streamed, unaligned, ahead, .. } = norm.tiling;
         if streamed || threads < 1024 || adjacent * stripes <= MOST_HELD {
@@ -78,4 +84,37 @@ impl Norm {
             },
         )
     }
+}
+
+/// Returns the fastest tiling on an H200 for aligned rows and for unaligned rows of f32, or `None` for rows that are too short or too long.
+fn fastest(target: Target, bytes: u32, sizes: &[u32]) -> Option<RowTiling> {
+    let tiling = RowTiling::for_rows(target, bytes, sizes);
+    let groups = tiling.groups(sizes);
+    if tiling.threads <= 32 || bytes > 4 || !target.features().contains(Features::HOPPER) {
+        return None;
+    }
+    let chosen = match groups {
+        _ if tiling.unaligned && bytes < 4 => return None,
+        ..=1152 if tiling.unaligned => RowTiling { resident: 2, ..tiling.copied(groups, 3, 2, 4) },
+        ..=2304 if tiling.unaligned => RowTiling { resident: 1, ..tiling.copied(groups, 6, 2, 8) },
+        _ if tiling.unaligned => return None,
+        ..=1152 if bytes < 4 => return None,
+        ..=2048 if bytes < 4 => RowTiling { resident: 1, ..tiling.copied(groups, 2, 2, 4) },
+        ..=1024 => return None,
+        ..=2048 => tiling.in_registers(groups, 2, 2048),
+        ..=3072 if bytes == 4 => RowTiling { resident: 1, ..tiling.copied(groups, 4, 2, 2) },
+        ..=4096 if bytes == 4 => RowTiling { resident: 1, ..tiling.copied(groups, 8, 1, 2) },
+        _ => {
+            let has_three = bytes < 4 && matches!(groups, 1..=3072 | 4097..=6144);
+            let in_cluster = tiling.in_cluster(MOST_BLOCKS, groups, if has_three { 3 } else { 4 })?;
+            // The masks of more elements occupy more registers.
+            let together = match (bytes, has_three) {
+                (4, _) => 1024,
+                (_, true) => 768,
+                (_, false) => 512,
+            };
+            RowTiling { resident: together / in_cluster.threads, ..in_cluster }
+        }
+    };
+    chosen.fits(target, bytes, 2).then_some(chosen)
 }

@@ -26,7 +26,7 @@ impl RowTiling {
         // Adjacent blocks process adjacent parts, so that few rows are in progress at the same time.
         k.grid([self.blocks(m) * (n.into_dim() + self.slack()).ceil_div(self.slots())]);
         let [at, part] = self.at_part(k, n);
-        (self.row_of_block(k, [m, n, pitch], at), part)
+        (self.row_at(k, [m, n, pitch], |in_block| at * self.rows + in_block), part)
     }
 
     /// Returns the row and the part that this block processes, like [`part_of_row`](Self::part_of_row), for kernels whose results do not
@@ -52,6 +52,19 @@ impl RowTiling {
         k.return_if(at.ge(m));
         let declared = Some([row.m, row.n]);
         (Row { m, n, declared, ..row }.in_turn(at, 0.into()), part)
+    }
+
+    /// Returns the row and the part that this block processes, like [`part_of_row`](Self::part_of_row), for kernels in which all
+    /// [`rows`](Self::rows) sets of threads of a block process the same row.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn part_of_one_row<'k>(
+        self,
+        k: Builder<'k>,
+        [m, n, pitch]: [Val<'k, u32>; 3],
+    ) -> (Row<'k>, Val<'k, u32>) {
+        k.grid([m.into_dim() * (n.into_dim() + self.slack()).ceil_div(self.slots())]);
+        let [at, part] = self.at_part(k, n);
+        (self.row_at(k, [m, n, pitch], |_| at), part)
     }
 
     /// Returns the row of this block and the block's part of the row; all rows have `n` elements.
