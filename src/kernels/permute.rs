@@ -124,7 +124,7 @@ impl Permute {
         Self::Rows { threads, adjacent }
     }
 
-    /// Returns the kernel for matrices whose addresses are not multiples of 16 bytes, given the kernel for other addresses.
+    /// Returns the kernel that replaces this one if an address is not a multiple of 16 bytes.
     pub(super) fn for_any_address(self) -> Self {
         match self {
             Self::Rows { threads, adjacent } => {
@@ -284,12 +284,10 @@ impl<'k, T: TensorElement> Tensors<'k, T> {
     #[track_caller]
     fn transpose_wide_tiles(&self) {
         let [height, width] = wide_tile::<T>();
-        let (x, y, at) = self.tile_of_block(height, width);
-        transpose_wide(
-            self.k,
-            &x.tensor().local_tile((height, width), (at[0], at[1])),
-            &y.transposed().tensor().local_tile((height, width), (at[0], at[1])),
-        );
+        let (x, y, [row, col]) = self.tile_of_block(height, width);
+        let x = x.tensor().local_tile((height, width), (row, col));
+        let y = y.transposed().tensor().local_tile((height, width), (row, col));
+        transpose_wide(self.k, &x, &y);
     }
 
     /// Transposes a tile in each block, one element at a time.

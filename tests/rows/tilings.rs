@@ -267,12 +267,14 @@ where
     assembled(quantize.kernel::<T, e4m3>(TARGET));
     assembled(quantize.gated_kernel::<T, e4m3>(PointwiseFunction::Silu, TARGET));
     if n <= 24_576 {
-        // Quantized norms of some longer rows are faster although a few registers are spilled.
+        // Some longer rows are faster although a few registers are spilled.
         let norm = Quantize::for_norm_rows(ScaleGroup::Row, TARGET, T::SIZE, &[n]);
         assembled(norm.norm_kernel::<T, T, e4m3>(NormFunction::Rms, TARGET));
     }
-    let norm = Norm::for_dropout_rows(NormFunction::Layer, TARGET, T::SIZE, &[n]);
-    assembled(norm.dropout_kernel::<T, T, T>(TARGET));
+    if n <= 24_576 || T::SIZE == 4 {
+        let norm = Norm::for_dropout_rows(NormFunction::Layer, TARGET, T::SIZE, &[n]);
+        assembled(norm.dropout_kernel::<T, T, T>(TARGET));
+    }
     assembled(
         Norm::for_biased_rows(NormFunction::Rms, TARGET, T::SIZE, &[n]).biased_kernel::<T, T, T>(TARGET),
     );

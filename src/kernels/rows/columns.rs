@@ -24,8 +24,8 @@ pub type ColumnReductionArgs<X> = (In<X>, u32, Out<f32>, u32, u32, u32, u32);
 /// A kernel that reduces the columns of x: row p of y contains the results for rows p, p + `parts`, p + 2 · `parts`, … of x.
 ///
 /// To reduce a tall matrix on all multiprocessors, launch the kernel twice: first with the value of `parts` that
-/// [`parts`](Self::parts) returns, and then with `parts` = 1 on the result of the first launch. Do not combine means in this way unless m is a multiple of the first value of `parts`. Results do not
-/// depend on the order in which blocks run.
+/// [`parts`](Self::parts) returns, and then with `parts` = 1 on the result of the first launch. If you choose another value, do not combine
+/// means in this way unless m is a multiple of it. Results do not depend on the order in which blocks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ColumnReduction {
     /// How rows are divided among threads. All [`rows`](RowTiling::rows) sets of threads of a block process the same columns.

@@ -335,8 +335,8 @@ fn in_registers(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) ->
     match (tiling.unaligned, groups) {
         _ if bytes > 4 || tiling.threads <= 32 => tiling,
         (true, ..=2240) if bytes == 4 => tiling.in_registers(groups, 7, 0),
-        (true, ..=768) if bytes == 2 => tiling.in_registers(groups, 6, 0),
-        (true, ..=1280) if bytes == 2 => tiling.in_registers(groups, 4, 0),
+        (true, ..=768) if bytes == 2 => any_number(tiling.in_registers(groups, 6, 0)),
+        (true, ..=1280) if bytes == 2 => any_number(tiling.in_registers(groups, 4, 0)),
         (true, _) => tiling,
         (false, ..=1024) => RowTiling { resident: (2048 / tiling.threads).min(8), ..tiling },
         (false, ..=2048) => tiling.in_registers(groups, 4, 1024),
@@ -361,7 +361,7 @@ fn copied(group: ScaleGroup, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> Op
         1793..=2048 => [8, 1, 2, 256],
         1025..=2048 => [8, 1, 2, 512],
         2049..=3072 if is_wide && is_row => return Some(tiling.in_registers(groups, 6, 1024)),
-        3073..=4096 if is_wide && is_row => return Some(tiling.in_registers(groups, 8, 512)),
+        3073..=4096 if is_wide && is_row => return Some(any_number(tiling.in_registers(groups, 8, 0))),
         4097..=6144 if is_wide && is_row => return Some(tiling.in_registers(groups, 8, 1024)),
         6145..=8192 if is_wide && is_row => [8, 1, 16, 1024],
         2049..=4096 if is_wide || is_row => [4, 2, 4, 1024],
@@ -370,6 +370,11 @@ fn copied(group: ScaleGroup, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> Op
     };
     let copied = tiling.copied(groups, stripes, ahead, turns);
     Some(RowTiling { resident: (together / copied.threads).clamp(1, 4), ..copied })
+}
+
+/// Returns the tiling without a minimum of resident blocks.
+fn any_number(tiling: RowTiling) -> RowTiling {
+    RowTiling { resident: 0, ..tiling }
 }
 
 /// The results of a row.

@@ -1,7 +1,5 @@
 //! Rotary position embeddings.
 
-use std::iter::successors;
-
 use crate::{
     ptx::{BuildError, Builder, In, IntoDim, Kernel, Out, Readable, Target, Val, Writable},
     tensor::TensorElement,
@@ -128,13 +126,8 @@ impl Rotary {
                 k.if_(group.lt(groups), || {
                     // All rows are loaded before the first one waits for its angles.
                     let position = |token| positions.at(token).load_or(-1).cast::<u32>();
-                    let token = first / heads;
-                    let tokens = successors(Some([token, first - token * heads]), |&[token, head]| {
-                        let is_next = (head + 1).eq(heads);
-                        Some([token + is_next.select(1, 0), is_next.select(0, head + 1)])
-                    });
                     let positions: Vec<_> =
-                        tokens.map(|[token, _]| position(token)).take(at_once as usize).collect();
+                        tokens_of_rows(first, heads, at_once).into_iter().map(position).collect();
                     let elements: Vec<_> = rows
                         .iter()
                         .map(|&row| pair.map(|group| self.load(k, &x.row(row), group)).concat())
@@ -215,4 +208,21 @@ impl Rotary {
         }
         rotated
     }
+}
+
+/// Returns the tokens of `count` consecutive rows, each of which is a head, given the first row and the number of heads per token.
+#[track_caller]
+fn tokens_of_rows<'k>(first: Val<'k, u32>, heads: Val<'k, u32>, count: u32) -> Vec<Val<'k, u32>> {
+    let mut token = first / heads;
+    let mut tokens = vec![token];
+    if count > 1 {
+        let mut head = first - token * heads;
+        for _ in 1..count {
+            head = head + 1;
+            let is_next = head.eq(heads);
+            (token, head) = (token + is_next.select(1, 0), is_next.select(0, head));
+            tokens.push(token);
+        }
+    }
+    tokens
 }

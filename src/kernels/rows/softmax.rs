@@ -60,10 +60,11 @@ impl Softmax {
     pub fn for_masked_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let Self { tiling, log } = Self::for_rows(target, bytes, sizes);
         let groups = tiling.groups(sizes);
-        // Masks occupy registers. With fewer resident blocks, threads have more registers.
+        let in_registers = |stripes| RowTiling { resident: 0, ..tiling.in_registers(groups, stripes, 0) };
+        // Masks occupy registers. Without a minimum of resident blocks, threads have more registers.
         let tiling = match groups {
-            257..=768 if tiling.unaligned && bytes == 2 => tiling.in_registers(groups, 6, 0),
-            769..=2560 if tiling.unaligned && bytes == 2 => tiling.in_registers(groups, 5, 0),
+            257..=768 if tiling.unaligned && bytes == 2 => in_registers(6),
+            769..=1152 if tiling.unaligned && bytes == 2 => in_registers(5),
             _ => tiling,
         };
         Self { tiling, log }

@@ -17,9 +17,9 @@ pub type TopKArgs<X> = (In<X>, u32, Out<X>, Out<i32>, u32, u32, u32);
 /// row has fewer than `count` elements, the remaining values are NaN, and the remaining indices are −1.
 ///
 /// Rows may have any length; they are read once, in parts. Elements that are greater than the smallest of the `count` largest elements so
-/// far are collected in shared memory, in two slots per thread. When the slots are full, the collected elements are sorted, and all but the
-/// `count` largest are discarded. If n elements are in random order, about `count` · ln n of them are collected. In the worst case, a row
-/// in ascending order, all n are collected.
+/// far are collected in shared memory, in two slots per thread. When the slots are full, all but the `count` largest of the collected
+/// elements are discarded. If n elements are in random order, about `count` · ln n of them are collected. In the worst case, a row in
+/// ascending order, all n are collected.
 #[doc(alias = "topk")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TopK {

@@ -107,13 +107,14 @@ fn fastest(target: Target, bytes: u32, sizes: &[u32]) -> Option<RowTiling> {
         _ => {
             let has_three = bytes < 4 && matches!(groups, 1..=3072 | 4097..=6144);
             let in_cluster = tiling.in_cluster(MOST_BLOCKS, groups, if has_three { 3 } else { 4 })?;
-            // The masks of more elements occupy more registers.
-            let together = match (bytes, has_three) {
-                (4, _) => 1024,
-                (_, true) => 768,
-                (_, false) => 512,
+            // The masks of more elements occupy more registers. Kernels for the longest rows of 16 bits are fastest if ptxas chooses their
+            // number, although it spills 4 bytes.
+            let resident = match (bytes, has_three) {
+                (4, _) => 1024 / in_cluster.threads,
+                (_, true) => 768 / in_cluster.threads,
+                (_, false) => 0,
             };
-            RowTiling { resident: together / in_cluster.threads, ..in_cluster }
+            RowTiling { resident, ..in_cluster }
         }
     };
     chosen.fits(target, bytes, 2).then_some(chosen)
