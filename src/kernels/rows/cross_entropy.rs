@@ -47,15 +47,13 @@ impl CrossEntropy {
         let in_parts =
             |threads, stripes, resident| RowTiling { threads, stripes, resident, streamed: true, ..tiling };
         let groups = tiling.groups(sizes);
-        let tiling = match groups {
-            _ if bytes > 4 => tiling,
-            ..=128 => tiling,
-            129..=512 if bytes == 4 && !tiling.unaligned => tiling,
-            129..=2048 if bytes == 4 => tiling.narrow(sizes, 32, 1024),
-            129..=256 => RowTiling { rows: 4, ..tiling.in_registers(groups, 8, 128) },
-            129..=1152 if tiling.unaligned => in_parts(64, 2, 16),
-            129..=1024 if bytes < 4 => in_parts(64, 4, 8),
-            129..=1024 => in_parts(128, 4, 8),
+        let tiling = match (bytes, groups) {
+            (5.., _) | (_, ..=128) => tiling,
+            (4, ..=512) if !tiling.unaligned => tiling,
+            (4, ..=2048) => tiling.narrow(sizes, 32, 1024),
+            (_, ..=256) => RowTiling { rows: 4, ..tiling.in_registers(groups, 8, 128) },
+            (_, ..=1152) if tiling.unaligned => in_parts(64, 2, 16),
+            (_, ..=1024) => in_parts(64, 4, 8),
             _ => in_parts(256, 2, 8),
         };
         Self { tiling, backward: RowTiling::for_elements(target, bytes, sizes) }

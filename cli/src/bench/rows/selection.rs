@@ -48,7 +48,7 @@ where
         for tiling in
             with_others(chosen.tiling, others(chosen.tiling)).filter(|tiling| tiling.threads >= count)
         {
-            let kernel = load(gpu, &TopK { tiling, ..chosen }.kernel::<E>(TARGET)?)?;
+            let kernel = load(gpu, &TopK { tiling }.kernel::<E>(TARGET)?)?;
             let values: CudaSlice<E::Stored> = stream.alloc_zeros(rows * count as usize)?;
             let indices = stream.alloc_zeros::<i32>(rows * count as usize)?;
             let results = RefCell::new((values, indices));

@@ -93,29 +93,24 @@ fn fastest(target: Target, bytes: u32, sizes: &[u32]) -> Option<RowTiling> {
     if tiling.threads <= 32 || bytes > 4 || !target.features().contains(Features::HOPPER) {
         return None;
     }
-    let chosen = match groups {
-        _ if tiling.unaligned && bytes < 4 => return None,
-        ..=1152 if tiling.unaligned => RowTiling { resident: 2, ..tiling.copied(groups, 3, 2, 4) },
-        ..=2304 if tiling.unaligned => RowTiling { resident: 1, ..tiling.copied(groups, 6, 2, 8) },
-        _ if tiling.unaligned => return None,
-        ..=1152 if bytes < 4 => return None,
-        ..=2048 if bytes < 4 => RowTiling { resident: 1, ..tiling.copied(groups, 2, 2, 4) },
-        ..=1024 => return None,
-        ..=2048 => tiling.in_registers(groups, 2, 2048),
-        ..=3072 if bytes == 4 => RowTiling { resident: 1, ..tiling.copied(groups, 4, 2, 2) },
-        ..=4096 if bytes == 4 => RowTiling { resident: 1, ..tiling.copied(groups, 8, 1, 2) },
-        _ => {
-            let has_three = bytes < 4 && matches!(groups, 1..=3072 | 4097..=6144);
-            let in_cluster = tiling.in_cluster(MOST_BLOCKS, groups, if has_three { 3 } else { 4 })?;
-            // The masks of more elements occupy more registers. Kernels for the longest rows of 16 bits are fastest if ptxas chooses their
-            // number, although it spills 4 bytes.
-            let resident = match (bytes, has_three) {
-                (4, _) => 1024 / in_cluster.threads,
-                (_, true) => 768 / in_cluster.threads,
-                (_, false) => 0,
-            };
-            RowTiling { resident, ..in_cluster }
+    let chosen = match (tiling.unaligned, bytes, groups) {
+        (true, 4, ..=1152) => RowTiling { resident: 2, ..tiling.copied(groups, 3, 2, 4) },
+        (true, 4, ..=2304) => RowTiling { resident: 1, ..tiling.copied(groups, 6, 2, 8) },
+        (true, ..) | (false, 4, ..=1024) | (false, ..4, ..=1152) => return None,
+        (false, 4, ..=2048) => tiling.in_registers(groups, 2, 2048),
+        (false, 4, ..=3072) => RowTiling { resident: 1, ..tiling.copied(groups, 4, 2, 2) },
+        (false, 4, ..=4096) => RowTiling { resident: 1, ..tiling.copied(groups, 8, 1, 2) },
+        (false, 4, _) => {
+            let in_cluster = tiling.in_cluster(MOST_BLOCKS, groups, 4)?;
+            RowTiling { resident: 1024 / in_cluster.threads, ..in_cluster }
         }
+        (false, _, ..=2048) => RowTiling { resident: 1, ..tiling.copied(groups, 2, 2, 4) },
+        (false, _, ..=3072 | 4097..=6144) => {
+            let in_cluster = tiling.in_cluster(MOST_BLOCKS, groups, 3)?;
+            RowTiling { resident: 768 / in_cluster.threads, ..in_cluster }
+        }
+        // ptxas spills 4 bytes, which is faster than a minimum of resident blocks.
+        (false, ..) => tiling.in_cluster(MOST_BLOCKS, groups, 4)?,
     };
     chosen.fits(target, bytes, 2).then_some(chosen)
 }
