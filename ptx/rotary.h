@@ -104,7 +104,7 @@ static inline int rotary_runs_on(int major, int minor) {
  * y = x with rotated pairs (halves) in rows of m×n (bf16)
  */
 #define ROTARY_HALVES_BF16_BY8_NAME "rotary_halves_bf16_by8"
-#define ROTARY_HALVES_BF16_BY8_BLOCK_X 256u
+#define ROTARY_HALVES_BF16_BY8_BLOCK_X 64u
 #define ROTARY_HALVES_BF16_BY8_BLOCK_Y 1u
 #define ROTARY_HALVES_BF16_BY8_BLOCK_Z 1u
 #define ROTARY_HALVES_BF16_BY8_LDX_MULTIPLE_OF 8
@@ -193,7 +193,7 @@ static inline uint64_t rotary_halves_bf16_by8_y_bytes(const rotary_halves_bf16_b
 
 /* The number of blocks in x, y and z. */
 static inline void rotary_halves_bf16_by8_grid(const rotary_halves_bf16_by8_args *args, uint64_t grid[3]) {
-    grid[0] = warpwright_ceil_div(args->m, 128);
+    grid[0] = warpwright_ceil_div(args->m, 16);
     grid[1] = warpwright_ceil_div(args->n, 128);
     grid[2] = 1;
 }
@@ -283,7 +283,7 @@ static inline warpwright_result rotary_halves_bf16_by8_launch(
  * y = x with rotated pairs (halves) in rows of m×n (bf16)
  */
 #define ROTARY_HALVES_INVERSE_BF16_BY8_NAME "rotary_halves_inverse_bf16_by8"
-#define ROTARY_HALVES_INVERSE_BF16_BY8_BLOCK_X 256u
+#define ROTARY_HALVES_INVERSE_BF16_BY8_BLOCK_X 64u
 #define ROTARY_HALVES_INVERSE_BF16_BY8_BLOCK_Y 1u
 #define ROTARY_HALVES_INVERSE_BF16_BY8_BLOCK_Z 1u
 #define ROTARY_HALVES_INVERSE_BF16_BY8_LDX_MULTIPLE_OF 8
@@ -372,7 +372,7 @@ static inline uint64_t rotary_halves_inverse_bf16_by8_y_bytes(const rotary_halve
 
 /* The number of blocks in x, y and z. */
 static inline void rotary_halves_inverse_bf16_by8_grid(const rotary_halves_inverse_bf16_by8_args *args, uint64_t grid[3]) {
-    grid[0] = warpwright_ceil_div(args->m, 128);
+    grid[0] = warpwright_ceil_div(args->m, 16);
     grid[1] = warpwright_ceil_div(args->n, 128);
     grid[2] = 1;
 }
@@ -462,7 +462,7 @@ static inline warpwright_result rotary_halves_inverse_bf16_by8_launch(
  * y = x with rotated pairs (adjacent) in rows of m×n (bf16)
  */
 #define ROTARY_ADJACENT_BF16_BY8_NAME "rotary_adjacent_bf16_by8"
-#define ROTARY_ADJACENT_BF16_BY8_BLOCK_X 256u
+#define ROTARY_ADJACENT_BF16_BY8_BLOCK_X 64u
 #define ROTARY_ADJACENT_BF16_BY8_BLOCK_Y 1u
 #define ROTARY_ADJACENT_BF16_BY8_BLOCK_Z 1u
 #define ROTARY_ADJACENT_BF16_BY8_LDX_MULTIPLE_OF 8
@@ -551,7 +551,7 @@ static inline uint64_t rotary_adjacent_bf16_by8_y_bytes(const rotary_adjacent_bf
 
 /* The number of blocks in x, y and z. */
 static inline void rotary_adjacent_bf16_by8_grid(const rotary_adjacent_bf16_by8_args *args, uint64_t grid[3]) {
-    grid[0] = warpwright_ceil_div(args->m, 128);
+    grid[0] = warpwright_ceil_div(args->m, 8);
     grid[1] = warpwright_ceil_div(args->n, 128);
     grid[2] = 1;
 }
@@ -641,7 +641,7 @@ static inline warpwright_result rotary_adjacent_bf16_by8_launch(
  * y = x with rotated pairs (adjacent) in rows of m×n (bf16)
  */
 #define ROTARY_ADJACENT_INVERSE_BF16_BY8_NAME "rotary_adjacent_inverse_bf16_by8"
-#define ROTARY_ADJACENT_INVERSE_BF16_BY8_BLOCK_X 256u
+#define ROTARY_ADJACENT_INVERSE_BF16_BY8_BLOCK_X 64u
 #define ROTARY_ADJACENT_INVERSE_BF16_BY8_BLOCK_Y 1u
 #define ROTARY_ADJACENT_INVERSE_BF16_BY8_BLOCK_Z 1u
 #define ROTARY_ADJACENT_INVERSE_BF16_BY8_LDX_MULTIPLE_OF 8
@@ -730,7 +730,7 @@ static inline uint64_t rotary_adjacent_inverse_bf16_by8_y_bytes(const rotary_adj
 
 /* The number of blocks in x, y and z. */
 static inline void rotary_adjacent_inverse_bf16_by8_grid(const rotary_adjacent_inverse_bf16_by8_args *args, uint64_t grid[3]) {
-    grid[0] = warpwright_ceil_div(args->m, 128);
+    grid[0] = warpwright_ceil_div(args->m, 8);
     grid[1] = warpwright_ceil_div(args->n, 128);
     grid[2] = 1;
 }

@@ -12,7 +12,7 @@ use crate::{
 /// The arguments of the kernel that [`transpose`] builds: `(x, y, m, n)`, where x is m×n and y is n×m, both row-major.
 pub type TransposeArgs<T> = (In<T>, Out<T>, u32, u32);
 
-/// The number of rows and columns of a block's tile.
+/// The number of rows and columns of a block's tile if elements are moved one at a time.
 const TILE: u32 = 64;
 /// The number of bytes per sector, the access granularity of device memory.
 const SECTOR: u32 = 32;
@@ -20,11 +20,13 @@ const SECTOR: u32 = 32;
 /// Builds the kernel that computes y = xᵀ, where x is m×n and y is n×m, with elements of type `T`. Both matrices are row-major, and m and n
 /// must be at least 1.
 ///
-/// `divisor` must divide both m and n; every launch checks this. With a divisor of 1, m and n may have any value. If the divisor is a
-/// multiple of 4 and elements have 4 bytes, four elements are moved at a time. Otherwise, elements are moved one at a time.
+/// `divisor` must divide both m and n; every launch checks this. With a divisor of 1, m and n may have any value. If `divisor` elements, or
+/// a divisor of that number, have 16 bytes, and elements have at most 4 bytes, 16 bytes are moved at a time. Otherwise, elements are moved
+/// one at a time.
 ///
-/// A grid has at most 65,535 rows of blocks, which limits the size of x. If four elements are moved at a time, m must be at most 4,194,240;
-/// otherwise, n must be at most 4,194,240. The launch rejects larger matrices. [`Permute`](super::Permute) has no such limit.
+/// A grid has at most 65,535 rows of blocks, which limits the size of x. If 16 bytes are moved at a time, m must be at most 4,194,240 (twice
+/// as large for elements of 2 bytes, and four times for elements of 1 byte); otherwise, n must be at most 4,194,240. The launch rejects
+/// larger matrices. [`Permute`](super::Permute) has no such limit.
 ///
 /// The kernel's name contains the type and, unless the divisor is 1, the divisor, for example `transpose_f32_by4`.
 ///

@@ -251,10 +251,8 @@ impl<'k> RandomTile<'k> {
 /// factor.
 #[derive(Clone, Copy)]
 pub(crate) struct DropoutRule<'k> {
-    /// The threshold, shifted to the upper bits.
+    /// The threshold.
     least: Val<'k, u32>,
-    /// Whether any element may be kept, that is, `p` is less than 1.
-    keeps_any: Val<'k, bool>,
     scale: Val<'k, f32>,
 }
 
@@ -267,20 +265,25 @@ impl<'k> DropoutRule<'k> {
     /// Returns whether an element is kept, given its random word.
     #[track_caller]
     pub(crate) fn keeps(self, random: Val<'k, u32>) -> Val<'k, bool> {
-        random.ge(self.least) & self.keeps_any
+        (random >> 8).ge(self.least)
     }
 
     /// Returns the rule that sets an element to 0 with probability `p` (0 to 1).
     #[track_caller]
     pub(crate) fn new(p: Val<'k, f32>) -> Self {
-        let least = (p * TWO_24).convert::<u32>(Rounding::Rp);
-        Self { least: least << 8, keeps_any: least.lt(1 << 24), scale: Val::from(1.0) / (Val::from(1.0) - p) }
+        Self {
+            least: (p * TWO_24).convert::<u32>(Rounding::Rp),
+            scale: Val::from(1.0) / (Val::from(1.0) - p),
+        }
     }
 
     /// Returns an element after dropout, given its random word.
+    ///
+    /// Unlike [`keeps`](Self::keeps), this requires no shift for each element, but a predicate, which is false if `p` is 1.
     #[track_caller]
     pub(crate) fn applied(self, x: Val<'k, f32>, random: Val<'k, u32>) -> Val<'k, f32> {
-        self.keeps(random).select(x * self.scale, 0.0)
+        let keeps = random.ge(self.least << 8) & self.least.lt(1 << 24);
+        keeps.select(x * self.scale, 0.0)
     }
 }
 

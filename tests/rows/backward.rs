@@ -331,54 +331,66 @@ fn target(row: usize, n: usize) -> i32 {
 
 #[test]
 fn cross_entropy() {
-    for [m, n, ld] in [[9, 50, 50], [7, 1001, 1003], [7, 2048, 2048], [6, 40_000, 40_000]] {
-        let kernels = CrossEntropy::for_rows(TARGET, 2, &[n as u32, ld as u32]);
-        let forward = assembled(kernels.kernel::<bf16>(TARGET));
-        let backward = assembled(kernels.backward_kernel::<bf16>(TARGET));
-        let shape = Shape { m, n, pitch: ld };
-        let x = shape.filled::<bf16>(&logits);
-        let targets: Vec<i32> = (0..m).map(|row| target(row, n)).collect();
-        let log = |i: usize| row::<bf16>(n, i, &logits).iter().map(|x| x.exp()).sum::<f64>().ln();
-        let loss = |i: usize| match targets[i] {
-            -100 => 0.0,
-            target if !(0..n as i32).contains(&target) => f64::NAN,
-            target => log(i) - row::<bf16>(n, i, &logits)[target as usize],
-        };
-        let of_rows = Shape { m: 1, n: m, pitch: m };
-        let [rows, cols, ld] = shape.numbers();
-        check_with::<f32, f32>(
-            &format!("{}: {shape:?}", forward.name()),
-            (of_rows, of_rows),
-            &|device, losses, logs| {
-                let (x, targets) = (device.upload(&x).expect("room"), device.upload(&targets).expect("room"));
-                let arguments = (&x, ld, &targets, losses, logs, rows, cols, -100);
-                device.launch(&forward, arguments).unwrap_or_else(|error| panic!("{error}"));
-            },
-            &|_| ((0..m).map(loss).collect(), (0..m).map(log).collect()),
-            4e-6,
-        );
-        let logs: Vec<f32> = (0..m).map(|i| log(i) as f32).collect();
-        let dlosses: Vec<f32> = (0..m).map(|i| 1.0 + i as f32).collect();
-        check::<bf16>(
-            &format!("{}: {shape:?}", backward.name()),
-            shape,
-            &|device, dx| {
-                let x = device.upload(&x).expect("room");
-                let targets = device.upload(&targets).expect("room");
-                let (logs, dlosses) =
-                    (device.upload(&logs).expect("room"), device.upload(&dlosses).expect("room"));
-                let arguments = (&x, ld, &targets, &logs, &dlosses, dx, ld, rows, cols, -100);
-                device.launch(&backward, arguments).unwrap_or_else(|error| panic!("{error}"));
-            },
-            &|i| {
-                let (x, log) = (row::<bf16>(n, i, &logits), log(i));
-                let derivative = |(col, x): (usize, &f64)| {
-                    let hit = f64::from(u8::from(targets[i] == col as i32));
-                    if targets[i] == -100 { 0.0 } else { ((x - log).exp() - hit) * (1.0 + i as f64) }
-                };
-                x.iter().enumerate().map(derivative).collect()
-            },
-            1e-7,
-        );
+    for shape in
+        [[9, 50, 50], [7, 1001, 1003], [7, 1025, 1025], [7, 2048, 2048], [6, 4097, 4099], [6, 40_000, 40_000]]
+    {
+        cross_entropy_of::<bf16>(shape);
     }
+    for shape in [[7, 1000, 1004], [7, 1025, 1025], [6, 2050, 2050], [6, 4096, 4096], [6, 9001, 9001]] {
+        cross_entropy_of::<f32>(shape);
+    }
+}
+
+fn cross_entropy_of<X: Number + Convert<f32>>([m, n, ld]: [usize; 3])
+where
+    f32: Convert<X>,
+{
+    let kernels = CrossEntropy::for_rows(TARGET, X::SIZE, &[n as u32, ld as u32]);
+    let forward = assembled(kernels.kernel::<X>(TARGET));
+    let backward = assembled(kernels.backward_kernel::<X>(TARGET));
+    let shape = Shape { m, n, pitch: ld };
+    let x = shape.filled::<X>(&logits);
+    let targets: Vec<i32> = (0..m).map(|row| target(row, n)).collect();
+    let log = |i: usize| row::<X>(n, i, &logits).iter().map(|x| x.exp()).sum::<f64>().ln();
+    let loss = |i: usize| match targets[i] {
+        -100 => 0.0,
+        target if !(0..n as i32).contains(&target) => f64::NAN,
+        target => log(i) - row::<X>(n, i, &logits)[target as usize],
+    };
+    let of_rows = Shape { m: 1, n: m, pitch: m };
+    let [rows, cols, ld] = shape.numbers();
+    check_with::<f32, f32>(
+        &format!("{}: {shape:?}", forward.name()),
+        (of_rows, of_rows),
+        &|device, losses, logs| {
+            let (x, targets) = (device.upload(&x).expect("room"), device.upload(&targets).expect("room"));
+            let arguments = (&x, ld, &targets, losses, logs, rows, cols, -100);
+            device.launch(&forward, arguments).unwrap_or_else(|error| panic!("{error}"));
+        },
+        &|_| ((0..m).map(loss).collect(), (0..m).map(log).collect()),
+        4e-6,
+    );
+    let logs: Vec<f32> = (0..m).map(|i| log(i) as f32).collect();
+    let dlosses: Vec<f32> = (0..m).map(|i| 1.0 + i as f32).collect();
+    check::<X>(
+        &format!("{}: {shape:?}", backward.name()),
+        shape,
+        &|device, dx| {
+            let x = device.upload(&x).expect("room");
+            let targets = device.upload(&targets).expect("room");
+            let (logs, dlosses) =
+                (device.upload(&logs).expect("room"), device.upload(&dlosses).expect("room"));
+            let arguments = (&x, ld, &targets, &logs, &dlosses, dx, ld, rows, cols, -100);
+            device.launch(&backward, arguments).unwrap_or_else(|error| panic!("{error}"));
+        },
+        &|i| {
+            let (x, log) = (row::<X>(n, i, &logits), log(i));
+            let derivative = |(col, x): (usize, &f64)| {
+                let hit = f64::from(u8::from(targets[i] == col as i32));
+                if targets[i] == -100 { 0.0 } else { ((x - log).exp() - hit) * (1.0 + i as f64) }
+            };
+            x.iter().enumerate().map(derivative).collect()
+        },
+        1e-7,
+    );
 }

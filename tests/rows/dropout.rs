@@ -155,3 +155,14 @@ fn sums_with_dropout_are_stored_and_normalized() {
         in_a_sum::<bf16>(NormFunction::Layer, shape, 0.5);
     }
 }
+
+/// Rows for which norms with dropout have their own tilings.
+#[test]
+fn sums_of_long_rows_with_dropout() {
+    for n in [12_288, 24_576, 32_768] {
+        in_a_sum::<bf16>(NormFunction::Layer, [2, n, n, n + 8], 0.5);
+    }
+    for n in [4097, 8191, 8192, 12_288, 16_384, 32_768] {
+        in_a_sum::<f32>(NormFunction::Layer, [2, n, n, n + 4], 0.25);
+    }
+}

@@ -150,6 +150,18 @@ fn of_rows() {
     all::<f32, i8>(Case { group, sizes: [6, 5000, 5000, 5000], tiling: Some(tiling) }, OF_I8);
 }
 
+/// Rows in the registers of a block or of a cluster, with each number of groups per thread.
+#[test]
+fn of_long_rows() {
+    let group = ScaleGroup::Row;
+    for n in [4097, 8191, 12_296, 20_000, 24_584, 40_960] {
+        all::<bf16, e4m3>(Case { group, sizes: [2, n, n, n + 8], tiling: None }, OF_E4M3);
+    }
+    for n in [2501, 6148, 10_244, 14_340, 16_388, 20_484, 32_772] {
+        all::<f32, i8>(Case { group, sizes: [2, n, n, n + 4], tiling: None }, OF_I8);
+    }
+}
+
 #[test]
 fn of_blocks() {
     let group = ScaleGroup::Block;

@@ -338,6 +338,10 @@ where
     let mut note = |kernel: Result<(), BuildError>| refused.extend(kernel.err());
     note(Softmax::for_rows(target, T::SIZE, &sizes).kernel::<T, T>(target).map(drop));
     note(SoftmaxBackward::for_rows(target, T::SIZE, &sizes).kernel::<T, T>(target).map(drop));
+    note(Softmax::for_masked_rows(target, T::SIZE, &sizes).causal_kernel::<T, T>(target).map(drop));
+    note(CrossEntropy::for_rows(target, T::SIZE, &sizes).kernel::<T>(target).map(drop));
+    let columns = ColumnReduction::for_rows(Reduction::Mean, target, T::SIZE, &sizes);
+    note(columns.kernel::<T>(target).map(drop));
     for function in [NormFunction::Rms, NormFunction::Layer] {
         let plain = Norm::for_rows(function, target, T::SIZE, &sizes);
         note(plain.kernel::<T, T, T>(target).map(drop));
@@ -367,9 +371,15 @@ fn tilings_of_kernels_have_the_length() {
         for target in [Target::SM_80, TARGET] {
             let mut tilings = vec![Softmax::for_rows(target, bytes, &[n]).tiling];
             tilings.push(SoftmaxBackward::for_rows(target, bytes, &[n]).tiling);
+            tilings.push(Softmax::for_masked_rows(target, bytes, &[n]).tiling);
+            tilings.push(CrossEntropy::for_rows(target, bytes, &[n]).tiling);
+            tilings.push(Quantize::for_rows(ScaleGroup::Row, target, bytes, &[n]).tiling);
+            tilings.push(Quantize::for_norm_rows(ScaleGroup::Row, target, bytes, &[n]).tiling);
             for function in [NormFunction::Rms, NormFunction::Layer] {
                 tilings.push(Norm::for_rows(function, target, bytes, &[n]).tiling);
                 tilings.push(Norm::for_residual_rows(function, target, bytes, &[n]).tiling);
+                tilings.push(Norm::for_biased_rows(function, target, bytes, &[n]).tiling);
+                tilings.push(Norm::for_dropout_rows(function, target, bytes, &[n]).tiling);
                 if n <= 65_536 {
                     tilings.push(NormBackward::for_rows(function, target, bytes, &[n]).tiling);
                 }

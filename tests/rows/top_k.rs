@@ -59,6 +59,7 @@ where
     let on = |target| TopK::for_rows(target, X::SIZE, &sizes, count as u32);
     assembled(on(Target::SM_80).kernel::<X>(Target::SM_80));
     top::<X>(on(TARGET).tiling, shape, element);
+    top::<X>(TopK::for_many_rows(TARGET, X::SIZE, &sizes, count as u32).tiling, shape, element);
 }
 
 /// Rows, their lengths and distances, and the number of elements; aligned and not; a warp, a block, several parts.
@@ -160,13 +161,16 @@ fn other_teams_and_counts_are_rejected() {
     let good = TopK::for_rows(TARGET, 2, &[4096], 64);
     assert_eq!(good.tiling.threads, 256);
     for tiling in [
-        RowTiling { threads: 96, ..good.tiling },
+        RowTiling { stripes: 5, ..good.tiling },
         RowTiling { threads: 16, rows: 2, ..good.tiling },
         RowTiling { cluster: 2, ..good.tiling },
         RowTiling { streamed: false, ..good.tiling },
     ] {
         let error = TopK { tiling }.kernel::<bf16>(TARGET).expect_err("it is rejected").to_string();
-        assert!(error.contains("expected a warp, or a block of a power of two of threads"), "{error}");
+        assert!(
+            error.contains("expected a warp or a block that reads a row in parts, with up to 32 elements"),
+            "{error}"
+        );
     }
     let kernel = good.kernel::<bf16>(TARGET).expect("it builds");
     let device = Simulator::new();

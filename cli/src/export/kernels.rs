@@ -294,7 +294,7 @@ const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "permute",
-        about: "y = x with up to five axes in another order: copies of rows, whose lengths and strides the divisor divides, and transposed tiles",
+        about: "y = x with up to five axes in another order: copies of rows and transposed tiles, whose lengths and strides the divisor divides",
         target: Target::SM_80,
         divisors: &[1, 8],
         selects: Selects::Nothing,
@@ -498,7 +498,7 @@ const KERNELS: &[Ready] = &[
         name: "transpose",
         about: "y = xᵀ: x m×n, y n×m, row-major; the divisor must divide m and n",
         target: Target::SM_75,
-        divisors: &[1, 4],
+        divisors: &[1, 4, 8],
         selects: Selects::Nothing,
         builds: &[
             ("f32",  |module, of| add(module, |target| transpose::<f32>(target, of.divisor))),
@@ -561,14 +561,7 @@ fn add_permute<T: TensorElement>(module: &mut Module, divisor: u32) -> Result<()
     for threads in [8, 32, 256] {
         add(module, |target| Permute::Rows { threads, adjacent }.kernel::<T>(target))?;
     }
-    // Several divisors may have the same kernel.
-    let is_wide = adjacent == 16 / T::SIZE && T::SIZE <= 4;
-    let tiles = Permute::Tiles { adjacent: if is_wide { adjacent } else { 1 } };
-    let tiles = tiles.kernel::<T>(module.target()).map_err(|error| error.to_string())?;
-    if module.entries().iter().all(|entry| entry.name != *tiles.name()) {
-        module.add(&tiles).map_err(|error| error.to_string())?;
-    }
-    Ok(())
+    add(module, |target| Permute::Tiles { adjacent }.kernel::<T>(target))
 }
 
 /// Builds a kernel for the module's target and adds it.

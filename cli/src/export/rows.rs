@@ -70,7 +70,7 @@ where
 {
     let target = module.target();
     [false, true].into_iter().try_for_each(|log| {
-        add(module, T::SIZE, divisor, &softmax_tiling, |tiling| {
+        add(module, T::SIZE, divisor, &masked_softmax_tiling, |tiling| {
             Softmax { tiling, log }.lengths_kernel::<T, T>(target)
         })
     })

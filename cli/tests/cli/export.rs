@@ -93,8 +93,8 @@ fn the_list_has_valid_options() {
             "quantize_e4m3" | "quantize_s8" => 3 * (3 + 1),
             // Alone, and in a sum ahead of a norm of three lengths.
             "dropout" => 1 + 3,
-            // Rows of three lengths; tiles are counted below.
-            "permute" => 3,
+            // Three numbers of threads per row, and tiles.
+            "permute" => 4,
             // Two pairings and two directions.
             "rotary" => 2 * 2,
             // Five functions of rows and of columns.
@@ -107,8 +107,6 @@ fn the_list_has_valid_options() {
             _ => 1,
         };
         let types = types.split(',').count();
-        // Tiles have no divisor.
-        let alike = if name == "permute" { types } else { 0 };
         let count = match name {
             // Two types have four orders of their two factors, and the others one. A kernel for aligned rows, and one for any.
             "gemm" | "gemm_grouped" => 2 * (2 * 4 + 5),
@@ -117,7 +115,7 @@ fn the_list_has_valid_options() {
             "gemm_fused" => 5 * (2 * 4 + 1) + 2 * 4,
             // Two functions in two tiles.
             "gemm_gated" => 4 * (2 * 4 + 2),
-            _ => kernels * types * divisors.map_or(1, |divisors| divisors.split(',').count()) + alike,
+            _ => kernels * types * divisors.map_or(1, |divisors| divisors.split(',').count()),
         };
         assert_eq!(ptx.matches("\n.visible .entry ").count(), count, "{line}");
         names.push(name.to_string());

@@ -84,9 +84,9 @@ impl<'a, 'k> Candidates<'a, 'k> {
         let collected = k.shared::<u32>(rows).at(row.in_block);
         k.when(row.thread.eq(0), || collected.store(0));
         row.team.sync();
-        // The sign, the exponent of f32, and the mantissa of f16 or e4m3.
+        // The sign, the exponent of f32, and the mantissa of integers of 8 bits or of f16.
         let rank_bits = match X::SIZE {
-            1 => 1 + 8 + 3,
+            1 => 1 + 8 + 7,
             2 => 1 + 8 + 10,
             _ => u32::BITS,
         };
@@ -107,7 +107,7 @@ impl<'a, 'k> Candidates<'a, 'k> {
         let part = k.var::<u32>(0);
         // The next part is loaded while this one is searched.
         let words: Vec<_> = load(0.into()).registers().iter().map(|&word| k.var::<T::Word>(word)).collect();
-        // The key of the smallest of the `count` largest elements so far.
+        // A lower bound of the keys of the `count` largest elements so far.
         let least = k.var::<u64>(0);
         // A bit for each element of this thread that has not been collected in an earlier round.
         let pending = k.var::<u32>(u32::MAX);
@@ -201,8 +201,8 @@ impl<'a, 'k> Candidates<'a, 'k> {
         (left, (first + total).gt(slots).select(1, 0))
     }
 
-    /// Discards all but the `count` largest candidates. Returns a key that no larger element that was discarded, or is yet to be found, may
-    /// have; 0 if no candidate was discarded.
+    /// Discards all but the `count` largest candidates. Returns a lower bound of the keys of the remaining candidates, which no discarded
+    /// key reaches; 0 if no candidate was discarded.
     #[track_caller]
     fn keep_largest(&self) -> Val<'k, u64> {
         let (k, team, thread) = (self.row.k, &self.row.team, self.row.thread);

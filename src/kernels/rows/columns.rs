@@ -43,7 +43,7 @@ impl ColumnReduction {
         let (threads, adjacent, stripes) = match chosen.unaligned {
             // A block has the same number of columns as with aligned groups.
             true => (2 * ACROSS, 1, chosen.adjacent.div_ceil(2)),
-            false => (chosen.groups(sizes).next_power_of_two().min(ACROSS), chosen.adjacent, 1),
+            false => (chosen.groups(sizes).next_power_of_two().clamp(ACROSS / 2, ACROSS), chosen.adjacent, 1),
         };
         let (rows, unaligned) = (THREADS / threads, false);
         let tiling =

@@ -37,9 +37,11 @@ pub struct CrossEntropy {
 }
 
 impl CrossEntropy {
-    /// Returns the kernels for logits of `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches. The tilings
-    /// are those of [`RowTiling::for_reductions`] for the loss, except that small blocks read long rows in parts, and those of
-    /// [`RowTiling::for_elements`] for the gradient.
+    /// Returns the kernels for logits of `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
+    /// [`RowTiling::for_rows`]. If all sizes are even, the row length must be even.
+    ///
+    /// For the loss, a warp or a block keeps short rows in registers, and small blocks read long rows in parts. The tiling for the gradient
+    /// is that of [`RowTiling::for_elements`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_reductions(target, bytes, sizes);
@@ -51,8 +53,8 @@ impl CrossEntropy {
             (5.., _) | (_, ..=128) => tiling,
             (4, ..=512) if !tiling.unaligned => tiling,
             (4, ..=2048) => tiling.narrow(sizes, 32, 1024),
-            (_, ..=256) => RowTiling { rows: 4, ..tiling.in_registers(groups, 8, 128) },
-            (_, ..=1152) if tiling.unaligned => in_parts(64, 2, 16),
+            (2, ..=256) => RowTiling { rows: 4, ..tiling.in_registers(groups, 8, 128) },
+            (2, ..=1152) if tiling.unaligned => in_parts(64, 2, 16),
             (_, ..=1024) => in_parts(64, 4, 8),
             _ => in_parts(256, 2, 8),
         };

@@ -90,20 +90,20 @@ impl Quantize {
     pub fn for_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let of_rows = RowTiling::for_rows(target, bytes, sizes);
         match group {
-            ScaleGroup::Row => Self::with_tiling(group, in_registers(target, bytes, of_rows, sizes)),
+            ScaleGroup::Row => Self::with_tiling(group, fastest_of_rows(target, bytes, of_rows, sizes)),
             ScaleGroup::Block => Self::with_tiling(group, of_rows.in_parts_of_blocks(sizes)),
         }
     }
 
     /// Returns the kernel that quantizes norm(x) · w, for elements of at most `bytes` bytes. `sizes` contains the maximum row length,
-    /// followed by the row pitches; see [`RowTiling::for_copied_rows`], from which the tilings of aligned rows of 129 to 4096 groups differ.
+    /// followed by the row pitches; see [`RowTiling::for_copied_rows`], from which the tilings of aligned rows of 129 to 8192 groups differ.
     #[must_use]
     pub fn for_norm_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_copied_rows(target, bytes, sizes);
         let can_copy = !tiling.unaligned && bytes <= 4 && target.features().contains(Features::AMPERE);
-        let copied =
-            copied(group, bytes, tiling, sizes).filter(|copied| can_copy && copied.fits(target, bytes, 1));
-        match copied {
+        let fastest = fastest_of_norms(group, bytes, tiling, sizes)
+            .filter(|way| can_copy && way.fits(target, bytes, 1));
+        match fastest {
             Some(tiling) => Self { tiling, group },
             None => Self::with_tiling(group, tiling),
         }
@@ -326,17 +326,17 @@ impl Quantize {
 }
 
 /// Returns the fastest tiling on an H200 for rows that are read once and kept in registers, given the tiling of [`RowTiling::for_rows`].
-fn in_registers(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
+fn fastest_of_rows(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let (groups, has_clusters) = (tiling.groups(sizes), target.features().contains(Features::HOPPER));
     let in_cluster = |cluster| match has_clusters {
         true => tiling.in_cluster(cluster, groups, 4).unwrap_or(tiling),
         false => tiling,
     };
     match (tiling.unaligned, groups) {
-        _ if bytes > 4 || tiling.threads <= 32 => tiling,
+        _ if !matches!(bytes, 2 | 4) || tiling.threads <= 32 => tiling,
         (true, ..=2240) if bytes == 4 => tiling.in_registers(groups, 7, 0),
-        (true, ..=768) if bytes == 2 => any_number(tiling.in_registers(groups, 6, 0)),
-        (true, ..=1280) if bytes == 2 => any_number(tiling.in_registers(groups, 4, 0)),
+        (true, ..=768) if bytes == 2 => tiling.in_registers(groups, 6, 0).without_minimum(),
+        (true, ..=1280) if bytes == 2 => tiling.in_registers(groups, 4, 0).without_minimum(),
         (true, _) => tiling,
         (false, ..=1024) => RowTiling { resident: (2048 / tiling.threads).min(8), ..tiling },
         (false, ..=2048) => tiling.in_registers(groups, 4, 1024),
@@ -347,9 +347,9 @@ fn in_registers(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) ->
     }
 }
 
-/// Returns the fastest tiling on an H200 for quantized norms of aligned rows, which are copied to shared memory, given the tiling of
-/// [`RowTiling::for_copied_rows`]. Several rows share the weights. Returns `None` for very short and very long rows.
-fn copied(group: ScaleGroup, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> Option<RowTiling> {
+/// Returns the fastest tiling on an H200 for quantized norms of aligned rows, given the tiling of [`RowTiling::for_copied_rows`]. Most rows
+/// are copied to shared memory, and several rows share the weights. Returns `None` for very short and very long rows.
+fn fastest_of_norms(group: ScaleGroup, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> Option<RowTiling> {
     let groups = tiling.groups(sizes);
     let (is_row, is_wide) = (group == ScaleGroup::Row, bytes == 4);
     // Groups per thread, rows in shared memory, rows in turn, and the maximum number of threads per multiprocessor.
@@ -361,7 +361,7 @@ fn copied(group: ScaleGroup, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> Op
         1793..=2048 => [8, 1, 2, 256],
         1025..=2048 => [8, 1, 2, 512],
         2049..=3072 if is_wide && is_row => return Some(tiling.in_registers(groups, 6, 1024)),
-        3073..=4096 if is_wide && is_row => return Some(any_number(tiling.in_registers(groups, 8, 0))),
+        3073..=4096 if is_wide && is_row => return Some(tiling.in_registers(groups, 8, 0).without_minimum()),
         4097..=6144 if is_wide && is_row => return Some(tiling.in_registers(groups, 8, 1024)),
         6145..=8192 if is_wide && is_row => [8, 1, 16, 1024],
         2049..=4096 if is_wide || is_row => [4, 2, 4, 1024],
@@ -370,11 +370,6 @@ fn copied(group: ScaleGroup, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> Op
     };
     let copied = tiling.copied(groups, stripes, ahead, turns);
     Some(RowTiling { resident: (together / copied.threads).clamp(1, 4), ..copied })
-}
-
-/// Returns the tiling without a minimum of resident blocks.
-fn any_number(tiling: RowTiling) -> RowTiling {
-    RowTiling { resident: 0, ..tiling }
 }
 
 /// The results of a row.

@@ -94,7 +94,8 @@ impl Sample {
         let (threads, stripes, resident) = match (tiling.unaligned, tiling.groups(sizes)) {
             _ if bytes >= 4 => (128, 4, 8),
             // The elements of an unaligned group come from two aligned groups, which occupy more registers.
-            (true, _) => (64, 2, 12),
+            (true, _) => (64, 2, if bytes == 1 { 8 } else { 12 }),
+            (false, _) if bytes == 1 => (64, 1, 16),
             (false, ..=2048) => (64, 2, 16),
             (false, _) => (64, 4, 16),
         };

@@ -60,7 +60,7 @@ impl Softmax {
     pub fn for_masked_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let Self { tiling, log } = Self::for_rows(target, bytes, sizes);
         let groups = tiling.groups(sizes);
-        let in_registers = |stripes| RowTiling { resident: 0, ..tiling.in_registers(groups, stripes, 0) };
+        let in_registers = |stripes| tiling.in_registers(groups, stripes, 0).without_minimum();
         // Masks occupy registers. Without a minimum of resident blocks, threads have more registers.
         let tiling = match groups {
             257..=768 if tiling.unaligned && bytes == 2 => in_registers(6),

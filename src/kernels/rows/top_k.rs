@@ -23,8 +23,8 @@ pub type TopKArgs<X> = (In<X>, u32, Out<X>, Out<i32>, u32, u32, u32);
 #[doc(alias = "topk")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TopK {
-    /// How rows are divided among threads. Each row must be read in parts by a single warp, or by a single block whose number of threads is
-    /// a power of two.
+    /// How rows are divided among threads. Each row must be read in parts by a single warp or a single block, with at most 32 elements per
+    /// thread.
     pub tiling: RowTiling,
 }
 
@@ -83,6 +83,7 @@ impl TopK {
             false if bytes < 4 && tiling.groups(sizes) <= 2048 => (1, 1024),
             false => (2, 1024),
         };
+        let stripes = stripes.min(tiling.groups(sizes).div_ceil(threads));
         Self { tiling: RowTiling { threads, stripes, resident: (together / threads).max(1), ..tiling } }
     }
 
@@ -96,7 +97,7 @@ impl TopK {
         X: Convert<f32>,
         f32: Convert<X>,
     {
-        let RowTiling { threads, rows, cluster, streamed, .. } = self.tiling;
+        let RowTiling { threads, rows, cluster, adjacent, stripes, streamed, .. } = self.tiling;
         let parameters = "x, ldx, values, indices, m, n, count";
         let signature = format!("top_{threads}_{}_{}({parameters})", X::NAME, self.tiling);
         Kernel::<TopKArgs<X>>::build(&signature, target, |k, (x, ldx, values, indices, m, n, count)| {
@@ -104,10 +105,11 @@ impl TopK {
                 "the largest elements of each row of x ({}), m×n, and their columns",
                 X::NAME
             ));
-            let is_team = threads.is_power_of_two() && (threads == 32 || threads > 32 && rows == 1);
-            if !is_team || cluster > 1 || !streamed {
+            let is_team = threads == 32 || threads > 32 && rows == 1;
+            // Each element of a thread is represented by a bit of a word.
+            if !is_team || cluster > 1 || !streamed || stripes * adjacent > u32::BITS {
                 k.refuse(format!(
-                    "expected a warp, or a block of a power of two of threads, that reads a row in parts, found {:?}",
+                    "expected a warp or a block that reads a row in parts, with up to 32 elements per thread, found {:?}",
                     self.tiling
                 ));
                 return;

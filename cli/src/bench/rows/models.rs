@@ -89,6 +89,8 @@ where
         let name = format!("quantize_{suffix}");
         let others = match (sweep, group) {
             (false, _) => Vec::new(),
+            // In unaligned rows, only the chosen tiling supports groups of 128 elements.
+            (true, ScaleGroup::Block) if chosen.tiling.adjacent == 1 => Vec::new(),
             (true, ScaleGroup::Block) => in_parts(chosen.tiling),
             (true, ScaleGroup::Row) => {
                 [tilings(chosen.tiling, n, E::SIZE, 1), in_parts(chosen.tiling)].concat()

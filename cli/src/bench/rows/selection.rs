@@ -45,8 +45,8 @@ where
     let others = |chosen| if sweep { in_parts(chosen) } else { Vec::new() };
     for (name, count) in COUNTS.into_iter().filter(|(name, _)| is_selected(names, name)) {
         let chosen = TopK::for_many_rows(TARGET, E::SIZE, &[buffers.n], count);
-        for tiling in
-            with_others(chosen.tiling, others(chosen.tiling)).filter(|tiling| tiling.threads >= count)
+        for tiling in with_others(chosen.tiling, others(chosen.tiling))
+            .filter(|tiling| tiling.threads >= count && tiling.stripes * tiling.adjacent <= 32)
         {
             let kernel = load(gpu, &TopK { tiling }.kernel::<E>(TARGET)?)?;
             let values: CudaSlice<E::Stored> = stream.alloc_zeros(rows * count as usize)?;

@@ -22,9 +22,9 @@ impl Norm {
     /// Returns the kernel for residual sums with dropout; [`for_rows`](Self::for_rows) describes the parameters.
     ///
     /// On targets with clusters, long rows have their own tilings. The tiling of other rows is that of
-    /// [`for_residual_rows`](Self::for_residual_rows), with two exceptions. Rows that would require too many
-    /// registers are divided among more blocks of a cluster, or read in parts. [`resident`](RowTiling::resident) is at most 1, unless rows
-    /// are copied to shared memory or at most 32 threads process a row.
+    /// [`for_residual_rows`](Self::for_residual_rows), with two exceptions. Rows that would require too many registers are divided among
+    /// more blocks of a cluster, or read in parts. [`resident`](RowTiling::resident) is at most 1, unless rows are copied to shared memory or
+    /// at most 32 threads process a row; unaligned rows that are copied have one resident block fewer.
     #[must_use]
     pub fn for_dropout_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let mut norm = Self::for_residual_rows(function, target, bytes, sizes);
@@ -90,13 +90,13 @@ impl Norm {
 fn fastest(target: Target, bytes: u32, sizes: &[u32]) -> Option<RowTiling> {
     let tiling = RowTiling::for_rows(target, bytes, sizes);
     let groups = tiling.groups(sizes);
-    if tiling.threads <= 32 || bytes > 4 || !target.features().contains(Features::HOPPER) {
+    if tiling.threads <= 32 || !matches!(bytes, 2 | 4) || !target.features().contains(Features::HOPPER) {
         return None;
     }
     let chosen = match (tiling.unaligned, bytes, groups) {
         (true, 4, ..=1152) => RowTiling { resident: 2, ..tiling.copied(groups, 3, 2, 4) },
         (true, 4, ..=2304) => RowTiling { resident: 1, ..tiling.copied(groups, 6, 2, 8) },
-        (true, ..) | (false, 4, ..=1024) | (false, ..4, ..=1152) => return None,
+        (true, ..) | (false, 4, ..=1024) | (false, 2, ..=1152) => return None,
         (false, 4, ..=2048) => tiling.in_registers(groups, 2, 2048),
         (false, 4, ..=3072) => RowTiling { resident: 1, ..tiling.copied(groups, 4, 2, 2) },
         (false, 4, ..=4096) => RowTiling { resident: 1, ..tiling.copied(groups, 8, 1, 2) },

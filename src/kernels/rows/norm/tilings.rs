@@ -51,7 +51,7 @@ fn aligned(
         (NormFunction::Rms, 513..=1024) if bytes < 4 => {
             RowTiling { resident: 1, ..tiling.copied(groups, 2, 2, 2) }
         }
-        (NormFunction::Rms, 1793..=2048) if bytes < 4 => tiling.in_registers(groups, 8, 512),
+        (NormFunction::Rms, 1793..=2048) if bytes == 2 => tiling.in_registers(groups, 8, 512),
         (NormFunction::Rms, 1025..=2048) if bytes == 4 => tiling.in_registers(groups, 3, 1536),
         (NormFunction::Rms, 4097..=8192) if bytes < 4 => tiling.copied(groups, 8, 1, 1),
         _ => tiling,

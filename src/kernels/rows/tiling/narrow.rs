@@ -25,6 +25,11 @@ impl RowTiling {
         Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead: 0, turns: 1, ..self }
     }
 
+    /// Returns this tiling without a minimum of resident blocks, so that ptxas chooses the number of registers.
+    pub(in crate::kernels::rows) fn without_minimum(self) -> Self {
+        Self { resident: 0, ..self }
+    }
+
     /// Returns this tiling for rows of `groups` groups that are loaded directly into the registers of a cluster of `cluster` blocks, with
     /// at most `stripes` groups per thread. Returns `None` if a block would require more than [`MOST_THREADS`] threads.
     pub(in crate::kernels::rows) fn in_cluster(

@@ -12,17 +12,12 @@ impl RowTiling {
         k: Builder<'k>,
         [m, n, pitch]: [Val<'k, u32>; 3],
     ) -> (Row<'k>, Val<'k, u32>) {
-        self.refuse_ahead(k);
         if !self.streamed {
+            self.refuse_ahead(k);
             k.grid([self.blocks(m)]);
             return (self.row(k, [m, n, pitch]), 0.into());
         }
-        if self.cluster > 1 {
-            k.refuse(format!(
-                "expected a tiling without clusters, because each block processes a part of a row, found clusters of {}",
-                self.cluster
-            ));
-        }
+        self.check_parts(k);
         // Adjacent blocks process adjacent parts, so that few rows are in progress at the same time.
         k.grid([self.blocks(m) * (n.into_dim() + self.slack()).ceil_div(self.slots())]);
         let [at, part] = self.at_part(k, n);
@@ -62,9 +57,22 @@ impl RowTiling {
         k: Builder<'k>,
         [m, n, pitch]: [Val<'k, u32>; 3],
     ) -> (Row<'k>, Val<'k, u32>) {
+        self.check_parts(k);
         k.grid([m.into_dim() * (n.into_dim() + self.slack()).ceil_div(self.slots())]);
         let [at, part] = self.at_part(k, n);
         (self.row_at(k, [m, n, pitch], |_| at), part)
+    }
+
+    /// Rejects a tiling with which blocks cannot process parts of a row independently.
+    #[track_caller]
+    fn check_parts(self, k: Builder<'_>) {
+        self.refuse_ahead(k);
+        if self.cluster > 1 {
+            k.refuse(format!(
+                "expected a tiling without clusters, because each block processes a part of a row, found clusters of {}",
+                self.cluster
+            ));
+        }
     }
 
     /// Returns the row of this block and the block's part of the row; all rows have `n` elements.
