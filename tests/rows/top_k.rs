@@ -87,6 +87,13 @@ fn rows_of_each_type() {
     for shape in [[5, 100, 104, 10], [2, 9001, 9001, 50]] {
         chosen::<f16>(shape, &mixed);
     }
+    // Numbers of 7 bits, most of which are distinguished by the lowest bits of their mantissas in f32.
+    let of_bytes = |row: usize, col: usize| ((row * 7 + col * 37) % 256) as f64 - 128.0;
+    for shape in [[3, 200, 208, 10], [2, 3001, 3001, 70]] {
+        chosen::<i8>(shape, &of_bytes);
+        let sizes = [shape[1], shape[2]].map(|size| size as u32);
+        top::<e4m3>(TopK::for_rows(TARGET, 1, &sizes, shape[3] as u32).tiling, shape, &mixed);
+    }
 }
 
 /// Many equal elements, of which those of lower columns are chosen; −0 is equal to 0.

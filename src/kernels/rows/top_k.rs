@@ -79,7 +79,7 @@ impl TopK {
         let threads = count.clamp(1, Self::MOST).next_power_of_two().max(64);
         // The elements of an unaligned group come from two aligned groups, which occupy more registers.
         let (stripes, together) = match tiling.unaligned {
-            true => (if bytes < 4 { 1 } else { 2 }, 768),
+            true => (if bytes < 4 { 1 } else { 2 }, if bytes > 1 { 768 } else { 512 }),
             false if bytes < 4 && tiling.groups(sizes) <= 2048 => (1, 1024),
             false => (2, 1024),
         };
