@@ -125,6 +125,7 @@ impl Permute {
     }
 
     /// Returns the kernel that replaces this one if an address is not a multiple of 16 bytes.
+    #[cfg(any(feature = "cuda", feature = "sim"))]
     pub(super) fn for_any_address(self) -> Self {
         match self {
             Self::Rows { threads, adjacent } => {
