@@ -2,7 +2,7 @@
 
 mod axes;
 
-use super::transpose::{transpose_wide, wide_group, wide_tile};
+use super::transpose::{WIDEST, transpose_wide, wide_group, wide_tile};
 use crate::{
     ptx::{BuildError, Builder, Global, In, IntoDim, Kernel, Out, Ptr, Read, Target, Val, Write},
     tensor::TensorElement,
@@ -23,8 +23,6 @@ const RANK: usize = 5;
 const THREADS: u32 = 256;
 /// The number of rows and columns of a transposed tile.
 const TILE: u32 = 64;
-/// The maximum number of adjacent bytes that a thread copies together.
-const WIDEST: u32 = 16;
 
 /// A kernel that copies x to y with the axes in another order: axis i of y is axis `order[i]` of x, as in PyTorch's `permute`. x and y must
 /// be contiguous. They may have up to five axes, with strides of less than 2³² elements.
@@ -114,20 +112,25 @@ impl Permute {
     /// Returns the kernel that transposes tiles of matrices. `sizes` contains the numbers of rows and columns and all strides, except those
     /// that are 1.
     pub(super) fn tiles<T: TensorElement>(sizes: &[u32]) -> Self {
-        Self::Tiles { adjacent: if T::SIZE <= 4 { widest::<T>(sizes) } else { 1 } }
+        let divides_all = |group: &u32| sizes.iter().all(|size| size.is_multiple_of(*group));
+        Self::Tiles { adjacent: wide_group::<T>().filter(divides_all).unwrap_or(1) }
     }
 
     /// Returns the kernel that copies rows of `cols` elements, given all strides except those that are 1.
     pub(super) fn rows<T: TensorElement>(cols: u32, strides: &[u32]) -> Self {
-        let adjacent = widest::<T>(&[&[cols], strides].concat());
+        let most = (WIDEST / T::SIZE).max(1);
+        let is_wide = strides.iter().chain([&cols]).all(|size| size.is_multiple_of(most));
+        let adjacent = if is_wide { most } else { 1 };
         let threads = cols.div_ceil(adjacent).clamp(1, THREADS).next_power_of_two();
         Self::Rows { threads, adjacent }
     }
 
-    /// Returns the kernel that replaces this one if an address is not a multiple of 16 bytes.
+    /// Returns this kernel, or the one that replaces it if addresses are not multiples of 16 bytes; `are_multiples` returns whether they are
+    /// multiples of a number of bytes.
     #[cfg(any(feature = "cuda", feature = "sim"))]
-    pub(super) fn for_any_address(self) -> Self {
+    pub(super) fn for_addresses(self, are_multiples: impl Fn(u64) -> bool) -> Self {
         match self {
+            _ if are_multiples(WIDEST.into()) => self,
             Self::Rows { threads, adjacent } => {
                 Self::Rows { threads: (threads * adjacent).min(THREADS), adjacent: 1 }
             }
@@ -185,8 +188,7 @@ impl Permute {
                     tensors.copy_rows(threads, adjacent);
                 }
                 Self::Tiles { adjacent } => {
-                    let wide = wide_group::<T>();
-                    if adjacent != 1 && (adjacent != wide || T::SIZE > 4) {
+                    if adjacent != 1 && Some(adjacent) != wide_group::<T>() {
                         k.block([THREADS]);
                         return k.refuse(format!("expected 1 or 16 bytes of adjacent elements of up to 4 bytes, found {adjacent} elements"));
                     }
@@ -317,9 +319,3 @@ impl<'k, T: TensorElement> Tensors<'k, T> {
 
 /// The number of rows that a thread copies.
 const ROWS: u32 = 4;
-
-/// Returns the number of elements in 16 bytes if it divides all sizes, and 1 otherwise.
-fn widest<T: TensorElement>(sizes: &[u32]) -> u32 {
-    let most = (WIDEST / T::SIZE).max(1);
-    if sizes.iter().all(|size| size.is_multiple_of(most)) { most } else { 1 }
-}

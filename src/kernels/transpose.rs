@@ -45,7 +45,7 @@ pub fn transpose<T: TensorElement>(
             k.refuse("expected a divisor of m and n, found 0".into());
         }
         let sizes = [m, n].map(|size| size.multiple_of(divisor));
-        if T::SIZE <= 4 && divisor.is_multiple_of(wide_group::<T>()) {
+        if wide_group::<T>().is_some_and(|group| divisor.is_multiple_of(group)) {
             wide(k, x, y, sizes);
         } else {
             narrow(k, x, y, sizes);
@@ -67,15 +67,19 @@ fn wide<'k, T: TensorElement>(k: Builder<'k>, x: Input<'k, T>, y: Output<'k, T>,
     transpose_wide(k, &x, &y);
 }
 
-/// Returns the number of elements that are moved at a time if accesses are 16 bytes wide.
-pub(super) const fn wide_group<T: TensorElement>() -> u32 {
-    16 / T::SIZE
+/// The number of bytes that are moved at a time, if possible.
+pub(super) const WIDEST: u32 = 16;
+
+/// Returns the number of elements that are moved [16 bytes](WIDEST) at a time, or `None` if elements have more than 4 bytes, which are
+/// moved one at a time.
+pub(super) fn wide_group<T: TensorElement>() -> Option<u32> {
+    (T::SIZE <= 4).then_some(WIDEST / T::SIZE)
 }
 
 /// Returns the number of rows and columns of a tile of x whose elements are moved 16 bytes at a time. A row of the transposed tile has 256
 /// bytes; so has a row of the tile itself, unless elements have 8 bits.
 pub(super) const fn wide_tile<T: TensorElement>() -> [u32; 2] {
-    let side = 16 * wide_group::<T>();
+    let side = 16 * (WIDEST / T::SIZE);
     [side, if T::SIZE == 1 { side / 2 } else { side }]
 }
 
@@ -90,7 +94,7 @@ pub(super) fn transpose_wide<'k, T: TensorElement>(
     x: &Tensor<'k, Global, T, Read>,
     y: &Tensor<'k, Global, T, Write>,
 ) {
-    let (group, [height, width]) = (wide_group::<T>(), wide_tile::<T>());
+    let (group, [height, width]) = (WIDEST / T::SIZE, wide_tile::<T>());
     let chunks = width / group;
     k.block([256]);
     // XORs the index of the group of rows into the chunk index; both are counted in bytes.

@@ -198,7 +198,7 @@ impl<'a, T: TensorElement> Given<'a, T> {
             true => Permute::tiles::<T>(&[&[from.count, from.length], strides.as_slice()].concat()),
             false => Permute::rows::<T>(from.length, &strides),
         };
-        let permute = if buffer.is_aligned(BYTES) { permute } else { permute.for_any_address() };
+        let permute = permute.for_addresses(|bytes| buffer.is_aligned(bytes));
         let all = |distance, stride| [0, 0, distance, stride];
         let (of_x, of_y) = (all(distance, from.stride), all(to_distance, to.stride));
         let called = queue.launch::<_, _, PermuteArgs<T>>(

@@ -7,9 +7,6 @@ use crate::{
     tensor::TensorElement,
 };
 
-/// The widest accesses, in bytes.
-const BYTES: u64 = 16;
-
 /// Copies x to y with the axes in another order: axis i of y is axis `order[i]` of x. Both x and y must be contiguous, with at most five
 /// axes. `extents` contains the extents of x.
 ///
@@ -34,8 +31,7 @@ pub fn permute<'a, T: TensorElement>(
     };
     let (x, y) = (x.into(), y.into());
     let permute = Permute::for_axes::<T>(extents, order).map_err(invalid)?;
-    let is_aligned = x.is_aligned(BYTES) && y.is_aligned(BYTES);
-    let permute = if is_aligned { permute } else { permute.for_any_address() };
+    let permute = permute.for_addresses(|bytes| x.is_aligned(bytes) && y.is_aligned(bytes));
     let (extents, x_strides, y_strides) = Permute::arguments(extents, order).map_err(invalid)?;
     queue.launch::<_, _, PermuteArgs<T>>(
         CALL,

@@ -230,34 +230,34 @@ impl<'a, 'k> Candidates<'a, 'k> {
             self.largest_reached(self.rank_bits, self.count, &|least| ranks.map(|rank| rank.ge(least)));
         let [above, equal] =
             [self.total(ranks.map(|own| own.gt(rank))), self.total(ranks.map(|own| own.eq(rank)))];
-        let (wanted, least) = (self.count - above, k.var::<u64>(Val::pack(0, rank << shift)));
+        let (kept, least) = (self.count - above, k.var::<u64>(Val::pack(0, rank << shift)));
         // Of equal elements, those with the lowest columns are kept.
-        k.if_(equal.gt(wanted), || {
+        k.if_(equal.gt(kept), || {
             let cols = own.map(Key::inverted_col);
-            let col = self.largest_reached(u32::BITS, wanted, &|least| {
+            let col = self.largest_reached(u32::BITS, kept, &|least| {
                 [0, 1].map(|i| ranks[i].eq(rank) & cols[i].ge(least))
             });
             // The lower bits of ranks are ones for negative numbers and NaN.
-            let (rank, ones) = (rank << shift, (1u64 << shift) as u32 - 1);
-            let is_number = (rank - SIGN).le(RANK_OF_INFINITY - SIGN);
-            least.set(Val::pack(col, is_number.select(rank, rank | ones)));
+            let (rank, ones) = (rank << shift, (1u32 << shift) - 1);
+            let is_positive = (rank - SIGN).le(RANK_OF_INFINITY - SIGN);
+            least.set(Val::pack(col, is_positive.select(rank, rank | ones)));
         });
         least.get()
     }
 
-    /// Returns the largest number of `bits` bits for which `reaches` is true for at least `wanted` candidates. `reaches` returns whether the
-    /// two candidates of this thread reach a number.
+    /// Returns the largest number of `bits` bits that at least `candidates` candidates reach. `reaches` returns whether the two candidates of this
+    /// thread reach a number.
     #[track_caller]
     fn largest_reached(
         &self,
         bits: u32,
-        wanted: Val<'k, u32>,
+        candidates: Val<'k, u32>,
         reaches: &dyn Fn(Val<'k, u32>) -> [Val<'k, bool>; 2],
     ) -> Val<'k, u32> {
         let highest = Val::from(1u32 << (bits - 1));
         self.row.k.fold(bits, Val::from(0u32), |bit, largest| {
             let next = largest | (highest >> bit);
-            self.total(reaches(next)).ge(wanted).select(next, largest)
+            self.total(reaches(next)).ge(candidates).select(next, largest)
         })
     }
 

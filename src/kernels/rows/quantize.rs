@@ -328,10 +328,8 @@ impl Quantize {
 /// Returns the fastest tiling on an H200 for rows that are read once and kept in registers, given the tiling of [`RowTiling::for_rows`].
 fn fastest_of_rows(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
     let (groups, has_clusters) = (tiling.groups(sizes), target.features().contains(Features::HOPPER));
-    let in_cluster = |cluster| match has_clusters {
-        true => tiling.in_cluster(cluster, groups, 4).unwrap_or(tiling),
-        false => tiling,
-    };
+    let in_cluster =
+        |cluster| tiling.in_cluster(cluster, groups, 4).filter(|_| has_clusters).unwrap_or(tiling);
     match (tiling.unaligned, groups) {
         _ if !matches!(bytes, 2 | 4) || tiling.threads <= 32 => tiling,
         (true, ..=2240) if bytes == 4 => tiling.in_registers(groups, 7, 0),

@@ -237,7 +237,7 @@ fn fastest(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> RowT
             _ => tiling,
         },
         (true, 2) => match groups {
-            129..=256 => RowTiling { rows: 4, resident: 0, ..tiling.in_registers(groups, 8, 0) },
+            129..=256 => RowTiling { rows: 4, ..tiling.in_registers(groups, 8, 0).without_minimum() },
             257..=1536 if is_even => tiling.narrow(sizes, 32, 1152),
             257..=2560 => tiling.in_registers(groups, 5, 1024),
             2561.. => {

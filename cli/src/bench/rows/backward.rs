@@ -11,7 +11,7 @@ use warpwright::{
 use super::{
     contender::{Buffers, Contender, Launch, Reference, Rows},
     element::Element,
-    forward::{self, TARGET, is_selected, load, shown, with_others},
+    forward::{self, TARGET, is_selected, load, load_if_built, shown, with_others},
     reference::EPSILON,
 };
 use crate::bench::{Failed, Fallible};
@@ -63,14 +63,8 @@ where
         for tiling in with_others(chosen.tiling, others) {
             let kernels = SoftmaxBackward { tiling, ..chosen };
             let name = format!("softmax_backward {}", shown(kernels.tiling));
-            let kernel = match kernels.kernel::<E, E>(TARGET) {
-                Ok(kernel) => load(gpu, &kernel)?,
-                Err(error) if kernels != chosen => {
-                    eprintln!("{name}: {error}");
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
-            };
+            let built = kernels.kernel::<E, E>(TARGET);
+            let Some(kernel) = load_if_built(gpu, &name, built, kernels == chosen)? else { continue };
             let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, y, m, n, .. }| {
                 kernel.launch(stream, (&*x, *n, &*r, *n, y, *n, *m, *n, 1.0)).map_err(Failed::of)
             });

@@ -9,7 +9,7 @@ use warpwright::{
 use super::{
     contender::{Buffers, Contender, Launch},
     element::Element,
-    forward::{TARGET, in_parts, is_selected, load, shown, tilings, with_others},
+    forward::{TARGET, in_parts, is_selected, load, load_if_built, shown, tilings, with_others},
     reference::EPSILON,
 };
 use crate::bench::{Failed, Fallible};
@@ -48,14 +48,8 @@ where
         for tiling in with_others(chosen.tiling, others) {
             let norm = Norm { tiling, ..chosen };
             let name = format!("dropout_layernorm {}", shown(tiling));
-            let kernel = match norm.dropout_kernel::<E, E, E>(TARGET) {
-                Ok(kernel) => load(gpu, &kernel)?,
-                Err(error) if norm != chosen => {
-                    eprintln!("{name}: {error}");
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
-            };
+            let built = norm.dropout_kernel::<E, E, E>(TARGET);
+            let Some(kernel) = load_if_built(gpu, &name, built, norm == chosen)? else { continue };
             let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, w, b, h, y, m, n, .. }| {
                 let arguments = (&*x, *n, &*r, *n, &*w, &*b, h, *n, y, *n, *m, *n, EPSILON, P, SEED, 0u64);
                 kernel.launch(stream, arguments).map_err(Failed::of)

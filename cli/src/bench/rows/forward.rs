@@ -3,7 +3,7 @@
 use warpwright::{
     gpu::Gpu,
     kernels::{Norm, NormFunction, RowTiling, Softmax},
-    ptx::{Kernel, Target},
+    ptx::{BuildError, Kernel, Target},
     run::Loaded,
     tiles::Convert,
 };
@@ -380,6 +380,23 @@ where
             })
         }
     })
+}
+
+/// Loads a kernel with the tiling of `name`. In a sweep, a tiling that the builder rejects is reported and skipped, unless it `is_chosen`.
+pub(super) fn load_if_built<A: warpwright::ptx::Params>(
+    gpu: &Gpu,
+    name: &str,
+    built: Result<Kernel<A>, BuildError>,
+    is_chosen: bool,
+) -> Fallible<Option<Loaded<A>>> {
+    match built {
+        Ok(kernel) => Ok(Some(load(gpu, &kernel)?)),
+        Err(error) if is_chosen => Err(error.into()),
+        Err(error) => {
+            eprintln!("{name}: {error}");
+            Ok(None)
+        }
+    }
 }
 
 pub(super) fn load<A: warpwright::ptx::Params>(gpu: &Gpu, kernel: &Kernel<A>) -> Fallible<Loaded<A>> {

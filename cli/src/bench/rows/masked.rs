@@ -9,7 +9,7 @@ use warpwright::{
 use super::{
     contender::{Buffers, Contender, Launch, Reference, Rows},
     element::Element,
-    forward::{TARGET, is_selected, load, shown, tilings, with_others},
+    forward::{TARGET, is_selected, load, load_if_built, shown, tilings, with_others},
     reference::{self, EPSILON},
 };
 use crate::bench::{Failed, Fallible};
@@ -72,14 +72,8 @@ where
         for tiling in with_others(chosen.tiling, others) {
             let norm = Norm { tiling, ..chosen };
             let name = format!("rmsnorm_bias {}", shown(norm.tiling));
-            let kernel = match norm.biased_kernel::<E, E, E>(TARGET) {
-                Ok(kernel) => load(gpu, &kernel)?,
-                Err(error) if norm != chosen => {
-                    eprintln!("{name}: {error}");
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
-            };
+            let built = norm.biased_kernel::<E, E, E>(TARGET);
+            let Some(kernel) = load_if_built(gpu, &name, built, norm == chosen)? else { continue };
             let launch: Launch<E> = Box::new(move |stream, Buffers { x, w, b, y, m, n, .. }| {
                 kernel.launch(stream, (&*x, *n, &*w, &*b, y, *n, *m, *n, EPSILON)).map_err(Failed::of)
             });

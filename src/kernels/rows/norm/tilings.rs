@@ -213,10 +213,10 @@ fn unaligned_residual(
         1026..=1536 if is_even && is_layer => tiling.narrow(sizes, 32, 512),
         1537..=4096 if is_even => tiling.narrow(sizes, 32, 1088),
         1153..=2304 if is_layer && bytes == 2 => RowTiling { resident: 1, ..tiling.copied(groups, 3, 2, 8) },
-        1153..=2304 if bytes == 2 => RowTiling { resident: 0, ..tiling.in_registers(groups, 3, 0) },
+        1153..=2304 if bytes == 2 => tiling.in_registers(groups, 3, 0).without_minimum(),
         // With more threads, there would be too few registers for the weights as well.
         2305..=3072 if bytes == 2 && (!is_layer || groups <= 2560) => {
-            RowTiling { resident: 0, ..tiling.in_registers(groups, 5, 0) }
+            tiling.in_registers(groups, 5, 0).without_minimum()
         }
         3073.. if is_layer || groups > 6 * 1024 => RowTiling {
             threads: 1024,

@@ -1,7 +1,7 @@
 //! Parts of rows, which blocks process independently of each other.
 
 use super::{MOST_UNALIGNED, Row, RowTiling};
-use crate::ptx::{Builder, IntoDim, Val};
+use crate::ptx::{Builder, Dim, IntoDim, Val};
 
 impl RowTiling {
     /// Returns the row and the part that this block processes. This method is like [`row_of`](Self::row_of), but if rows are read in parts,
@@ -13,14 +13,9 @@ impl RowTiling {
         [m, n, pitch]: [Val<'k, u32>; 3],
     ) -> (Row<'k>, Val<'k, u32>) {
         if !self.streamed {
-            self.refuse_ahead(k);
-            k.grid([self.blocks(m)]);
-            return (self.row(k, [m, n, pitch]), 0.into());
+            return (self.row_of(k, [m, n, pitch]), 0.into());
         }
-        self.check_parts(k);
-        // Adjacent blocks process adjacent parts, so that few rows are in progress at the same time.
-        k.grid([self.blocks(m) * (n.into_dim() + self.slack()).ceil_div(self.slots())]);
-        let [at, part] = self.at_part(k, n);
+        let [at, part] = self.parts_of_blocks(k, self.blocks(m), n);
         (self.row_at(k, [m, n, pitch], |in_block| at * self.rows + in_block), part)
     }
 
@@ -57,15 +52,14 @@ impl RowTiling {
         k: Builder<'k>,
         [m, n, pitch]: [Val<'k, u32>; 3],
     ) -> (Row<'k>, Val<'k, u32>) {
-        self.check_parts(k);
-        k.grid([m.into_dim() * (n.into_dim() + self.slack()).ceil_div(self.slots())]);
-        let [at, part] = self.at_part(k, n);
+        let [at, part] = self.parts_of_blocks(k, m.into_dim(), n);
         (self.row_at(k, [m, n, pitch], |_| at), part)
     }
 
-    /// Rejects a tiling with which blocks cannot process parts of a row independently.
+    /// Declares a grid in which each block processes one part of one of `rows` rows, or sets of rows, of `n` elements. Returns the row of
+    /// this block and the block's part of the row. Rejects a tiling with which blocks cannot process parts independently.
     #[track_caller]
-    fn check_parts(self, k: Builder<'_>) {
+    fn parts_of_blocks<'k>(self, k: Builder<'k>, rows: Dim, n: Val<'k, u32>) -> [Val<'k, u32>; 2] {
         self.refuse_ahead(k);
         if self.cluster > 1 {
             k.refuse(format!(
@@ -73,6 +67,9 @@ impl RowTiling {
                 self.cluster
             ));
         }
+        // Adjacent blocks process adjacent parts, so that few rows are in progress at the same time.
+        k.grid([rows * (n.into_dim() + self.slack()).ceil_div(self.slots())]);
+        self.at_part(k, n)
     }
 
     /// Returns the row of this block and the block's part of the row; all rows have `n` elements.
