@@ -77,4 +77,4 @@ pub use stride::Stride;
 pub use tiled::{CopyThread, MmaThread, copy_tiled};
 pub use tiled_copy::{CopyThreadLayout, TiledCopy};
 pub use tiled_mma::{MmaThreadLayout, TiledMma};
-pub(crate) use unaligned::UnalignedRow;
+pub(crate) use unaligned::{UnalignedGroups, UnalignedRow};

@@ -30,22 +30,57 @@ pub(crate) struct UnalignedRow<'k, T: TensorElement, A> {
     available: Val<'k, u32>,
 }
 
+/// The groups of a row that a thread accesses.
+#[derive(Clone, Debug)]
+pub(crate) struct UnalignedGroups<'k> {
+    /// The index of the first group's first element relative to the element `ahead` elements before the row: a multiple of the length of a
+    /// group.
+    pub(crate) slot: Val<'k, u32>,
+    /// The distance between the groups, in elements: a multiple of the length of a group.
+    pub(crate) distance: u32,
+    /// The number of groups.
+    pub(crate) count: u32,
+    /// The number of elements by which the groups precede groups that begin with the row; less than the length of a group.
+    pub(crate) ahead: Val<'k, u32>,
+    /// Whether all groups are known to be inside the row, for all threads for which instructions are emitted.
+    pub(crate) are_inside: bool,
+}
+
+impl<'k> UnalignedGroups<'k> {
+    /// Returns the index of each group's first element in the row. Negative indices are represented modulo 2³².
+    #[track_caller]
+    pub(crate) fn starts(&self) -> Vec<Val<'k, u32>> {
+        self.each_from(self.slot - self.ahead)
+    }
+
+    /// Returns the index of each group's first element relative to the element `ahead` elements before the row.
+    #[track_caller]
+    fn slots(&self) -> Vec<Val<'k, u32>> {
+        self.each_from(self.slot)
+    }
+
+    #[track_caller]
+    fn each_from(&self, first: Val<'k, u32>) -> Vec<Val<'k, u32>> {
+        (0..self.count).map(|group| first + group * self.distance).collect()
+    }
+}
+
 /// The words of elements of `T`.
 type Words<'k, T> = Vec<Val<'k, <T as TensorElement>::Word>>;
 
 impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
     /// Returns row `at` of an `m`×`n` matrix with a row pitch of `pitch` elements. The row is accessed in groups of `group` elements,
-    /// which must be a power of 2 and fill whole words. The caller must declare a view of the matrix with its extents, so that the launch
-    /// checks the buffer.
+    /// which must be a power of 2 and fill whole words. `ahead` must be the index of the row's first element in the matrix, modulo `group`.
+    /// The caller must declare a view of the matrix with its extents, so that the launch checks the buffer.
     #[track_caller]
     pub(crate) fn new(
         matrix: Ptr<'k, T, Global, A>,
         [m, n, pitch]: [Val<'k, u32>; 3],
         at: Val<'k, u32>,
         group: u32,
+        ahead: Val<'k, u32>,
     ) -> Self {
         let first = at.mul_wide(pitch);
-        let ahead = first.cast::<u32>() & (group - 1);
         let start = matrix.at_wide(first & !u64::from(group - 1));
         let of_later_rows = (m - 1 - at).mul_wide(pitch);
         let available = (of_later_rows + n.cast::<u64>()).min(1 << 31).cast::<u32>();
@@ -74,118 +109,170 @@ impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
     }
 }
 
+impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
+    /// Returns the distance of the groups from aligned groups, in elements.
+    #[track_caller]
+    fn skipped(&self, groups: &UnalignedGroups<'k>) -> Val<'k, u32> {
+        self.shift(groups) & (self.group - 1)
+    }
+
+    /// Returns the difference between the number of elements by which the first aligned group precedes the row and that by which the
+    /// given groups do.
+    #[track_caller]
+    fn shift(&self, groups: &UnalignedGroups<'k>) -> Val<'k, u32> {
+        if groups.ahead.is_same(&self.ahead) { 0.into() } else { self.ahead - groups.ahead }
+    }
+}
+
+impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
+    /// Returns where aligned groups start, relative to the first aligned group. Unless the groups are inside the row, their starts are used
+    /// as well, and the result is computed from them in order to occupy fewer registers.
+    #[track_caller]
+    fn whole(&self, groups: &UnalignedGroups<'k>) -> Vec<Val<'k, u32>> {
+        match groups.are_inside {
+            true => groups.slots(),
+            false => {
+                groups.starts().into_iter().map(|start| (start + self.ahead) & !(self.group - 1)).collect()
+            }
+        }
+    }
+}
+
 impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
-    /// Loads, row by row, the groups that start at the elements `starts` of each row; elements outside the rows are undefined. All starts
-    /// must be equal modulo the length of a group and in ascending order; negative starts are represented modulo 2³².
+    /// Loads, row by row, the given groups of each row; elements outside the rows are undefined.
     ///
     /// Rows are loaded together so that all loads are issued before the first result is used.
     #[track_caller]
-    pub(crate) fn load(rows: &[&Self], starts: &[Val<'k, u32>]) -> Vec<Val<'k, T::Word>> {
+    pub(crate) fn load(rows: &[&Self], groups: &UnalignedGroups<'k>) -> Vec<Val<'k, T::Word>> {
         let k = rows[0].kernel();
         let _located = k.locate(Location::caller());
-        let crosses = rows.iter().map(|row| row.crosses(starts)).reduce(|a, b| a | b);
         // Whether the groups of every row are aligned, regardless of where the rows begin.
-        let are_whole = rows.iter().map(|row| row.skipped(starts).eq(0)).reduce(|a, b| a & b);
+        let are_whole = rows.iter().map(|row| row.skipped(groups).eq(0)).reduce(|a, b| a & b);
+        let are_whole = are_whole.unwrap_or(true.into());
         let each = |load: &dyn Fn(&Self) -> Words<'k, T>| rows.iter().flat_map(|row| load(row)).collect();
-        let groups = |load: &dyn Fn(&Self, Val<'k, u32>) -> Words<'k, T>| -> Words<'k, T> {
-            each(&|row| starts.iter().flat_map(|&start| load(row, start)).collect())
+        let each_group = |load: &dyn Fn(&Self, Val<'k, u32>) -> Words<'k, T>| -> Words<'k, T> {
+            each(&|row| groups.slots().into_iter().flat_map(|slot| load(row, slot)).collect())
         };
-        k.if_else_with(
-            crosses.unwrap_or(false.into()),
-            || each(&|row| row.load_elements(starts)),
-            || {
-                k.if_else_with(
-                    are_whole.unwrap_or(true.into()),
-                    || groups(&|row, start| row.load_whole(start)),
-                    || groups(&|row, start| row.load_group(start, row.skipped(starts))),
-                )
-            },
-        )
-    }
-
-    /// Returns the shift of groups, in elements.
-    #[track_caller]
-    fn skipped(&self, starts: &[Val<'k, u32>]) -> Val<'k, u32> {
-        (starts[0] + self.ahead) & (self.group - 1)
+        let anywhere = || {
+            let crosses = rows.iter().map(|row| row.crosses(groups)).reduce(|a, b| a | b);
+            k.if_else_with(
+                crosses.unwrap_or(false.into()),
+                || each(&|row| row.load_elements(groups)),
+                || {
+                    k.if_else_with(
+                        are_whole,
+                        || {
+                            each(&|row| {
+                                row.whole(groups)
+                                    .into_iter()
+                                    .flat_map(|slot| row.load_whole(slot, slot.lt(row.end)))
+                                    .collect()
+                            })
+                        },
+                        || each_group(&|row, slot| row.load_group(slot, row.shift(groups))),
+                    )
+                },
+            )
+        };
+        match groups.are_inside {
+            true => k.if_else_with(
+                are_whole,
+                || each_group(&|row, slot| row.load_whole(slot, true.into())),
+                anywhere,
+            ),
+            false => anywhere(),
+        }
     }
 
     /// Returns whether a loaded group that contains elements of the matrix extends past the end of the matrix.
     #[track_caller]
-    fn crosses(&self, starts: &[Val<'k, u32>]) -> Val<'k, bool> {
-        let skipped = self.skipped(starts);
+    fn crosses(&self, groups: &UnalignedGroups<'k>) -> Val<'k, bool> {
+        let skipped = self.skipped(groups);
         // The number of elements that are read from the start of a group on, and the last of them, relative to the end of the matrix.
         let reach = skipped.eq(0).select(self.group, 2 * self.group) - skipped;
         let past = reach - 1 - self.available;
-        let crosses = starts.iter().map(|&start| (start + past).lt(2 * self.group)).reduce(|a, b| a | b);
+        let crosses =
+            groups.starts().into_iter().map(|start| (start + past).lt(2 * self.group)).reduce(|a, b| a | b);
         crosses.unwrap_or(false.into())
     }
 
     /// Loads groups element by element, for groups near the end of the matrix.
     #[track_caller]
-    fn load_elements(&self, starts: &[Val<'k, u32>]) -> Vec<Val<'k, T::Word>> {
-        let values = in_order((starts.len() as u32 * self.group).into());
+    fn load_elements(&self, groups: &UnalignedGroups<'k>) -> Vec<Val<'k, T::Word>> {
+        let values = in_order((groups.count * self.group).into());
         let fragment: Fragment<'k, T> = self.kernel().fragment(&values);
-        let indices = starts.iter().flat_map(|&start| (0..self.group).map(move |i| start + i));
+        let indices = groups.starts().into_iter().flat_map(|start| (0..self.group).map(move |i| start + i));
         for (i, index) in indices.enumerate() {
             fragment.set(i as i64, self.element(index).load());
         }
         words_of(&fragment)
     }
 
-    /// Loads an aligned group.
+    /// Loads an aligned group if a condition holds.
     #[track_caller]
-    fn load_whole(&self, start: Val<'k, u32>) -> Vec<Val<'k, T::Word>> {
-        self.load_aligned(start, true.into()).into_iter().map(Val::bits).collect()
+    fn load_whole(&self, slot: Val<'k, u32>, condition: Val<'k, bool>) -> Vec<Val<'k, T::Word>> {
+        self.load_aligned(slot, condition).into_iter().map(Val::bits).collect()
     }
 
-    /// Loads a group that starts `skipped` elements after the start of an aligned group.
+    /// Loads the group that starts `shift` elements after, or before, the aligned group that starts at `slot`.
     #[track_caller]
-    fn load_group(&self, start: Val<'k, u32>, skipped: Val<'k, u32>) -> Vec<Val<'k, T::Word>> {
-        let mut words = self.load_aligned(start - skipped, true.into());
-        words.extend(self.load_aligned(start - skipped + self.group, skipped.ne(0)));
+    fn load_group(&self, slot: Val<'k, u32>, shift: Val<'k, u32>) -> Vec<Val<'k, T::Word>> {
+        let first = slot + (shift & !(self.group - 1));
+        let (next, skipped) = (first + self.group, shift & (self.group - 1));
+        let mut words = self.load_aligned(first, first.lt(self.end));
+        words.extend(self.load_aligned(next, next.lt(self.end) & skipped.ne(0)));
         realigned::<T>(words, skipped)
     }
 
-    /// Loads the aligned group that starts at element `start`, if a condition holds and it contains elements of the row.
+    /// Loads the group that starts `slot` elements after the first aligned group. If a condition does not hold, all words are 0.
     #[track_caller]
-    fn load_aligned(&self, start: Val<'k, u32>, condition: Val<'k, bool>) -> Vec<Val<'k, u32>> {
-        let k = self.kernel();
-        let first = (start + self.ahead) & !(self.group - 1);
-        let inside = first.lt(self.end) & condition;
-        let pointer = self.start.at(first);
+    fn load_aligned(&self, slot: Val<'k, u32>, condition: Val<'k, bool>) -> Vec<Val<'k, u32>> {
+        let (k, pointer) = (self.kernel(), self.start.at(slot));
         let words: Vec<RegId> = (0..self.words()).map(|_| k.fresh(u32::CLASS)).collect();
-        words.iter().for_each(|&word| k.move_into(word, Val::from(0u32)));
+        if condition.as_constant() != Some(true) {
+            words.iter().for_each(|&word| k.move_into(word, Val::from(0u32)));
+        }
         for (i, words) in words.chunks(WORDS).enumerate() {
-            pointer.byte_offset((i * WORDS * 4) as i64).checked(inside).load_words(words);
+            pointer.byte_offset((i * WORDS * 4) as i64).checked(condition).load_words(words);
         }
         words.into_iter().map(|word| Val::from_reg(k.current(word), k)).collect()
     }
 }
 
 impl<'k, T: TensorElement, A: Writable> UnalignedRow<'k, T, A> {
-    /// Stores groups that start at the elements `starts` of the row; elements before its start and past its end are not written. Groups
-    /// that are aligned and do not extend past either end are stored as whole vectors.
+    /// Stores the given groups of the row; elements before its start and past its end are not written. Groups that are aligned and do not
+    /// extend past either end are stored as whole vectors.
     #[track_caller]
-    pub(crate) fn store(&self, starts: &[Val<'k, u32>], words: &[Val<'k, T::Word>]) {
+    pub(crate) fn store(&self, groups: &UnalignedGroups<'k>, words: &[Val<'k, T::Word>]) {
         let k = self.kernel();
         let _located = k.locate(Location::caller());
-        let is_aligned = ((starts[0] + self.ahead) & (self.group - 1)).eq(0) & self.end.ne(0);
-        let most = self.n - self.group;
-        let is_aligned = is_aligned & self.n.ge(self.group);
-        let at_once = |start: Val<'k, u32>| is_aligned & start.le(most);
+        let is_aligned = self.skipped(groups).eq(0);
+        let starts = groups.starts();
+        let are_at_once: Vec<_> = match groups.are_inside {
+            true => vec![is_aligned; starts.len()],
+            false => {
+                let has_group = self.end.ne(0) & self.n.ge(self.group);
+                let (is_aligned, most) = (is_aligned & has_group, self.n - self.group);
+                starts.iter().map(|start| is_aligned & start.le(most)).collect()
+            }
+        };
         let registers: Vec<RegId> = words.iter().map(|word| word.in_register(k)).collect();
-        let groups = || starts.iter().copied().zip(registers.chunks(self.words()));
-        for (start, registers) in groups() {
-            let pointer = self.start.at((start + self.ahead) & !(self.group - 1));
+        let each_group = || are_at_once.iter().copied().zip(registers.chunks(self.words()));
+        for (&slot, (at_once, registers)) in self.whole(groups).iter().zip(each_group()) {
+            let pointer = self.start.at(slot);
             for (i, registers) in registers.chunks(WORDS).enumerate() {
-                pointer.byte_offset((i * WORDS * 4) as i64).checked(at_once(start)).store_words(registers);
+                pointer.byte_offset((i * WORDS * 4) as i64).checked(at_once).store_words(registers);
             }
         }
-        let last = starts.last().copied().unwrap_or(starts[0]);
-        k.if_(!(at_once(starts[0]) & at_once(last)), || {
-            for (start, registers) in groups() {
-                let is_inside = (start + (self.group - 1)).lt(self.n + (self.group - 1));
-                k.if_(is_inside & !at_once(start), || {
+        // Few threads have elements outside the row.
+        let ends = are_at_once.first().zip(are_at_once.last());
+        k.if_(!ends.map_or(true.into(), |(&first, &last)| first & last), || {
+            for (&start, (at_once, registers)) in starts.iter().zip(each_group()) {
+                let is_inside = match groups.are_inside {
+                    true => true.into(),
+                    false => (start + (self.group - 1)).lt(self.n + (self.group - 1)),
+                };
+                k.if_(is_inside & !at_once, || {
                     for i in 0..self.group {
                         let (word, slot) = (i as usize / T::PER_WORD, i as usize % T::PER_WORD);
                         self.element(start + i).store(k.extract::<T>(registers[word], slot));

@@ -8,7 +8,9 @@ use super::{convert::Convert, gl::Gl};
 use crate::{
     layout::Layout,
     ptx::{Builder, Global, Readable, Scalar, State, Val, Visitor, Writable, lop3_table},
-    tensor::{Fragment, Tensor, TensorElement, UnalignedRow, copy, copy_or, in_order, words_of},
+    tensor::{
+        Fragment, Tensor, TensorElement, UnalignedGroups, UnalignedRow, copy, copy_or, in_order, words_of,
+    },
 };
 
 /// The maximum number of elements in a tile of a vector whose length is known only at launch.
@@ -203,27 +205,25 @@ impl<'k> Stripes<'k> {
         (0..self.count).map(|stripe| first + stripe * self.threads * self.adjacent).collect()
     }
 
-    /// Loads vector `index` of each row. Elements outside the rows are unspecified.
+    /// Returns this thread's groups in vector `index` of a row. `are_inside` states that no thread that executes the instructions has groups
+    /// that extend past either end of the row.
+    #[track_caller]
+    pub(crate) fn groups(self, index: Val<'k, u32>, are_inside: bool) -> UnalignedGroups<'k> {
+        let slot = index * self.length() + self.thread * self.adjacent;
+        let (distance, count) = (self.threads * self.adjacent, self.count);
+        UnalignedGroups { slot, distance, count, ahead: self.ahead(), are_inside }
+    }
+
+    /// Loads the given groups of a vector of each row. Elements outside the rows are unspecified.
     #[track_caller]
     pub(crate) fn load_unaligned<T: TensorElement, A: Readable>(
         self,
         from: &[&UnalignedRow<'k, T, A>],
-        index: Val<'k, u32>,
+        groups: &UnalignedGroups<'k>,
     ) -> Vec<Striped<'k, T>> {
-        let words = UnalignedRow::load(from, &self.starts(index));
+        let words = UnalignedRow::load(from, groups);
         let of_row = words.chunks(words.len() / from.len());
         of_row.map(|words| Striped { stripes: self, words: words.to_vec() }).collect()
-    }
-
-    /// Converts the elements of a vector and stores them as vector `index` of a row. Elements outside the row are not written.
-    #[track_caller]
-    pub(crate) fn store_unaligned<T: TensorElement, U: Convert<T>, A: Writable>(
-        self,
-        to: &UnalignedRow<'k, T, A>,
-        index: Val<'k, u32>,
-        vector: &Striped<'k, U>,
-    ) {
-        to.store(&self.starts(index), &U::convert_words(&vector.words));
     }
 
     /// Returns registers for a thread's elements.

@@ -1,7 +1,7 @@
 //! Gradients of functions that operate on the rows of matrices.
 
 use super::{
-    operands::{Rows, RowsMut, portable_target},
+    operands::{Rows, RowsMut, flattened, portable_target, sizes_of_problem},
     reductions::reduce_parts,
     rows::{input, output, wider},
     softmax::check_scale,
@@ -38,9 +38,10 @@ where
     let queue = on.into();
     let target = portable_target(CALL, queue)?;
     let ((x, ldx), (dy, lddy), (dx, lddx)) = (input(x, n), input(dy, n), output(CALL, dx, [m, n])?);
+    let ([m, n], [ldx, lddy, lddx]) = flattened([m, n], [ldx, lddy, lddx]);
     queue.launch::<_, _, GatedArgs<X, X>>(
         CALL,
-        (function, [n, ldx, lddy, lddx]),
+        (function, sizes_of_problem([n, ldx, lddy, lddx])),
         |(function, sizes)| Pointwise::for_rows(*function, target, X::SIZE, sizes),
         |kernels| kernels.backward_kernel(target),
         (x, ldx, dy, lddy, dx, lddx, m, n),
@@ -72,9 +73,10 @@ where
     let target = portable_target(CALL, queue)?;
     let ((x, ldx), (u, ldu), (dy, lddy)) = (input(x, n), input(u, n), input(dy, n));
     let ((dx, lddx), (du, lddu)) = (output(CALL, dx, [m, n])?, output(CALL, du, [m, n])?);
+    let ([m, n], [ldx, ldu, lddy, lddx, lddu]) = flattened([m, n], [ldx, ldu, lddy, lddx, lddu]);
     queue.launch::<_, _, GatedBackwardArgs<X>>(
         CALL,
-        (function, [n, ldx, ldu, lddy, lddx, lddu]),
+        (function, sizes_of_problem([n, ldx, ldu, lddy, lddx, lddu])),
         |(function, sizes)| Pointwise::for_rows(*function, target, X::SIZE, sizes),
         |kernels| kernels.gated_backward_kernel(target),
         (x, ldx, u, ldu, dy, lddy, dx, lddx, du, lddu, m, n),

@@ -1,9 +1,13 @@
 //! Matrix operands: buffers, optionally with a stride between rows.
 
 use crate::{
+    kernels::Pointwise,
     ptx::Target,
     run::{BufferMut, BufferRef, CallError, Queue},
 };
+
+/// The number of elements from which rows are long; a multiple of 16.
+const LONG: u32 = 1 << 20;
 
 /// A matrix that a kernel reads: either a buffer, in which the rows are contiguous, or a pair `(buffer, stride)`, where `stride` is the
 /// stride between rows in elements. For a column-major matrix, the same applies to columns instead of rows.
@@ -59,4 +63,16 @@ pub(super) fn portable_target(call: &'static str, queue: Queue<'_>) -> Result<Ta
     Target::newest_portable(major, minor).ok_or_else(|| {
         refused(call, "a device of compute capability 7.5 or later", format!("{major}.{minor}"))
     })
+}
+
+/// Returns the sizes and row pitches with which to launch an elementwise kernel; see [`Pointwise::sizes`].
+pub(super) fn flattened<const N: usize>(size: [u32; 2], pitches: [u32; N]) -> ([u32; 2], [u32; N]) {
+    let [m, n] = Pointwise::sizes(size, &pitches);
+    if [m, n] == size { (size, pitches) } else { ([m, n], [n; N]) }
+}
+
+/// Returns the sizes by which the kernel for an elementwise function is chosen. Long rows of any length have the same tilings if their
+/// lengths are multiples of the same powers of two, so that not every number of elements is a problem of its own.
+pub(super) fn sizes_of_problem<const N: usize>(sizes: [u32; N]) -> [u32; N] {
+    sizes.map(|size| if size > LONG { LONG + size % 16 } else { size })
 }

@@ -1,6 +1,6 @@
 //! Functions that operate on the rows of matrices.
 
-use super::operands::{Rows, RowsMut, portable_target, refused};
+use super::operands::{Rows, RowsMut, flattened, portable_target, refused, sizes_of_problem};
 use crate::{
     kernels::{
         CrossEntropy, CrossEntropyArgs, GatedArgs, Pointwise, PointwiseArgs, PointwiseFunction, Rotary,
@@ -62,9 +62,10 @@ where
     let queue = on.into();
     let target = portable_target(CALL, queue)?;
     let ((x, ldx), (y, ldy)) = (input(x, n), output(CALL, y, [m, n])?);
+    let ([m, n], [ldx, ldy]) = flattened([m, n], [ldx, ldy]);
     queue.launch::<_, _, PointwiseArgs<X, Y>>(
         CALL,
-        (function, [n, ldx, ldy]),
+        (function, sizes_of_problem([n, ldx, ldy])),
         |(function, sizes)| Pointwise::for_rows(*function, target, wider::<X, Y>(), sizes),
         |kernels| kernels.kernel(target),
         (x, ldx, y, ldy, m, n),
@@ -94,9 +95,10 @@ where
     let queue = on.into();
     let target = portable_target(CALL, queue)?;
     let ((x, ldx), (u, ldu), (y, ldy)) = (input(x, n), input(u, n), output(CALL, y, [m, n])?);
+    let ([m, n], [ldx, ldu, ldy]) = flattened([m, n], [ldx, ldu, ldy]);
     queue.launch::<_, _, GatedArgs<X, Y>>(
         CALL,
-        (function, [n, ldx, ldu, ldy]),
+        (function, sizes_of_problem([n, ldx, ldu, ldy])),
         |(function, sizes)| Pointwise::for_rows(*function, target, wider::<X, Y>(), sizes),
         |kernels| kernels.gated_kernel(target),
         (x, ldx, u, ldu, y, ldy, m, n),
@@ -126,9 +128,10 @@ where
     let queue = on.into();
     let target = portable_target(CALL, queue)?;
     let ((x, ldx), (u, ldu), (y, ldy)) = (input(x, n), input(u, n), output(CALL, y, [m, n])?);
+    let ([m, n], [ldx, ldu, ldy]) = flattened([m, n], [ldx, ldu, ldy]);
     queue.launch::<_, _, GatedArgs<X, Y>>(
         CALL,
-        (function, [n, ldx, ldu, ldy]),
+        (function, sizes_of_problem([n, ldx, ldu, ldy])),
         |(function, sizes)| Pointwise::for_rows(*function, target, wider::<X, Y>(), sizes),
         |kernels| kernels.added_kernel(target),
         (x, ldx, u, ldu, y, ldy, m, n),

@@ -63,7 +63,7 @@ pub struct GemmEntry {
 }
 
 /// One table for each run of `tune`; no two tables for the same GPU contain the same problem.
-static BUILTIN: LazyLock<[GemmTable; 16]> = LazyLock::new(|| {
+static BUILTIN: LazyLock<[GemmTable; 17]> = LazyLock::new(|| {
     [
         include_str!("tables/h200.txt"),
         include_str!("tables/h200_earlier.txt"),
@@ -74,6 +74,7 @@ static BUILTIN: LazyLock<[GemmTable; 16]> = LazyLock::new(|| {
         include_str!("tables/h200_llama_nn_tn.txt"),
         include_str!("tables/h200_skinny.txt"),
         include_str!("tables/h200_types.txt"),
+        include_str!("tables/h200_types_nt.txt"),
         include_str!("tables/h200_types_skinny.txt"),
         include_str!("tables/h100.txt"),
         include_str!("tables/h100_f16.txt"),

@@ -179,7 +179,9 @@ impl<'k> Turns<'k> {
             }
             // Elements outside the vector are 0.
             Line::Unaligned(row) if are_held => {
-                let of = |part: u32| self.first.stripes.load_unaligned(&[row], part.into()).remove(0);
+                let stripes = self.first.stripes;
+                let of =
+                    |part: u32| stripes.load_unaligned(&[row], &stripes.groups(part.into(), false)).remove(0);
                 Weights::InRegisters(parts.map(of).collect())
             }
             _ => Weights::Line(Box::new(line)),

@@ -1,5 +1,7 @@
 //! Reductions of columns.
 
+use std::array;
+
 use super::{RowTiling, reduction::Reduction, tiling::Row};
 use crate::{
     ptx::{BuildError, In, Kernel, Out, Target, Val},
@@ -14,8 +16,10 @@ const THREADS: u32 = 256;
 const ACROSS: u32 = 16;
 /// The minimum number of rows per part.
 const ROWS_OF_PART: u32 = 64;
-/// The number of blocks for each multiprocessor in the launch that reduces parts of columns.
+/// The number of blocks for each multiprocessor in the launch that reduces parts of columns of aligned rows.
 const BLOCKS: u32 = 5;
+/// The same for unaligned rows.
+const UNALIGNED_BLOCKS: u32 = 4;
 
 /// The arguments of the kernel that [`ColumnReduction::kernel`] builds: `(x, ldx, y, ldy, parts, m, n)`. x is m×n and y is `parts`×n, with
 /// row pitches of `ldx` and `ldy` elements.
@@ -36,29 +40,32 @@ pub struct ColumnReduction {
 
 impl ColumnReduction {
     /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
-    /// [`RowTiling::for_elements`]. Unaligned rows are read one element at a time.
+    /// [`RowTiling::for_elements`].
     #[must_use]
     pub fn for_rows(function: Reduction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let chosen = RowTiling::for_elements(target, bytes, sizes);
-        let (threads, adjacent, stripes) = match chosen.unaligned {
-            // A block has the same number of columns as with aligned groups.
-            true => (2 * ACROSS, 1, chosen.adjacent.div_ceil(2)),
-            false => (chosen.groups(sizes).next_power_of_two().clamp(ACROSS / 2, ACROSS), chosen.adjacent, 1),
+        let groups = chosen.groups(sizes);
+        let threads = match chosen.unaligned && (bytes < 4 || groups > 1536) {
+            true => 2 * ACROSS,
+            false => groups.next_power_of_two().clamp(ACROSS / 2, ACROSS),
         };
-        let (rows, unaligned) = (THREADS / threads, false);
-        let tiling =
-            RowTiling { threads, rows, adjacent, unaligned, stripes, streamed: true, resident: 0, ..chosen };
+        let (rows, stripes) = (THREADS / threads, 1);
+        let tiling = RowTiling { threads, rows, stripes, streamed: true, resident: 0, ..chosen };
         Self { tiling, function }
     }
 
     /// Returns the value of `parts` with which the first of two launches for an m×n matrix occupies `multiprocessors` multiprocessors. If
-    /// it is 1, a single launch reduces the matrix. The value does not depend on row pitches.
+    /// it is 1, a single launch reduces the matrix.
     #[must_use]
     pub fn parts(&self, multiprocessors: u32, [m, n]: [u32; 2]) -> u32 {
         let across = n.div_ceil(self.tiling.own_slots()).max(1);
         // The second launch reads much less than the first.
         let most = m / ROWS_OF_PART;
-        let parts = (BLOCKS * multiprocessors).div_ceil(across).min(most).max(1);
+        let blocks = if self.tiling.unaligned { UNALIGNED_BLOCKS } else { BLOCKS };
+        let parts = (blocks * multiprocessors).div_ceil(across).min(most).max(1);
+        // All unaligned rows of a part then begin at the same distance from an aligned element.
+        let together = if self.tiling.unaligned { self.tiling.adjacent } else { 1 };
+        let parts = if parts >= together { parts / together * together } else { parts };
         // Means can be combined only if all parts have the same number of rows.
         let is_valid = |parts: &u32| self.function != Reduction::Mean || m.is_multiple_of(*parts);
         (1..=parts).rev().find(is_valid).unwrap_or(1)
@@ -76,28 +83,42 @@ impl ColumnReduction {
         let signature = format!("column_{name}_{}_{}(x, ldx, y, ldy, parts, m, n)", X::NAME, self.tiling);
         Kernel::<ColumnReductionArgs<X>>::build(&signature, target, |k, (x, ldx, y, ldy, parts, m, n)| {
             k.describe(format!("the {name} of each column of an m×n matrix, in parts"));
-            let (first, part) = self.tiling.part_of_one_row(k, [parts, n, ldy]);
-            let (neutral, combine) = (self.function.neutral(), self.function.combine());
+            let (first, part) = self.tiling.part_of_one_row(k, [parts, n, ldx]);
+            let neutral = self.function.neutral();
             let rows = (m.max(first.at) - first.at).ceil_div(parts);
             // The sets of threads take turns in loading rows.
             let (sets, set) = (self.tiling.rows, first.in_block);
             let own_rows = (rows.max(set) - set).ceil_div(sets);
-            let load = |turn| {
-                let row = first.moved(first.at + parts * (turn * sets + set), m);
-                row.load(&row.of(x, ldx), part, neutral).map(|x| self.function.term(x))
-            };
+            let at = |turn| first.at + parts * (turn * sets + set);
+            let none = first.filled(neutral);
             let whole = own_rows / TOGETHER;
-            let total = k.fold(whole, first.filled(neutral), |turn, total| {
-                let loaded: Vec<_> = (0..TOGETHER).map(|i| load(turn * TOGETHER + i)).collect();
-                loaded.iter().fold(total, |total, x| total.zip(x, &combine))
+            let several = || {
+                k.fold(whole, none.clone(), |turn, total| {
+                    let turns: [_; TOGETHER as usize] = array::from_fn(|i| turn * TOGETHER + i as u32);
+                    let rows = turns.map(|turn| first.moved_alike(at(turn), m).of(x, ldx));
+                    self.combined(total, &first.load_each(rows.each_ref(), part, neutral))
+                })
+            };
+            // All rows then begin at the same distance from an aligned element.
+            let are_alike = (parts & (self.tiling.adjacent - 1)).eq(0) | !self.tiling.unaligned;
+            let done = are_alike.select(whole * TOGETHER, 0);
+            let total = k.if_else_with(are_alike, || first.in_part(part, several), || none.clone());
+            let total = k.fold(own_rows - done, total, |turn, total| {
+                let row = first.moved(at(done + turn), m).of(x, ldx);
+                self.combined(total, &[first.load(&row, part, neutral)])
             });
-            let rest = whole * TOGETHER;
-            let total = k.fold(own_rows - rest, total, |turn, total| total.zip(&load(rest + turn), &combine));
             self.of_all_sets(&first, total, &|total| {
                 let results = total.map(|total| self.function.result(k, total, rows));
                 first.store::<f32, _>(&first.of(y, ldy), part, &results);
             });
         })
+    }
+
+    /// Combines the results for the columns of a thread with elements of further rows.
+    #[track_caller]
+    fn combined<'k>(&self, total: Striped<'k, f32>, rows: &[Striped<'k, f32>]) -> Striped<'k, f32> {
+        let terms = rows.iter().map(|x| x.map(|x| self.function.term(x)));
+        terms.fold(total, |total, x| total.zip(&x, self.function.combine()))
     }
 
     /// Passes the combined results of all sets of threads to `store`, in one of these sets.

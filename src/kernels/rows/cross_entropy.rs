@@ -54,7 +54,9 @@ impl CrossEntropy {
             (4, ..=512) if !tiling.unaligned => tiling,
             (4, ..=2048) => tiling.narrow(sizes, 32, 1024),
             (2, ..=256) => RowTiling { rows: 4, ..tiling.in_registers(groups, 8, 128) },
-            (2, ..=1152) if tiling.unaligned => in_parts(64, 2, 16),
+            (2, ..=8192) if tiling.unaligned => in_parts(64, 2, 32),
+            (2, _) if tiling.unaligned => in_parts(512, 2, 4),
+            (4, _) if tiling.unaligned => in_parts(128, 4, 16),
             (_, ..=1024) => in_parts(64, 4, 8),
             _ => in_parts(256, 2, 8),
         };
@@ -119,15 +121,18 @@ impl CrossEntropy {
                 let target = row.element(targets).load();
                 let is_counted = target.ne(ignored);
                 let (log, dloss) = (row.element(logs).load(), row.element(dlosses).load());
-                let x = row.load(&row.of(x, ldx), part, 0.0);
-                let start = part * x.stripes().length();
-                let results = x.map_indexed(|index, x| {
-                    let is_target = (start + index).cast::<i32>().eq(target);
-                    let softmax = k.exp2((x - log) * LOG2_E);
-                    let derivative = (softmax - is_target.select(Val::from(1.0), 0.0)) * dloss;
-                    is_counted.select(derivative, 0.0)
+                let (x, dx) = (row.of(x, ldx), row.of(dx, lddx));
+                row.in_part(part, || {
+                    let x = row.load(&x, part, 0.0);
+                    let start = part * x.stripes().length();
+                    let results = x.map_indexed(|index, x| {
+                        let is_target = (start + index).cast::<i32>().eq(target);
+                        let softmax = k.exp2((x - log) * LOG2_E);
+                        let derivative = (softmax - is_target.select(Val::from(1.0), 0.0)) * dloss;
+                        is_counted.select(derivative, 0.0)
+                    });
+                    row.store(&dx, part, &results);
                 });
-                row.store(&row.of(dx, lddx), part, &results);
             },
         )
     }

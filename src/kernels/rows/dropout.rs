@@ -34,14 +34,19 @@ pub struct Dropout {
 
 impl Dropout {
     /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
-    /// [`RowTiling::for_elements`]. In long aligned rows, each thread has four groups instead of two.
+    /// [`RowTiling::for_elements`]. In long aligned rows, each thread has four groups instead of two; groups of unaligned rows are wider.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_elements(target, bytes, sizes);
         // The kernel is limited by instructions. With more elements per thread, fewer of them determine the thread's part of a row.
-        let tiling = match tiling.streamed && !tiling.unaligned {
-            true => RowTiling { stripes: 4, resident: 16, ..tiling },
-            false => tiling,
+        let tiling = match (tiling.streamed, tiling.unaligned) {
+            (false, _) => tiling,
+            (true, false) => RowTiling { stripes: 4, resident: 16, ..tiling },
+            // Wide groups require fewer random words of the next group.
+            (true, true) => {
+                let adjacent = (2 * tiling.adjacent).min(16);
+                RowTiling { adjacent, stripes: 16 / adjacent, resident: 16, ..tiling }
+            }
         };
         Self { tiling }
     }
@@ -64,8 +69,11 @@ impl Dropout {
             |k, (x, ldx, y, ldy, m, n, p, seed, offset)| {
                 k.describe(format!("y = x, or 0 with probability p, along rows: x m×n ({})", X::NAME));
                 let (row, part) = self.tiling.part_of_row(k, [m, n, ldy]);
-                let x = row.load(&row.of(x, ldx), part, 0.0);
-                row.store(&row.of(y, ldy), part, &Mask::new(p, seed, offset).applied(&row, part, &x));
+                let (x, y, mask) = (row.of(x, ldx), row.of(y, ldy), Mask::new(p, seed, offset));
+                row.in_part(part, || {
+                    let x = row.load(&x, part, 0.0);
+                    row.store(&y, part, &mask.applied(&row, part, &x));
+                });
             },
         )
     }
@@ -103,31 +111,69 @@ impl<'k> Mask<'k> {
     /// Returns the random word of each element.
     #[track_caller]
     fn words(&self, row: &Row<'k>, part: Val<'k, u32>, x: &Striped<'k, f32>) -> Vec<Val<'k, u32>> {
-        let (k, stripes) = (row.k, x.stripes());
-        let start = part * stripes.length() + stripes.first();
+        let stripes = x.stripes();
+        let start = row.first_column() + part * stripes.length() + stripes.first();
         let offsets: Vec<u32> = stripes.offsets().collect();
-        let runs = offsets.chunk_by(|a, b| a + 1 == *b);
-        let is_aligned = !row.tiling.unaligned && row.tiling.adjacent.is_multiple_of(WORDS);
-        let mut words = Vec::with_capacity(offsets.len());
-        for run in runs {
-            let (col, count) = (start + run[0], run.len() as u32);
-            // There is one counter for each group of four that the run may touch. Columns before the row wrap around.
-            let groups = if is_aligned { count.div_ceil(WORDS) } else { (count + WORDS - 1).div_ceil(WORDS) };
-            let of_groups: Vec<_> = (0..groups)
-                .flat_map(|group| {
-                    let [low, high] = self.offset;
-                    k.philox4x32([row.at, (col + group * WORDS) / WORDS, low, high], self.key)
-                })
-                .collect();
-            let first = col % WORDS;
-            words.extend((0..count as usize).map(|i| match is_aligned {
-                true => of_groups[i],
-                // The groups extend at least three words past the last word of the run.
-                false => (1..WORDS as usize).fold(of_groups[i], |word, shift| {
-                    first.eq(shift as u32).select(of_groups[i + shift], word)
-                }),
-            }));
+        let runs: Vec<_> = offsets.chunk_by(|a, b| a + 1 == *b).collect();
+        let RowTiling { threads, adjacent, unaligned, .. } = row.tiling;
+        let groups = |run: &[u32], count: u32| -> Vec<_> {
+            let col = start + run[0];
+            (0..count).flat_map(|group| self.group(row, (col + group * WORDS) / WORDS)).collect()
+        };
+        if !unaligned && adjacent.is_multiple_of(WORDS) {
+            return runs.iter().flat_map(|run| groups(run, run.len() as u32 / WORDS)).collect();
         }
-        words
+        // Columns before the row wrap around.
+        let shifted = |run: &[u32], words| shifted(words, (start + run[0]) % WORDS, run.len());
+        // A run extends into the first group of the next lane's run.
+        if threads >= 32 && adjacent.is_multiple_of(WORDS) && runs.len() <= 32 {
+            let own: Vec<_> = runs.iter().map(|run| groups(run, run.len() as u32 / WORDS)).collect();
+            let following = self.of_next_lane(row, start, &runs, &own);
+            let all = own.into_iter().zip(following).map(|(own, next)| [own, next].concat());
+            return runs.iter().zip(all).flat_map(|(run, words)| shifted(run, words)).collect();
+        }
+        let most = |run: &[u32]| (run.len() as u32 + WORDS - 1).div_ceil(WORDS);
+        runs.iter().flat_map(|run| shifted(run, groups(run, most(run)))).collect()
     }
+
+    /// Returns the random words of group `group` of a row.
+    #[track_caller]
+    fn group(&self, row: &Row<'k>, group: Val<'k, u32>) -> [Val<'k, u32>; 4] {
+        let [low, high] = self.offset;
+        row.k.philox4x32([row.at, group, low, high], self.key)
+    }
+
+    /// Returns, for each run of adjacent elements, the words that follow those in `own`. They are the first words of the next lane. For the
+    /// last lane of a warp, each lane computes the words of one run.
+    #[track_caller]
+    fn of_next_lane(
+        &self,
+        row: &Row<'k>,
+        start: Val<'k, u32>,
+        runs: &[&[u32]],
+        own: &[Vec<Val<'k, u32>>],
+    ) -> Vec<Vec<Val<'k, u32>>> {
+        let (warp, lane, adjacent) = (row.k.warp(), row.k.lane().rank(), row.tiling.adjacent);
+        let (count, distance) = (runs.len() as u32, runs.get(1).map_or(0, |run| run[0]));
+        let after_last = start + (Val::from(32) - lane) * adjacent + (lane % count) * distance;
+        let of_last = self.group(row, after_last / WORDS);
+        let following = |run: usize| {
+            (0..WORDS as usize - 1).map(move |i| {
+                let of_next = warp.shfl_down(own[run][i], 1);
+                let of_last = warp.shfl_idx(of_last[i], run as u32);
+                lane.eq(31).select(of_last, of_next)
+            })
+        };
+        (0..own.len()).map(|run| following(run).collect()).collect()
+    }
+}
+
+/// Returns `count` words, starting with word `by` of `words`, where `by` is less than [`WORDS`].
+#[track_caller]
+fn shifted<'k>(mut words: Vec<Val<'k, u32>>, by: Val<'k, u32>, count: usize) -> Vec<Val<'k, u32>> {
+    for step in [2, 1] {
+        let is_shifted = (by & step as u32).ne(0);
+        words = (0..count + step - 1).map(|i| is_shifted.select(words[i + step], words[i])).collect();
+    }
+    words
 }

@@ -37,14 +37,14 @@ impl Embedding {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes) }
     }
 
-    /// Returns the kernel that adds rows; [`for_rows`](Self::for_rows) describes the parameters. If rows are aligned, a thread adds groups
-    /// of at most four elements, so that adjacent threads add to adjacent groups of 16 bytes.
+    /// Returns the kernel that adds rows; [`for_rows`](Self::for_rows) describes the parameters. Adjacent threads add to adjacent groups of
+    /// 16 bytes or, if rows are unaligned, to adjacent elements.
     #[must_use]
     pub fn for_added_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_elements(target, bytes, sizes);
-        let adjacent = tiling.adjacent.min(VECTOR as u32);
+        let adjacent = if tiling.unaligned { 1 } else { tiling.adjacent.min(VECTOR as u32) };
         let stripes = tiling.stripes * tiling.adjacent / adjacent;
-        Self { tiling: if tiling.unaligned { tiling } else { RowTiling { adjacent, stripes, ..tiling } } }
+        Self { tiling: RowTiling { adjacent, unaligned: false, stripes, ..tiling } }
     }
 
     /// Builds the kernel that computes y = table\[indices\]. Its name contains the type and the tiling, as in `gather_bf16_any_by8`.
@@ -64,8 +64,8 @@ impl Embedding {
             let (row, part) = self.tiling.part_of_row(k, [m, n, ldy]);
             let index = row.element(indices).load().cast::<u32>();
             let selected = row.moved(index, rows);
-            let x = selected.load(&selected.of(table, ldt), part, 0.0);
-            row.store(&row.of(y, ldy), part, &x);
+            let (x, y) = (selected.of(table, ldt), row.of(y, ldy));
+            row.in_part(part, || row.store(&y, part, &selected.load(&x, part, 0.0)));
         })
     }
 

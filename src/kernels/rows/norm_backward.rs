@@ -273,12 +273,13 @@ fn in_segments(function: NormFunction, tiling: RowTiling, sizes: &[u32]) -> RowT
     // multiprocessor. More elements per thread require more registers.
     let ways: &[_] = match function {
         NormFunction::Rms => &[
+            (4, 24, 128..=128, 640),
             // With 224 and 256 threads, blocks spill 4 bytes per thread.
             (8, 24, 96..=320, 640),
             // These blocks spill 104 bytes per thread, but are faster than alternatives without spills.
             (8, 24, 352..=352, 704),
-            (8, 16, 128..=256, 800),
             (8, 32, 96..=160, 512),
+            (8, 16, 128..=256, 800),
             (4, 16, 128..=224, 800),
         ],
         NormFunction::Layer => {

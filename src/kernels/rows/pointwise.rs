@@ -2,7 +2,10 @@
 
 use std::f32::consts::{FRAC_2_SQRT_PI, SQRT_2};
 
-use super::{RowTiling, tiling::same_or};
+use super::{
+    RowTiling,
+    tiling::{MOST_UNALIGNED, same_or},
+};
 use crate::{
     ptx::{BuildError, Builder, In, Kernel, Out, Target, Val},
     tensor::TensorElement,
@@ -118,6 +121,17 @@ impl Pointwise {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes), function }
     }
 
+    /// Returns the sizes m and n with which to launch the kernels on m×n matrices with the given row pitches. If no matrix has gaps between
+    /// its rows, all elements form one row, and every row pitch is then its length. In most cases, that length is a multiple of a group.
+    #[must_use]
+    pub fn sizes([m, n]: [u32; 2], pitches: &[u32]) -> [u32; 2] {
+        let is_flat = pitches.iter().all(|&pitch| pitch == n);
+        match m.checked_mul(n) {
+            Some(all) if is_flat && (1..=MOST_UNALIGNED).contains(&all) => [1, all],
+            _ => [m, n],
+        }
+    }
+
     /// Builds the kernel that computes y = f(x). Its name contains the function, the types and the tiling, as in `silu_bf16_any_by8`.
     ///
     /// # Errors
@@ -132,8 +146,11 @@ impl Pointwise {
         Kernel::<PointwiseArgs<X, Y>>::build(&signature, target, |k, (x, ldx, y, ldy, m, n)| {
             self.describe(k, "y = f(x)");
             let (row, part) = self.tiling.part_of_elements(k, [m, n], &[ldy, ldx]);
-            let x = row.load(&row.of(x, ldx), part, 0.0);
-            row.store(&row.of(y, ldy), part, &x.map(|x| self.function.of(k, x)));
+            let (x, y) = (row.of(x, ldx), row.of(y, ldy));
+            row.in_part(part, || {
+                let x = row.load(&x, part, 0.0);
+                row.store(&y, part, &x.map(|x| self.function.of(k, x)));
+            });
         })
     }
 
@@ -201,11 +218,14 @@ impl Pointwise {
                 let pitches = [lddx, lddu, ldx, ldu, lddy];
                 let (row, part) = self.tiling.part_of_elements(k, [m, n], &pitches);
                 let lines = [(x, ldx), (u, ldu), (dy, lddy)].map(|(x, ld)| row.of(x, ld));
-                let [x, u, dy] = row.load_each(lines.each_ref(), part, 0.0);
-                let products = u.zip(&dy, |u, dy| u * dy);
-                let dxs = x.zip(&products, |x, product| self.function.with_derivative(k, x)[1] * product);
-                row.store(&row.of(dx, lddx), part, &dxs);
-                row.store(&row.of(du, lddu), part, &x.zip(&dy, |x, dy| self.function.of(k, x) * dy));
+                let (dx, du) = (row.of(dx, lddx), row.of(du, lddu));
+                row.in_part(part, || {
+                    let [x, u, dy] = row.load_each(lines.each_ref(), part, 0.0);
+                    let products = u.zip(&dy, |u, dy| u * dy);
+                    let dxs = x.zip(&products, |x, product| self.function.with_derivative(k, x)[1] * product);
+                    row.store(&dx, part, &dxs);
+                    row.store(&du, part, &x.zip(&dy, |x, dy| self.function.of(k, x) * dy));
+                });
             },
         )
     }
@@ -227,8 +247,11 @@ impl Pointwise {
         Kernel::<GatedArgs<X, Y>>::build(&signature, target, |k, (x, ldx, u, ldu, y, ldy, m, n)| {
             self.describe(k, formula);
             let (row, part) = self.tiling.part_of_elements(k, [m, n], &[ldy, ldx, ldu]);
-            let [x, u] = row.load_each([&row.of(x, ldx), &row.of(u, ldu)], part, 0.0);
-            row.store(&row.of(y, ldy), part, &x.zip(&u, |x, u| of(k, x, u)));
+            let (x, u, y) = (row.of(x, ldx), row.of(u, ldu), row.of(y, ldy));
+            row.in_part(part, || {
+                let [x, u] = row.load_each([&x, &u], part, 0.0);
+                row.store(&y, part, &x.zip(&u, |x, u| of(k, x, u)));
+            });
         })
     }
 

@@ -50,6 +50,8 @@ pub enum ScaleGroup {
 
 /// The number of elements in a block.
 const BLOCK: u32 = 128;
+/// The number of blocks of elements that a thread helps to quantize if adjacent elements belong to different threads.
+const BLOCKS_OF_THREAD: u32 = 2;
 
 impl ScaleGroup {
     /// Returns the number of scales for a row of `n` elements.
@@ -129,14 +131,15 @@ impl Quantize {
         }
         // In unaligned rows, adjacent elements belong to different threads and are accessed separately.
         let adjacent = if of_rows.unaligned { 1 } else { of_rows.adjacent };
-        let threads = (BLOCK / adjacent).min(32);
+        // The scale of a block takes two divisions in each thread, so few threads share a block.
+        let threads = (BLOCK / adjacent).min(16);
         let tiling = RowTiling {
             threads,
-            rows: 128 / threads,
+            rows: 64 / threads,
             cluster: 1,
             adjacent,
             unaligned: false,
-            stripes: BLOCK / (threads * adjacent),
+            stripes: BLOCKS_OF_THREAD * BLOCK / (threads * adjacent),
             streamed: true,
             resident: 0,
             ahead: 0,
@@ -148,7 +151,9 @@ impl Quantize {
     /// Returns the number of threads that process a group of [`BLOCK`] elements, or `None` if the tiling does not support such groups.
     fn lanes(&self) -> Option<u32> {
         let RowTiling { threads, cluster, adjacent, unaligned, stripes, .. } = self.tiling;
-        let is_row = cluster == 1 && threads <= 32 && threads * adjacent * stripes == BLOCK;
+        let together = threads * adjacent;
+        let is_row =
+            cluster == 1 && threads <= 32 && together <= BLOCK && (together * stripes).is_multiple_of(BLOCK);
         let lanes = if is_row { threads } else { BLOCK.checked_div(adjacent)? };
         let is_part = lanes <= 32 && threads.is_multiple_of(lanes) && lanes * adjacent == BLOCK;
         (!unaligned && lanes.is_power_of_two() && (is_row || is_part)).then_some(lanes)

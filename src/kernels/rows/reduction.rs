@@ -86,10 +86,21 @@ pub struct RowReduction {
 
 impl RowReduction {
     /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
-    /// [`RowTiling::for_reductions`].
+    /// [`RowTiling::for_reductions`]. Small blocks read unaligned rows in parts.
     #[must_use]
     pub fn for_rows(function: Reduction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        Self { tiling: RowTiling::for_reductions(target, bytes, sizes), function }
+        let tiling = RowTiling::for_reductions(target, bytes, sizes);
+        let groups = tiling.groups(sizes);
+        let small =
+            RowTiling { threads: 64, rows: 1, cluster: 1, streamed: true, ahead: 0, turns: 1, ..tiling };
+        let in_parts = |stripes, resident| RowTiling { stripes, resident, ..small };
+        let tiling = match (tiling.unaligned, bytes) {
+            (true, 4) if groups > 64 => in_parts(8, 8),
+            (true, 2) if groups > 256 => in_parts(1, 32),
+            (true, 2) if groups > 32 => RowTiling { rows: 4, ..tiling.in_registers(groups, 8, 128) },
+            _ => tiling,
+        };
+        Self { tiling, function }
     }
 
     /// Builds the kernel. Its name contains the function, the type and the tiling, as in `row_sum_bf16_8192_by8`.

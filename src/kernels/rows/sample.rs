@@ -153,7 +153,7 @@ fn largest<'k, X: Convert<f32>>(row: &Row<'k>, line: &Line<'k, X, Read>) -> Val<
     // Each thread searches only the first part with its largest element for the column, because finding the column takes more
     // instructions than finding the maximum.
     let [_, part] = row.k.fold(row.parts(), [0, 0].map(Val::<u32>::from), |part, [largest, first]| {
-        let of_part = Key::new(load(part).combined(max_or_nan), 0.into()).rank();
+        let of_part = row.in_part(part, || Key::new(load(part).combined(max_or_nan), 0.into()).rank());
         let is_larger = of_part.gt(largest);
         [is_larger.select(of_part, largest), is_larger.select(part, first)]
     });

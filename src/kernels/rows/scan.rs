@@ -63,7 +63,8 @@ impl CumulativeSum {
             let (x, y) = (row.of(x, ldx), row.of(y, ldy));
             k.fold(row.parts(), Val::from(0.0f32), |part, before| {
                 let mut sum = Val::from(0.0f32);
-                let own = row.load(&x, part, 0.0).scanned(|x| {
+                let loaded = row.in_part(part, || row.load(&x, part, 0.0));
+                let own = loaded.scanned(|x| {
                     let before = sum;
                     sum = sum + x;
                     if self.inclusive { sum } else { before }
@@ -73,7 +74,8 @@ impl CumulativeSum {
                     _ => (k.this_block().exclusive_scan(sum), k.this_block().sum(sum)),
                 };
                 let ahead = before + of_others;
-                row.store(&y, part, &own.map(|sum| ahead + sum));
+                let sums = own.map(|sum| ahead + sum);
+                row.in_part(part, || row.store(&y, part, &sums));
                 before + total
             });
         })

@@ -123,12 +123,10 @@ impl<'k> Row<'k> {
     {
         match line {
             MovedLine::InPlace(to) => self.store(to, part, values),
-            MovedLine::Exchanged { to, .. } if self.is_aligned() => {
-                self.stripes.store_unaligned(to, part, values);
-            }
+            MovedLine::Exchanged { to, .. } if self.is_aligned() => self.store_unaligned(to, part, values),
             MovedLine::Exchanged { to, is_in_place, exchange } => self.k.if_else(
                 *is_in_place,
-                || self.stripes.store_unaligned(to, part, values),
+                || self.store_unaligned(to, part, values),
                 || {
                     let words = f32::convert_words(values.registers());
                     exchange.store_groups(self.own_groups_of(part), &words);
@@ -145,7 +143,7 @@ impl<'k> Row<'k> {
             self.team.sync();
             let stripes = self.whole_stripes().beginning_after(to.ahead());
             let words = exchange.load_anywhere(self.groups_in(stripes), self.tiling.own_slots().into());
-            to.store(&stripes.starts(0.into()), &words);
+            to.store(&stripes.groups(0.into(), false), &words);
         });
     }
 

@@ -93,7 +93,7 @@ const FOR_REDUCTIONS: u32 = 7 << 10;
 const MOST_BYTES_OF_WEIGHTS: u32 = 4;
 
 /// The maximum length of an unaligned row.
-const MOST_UNALIGNED: u32 = 1 << 30;
+pub(super) const MOST_UNALIGNED: u32 = 1 << 30;
 
 impl RowTiling {
     /// Returns the tiling for rows of at most `sizes[0]` elements. Each of the other entries of `sizes` is a row pitch or a divisor of a
@@ -526,7 +526,8 @@ impl RowTiling {
             (row_length - row_length.min(first)).min(self.segment())
         });
         let stripes = k.stripes(thread, self.threads_together(), adjacent, self.at_a_time());
-        let (stage, team, in_columns, declared) = (0.into(), Team::new(k, self), false, None);
+        let (stage, team, in_columns, is_like_first, declared) =
+            (0.into(), Team::new(k, self), false, false, None);
         let tiling = self;
         let row = Row {
             k,
@@ -536,6 +537,7 @@ impl RowTiling {
             segment,
             pitch,
             in_columns,
+            is_like_first,
             declared,
             thread,
             in_block,
@@ -544,6 +546,7 @@ impl RowTiling {
             stripes,
             aligned: None,
             is_aligned: Rc::default(),
+            is_inside: Rc::default(),
             team,
         };
         row.in_turn(at, stage)

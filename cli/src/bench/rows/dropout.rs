@@ -2,7 +2,7 @@
 
 use warpwright::{
     gpu::Gpu,
-    kernels::{Dropout, Norm, NormFunction},
+    kernels::{Dropout, Norm, NormFunction, RowTiling},
     tiles::Convert,
 };
 
@@ -33,7 +33,7 @@ where
     };
     if is_selected(names, "dropout") {
         let chosen = Dropout::for_rows(TARGET, E::SIZE, &[buffers.n]);
-        let others = if sweep { in_parts(chosen.tiling) } else { Vec::new() };
+        let others = if sweep { of_parts(chosen.tiling) } else { Vec::new() };
         for tiling in with_others(chosen.tiling, others) {
             let kernel = load(gpu, &Dropout { tiling }.kernel::<E, E>(TARGET)?)?;
             let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
@@ -58,4 +58,11 @@ where
         }
     }
     Ok(contenders)
+}
+
+/// Returns tilings that read rows in parts. Wider groups of unaligned rows share more random words.
+fn of_parts(chosen: RowTiling) -> Vec<RowTiling> {
+    let wide = RowTiling { adjacent: 2 * chosen.adjacent, ..chosen };
+    let ways = [Some(chosen), Some(wide).filter(|wide| wide.unaligned && wide.adjacent <= 16)];
+    ways.into_iter().flatten().flat_map(in_parts).collect()
 }

@@ -6,7 +6,7 @@ use warpwright::{
     gpu::Gpu,
     kernels::{
         AdamW, CumulativeSum, Embedding, NormFunction, Pointwise, PointwiseFunction, Quantize, Rotary,
-        RotaryPairs, ScaleGroup,
+        RotaryPairs, RowTiling, ScaleGroup,
     },
     prelude::e4m3,
     tiles::Convert,
@@ -71,10 +71,12 @@ where
         contenders.push(Contender { name, bytes: bytes * elements, launch, reference });
     };
     if is_selected(names, "add") {
+        // As `call::add` does, all elements are processed as one row.
+        let [m, n] = Pointwise::sizes([m, n], &[n]);
         let kernels = Pointwise::for_rows(PointwiseFunction::Identity, TARGET, E::SIZE, &[n]);
         let kernel = load(gpu, &kernels.added_kernel::<E, E>(TARGET)?)?;
-        let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, y, m, n, .. }| {
-            kernel.launch(stream, (&*x, *n, &*r, *n, y, *n, *m, *n)).map_err(Failed::of)
+        let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, y, .. }| {
+            kernel.launch(stream, (&*x, n, &*r, n, y, n, m, n)).map_err(Failed::of)
         });
         let reference: Reference = Box::new(|rows| rows.x.iter().zip(&rows.r).map(|(x, r)| x + r).collect());
         add(format!("add {}", shown(kernels.tiling)), 3.0 * size, launch, Some(reference));
@@ -89,8 +91,7 @@ where
         let name = format!("quantize_{suffix}");
         let others = match (sweep, group) {
             (false, _) => Vec::new(),
-            // In unaligned rows, only the chosen tiling supports groups of 128 elements.
-            (true, ScaleGroup::Block) if chosen.tiling.adjacent == 1 => Vec::new(),
+            (true, ScaleGroup::Block) if chosen.tiling.adjacent == 1 => by_elements(chosen.tiling),
             (true, ScaleGroup::Block) => in_parts(chosen.tiling),
             (true, ScaleGroup::Row) => {
                 [tilings(chosen.tiling, n, E::SIZE, 1), in_parts(chosen.tiling)].concat()
@@ -208,15 +209,17 @@ where
         add(format!("scatter_add {}", shown(kernels.tiling)), size + 8.0, launch, None);
     }
     if is_selected(names, "adamw") {
-        let kernels = AdamW::for_rows(TARGET, &[n]);
+        // As in `call::adamw`, all elements form one row.
+        let count = m * n;
+        let kernels = AdamW::for_rows(TARGET, &[count]);
         let kernel = load(gpu, &kernels.kernel::<E, E>(TARGET)?)?;
         let average = || stream.alloc_zeros::<f32>(m as usize * n as usize);
         let (mean, square) = (RefCell::new(average()?), RefCell::new(average()?));
-        let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
+        let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, .. }| {
             let (mean, square) = (&mut *mean.borrow_mut(), &mut *square.borrow_mut());
             let rates = (1e-3, 0.9, 0.999, 1e-8, 0.01, 0.1, 1e-3);
             let arguments = (
-                y, &*x, mean, square, *n, *m, *n, rates.0, rates.1, rates.2, rates.3, rates.4, rates.5,
+                y, &*x, mean, square, count, 1, count, rates.0, rates.1, rates.2, rates.3, rates.4, rates.5,
                 rates.6,
             );
             kernel.launch(stream, arguments).map_err(Failed::of)
@@ -224,4 +227,17 @@ where
         add(format!("adamw {}", shown(kernels.tiling)), 3.0 * size + 16.0, launch, None);
     }
     Ok(contenders)
+}
+
+/// Returns tilings in which adjacent elements of a group of 128 belong to different threads.
+fn by_elements(chosen: RowTiling) -> Vec<RowTiling> {
+    let ways = [16, 32].into_iter().flat_map(|threads| [1, 2, 4, 8].map(|groups| (threads, groups)));
+    let ways = ways.flat_map(|(threads, groups)| [64, 128, 256].map(|all| (threads, groups, all / threads)));
+    let tilings = ways.map(|(threads, groups, rows)| RowTiling {
+        threads,
+        rows,
+        stripes: groups * 128 / threads,
+        ..chosen
+    });
+    tilings.collect()
 }

@@ -41,7 +41,7 @@ impl Norm {
         if streamed || threads < 1024 || adjacent * stripes <= MOST_HELD {
             return norm;
         }
-        // Masks depend on the column in the row, so blocks do not process segments.
+        // In clusters, blocks would process segments of unaligned rows in shared memory.
         let is_divided =
             target.features().contains(Features::HOPPER) && cluster < 8 && !(unaligned && ahead > 0);
         let tiling = if is_divided {
@@ -75,7 +75,7 @@ impl Norm {
             target,
             |k, (x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon, p, seed, offset)| {
                 self.describe::<X, W, Y>(k, "h = dropout(x) + r", " + b");
-                let turns = self.tiling.turns(k, [m, n, ldy]);
+                let turns = self.tiling.turns_of_segments(k, [m, n, ldy]);
                 let inputs = Inputs::new(&turns, (x, ldx), w)
                     .with_bias(&turns, b)
                     .with_residual(&turns, (r, ldr), (h, ldh))

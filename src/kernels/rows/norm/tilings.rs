@@ -108,8 +108,8 @@ fn long_halves(
 ) -> Option<RowTiling> {
     let way = match (function, tiling.groups(sizes)) {
         (_, 4097..=5120) => [8, 4, 640],
-        (NormFunction::Rms, 5121..=8193) => [8, 8, 320],
-        (NormFunction::Layer, 5121..=8193) => [8, 6, 576],
+        (NormFunction::Rms, 5121..=8193) => [8, 6, 480],
+        (NormFunction::Layer, 5121..=8193) => [4, 6, 576],
         _ => return None,
     };
     in_segments(target, tiling, sizes, way)
@@ -126,15 +126,16 @@ fn unaligned_halves(function: NormFunction, tiling: RowTiling, sizes: &[u32]) ->
         // More blocks would have too few registers.
         (NormFunction::Layer, ..=1536) if is_even => tiling.narrow(sizes, 32, 800),
         (NormFunction::Layer, ..=2048) if is_even => tiling.narrow(sizes, 32, 1088),
+        (NormFunction::Layer, 481..=576) => RowTiling { resident: 3, ..tiling.copied(groups, 3, 2, 4) },
         // More elements per thread are faster than more rows per block.
-        (NormFunction::Layer, 481..=576) => tiling.copied(groups, 6, 1, 8),
         (NormFunction::Layer, 961..=1120) => tiling.copied(groups, 5, 1, 16),
         // A block arranges the weights and the bias once for more rows.
         (NormFunction::Layer, 97..=256) => RowTiling { turns: 8, ..tiling },
         (NormFunction::Layer, 257..=1152) => RowTiling { turns: 16, ..tiling },
         (NormFunction::Layer, 1153..=1664) => RowTiling { resident: 2, ..tiling.copied(groups, 4, 2, 4) },
         (NormFunction::Layer, 1665..=2304) => RowTiling { resident: 2, ..tiling.copied(groups, 5, 1, 8) },
-        (NormFunction::Layer, 2305..=3072) | (_, 3073..=4096) => tiling.copied(groups, 4, 2, 8),
+        (NormFunction::Layer, 2305..=3072) | (_, 3073..=4096) => tiling.copied(groups, 4, 2, 16),
+        (NormFunction::Rms, 2305..=3072) => RowTiling { turns: 4, ..tiling },
         _ => tiling,
     }
 }
@@ -194,12 +195,25 @@ fn unaligned_residual(
     let in_cluster = tiling
         .in_cluster(MOST_BLOCKS, groups, stripes)
         .filter(|_| target.features().contains(Features::HOPPER));
+    let segments = match groups {
+        2049..=2400 => Some([2, 3, 704]),
+        2401..=3584 => Some([8, 3, 640]),
+        4097..=8193 => Some([8, 3, 576]),
+        _ => None,
+    };
+    let segments = segments.filter(|_| is_layer && bytes == 2);
+    if let Some(segments) = segments.and_then(|way| in_segments(target, tiling, sizes, way)) {
+        return segments;
+    }
     // Shorter rows fit in fewer, larger blocks.
     let shortest = match (bytes, function) {
         (4, _) => 12_289,
-        (_, NormFunction::Layer) => 2561,
+        (_, NormFunction::Layer) => 2401,
         (_, NormFunction::Rms) => 3073,
     };
+    if bytes == 2 && is_layer && (3585..=4096).contains(&groups) {
+        return tiling.copied(groups, 4, 1, 8);
+    }
     if let Some(in_cluster) = in_cluster.filter(|_| bytes >= 2 && groups >= shortest) {
         return in_cluster;
     }
@@ -215,7 +229,7 @@ fn unaligned_residual(
         1153..=2304 if is_layer && bytes == 2 => RowTiling { resident: 1, ..tiling.copied(groups, 3, 2, 8) },
         1153..=2304 if bytes == 2 => tiling.in_registers(groups, 3, 0).without_minimum(),
         // With more threads, there would be too few registers for the weights as well.
-        2305..=3072 if bytes == 2 && (!is_layer || groups <= 2560) => {
+        2305..=3072 if bytes == 2 && (!is_layer || groups <= 2400) => {
             tiling.in_registers(groups, 5, 0).without_minimum()
         }
         3073.. if is_layer || groups > 6 * 1024 => RowTiling {

@@ -1,7 +1,7 @@
 //! Parts of rows, which blocks process independently of each other.
 
 use super::{MOST_UNALIGNED, Row, RowTiling};
-use crate::ptx::{Builder, Dim, IntoDim, Val};
+use crate::ptx::{Builder, Dim, IntoDim, State, Val};
 
 impl RowTiling {
     /// Returns the row and the part that this block processes. This method is like [`row_of`](Self::row_of), but if rows are read in parts,
@@ -85,11 +85,60 @@ impl<'k> Row<'k> {
     #[track_caller]
     pub(in crate::kernels::rows) fn for_parts(&self, work: &dyn Fn(Val<'k, u32>)) {
         match self.tiling.streamed {
-            true => self.k.for_(self.parts(), work),
+            true => self.fold_parts((), |part, ()| work(part)),
             false => {
                 self.by_alignment(|| (0..self.tiling.parts_at_a_time()).for_each(|part| work(part.into())));
             }
         }
+    }
+
+    /// Emits `of` for each part of a row that is read in parts, and passes a state from part to part. If the row is unaligned, the parts
+    /// all of whose groups are inside the row come first: they require no conditions.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn fold_parts<S: State<'k>>(
+        &self,
+        state: S,
+        of: impl Fn(Val<'k, u32>, S) -> S,
+    ) -> S {
+        let (k, parts) = (self.k, self.parts());
+        if !self.tiling.unaligned {
+            return k.fold(parts, state, of);
+        }
+        let [first, inside] = self.parts_inside();
+        let state = k.fold(inside, state, |part, state| self.inside(|| of(first + part, state)));
+        k.fold(parts - inside, state, |part, state| of(part.lt(first).select(part, part + inside), state))
+    }
+
+    /// Emits `work` for part `part` of a row, which all threads of the row process. If the row is unaligned and read in parts, `work` is
+    /// emitted twice: once for a part all of whose groups are inside the row, which requires no conditions, and once for other parts.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn in_part<S: State<'k>>(
+        &self,
+        part: Val<'k, u32>,
+        work: impl Fn() -> S,
+    ) -> S {
+        if !(self.tiling.unaligned && self.tiling.streamed) {
+            return work();
+        }
+        let [first, inside] = self.parts_inside();
+        self.k.if_else_with((part - first).lt(inside), || self.inside(&work), &work)
+    }
+
+    /// Returns the index of the first part all of whose groups are inside the row, and the number of such parts.
+    #[track_caller]
+    fn parts_inside(&self) -> [Val<'k, u32>; 2] {
+        let (length, ahead) = (self.stripes.length(), self.stripes.ahead());
+        let first = ahead.ne(0).select(Val::from(1), 0);
+        let end = self.end_after(ahead) / length;
+        [first, end - end.min(first)]
+    }
+
+    /// Emits `work` for threads all of whose groups are inside the row.
+    fn inside<S>(&self, work: impl FnOnce() -> S) -> S {
+        self.is_inside.set(true);
+        let state = work();
+        self.is_inside.set(false);
+        state
     }
 
     /// Returns the number of parts in which a row is read.

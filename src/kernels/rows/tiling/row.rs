@@ -6,7 +6,7 @@ use super::RowTiling;
 use crate::{
     kernels::rows::team::{Combine, Team},
     ptx::{Builder, CheckedPtr, Global, Ptr, Readable, State, Val, Writable},
-    tensor::{StagedRow, TensorElement, UnalignedRow},
+    tensor::{StagedRow, TensorElement, UnalignedGroups, UnalignedRow},
     tiles::{Convert, Gl, Striped, Stripes, row_major, vector},
 };
 
@@ -31,6 +31,9 @@ pub(in crate::kernels::rows) struct Row<'k> {
     pub(super) pitch: Val<'k, u32>,
     /// Whether threads process the same columns of all rows, regardless of the alignment of rows.
     pub(super) in_columns: bool,
+    /// Whether the row is known to begin at the same distance from an aligned element as the row from which it was
+    /// [moved](Self::moved_alike).
+    pub(super) is_like_first: bool,
     /// The extents of the matrices, which the launch checks, if they differ from `m` and `n`.
     pub(super) declared: Option<[Val<'k, u32>; 2]>,
     pub(in crate::kernels::rows) tiling: RowTiling,
@@ -39,6 +42,8 @@ pub(in crate::kernels::rows) struct Row<'k> {
     pub(super) aligned: Option<Val<'k, bool>>,
     /// Whether the instructions that are being emitted are executed only if groups are `aligned`.
     pub(super) is_aligned: Rc<Cell<bool>>,
+    /// Whether the instructions that are being emitted are executed only if all groups of the threads are inside the row.
+    pub(super) is_inside: Rc<Cell<bool>>,
     pub(in crate::kernels::rows) team: Team<'k>,
 }
 
@@ -81,7 +86,11 @@ impl<'k> Row<'k> {
             let [m, n] = self.declared.unwrap_or([self.m, self.length()]);
             let _ = k.global(matrix, row_major(m, n).with_row_stride(pitch));
             let sizes = [self.present(self.m), self.n, pitch];
-            return Line::Unaligned(UnalignedRow::new(self.segment_of(matrix), sizes, self.at, adjacent));
+            // If the pitch is that of the groups, this is the same register as that of the groups.
+            let ahead =
+                if self.is_like_first { self.stripes.ahead() } else { (self.at * pitch) & (adjacent - 1) };
+            let matrix = self.segment_of(matrix);
+            return Line::Unaligned(UnalignedRow::new(matrix, sizes, self.at, adjacent, ahead));
         }
         let layout = row_major(self.m, self.n).with_row_stride(pitch.multiple_of(adjacent));
         Line::Aligned(k.global(matrix, layout).row(self.at))
@@ -90,6 +99,11 @@ impl<'k> Row<'k> {
     /// Returns the number of elements of the row, including those of other segments.
     pub(in crate::kernels::rows) fn length(&self) -> Val<'k, u32> {
         self.segment.map_or(self.n, |segment| segment.row_length)
+    }
+
+    /// Returns the index of this block's first element in the row.
+    pub(in crate::kernels::rows) fn first_column(&self) -> Val<'k, u32> {
+        self.segment.map_or(0.into(), |segment| segment.first)
     }
 
     /// Returns a matrix or vector that begins at the first element of this block's segment, so that the segment is a row of it.
@@ -137,7 +151,8 @@ impl<'k> Row<'k> {
         if self.tiling.unaligned {
             let _ = self.k.global(elements, vector(self.length()));
             let (elements, sizes) = (self.segment_of(elements), [self.present(1.into()), self.n, self.n]);
-            return Line::Unaligned(UnalignedRow::new(elements, sizes, 0.into(), self.tiling.adjacent));
+            let adjacent = self.tiling.adjacent;
+            return Line::Unaligned(UnalignedRow::new(elements, sizes, 0.into(), adjacent, 0.into()));
         }
         Line::Aligned(self.k.global(elements, vector(self.n)))
     }
@@ -214,9 +229,15 @@ impl<'k> Row<'k> {
         if self.tiling.cluster > 1 { self.k.this_block().thread() } else { self.thread }
     }
 
-    /// Returns row `at` of matrices of `m` rows, for the same threads.
+    /// Returns row `at` of matrices of `m` rows, for the same threads. The row may not exist.
     pub(in crate::kernels::rows) fn moved(&self, at: Val<'k, u32>, m: Val<'k, u32>) -> Self {
-        Self { at, m, ..self.clone() }
+        Self { at, m, is_inside: Rc::default(), ..self.clone() }
+    }
+
+    /// Returns row `at` as [`moved`](Self::moved) does, for a row that begins at the same distance from an aligned element as this one.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn moved_alike(&self, at: Val<'k, u32>, m: Val<'k, u32>) -> Self {
+        Self { is_like_first: true, ..self.moved(at, m) }
     }
 
     /// Loads element `col` of this row of a matrix with row pitch `pitch`. Out-of-bounds elements are 0.
@@ -311,7 +332,7 @@ impl<'k> Row<'k> {
         of: &dyn Fn(Val<'k, u32>) -> [Val<'k, f32>; N],
     ) -> [Val<'k, f32>; N] {
         match self.tiling.streamed {
-            true => self.k.fold(self.parts(), neutral.map(Val::from), |part, sum| combine(sum, of(part))),
+            true => self.fold_parts(neutral.map(Val::from), |part, sum| combine(sum, of(part))),
             false => self.by_alignment(|| {
                 let later = 1..self.tiling.parts_at_a_time();
                 later.fold(of(0.into()), |sum, part| combine(sum, of(part.into())))
@@ -397,8 +418,8 @@ impl<'k> Row<'k> {
         part: Val<'k, u32>,
         fill: f32,
     ) -> Vec<Striped<'k, f32>> {
-        let loaded = self.stripes.load_unaligned(rows, part);
-        loaded.iter().map(|words| words.convert().fill_outside(part, self.n, fill)).collect()
+        let loaded = self.stripes.load_unaligned(rows, &self.unaligned_groups(part));
+        loaded.iter().map(|words| self.filled_outside(part, &words.convert(), fill)).collect()
     }
 
     /// Replaces the elements of part `part` that are outside the row with 0.
@@ -408,7 +429,19 @@ impl<'k> Row<'k> {
         part: Val<'k, u32>,
         values: &Striped<'k, f32>,
     ) -> Striped<'k, f32> {
-        values.fill_outside(part, self.n, 0.0)
+        self.filled_outside(part, values, 0.0)
+    }
+
+    /// Replaces the elements of part `part` that are outside the row with `fill`.
+    #[track_caller]
+    fn filled_outside(&self, part: Val<'k, u32>, values: &Striped<'k, f32>, fill: f32) -> Striped<'k, f32> {
+        if self.is_inside.get() { values.clone() } else { values.fill_outside(part, self.n, fill) }
+    }
+
+    /// Returns this thread's groups in part `part` of an unaligned row.
+    #[track_caller]
+    fn unaligned_groups(&self, part: Val<'k, u32>) -> UnalignedGroups<'k> {
+        self.stripes.groups(part, self.is_inside.get())
     }
 
     /// Returns `x` − `from` within the row, and 0 outside the row. `x` must be 0 outside the row.
@@ -439,10 +472,23 @@ impl<'k> Row<'k> {
     {
         match line {
             Line::Aligned(row) => self.stripes.store(row, part, values),
-            Line::Unaligned(row) => self.stripes.store_unaligned(row, part.into(), values),
+            Line::Unaligned(row) => self.store_unaligned(row, part.into(), values),
             // Results are never stored to staged rows, which are always inputs.
             Line::Staged(_) => {}
         }
+    }
+
+    /// Stores part `part` of an unaligned row.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn store_unaligned<T: TensorElement, A: Writable>(
+        &self,
+        to: &UnalignedRow<'k, T, A>,
+        part: Val<'k, u32>,
+        values: &Striped<'k, f32>,
+    ) where
+        f32: Convert<T>,
+    {
+        to.store(&self.unaligned_groups(part), &f32::convert_words(values.registers()));
     }
 }
 
