@@ -153,7 +153,7 @@ fn rows() {
     let error = call::pointwise(&kernels, PointwiseFunction::Relu, [4, 16], &elsewhere, &mut y);
     assert_eq!(
         error.expect_err("refused").to_string(),
-        "pointwise: kernel `relu_bf16_16_by8`: parameter `x`: expected a buffer on this device (simulator), found one on another device"
+        "pointwise: kernel `relu_bf16_64_by8`: parameter `x`: expected a buffer on this device (simulator), found one on another device"
     );
 }
 

@@ -106,21 +106,22 @@ fn probabilities_of_0_and_1() {
     );
 }
 
-fn in_a_sum<T>(function: NormFunction, [m, n, ldx, ldy]: [usize; 4], p: f32)
+fn in_a_sum<T, Y>(function: NormFunction, [m, n, ldx, ldy]: [usize; 4], p: f32)
 where
     T: Number + Convert<f32>,
-    f32: Convert<T>,
+    Y: Number,
+    f32: Convert<T> + Convert<Y>,
 {
     let sizes = [n, ldx, ldy].map(|size| size as u32);
-    let norm = Norm::for_dropout_rows(function, TARGET, 4, &sizes);
-    let kernel = assembled(norm.dropout_kernel::<T, T, f32>(TARGET));
+    let norm = Norm::for_dropout_rows(function, TARGET, T::SIZE.max(Y::SIZE), &sizes);
+    let kernel = assembled(norm.dropout_kernel::<T, T, Y>(TARGET));
     let shape = Shape { m, n, pitch: ldy };
     let of_x = Shape { pitch: ldx, ..shape };
     let residual = |row: usize, col: usize| mixed(row + 100, col);
     let (x, r) = (of_x.filled::<T>(&mixed), shape.filled::<T>(&residual));
     let vector = |seed: usize| -> Vec<T> { (0..n).map(|col| T::of(mixed(seed, col) / 2.0 + 1.0)).collect() };
     let (w, b) = (vector(1), vector(2));
-    check_with::<f32, T>(
+    check_with::<Y, T>(
         &format!("{}: {shape:?}, ldx {ldx}, p {p}", kernel.name()),
         (shape, shape),
         &|device, y, h| {
@@ -149,10 +150,10 @@ fn sums_with_dropout_are_stored_and_normalized() {
     for (shape, function) in
         SHAPES.into_iter().zip([NormFunction::Rms, NormFunction::Layer].into_iter().cycle())
     {
-        in_a_sum::<f32>(function, shape, 0.25);
+        in_a_sum::<f32, f32>(function, shape, 0.25);
     }
     for shape in [[9, 96, 96, 104], [3, 333, 335, 337]] {
-        in_a_sum::<bf16>(NormFunction::Layer, shape, 0.5);
+        in_a_sum::<bf16, f32>(NormFunction::Layer, shape, 0.5);
     }
 }
 
@@ -160,9 +161,13 @@ fn sums_with_dropout_are_stored_and_normalized() {
 #[test]
 fn sums_of_long_rows_with_dropout() {
     for n in [12_288, 24_576, 32_768] {
-        in_a_sum::<bf16>(NormFunction::Layer, [2, n, n, n + 8], 0.5);
+        in_a_sum::<bf16, f32>(NormFunction::Layer, [2, n, n, n + 8], 0.5);
+    }
+    // In clusters, blocks process segments of odd rows.
+    for n in [4097, 16_385, 24_001] {
+        in_a_sum::<bf16, bf16>(NormFunction::Layer, [11, n, n, n], 0.5);
     }
     for n in [4097, 8191, 8192, 12_288, 16_384, 32_768] {
-        in_a_sum::<f32>(NormFunction::Layer, [2, n, n, n + 4], 0.25);
+        in_a_sum::<f32, f32>(NormFunction::Layer, [2, n, n, n + 4], 0.25);
     }
 }

@@ -1,11 +1,12 @@
 //! Reductions of rows and columns.
 
-use super::matrix::{Shape, assembled, check, mixed, row};
+use super::matrix::{Number, Shape, assembled, check, mixed, row};
 use warpwright::{
     kernels::{ColumnReduction, Reduction, RowReduction},
     prelude::*,
     run::{Device, Simulator},
     sim::Arch,
+    tiles::Convert,
 };
 
 const TARGET: Target = Target::SM_90A;
@@ -95,6 +96,44 @@ fn columns() {
                 },
                 1e-5,
             );
+        }
+    }
+}
+
+/// Each set of threads of a block has several rows. The rows of a part begin at the same distance from an aligned element, or they do not.
+fn tall_columns<T>(size: [usize; 3], parts: usize)
+where
+    T: Number + Convert<f32>,
+{
+    let [m, n, ld] = size;
+    let sizes = [n as u32, ld as u32];
+    let kernels = ColumnReduction::for_rows(Reduction::Sum, TARGET, T::SIZE, &sizes);
+    let kernel = assembled(kernels.kernel::<T>(TARGET));
+    let shape = Shape { m, n, pitch: ld };
+    let x = shape.filled::<T>(&mixed);
+    check::<f32>(
+        &format!("{}: {shape:?}, {parts} parts", kernel.name()),
+        Shape { m: parts, ..shape },
+        &|device, y| {
+            let x = device.upload(&x).expect("room");
+            let [m, n, ld] = shape.numbers();
+            let launched = device.launch(&kernel, (&x, ld, y, ld, parts as u32, m, n));
+            launched.unwrap_or_else(|error| panic!("{error}"));
+        },
+        &|part| {
+            let rows: Vec<_> = (part..m).step_by(parts).map(|i| row::<T>(n, i, &mixed)).collect();
+            (0..n).map(|col| rows.iter().map(|row| row[col]).sum()).collect()
+        },
+        2e-4,
+    );
+}
+
+#[test]
+fn columns_of_tall_matrices() {
+    for size in [[700, 37, 37], [700, 277, 279], [700, 64, 64]] {
+        for parts in [1, 3, 8] {
+            tall_columns::<f32>(size, parts);
+            tall_columns::<bf16>(size, parts);
         }
     }
 }

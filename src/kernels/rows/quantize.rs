@@ -50,6 +50,8 @@ pub enum ScaleGroup {
 
 /// The number of elements in a block.
 const BLOCK: u32 = 128;
+/// The number of rows that a thread block quantizes if adjacent elements belong to different threads.
+const ROWS_OF_BLOCK: u32 = 4;
 /// The number of blocks of elements that a thread helps to quantize if adjacent elements belong to different threads.
 const BLOCKS_OF_THREAD: u32 = 2;
 
@@ -92,8 +94,9 @@ impl Quantize {
     pub fn for_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let of_rows = RowTiling::for_rows(target, bytes, sizes);
         match group {
-            ScaleGroup::Row => Self::with_tiling(group, fastest_of_rows(target, bytes, of_rows, sizes)),
-            ScaleGroup::Block => Self::with_tiling(group, of_rows.in_parts_of_blocks(sizes)),
+            ScaleGroup::Row => Self { tiling: fastest_of_rows(target, bytes, of_rows, sizes), group },
+            // The scale of a block takes two divisions in each thread, so few threads share a block.
+            ScaleGroup::Block => Self::of_blocks(of_rows.in_parts_of_blocks(sizes), 16),
         }
     }
 
@@ -107,16 +110,17 @@ impl Quantize {
             .filter(|way| can_copy && way.fits(target, bytes, 1));
         match fastest {
             Some(tiling) => Self { tiling, group },
-            None => Self::with_tiling(group, tiling),
+            None if group == ScaleGroup::Row => Self { tiling, group },
+            // All threads of a row compute its norm.
+            None => Self::of_blocks(tiling, 32),
         }
     }
 
-    /// Returns the kernels with the tiling `of_rows` if it supports the groups, or with another tiling otherwise.
-    fn with_tiling(group: ScaleGroup, of_rows: RowTiling) -> Self {
+    /// Returns the kernels for [`ScaleGroup::Block`] with the tiling `of_rows` if it supports these groups. Otherwise, returns kernels with
+    /// up to `most_threads` threads per row.
+    fn of_blocks(of_rows: RowTiling, most_threads: u32) -> Self {
+        let group = ScaleGroup::Block;
         let rows = Self { tiling: of_rows, group };
-        if group == ScaleGroup::Row {
-            return rows;
-        }
         if rows.lanes().is_some() {
             // The maximum of a group requires more registers than are available with two resident blocks of 1024 threads or three resident
             // blocks that keep or copy whole rows.
@@ -131,11 +135,10 @@ impl Quantize {
         }
         // In unaligned rows, adjacent elements belong to different threads and are accessed separately.
         let adjacent = if of_rows.unaligned { 1 } else { of_rows.adjacent };
-        // The scale of a block takes two divisions in each thread, so few threads share a block.
-        let threads = (BLOCK / adjacent).min(16);
+        let threads = (BLOCK / adjacent).min(most_threads);
         let tiling = RowTiling {
             threads,
-            rows: 64 / threads,
+            rows: ROWS_OF_BLOCK,
             cluster: 1,
             adjacent,
             unaligned: false,

@@ -108,8 +108,10 @@ fn long_halves(
 ) -> Option<RowTiling> {
     let way = match (function, tiling.groups(sizes)) {
         (_, 4097..=5120) => [8, 4, 640],
-        (NormFunction::Rms, 5121..=8193) => [8, 6, 480],
-        (NormFunction::Layer, 5121..=8193) => [4, 6, 576],
+        (NormFunction::Rms, 5121..=6656) => [8, 8, 320],
+        (NormFunction::Rms, 6657..=8193) => [8, 6, 480],
+        (NormFunction::Layer, 5121..=6656) => [4, 6, 576],
+        (NormFunction::Layer, 6657..=8193) => [8, 6, 576],
         _ => return None,
     };
     in_segments(target, tiling, sizes, way)
@@ -134,8 +136,8 @@ fn unaligned_halves(function: NormFunction, tiling: RowTiling, sizes: &[u32]) ->
         (NormFunction::Layer, 257..=1152) => RowTiling { turns: 16, ..tiling },
         (NormFunction::Layer, 1153..=1664) => RowTiling { resident: 2, ..tiling.copied(groups, 4, 2, 4) },
         (NormFunction::Layer, 1665..=2304) => RowTiling { resident: 2, ..tiling.copied(groups, 5, 1, 8) },
-        (NormFunction::Layer, 2305..=3072) | (_, 3073..=4096) => tiling.copied(groups, 4, 2, 16),
-        (NormFunction::Rms, 2305..=3072) => RowTiling { turns: 4, ..tiling },
+        (NormFunction::Layer, 2305..=4096) => tiling.copied(groups, 4, 2, 16),
+        (NormFunction::Rms, 3073..=4096) => tiling.copied(groups, 4, 2, 8),
         _ => tiling,
     }
 }
@@ -198,7 +200,7 @@ fn unaligned_residual(
     let segments = match groups {
         2049..=2400 => Some([2, 3, 704]),
         2401..=3584 => Some([8, 3, 640]),
-        4097..=8193 => Some([8, 3, 576]),
+        5633..=6656 => Some([8, 3, 576]),
         _ => None,
     };
     let segments = segments.filter(|_| is_layer && bytes == 2);
@@ -227,7 +229,8 @@ fn unaligned_residual(
         1026..=1536 if is_even && is_layer => tiling.narrow(sizes, 32, 512),
         1537..=4096 if is_even => tiling.narrow(sizes, 32, 1088),
         1153..=2304 if is_layer && bytes == 2 => RowTiling { resident: 1, ..tiling.copied(groups, 3, 2, 8) },
-        1153..=2304 if bytes == 2 => tiling.in_registers(groups, 3, 0).without_minimum(),
+        1153..=1536 if bytes == 2 => tiling.in_registers(groups, 3, 1024),
+        1537..=2304 if bytes == 2 => tiling.in_registers(groups, 3, 0).without_minimum(),
         // With more threads, there would be too few registers for the weights as well.
         2305..=3072 if bytes == 2 && (!is_layer || groups <= 2400) => {
             tiling.in_registers(groups, 5, 0).without_minimum()
