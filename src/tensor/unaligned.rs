@@ -107,9 +107,7 @@ impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
     fn words(&self) -> usize {
         (self.group * T::SIZE / 4).max(1) as usize
     }
-}
 
-impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
     /// Returns the distance of the groups from aligned groups, in elements.
     #[track_caller]
     fn skipped(&self, groups: &UnalignedGroups<'k>) -> Val<'k, u32> {
@@ -122,9 +120,7 @@ impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
     fn shift(&self, groups: &UnalignedGroups<'k>) -> Val<'k, u32> {
         if groups.ahead.is_same(&self.ahead) { 0.into() } else { self.ahead - groups.ahead }
     }
-}
 
-impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
     /// Returns where aligned groups start, relative to the first aligned group. Unless the groups are inside the row, their starts are used
     /// as well, and the result is computed from them in order to occupy fewer registers.
     #[track_caller]
@@ -150,37 +146,16 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
         let are_whole = rows.iter().map(|row| row.skipped(groups).eq(0)).reduce(|a, b| a & b);
         let are_whole = are_whole.unwrap_or(true.into());
         let each = |load: &dyn Fn(&Self) -> Words<'k, T>| rows.iter().flat_map(|row| load(row)).collect();
-        let each_group = |load: &dyn Fn(&Self, Val<'k, u32>) -> Words<'k, T>| -> Words<'k, T> {
-            each(&|row| groups.slots().into_iter().flat_map(|slot| load(row, slot)).collect())
-        };
-        let anywhere = || {
+        let whole = || each(&|row| row.load_whole(groups));
+        let shifted = || each(&|row| row.load_shifted(groups));
+        let unless_crossing = |load: &dyn Fn() -> Words<'k, T>| {
             let crosses = rows.iter().map(|row| row.crosses(groups)).reduce(|a, b| a | b);
-            k.if_else_with(
-                crosses.unwrap_or(false.into()),
-                || each(&|row| row.load_elements(groups)),
-                || {
-                    k.if_else_with(
-                        are_whole,
-                        || {
-                            each(&|row| {
-                                row.whole(groups)
-                                    .into_iter()
-                                    .flat_map(|slot| row.load_whole(slot, slot.lt(row.end)))
-                                    .collect()
-                            })
-                        },
-                        || each_group(&|row, slot| row.load_group(slot, row.shift(groups))),
-                    )
-                },
-            )
+            let elements = || each(&|row| row.load_elements(groups));
+            k.if_else_with(crosses.unwrap_or(false.into()), elements, load)
         };
         match groups.are_inside {
-            true => k.if_else_with(
-                are_whole,
-                || each_group(&|row, slot| row.load_whole(slot, true.into())),
-                anywhere,
-            ),
-            false => anywhere(),
+            true => k.if_else_with(are_whole, whole, || unless_crossing(&shifted)),
+            false => unless_crossing(&|| k.if_else_with(are_whole, whole, shifted)),
         }
     }
 
@@ -208,20 +183,27 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
         words_of(&fragment)
     }
 
-    /// Loads an aligned group if a condition holds.
+    /// Loads groups that are aligned.
     #[track_caller]
-    fn load_whole(&self, slot: Val<'k, u32>, condition: Val<'k, bool>) -> Vec<Val<'k, T::Word>> {
-        self.load_aligned(slot, condition).into_iter().map(Val::bits).collect()
+    fn load_whole(&self, groups: &UnalignedGroups<'k>) -> Words<'k, T> {
+        let is_inside = |slot: Val<'k, u32>| if groups.are_inside { true.into() } else { slot.lt(self.end) };
+        let slots = self.whole(groups).into_iter();
+        slots.flat_map(|slot| self.load_aligned(slot, is_inside(slot))).map(Val::bits).collect()
     }
 
-    /// Loads the group that starts `shift` elements after, or before, the aligned group that starts at `slot`.
+    /// Loads groups of which each is part of two aligned groups.
     #[track_caller]
-    fn load_group(&self, slot: Val<'k, u32>, shift: Val<'k, u32>) -> Vec<Val<'k, T::Word>> {
-        let first = slot + (shift & !(self.group - 1));
-        let (next, skipped) = (first + self.group, shift & (self.group - 1));
-        let mut words = self.load_aligned(first, first.lt(self.end));
-        words.extend(self.load_aligned(next, next.lt(self.end) & skipped.ne(0)));
-        realigned::<T>(words, skipped)
+    fn load_shifted(&self, groups: &UnalignedGroups<'k>) -> Words<'k, T> {
+        let shift = self.shift(groups);
+        let skipped = shift & (self.group - 1);
+        let of_group = |slot: Val<'k, u32>| {
+            let first = slot + (shift & !(self.group - 1));
+            let next = first + self.group;
+            let mut words = self.load_aligned(first, first.lt(self.end));
+            words.extend(self.load_aligned(next, next.lt(self.end) & skipped.ne(0)));
+            realigned::<T>(words, skipped)
+        };
+        groups.slots().into_iter().flat_map(of_group).collect()
     }
 
     /// Loads the group that starts `slot` elements after the first aligned group. If a condition does not hold, all words are 0.
