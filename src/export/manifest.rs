@@ -117,9 +117,9 @@ pub struct ParameterManifest {
 /// The arguments of `cuTensorMapEncodeTiled` for a tensor map that every launch must create. The tensor begins at the address of a buffer.
 /// Lists start with the innermost dimension. Element strides are 1, and the layout is not interleaved.
 ///
-/// If a dimension has 0 elements, the header's launch function passes 128 zero bytes instead of a map; a copy that nevertheless uses the
-/// map faults. A launch from Rust instead passes the map of a one-element tensor in memory that the launch allocates. The element is zero
-/// if the kernel only reads the parameter, and scratch memory if the kernel writes to the parameter.
+/// If a dimension has 0 elements, the header's launch function passes 128 zero bytes instead of a map; copies that use these bytes fault. A
+/// launch from Rust instead passes the map of a one-element tensor in memory that the launch allocates. If the kernel only reads the
+/// tensor, the element is zero; if the kernel writes to it, the element is scratch space.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TensorMapManifest {

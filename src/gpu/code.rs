@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-/// A `CUresult` as returned by the driver, including codes newer than this crate.
+/// A `CUresult` returned by the driver, possibly a code newer than this crate.
 ///
-/// A code is displayed as `CUDA_ERROR_INVALID_PTX (218)`, for example. The names are built in, so no driver is required. See CUDA Driver
+/// Codes are displayed in the form `CUDA_ERROR_INVALID_PTX (218)`. The names are built in, so no driver is required. See CUDA Driver
 /// API, *Data types used by CUDA driver*, `enum CUresult`.
 #[doc(alias = "CUresult")]
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -28,7 +28,7 @@ pub struct Loop<'k> {
     label: u32,
     /// The number of enclosing loops.
     depth: usize,
-    /// The text block of the loop body.
+    /// The lexical block of the loop body.
     block: u32,
 }
 

@@ -64,7 +64,7 @@ pub struct Tensor<'k, S: Space, T, A> {
     pub(super) divided_whole: bool,
     /// Set in a lane's part of a warp's view while the lane's offset has not been added to the start.
     pub(super) lanes: Option<Rc<Lanes<'k>>>,
-    /// The innermost text block in which the view was created; facts about its coordinates may hold only there.
+    /// The innermost lexical block in which the view was created; facts about its coordinates may hold only there.
     pub(super) cut_in: u32,
     /// In shared memory, the view that is divided among all threads.
     pub(super) shared_view: Option<Rc<Tensor<'k, S, T, ReadWrite>>>,
@@ -137,7 +137,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Records that facts about the view may hold only in the current text block, after [`check_open`](Self::check_open).
+    /// Records that facts about the view may hold only in the current lexical block, after [`check_open`](Self::check_open).
     #[track_caller]
     pub(super) fn cut_here(&mut self) {
         self.check_open();

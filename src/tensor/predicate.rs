@@ -17,7 +17,7 @@ pub struct Predicates<'k> {
 impl<'k> Builder<'k> {
     /// Creates predicates for views with the shape of `layout`: element `i` is moved if `values[layout(i)]` is true.
     ///
-    /// A stride of 0 along the elements of a vector gives the whole vector a single predicate. The builder rejects the call if `values` is
+    /// A stride of 0 along the elements of a vector access gives them a single predicate. The builder rejects the call if `values` is
     /// empty or shorter than the cosize of the layout, or if the layout has negative strides.
     #[track_caller]
     pub fn predicates(self, layout: &Layout, values: Vec<Val<'k, bool>>) -> Predicates<'k> {

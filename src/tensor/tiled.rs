@@ -48,7 +48,7 @@ impl<'k> CopyThread<'_, 'k> {
         vec![(vec![], vec![Digit { extent: self.copy.threads(), weight: 1 }])]
     }
 
-    /// Returns the elements of a source that this thread reads, with the modes `(values, RestM, RestN, …)`.
+    /// Returns the part of the source `tensor` that this thread reads, with modes `(values, RestM, RestN, …)`.
     #[doc(alias = "partition_S")]
     #[track_caller]
     pub fn partition_s<S: TensorSpace, T: TensorElement, A>(

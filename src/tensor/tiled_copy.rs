@@ -49,7 +49,7 @@ impl TiledCopy {
     ///
     /// # Errors
     /// Returns [`TensorError::Values`] or [`TensorError::Threads`] if the number of values or threads is not a multiple of the number per
-    /// instruction, or [`TensorError::Layout`] if the layout algebra has no valid result.
+    /// instruction, or [`TensorError::Layout`] if a layout operation has no valid result.
     #[doc(alias = "make_tiled_copy")]
     pub fn new(
         atom: &'static CopyAtom,
@@ -106,7 +106,7 @@ impl TiledCopy {
         Self::from_tv(atom, value_bits, mma.layout_a_tv()?, (m, k).into())
     }
 
-    /// Creates a copy like [`for_a`](Self::for_a), but to operand B.
+    /// Like [`for_a`](Self::for_a), but for operand B.
     ///
     /// # Errors
     /// Returns the same errors as [`new`](Self::new).
@@ -116,7 +116,7 @@ impl TiledCopy {
         Self::from_tv(atom, value_bits, mma.layout_b_tv()?, (n, k).into())
     }
 
-    /// Creates a copy like [`for_a`](Self::for_a), but to or from the accumulator.
+    /// Like [`for_a`](Self::for_a), but for copies to or from the accumulator.
     ///
     /// # Errors
     /// Returns the same errors as [`new`](Self::new).
@@ -172,7 +172,7 @@ impl TiledCopy {
     /// This is the tiled layout composed with the source layout of the instruction.
     ///
     /// # Errors
-    /// Returns [`TensorError::Layout`] if the layout algebra has no valid result, or the same errors as [`TvLayout::new`].
+    /// Returns [`TensorError::Layout`] if a layout operation has no valid result, or the same errors as [`TvLayout::new`].
     #[doc(alias = "get_layoutS_TV")]
     pub fn source(&self) -> Result<TvLayout, TensorError> {
         self.side(&self.src, "source")
@@ -183,7 +183,7 @@ impl TiledCopy {
     /// This is the tiled layout composed with the destination layout of the instruction.
     ///
     /// # Errors
-    /// Returns [`TensorError::Layout`] if the layout algebra has no valid result, or the same errors as [`TvLayout::new`].
+    /// Returns [`TensorError::Layout`] if a layout operation has no valid result, or the same errors as [`TvLayout::new`].
     #[doc(alias = "get_layoutD_TV")]
     pub fn destination(&self) -> Result<TvLayout, TensorError> {
         self.side(&self.dst, "destination")
@@ -235,7 +235,7 @@ impl TiledCopy {
     /// [`CopyThreadLayout::partition_s`] returns the slice for one thread.
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if the layout algebra has no
+    /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if a layout operation has no
     /// valid result.
     #[doc(alias = "tidfrg_S")]
     pub fn divide_s<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Layout<D>, TensorError> {
@@ -247,7 +247,7 @@ impl TiledCopy {
     /// [`CopyThreadLayout::partition_d`] returns the slice for one thread.
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if the layout algebra has no
+    /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if a layout operation has no
     /// valid result.
     #[doc(alias = "tidfrg_D")]
     pub fn divide_d<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Layout<D>, TensorError> {
@@ -272,7 +272,7 @@ impl TiledCopy {
     /// No data is moved.
     ///
     /// # Errors
-    /// Returns [`TensorError::Layout`] if the layout algebra has no valid result, for example if the fragment's values do not match the
+    /// Returns [`TensorError::Layout`] if a layout operation has no valid result, for example if the fragment's values do not match the
     /// values of this copy.
     #[doc(alias = "retile_S")]
     #[doc(alias = "retile_D")]
@@ -306,7 +306,7 @@ impl CopyThreadLayout<'_> {
     /// The mode `values` is `(values of one instruction, instructions)`.
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if the layout algebra has no
+    /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if a layout operation has no
     /// valid result.
     #[doc(alias = "partition_S")]
     pub fn partition_s<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
@@ -316,7 +316,7 @@ impl CopyThreadLayout<'_> {
     /// Returns the part of a destination that this thread writes; see [`partition_s`](Self::partition_s).
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if the layout algebra has no
+    /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if a layout operation has no
     /// valid result.
     #[doc(alias = "partition_D")]
     pub fn partition_d<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {

@@ -21,7 +21,7 @@ pub(super) const fn modes(operand: MmaOperand) -> [usize; 2] {
     }
 }
 
-/// An MMA atom repeated over threads and over the values of a tile, optionally with permuted modes (CuTe's `TiledMMA`).
+/// An MMA atom repeated over threads and values to cover a tile, optionally with permuted modes (CuTe's `TiledMMA`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct TiledMma {
     atom: &'static MmaAtom,
@@ -48,7 +48,7 @@ impl TiledMma {
     /// values, and a layout permutes the coordinates of the mode.
     ///
     /// # Errors
-    /// Returns [`TensorError::Layout`] if the layout algebra has no valid result (for example, if the permutation does not match the
+    /// Returns [`TensorError::Layout`] if a layout operation has no valid result (for example, if the permutation does not match the
     /// atoms), [`TensorError::Modes`] if there are more than three modes, or [`TensorError::Atoms`] if atoms share threads or if their
     /// threads are spread over more warps than they fill.
     #[doc(alias = "make_tiled_mma")]
@@ -122,7 +122,7 @@ impl TiledMma {
     /// These are the modes for A. For B, N replaces M; for C, N replaces K.
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`] if `tensor` has fewer than two modes, or [`TensorError::Layout`] if the layout algebra has no valid
+    /// Returns [`TensorError::Rank`] if `tensor` has fewer than two modes, or [`TensorError::Layout`] if a layout operation has no valid
     /// result.
     #[doc(alias = "thrfrg_A")]
     #[doc(alias = "thrfrg_B")]
@@ -165,7 +165,7 @@ impl TiledMma {
     /// only in N own the same elements.
     ///
     /// # Errors
-    /// Returns [`TensorError::Layout`] if the layout algebra has no valid result.
+    /// Returns [`TensorError::Layout`] if a layout operation has no valid result.
     #[doc(alias = "get_layoutA_TV")]
     pub fn layout_a_tv(&self) -> Result<Layout, TensorError> {
         self.layout_tv(MmaOperand::A)
@@ -175,7 +175,7 @@ impl TiledMma {
     /// only in M own the same elements.
     ///
     /// # Errors
-    /// Returns [`TensorError::Layout`] if the layout algebra has no valid result.
+    /// Returns [`TensorError::Layout`] if a layout operation has no valid result.
     #[doc(alias = "get_layoutB_TV")]
     pub fn layout_b_tv(&self) -> Result<Layout, TensorError> {
         self.layout_tv(MmaOperand::B)
@@ -185,7 +185,7 @@ impl TiledMma {
     /// only in K own the same elements; in CuTe, the layout maps such threads past the tile.
     ///
     /// # Errors
-    /// Returns [`TensorError::Layout`] if the layout algebra has no valid result.
+    /// Returns [`TensorError::Layout`] if a layout operation has no valid result.
     #[doc(alias = "get_layoutC_TV")]
     pub fn layout_c_tv(&self) -> Result<Layout, TensorError> {
         self.layout_tv(MmaOperand::C)
@@ -218,7 +218,7 @@ impl TiledMma {
     /// Returns the (thread, value) layout of an operand's tile, which determines the owner of each element.
     ///
     /// # Errors
-    /// Returns [`TensorError::Layout`] if the layout algebra has no valid result, or the same errors as [`TvLayout::new`].
+    /// Returns [`TensorError::Layout`] if a layout operation has no valid result, or the same errors as [`TvLayout::new`].
     pub fn map(&self, operand: MmaOperand) -> Result<TvLayout, TensorError> {
         let [rows, cols] = self.operand_tile(operand);
         let name = format!("{}, {operand:?}", self.name());
@@ -245,7 +245,7 @@ impl TiledMma {
     /// For A, the shape is `(values, RestM, RestK)`.
     ///
     /// # Errors
-    /// Returns [`TensorError::Layout`] if the layout algebra has no valid result.
+    /// Returns [`TensorError::Layout`] if a layout operation has no valid result.
     #[doc(alias = "partition_shape_C")]
     pub fn fragment_shape(&self, operand: MmaOperand, rows: i64, cols: i64) -> Result<Coord, TensorError> {
         let part = self.get_slice(0)?.partition(operand, &Layout::column_major((rows, cols))?)?;
@@ -280,7 +280,7 @@ impl MmaThreadLayout<'_> {
     /// `tensor` is the layout of the whole operand.
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`] if `tensor` has fewer than two modes, or [`TensorError::Layout`] if the layout algebra has no valid
+    /// Returns [`TensorError::Rank`] if `tensor` has fewer than two modes, or [`TensorError::Layout`] if a layout operation has no valid
     /// result.
     pub fn partition<D: Codomain>(
         &self,

@@ -36,7 +36,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     #[track_caller]
     pub(crate) fn narrowed(&self, extents: &[Val<'k, u32>]) -> Self {
         let mut view = self.clone();
-        // Whether an end is below the edge may be known only in the current text block.
+        // Whether an end is below the edge may be known only in the current lexical block.
         view.cut_here();
         for (mode, &extent) in extents.iter().enumerate() {
             for axis in self.axes_of(mode) {

@@ -56,7 +56,7 @@ macro_rules! predicates {
                 self.where_lines(0, $how, &f)
             }
 
-            #[doc = concat!("Returns, for each row, 1 if `f` is true for ", $which, " of its elements in this tile and in the tiles whose results `with` contains, and 0 otherwise.")]
+            #[doc = concat!("Returns, for each row, 1 if `f` is true for ", $which, " of its elements in this tile and the tiles already reduced into `with`, and 0 otherwise.")]
             ///
             /// The result reuses the registers of `with`, so a loop over the tiles of a row can carry it. All lanes of the warp must take
             /// part.
@@ -92,7 +92,7 @@ macro_rules! predicates {
                 self.where_lines(1, $how, &f)
             }
 
-            #[doc = concat!("Returns, for each column, 1 if `f` is true for ", $which, " of its elements in this tile and in the tiles whose results `with` contains, and 0 otherwise, like [`", stringify!($row_with), "`](Self::", stringify!($row_with), ").")]
+            #[doc = concat!("Returns, for each column, 1 if `f` is true for ", $which, " of its elements in this tile and the tiles already reduced into `with`, and 0 otherwise; see [`", stringify!($row_with), "`](Self::", stringify!($row_with), ").")]
             #[must_use]
             #[track_caller]
             pub fn $col_with(

@@ -61,7 +61,7 @@ impl BlockScale {
     }
 
     /// Returns the layout that maps (thread, k) to `m + k · M`, where m is the row of A whose scales the thread provides. In each group of
-    /// four lanes, the layout repeats the rows of lanes 0 and 1 for lanes 2 and 3, which provide the scales if `thread` is 1.
+    /// four lanes, lanes 2 and 3 repeat the rows of lanes 0 and 1; they provide the scales if the constant `thread` is 1.
     #[doc(alias = "SFALayout")]
     #[must_use]
     pub fn layout_a(&self) -> Layout {

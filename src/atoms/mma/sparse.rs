@@ -3,7 +3,7 @@
 use super::layouts;
 use crate::layout::Layout;
 
-/// The compression of operand A to half of its columns, for `mma.sp::ordered_metadata` and `wgmma.mma_async.sp` (PTX ISA, "Sparse matrix
+/// The 50% structured sparsity of operand A of `mma.sp::ordered_metadata` and `wgmma.mma_async.sp` (PTX ISA, "Sparse matrix
 /// storage").
 ///
 /// Each row is divided into chunks. Half of the elements of a chunk are stored, in order of increasing k, and the metadata contains their
@@ -70,8 +70,8 @@ impl Sparsity {
         64 / self.metadata_bits
     }
 
-    /// Returns the layout that maps each thread of [`metadata_layout`](Self::metadata_layout) to a lane, for selector 0. For selector `s`,
-    /// add `s · (4 / selectors)` to the lane.
+    /// Returns the layout that maps thread indices of [`metadata_layout`](Self::metadata_layout) to lanes, for selector 0. For selector
+    /// `s`, add `s · (4 / selectors)` to the lane.
     #[must_use]
     pub fn metadata_threads(&self) -> Layout {
         layouts::metadata_threads(self.metadata_bits)

@@ -76,8 +76,8 @@ impl<'k, P: StageTile<'k>, G: SourceOf<'k, P>> SourceOf<'k, Complex<P>> for Comp
 }
 
 impl<'k, P: StageTile<'k>> Complex<P> {
-    /// Fills both parts from global memory, as [`St::fill`] and [`Sv::fill`] do. All threads of the scope that owns the memory (by default,
-    /// the block) must take part.
+    /// Fills both parts from global memory, as [`St::fill`] and [`Sv::fill`] do. All threads of the scope that owns `self` (by default, the
+    /// block) must take part.
     #[doc(alias = "load_async")]
     #[track_caller]
     pub fn fill<G: SourceOf<'k, P>>(self, from: Complex<G>) -> Pending<'k, Self> {
