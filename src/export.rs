@@ -57,7 +57,7 @@ pub enum ExportError {
     /// Functions for buffers of two kernels would have the same name in C.
     #[error("expected kernels whose buffers have different names in C, found `{name}` twice")]
     NameClash {
-        /// The name of the kernel and of the buffer, joined by `_`.
+        /// The names of the kernel and the buffer, joined by `_`.
         name: String,
     },
     /// Macros of two kernels would have the same name in C.

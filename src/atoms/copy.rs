@@ -11,8 +11,8 @@ use crate::{
 
 pub use table::{copy_atom, copy_atoms};
 
-/// An instruction that moves data, described by three (thread, bit) layouts. The source layout contains the bits that each thread provides,
-/// the destination layout contains the bits that each thread receives, and the reference layout contains every bit exactly once.
+/// An instruction that moves data, described by three (thread, bit) layouts. The source layout specifies the bits that each thread
+/// provides, the destination layout specifies the bits that each thread receives, and the reference layout contains every bit exactly once.
 ///
 /// As in CuTe, bits are numbered by their position in the data, not by address. For `ldmatrix` and `stmatrix`, element `c` of row `r` of
 /// 8×8 matrix `i` starts at bit `1024 i + 128 r + 16 c`. In shared memory, a thread's bits are those of the row whose address the thread
@@ -52,11 +52,11 @@ pub enum CopyKind {
     },
     /// `cp.async`, from global to shared memory.
     CpAsync {
-        /// The number of bytes: 4, 8 or 16. A copy that bypasses L1 has 16 bytes.
+        /// The number of bytes: 4, 8 or 16; always 16 if the copy bypasses L1.
         bytes: u32,
         /// Whether the copy bypasses L1 (`.cg`) or not (`.ca`).
         bypass_l1: bool,
-        /// Whether the instruction has an operand with the number of bytes to read. The remaining bytes are filled with zeros.
+        /// Whether the instruction has the operand `src-size`, the number of bytes to read. The remaining bytes are filled with zeros.
         zero_fill: bool,
     },
     /// `ldmatrix`, from shared memory to registers.

@@ -6,26 +6,25 @@ use crate::{
     ptx::{Addition, Builder, Scalar, Val},
 };
 
-/// The metadata of a sparse operand A that one lane provides. [`Sparsity`](super::Sparsity) defines the layout of its bits.
+/// The metadata that one lane provides for a sparse operand A. [`Sparsity`](super::Sparsity) defines the layout of its bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Metadata<'k> {
     /// The register that contains the metadata.
     pub bits: Val<'k, u32>,
-    /// Selects the lanes of each group of four whose registers are read. It must be less than
+    /// Selects, in each group of four lanes, those whose registers are read. It must be less than
     /// [`Sparsity::selectors`](super::Sparsity::selectors).
     pub selector: u32,
 }
 
-/// The scales of A or B that one lane provides.
+/// The scales that one lane provides for A or B.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale<'k> {
     /// The register that contains the scales.
     pub bits: Val<'k, u32>,
-    /// The index of the first byte of the register that contains a scale: 0 to 3 for one scale, 0 or 2 for two scales, and 0 for four
-    /// scales.
+    /// The index of the first scale byte in the register: 0 to 3 for one scale, 0 or 2 for two scales, and 0 for four scales.
     pub byte: u32,
-    /// Selects the lanes of each group of four whose registers are read. For A, 0 selects lanes 0 and 1, and 1 selects lanes 2 and 3. For
-    /// B, the value is the index of the selected lane, 0 to 3.
+    /// Selects, in each group of four lanes, those whose registers are read. For A, 0 selects lanes 0 and 1, and 1 selects lanes 2 and
+    /// 3. For B, the value is the index of the selected lane, 0 to 3.
     pub thread: u32,
 }
 
@@ -37,7 +36,7 @@ impl<'k> Builder<'k> {
     /// [`B32`](crate::ptx::B32)). tf32 elements are passed as [`tf32`](crate::ptx::tf32) or as bits. All lanes of the warp must execute the
     /// instruction, unless the atom is a single-thread atom.
     ///
-    /// The builder rejects registers of the wrong number or type, atoms that are not [emitted](MmaAtom::is_emitted), and sparse or
+    /// The builder rejects the wrong number or type of registers, atoms that are not [emitted](MmaAtom::is_emitted), and sparse or
     /// block-scaled atoms.
     ///
     /// ```

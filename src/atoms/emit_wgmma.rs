@@ -46,11 +46,11 @@ impl<'k> Builder<'k> {
     /// threads of the warpgroup must execute the instruction. Requires sm_90a.
     ///
     /// The instruction is asynchronous: D may be accessed only after a [commit](Self::wgmma_commit_group) and a
-    /// [wait](Self::wgmma_wait_group). After writes to the registers of D and A, a [`wgmma_fence`](Self::wgmma_fence) is required before
+    /// [wait](Self::wgmma_wait_group). After writes to the registers of D or A, a [`wgmma_fence`](Self::wgmma_fence) is required before
     /// the `wgmma`.
     ///
     /// D must have registers of its own: allocate them with [`wgmma_accumulators`](Self::wgmma_accumulators), or carry them as loop state.
-    /// The builder rejects a D that contains constants, or registers that other values use. It also rejects registers, orders and negations
+    /// The builder rejects a D that contains constants or registers that other values use. It also rejects registers, orders and negations
     /// that the atom does not support.
     ///
     /// ```

@@ -176,7 +176,7 @@ impl MmaAtom {
         self.bit_op
     }
 
-    /// Returns the compression of a sparse A, or `None` if A is dense.
+    /// Returns the sparsity of A, or `None` if A is dense.
     #[must_use]
     pub fn sparsity(&self) -> Option<&Sparsity> {
         self.sparsity.as_ref()

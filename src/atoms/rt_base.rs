@@ -49,8 +49,8 @@ pub enum TileLayout {
 
 /// Returns the fragment of a subtile of a register tile (`rt_base`).
 ///
-/// A subtile has 16×16 elements. Each lane owns 8 of them, in 4 registers of 16-bit pairs or in 8 registers of 32 or 64 bits. For 8-bit
-/// elements, a subtile has 16×32 elements (32×16 in the column layout), and each lane owns 16 of them, in 4 registers.
+/// A subtile has 16×16 elements. Each lane owns 8 of them, in 4 registers (pairs of 16-bit elements) or 8 registers (32- or 64-bit
+/// elements). For 8-bit elements, a subtile has 16×32 elements (32×16 in the column layout), and each lane owns 16 of them, in 4 registers.
 ///
 /// In the row layout, element `e` of pair `k` of lane `4g + t` is in row `g + 8(k mod 2)` and column `2t + e + 8⌊k/2⌋`. This is the
 /// fragment of matrix A of `mma.m16n8k16` in the PTX ISA. For 8-bit elements, groups of four replace the pairs, and the column is

@@ -22,9 +22,9 @@ impl Picture {
     /// bytes each. `access` is the index of the access to draw; the accesses of warp 0 come first.
     ///
     /// The picture has one table for each 128-byte phase. Each row of a table contains one word of each bank and is labeled with the byte
-    /// offset of its first word; rows that the access does not touch are omitted. A cell shows the first thread that accesses its word, or
-    /// the first highlighted thread, if any, followed by `+` and the number of other threads that access the word. All threads that access
-    /// a word are served at the same time. A word is framed if its bank must serve several words of the phase in turn.
+    /// offset of its first word; rows that the access does not touch are omitted. A cell shows the first thread (the first highlighted
+    /// thread, if any) that accesses its word, followed by `+` and the number of other threads that access the word. All threads that
+    /// access a word are served at the same time. A word is framed if its bank must serve several words of the phase in turn.
     ///
     /// # Errors
     /// Returns the same errors as [`warp_accesses`] and [`bank_conflicts`], [`DrawError::Access`] if `access` is past the last access, or

@@ -15,9 +15,9 @@ impl Picture {
     /// thread's value. Corresponding cells of the two tables represent the same element.
     ///
     /// Each cell is an element of `bits` bits, which should divide [`unit_bits`](CopyAtom::unit_bits) (see
-    /// [`value_layout`](CopyAtom::value_layout)). If `bits` is `None`, an element has its size in registers (8 or 16 bits) for `ldmatrix`,
-    /// `stmatrix` and `movmatrix`, and `unit_bits`, limited to 32, for other copies. A row of a table represents 128 bits, or fewer if the
-    /// copy moves fewer bits.
+    /// [`value_layout`](CopyAtom::value_layout)). If `bits` is `None`, the size of an element is its size in registers (8 or 16 bits) for
+    /// `ldmatrix`, `stmatrix` and `movmatrix`, and `unit_bits`, limited to 32, for other copies. A row of a table represents 128 bits, or
+    /// fewer if the copy moves fewer bits.
     ///
     /// # Errors
     /// Returns the same errors as [`Picture::of_thread_values`], and [`DrawError::Layout`] if `value_layout` returns an error.
@@ -44,7 +44,7 @@ impl Picture {
     /// element.
     ///
     /// # Errors
-    /// Returns the same errors as [`Picture::of_thread_values`], and [`DrawError::Tensor`] if a side has no valid map.
+    /// Returns the same errors as [`Picture::of_thread_values`], and [`DrawError::Tensor`] if a side has no valid (thread, value) layout.
     pub fn of_tiled_copy(copy: &TiledCopy, highlight: Highlight) -> Result<Picture, DrawError> {
         let table = |side: TvLayout, title: &str| {
             Owners::new(side.layout(), (side.rows(), side.cols()), highlight).table(title)

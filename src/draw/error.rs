@@ -62,7 +62,7 @@ pub enum DrawError {
     /// An operation of the layout algebra failed.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// A tiled copy or tiled MMA has no valid map.
+    /// A tiled copy or tiled MMA has no valid (thread, value) layout.
     #[error(transparent)]
     Tensor(#[from] TensorError),
     /// No load or store instruction can perform the access.

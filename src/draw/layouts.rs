@@ -8,9 +8,9 @@ impl Picture {
     /// Draws the offset at each coordinate. The rows are the coordinates of mode 0, and the columns are the coordinates of all other modes.
     /// A layout of rank 1 is drawn as one row.
     ///
-    /// For a layout without a swizzle and without an offset, colors repeat every 8 offsets. For other layouts, the values are taken as byte
-    /// offsets: the color changes every 16 bytes and repeats every 128 bytes, so that each color represents a group of four banks of shared
-    /// memory.
+    /// For a layout without a swizzle and without an offset, colors repeat every 8 offsets. For other layouts, the values are interpreted
+    /// as byte offsets: the color changes every 16 bytes and repeats every 128 bytes, so that each color represents a group of four banks
+    /// of shared memory.
     ///
     /// # Errors
     /// Returns [`DrawError::TooLarge`] for more than 65,536 elements.

@@ -5,7 +5,7 @@ use super::grid::{Cell, Picture, Table, check_size};
 use super::layouts::hue;
 
 impl Picture {
-    /// Draws the order in which the tiles of a result are computed, in several rounds.
+    /// Draws the order in which the tiles of a result are computed over several rounds.
     ///
     /// The result has `rows`×`cols` tiles. Each item of `rounds` contains the row and column of each tile of one round, in order. Each cell
     /// contains the number of its tile in the order of all rounds.

@@ -7,8 +7,8 @@ use crate::atoms::{MmaAtom, MmaOperand, Source};
 use crate::tensor::TiledMma;
 
 impl Picture {
-    /// Draws the owners of the elements of A, B and C of a matrix instruction. In each cell, `T` is the lane, or the thread of a warpgroup,
-    /// and `V` is the index of the thread's value, in register order.
+    /// Draws the owners of each element of A, B and C for a matrix instruction. In each cell, `T` is the lane, or the thread of a
+    /// warpgroup, and `V` is the index of the thread's value, in register order.
     ///
     /// C is in the corner, with A to its left and B above it. B is drawn with k as rows and n as columns, so that the rows of A and the
     /// columns of B align with those of C. A sparse A is drawn as the uncompressed matrix. The table of an operand in shared memory is
@@ -28,11 +28,12 @@ impl Picture {
 }
 
 impl Picture {
-    /// Draws the owners of the elements of A, B and C of one tile of a tiled MMA, in the same arrangement as [`of_mma`](Self::of_mma). Each
-    /// element of an operand in shared memory is owned by all threads of the instruction.
+    /// Draws the owners of each element of A, B and C for one tile of a tiled MMA, in the same arrangement as [`of_mma`](Self::of_mma).
+    /// Each element of an operand in shared memory is owned by all threads of the instruction.
     ///
     /// # Errors
-    /// Returns the same errors as [`Picture::of_thread_values`], and [`DrawError::Tensor`] if an operand has no valid map.
+    /// Returns the same errors as [`Picture::of_thread_values`], and [`DrawError::Tensor`] if an operand has no valid (thread, value)
+    /// layout.
     pub fn of_tiled_mma(mma: &TiledMma, highlight: Highlight) -> Result<Picture, DrawError> {
         let table = |operand: MmaOperand| {
             let map = mma.map(operand)?;

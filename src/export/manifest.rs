@@ -81,7 +81,7 @@ pub struct KernelManifest {
     /// `min(a, b)` and `max(a, b)` are the smaller and the larger of `a` and `b`. `multiprocessors` is the number of multiprocessors of the
     /// device (`CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`).
     pub grid: Option<[String; 3]>,
-    /// The number of accesses, views and raw lines whose safety is the responsibility of the kernel's author. If it is 0, the kernel cannot
+    /// The number of `unsafe` builder calls, whose safety is the responsibility of the kernel's author. If it is 0, the kernel cannot
     /// access global memory outside its buffers.
     pub unsafe_accesses: u32,
     /// Shared memory per block.

@@ -15,9 +15,9 @@ struct Slot([MaybeUninit<u8>; 128]);
 /// The arguments of a launch on one stream, in the order of the kernel's parameters.
 ///
 /// A cudarc buffer that was allocated while event tracking was enabled has an event for its last read and an event for its last write;
-/// cudarc uses them once its context has several streams. [`Args::read`] makes the stream of the launch wait for the last write, and
-/// [`Args::write`] for the last read and write. The new read or write is recorded when the `Args`, or the `PreparedLaunch` created from it,
-/// is dropped; the buffer stays borrowed until then. An address that is extracted from a buffer and passed to [`Args::value`] is not
+/// cudarc uses them once the buffer's context has several streams. [`Args::read`] makes the stream of the launch wait for the last write,
+/// and [`Args::write`] for the last read and write. The new read or write is recorded when the `Args`, or the `PreparedLaunch` created from
+/// it, is dropped; the buffer stays borrowed until then. An address that is extracted from a buffer and passed to [`Args::value`] is not
 /// tracked.
 ///
 /// Disable cudarc's event tracking (`CudaContext::disable_event_tracking`) while the stream is being captured into a graph, because a
@@ -120,7 +120,7 @@ impl<'a> Args<'a> {
         self.read(buffer).as_map(encode)
     }
 
-    /// Adds a tensor map like [`read_map`](Self::read_map), but of a buffer that the kernel writes, or reads and writes.
+    /// Adds a tensor map of a buffer that the kernel writes, or reads and writes; see [`read_map`](Self::read_map).
     ///
     /// # Errors
     /// Returns the error that `encode` returns.

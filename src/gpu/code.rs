@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A `CUresult` returned by the driver, possibly a code newer than this crate.
 ///
-/// Codes are displayed in the form `CUDA_ERROR_INVALID_PTX (218)`. The names are built in, so no driver is required. See CUDA Driver
+/// Codes are displayed in the form `CUDA_ERROR_INVALID_PTX (218)`. The names are built in, so no driver is required. See the CUDA Driver
 /// API, *Data types used by CUDA driver*, `enum CUresult`.
 #[doc(alias = "CUresult")]
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -38,7 +38,7 @@ pub struct Parameter {
     pub size: usize,
 }
 
-/// The limits of the function that launches have raised so far; they are never lowered.
+/// The function's limits as raised by launches so far; they are never lowered.
 #[derive(Debug)]
 struct Raised {
     dynamic_shared_bytes: u32,

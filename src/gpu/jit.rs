@@ -5,7 +5,7 @@ use std::fmt;
 /// The severity of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// `info`: facts and advice, such as a serialized `wgmma` pipeline.
+    /// `info`: facts and advice, such as a note on serialized `wgmma` instructions.
     Info,
     /// `warning`.
     Warning,
@@ -125,7 +125,7 @@ pub struct JitKernel {
     pub registers: u32,
     /// The number of barriers that the kernel uses.
     pub barriers: u32,
-    /// The number of bytes of stack in local memory per thread, including the stack frames of called functions.
+    /// The size of the stack in local memory, in bytes per thread, including the stack frames of called functions.
     pub stack_bytes: u32,
     /// The number of bytes of spill stores, including those of called functions.
     pub spill_store_bytes: u32,

@@ -77,8 +77,9 @@ impl LaunchConfig {
     ///
     /// `kernel` is the kernel's name, for error messages.
     ///
-    /// # Errors Returns an error for the first limit or requirement that is violated. The CUDA C++ Programming Guide, *Compute
-    /// Capabilities*, lists the limits of devices.
+    /// # Errors
+    /// Returns an error for the first limit or requirement that is violated. The CUDA C++ Programming Guide, *Compute Capabilities*, lists
+    /// the limits of devices.
     pub fn check(
         &self,
         kernel: &str,
@@ -175,7 +176,7 @@ fn volume(extents: [u32; 3]) -> u64 {
 
 /// A checked launch with its arguments, which can be queued any number of times.
 ///
-/// Buffers that were passed through [`Args::read`] and [`Args::write`] stay borrowed.
+/// Buffers that were passed through [`Args::read`] or [`Args::write`] stay borrowed.
 #[derive(Debug)]
 pub struct PreparedLaunch<'a> {
     function: &'a Function,
@@ -236,7 +237,7 @@ impl Function {
         unsafe { self.prepare(config, args)?.launch() }
     }
 
-    /// Checks a launch like [`launch`](Self::launch), but returns the prepared launch instead of queueing the kernel.
+    /// Performs the checks of [`launch`](Self::launch) and returns the prepared launch instead of queueing the kernel.
     ///
     /// # Errors
     /// Returns the same errors as [`launch`](Self::launch).

@@ -61,7 +61,7 @@ pub enum Unavailable {
         /// The latest CUDA version that the driver supports.
         driver: CudaVersion,
     },
-    /// The driver supports an older CUDA version than this crate requires.
+    /// The driver supports only CUDA versions older than the one that this crate requires.
     #[error("expected an NVIDIA driver that supports CUDA {required} or later, found CUDA {found}")]
     TooOld {
         /// The latest CUDA version that the driver supports.
@@ -107,7 +107,7 @@ impl Driver {
         &self.library
     }
 
-    /// Returns all symbols that a driver must have: the symbols that this module calls and the symbols that cudarc calls.
+    /// Returns the names of all symbols that a driver must have: those that this module calls and those that cudarc looks up.
     /// `cuEventElapsedTime_v2` may replace `cuEventElapsedTime`.
     pub fn required_symbols() -> impl Iterator<Item = &'static str> {
         let mut names = ["cuDriverGetVersion", "cuEventElapsedTime"].to_vec();
@@ -189,7 +189,7 @@ impl fmt::Debug for Driver {
 ///
 /// After a failure, the next call tries again.
 ///
-/// The file names that cudarc uses are tried in cudarc's order, so that cudarc and this module open the same file.
+/// Tries the file names that cudarc uses, in cudarc's order, so that cudarc and this module open the same file.
 ///
 /// # Errors
 /// Returns [`Unavailable`] if no usable driver or device is found. This function never panics.

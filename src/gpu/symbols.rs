@@ -1,8 +1,8 @@
 //! All driver symbols that this module calls, or that cudarc calls on its behalf.
 //!
 //! The module calls the driver through function pointers looked up here, never through `cudarc::driver::sys`: those bindings load symbols
-//! lazily and panic if one is missing, and their types depend on the CUDA version that some crate in the build graph selects. In both,
-//! handles are opaque pointers.
+//! lazily and panic if one is missing, and their types depend on the CUDA version that some crate in the build graph selects. Both
+//! represent handles as opaque pointers.
 
 use super::code::CudaCode;
 use super::error::CallFailed;

@@ -113,7 +113,7 @@ pub struct TiledTensor {
     pub element: ElementType,
     /// The number of elements along each dimension, from 1 to 2³². There are 1 to 5 dimensions.
     pub dims: Vec<u64>,
-    /// The strides in bytes along dimensions 1 and up, which must be multiples of 16 and less than 2⁴⁰. Dimension 0 is contiguous.
+    /// The strides in bytes along dimensions 1 and up; each must be a multiple of 16 and less than 2⁴⁰. Dimension 0 is contiguous.
     pub strides: Vec<u64>,
     /// The number of elements of the box along each dimension, from 1 to 256. The length of a row of the box must be a multiple of 16
     /// bytes.
@@ -443,7 +443,7 @@ impl TensorMap {
 
     /// Converts this map to an argument for a tensor map parameter of a typed launch.
     ///
-    /// Unlike for a [`TensorBox`](crate::run::TensorBox::of), the launch does not check the tensor.
+    /// Unlike with a [`TensorBox`](crate::run::TensorBox::of), the launch does not check the tensor.
     ///
     /// # Safety
     ///
@@ -455,7 +455,7 @@ impl TensorMap {
     }
 }
 
-/// A tensor map as an argument of typed launches, which do not check its tensor. [`TensorMap::assume_valid`] returns this type.
+/// A tensor map that a typed launch passes without checking its tensor. [`TensorMap::assume_valid`] returns this type.
 #[derive(Clone, Copy, Debug)]
 pub struct UncheckedMap(TensorMap);
 

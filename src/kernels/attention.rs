@@ -92,7 +92,7 @@ pub struct AttentionExtras {
     #[doc(alias = "attention sink")]
     pub sinks: bool,
     /// Whether to apply dropout to the weights: each weight becomes 0 with probability `p`, and the other weights are multiplied by 1 / (1
-    /// − `p`). The weight of query i and key j is determined by the random word of element (i, j) that
+    /// − `p`). Whether the weight of query i and key j becomes 0 depends on the random word of element (i, j) that
     /// [`Builder::random`](crate::ptx::Builder::random) returns for `seed` and `offset` + h, where h is the index of the query head among
     /// the query heads of all batches. `p`, `seed` and `offset` are arguments of the kernel ([`AttentionExtrasArgs`]). The random numbers
     /// do not depend on the tile, and [`AttentionBackward`] uses the same numbers.

@@ -109,9 +109,9 @@ pub struct Gemm {
     pub cluster: [u32; 2],
     /// The order in which tiles are computed.
     pub schedule: Schedule,
-    /// The number of blocks of a cluster that compute a tile together by dividing the sum over k among them. [`GemmTile::parts`] returns
-    /// the supported values. If D consists of few tiles, more parts keep more multiprocessors busy. On targets without `wgmma`, `parts`
-    /// must be 1.
+    /// The number of blocks of a cluster that compute a tile together by dividing the sum over k among themselves. [`GemmTile::parts`]
+    /// returns the supported values. If D consists of few tiles, more parts keep more multiprocessors busy. On targets without `wgmma`,
+    /// `parts` must be 1.
     pub parts: u32,
     /// Whether `ldd` may have any value; if `false`, it must be a multiple of 16 bytes. On targets with `wgmma`, D is stored by threads if
     /// this field is `true`, and by tensor copies otherwise. Stores by threads take longer. If warpgroups take turns on tiles, these stores

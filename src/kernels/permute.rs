@@ -96,8 +96,8 @@ impl Permute {
     /// Returns the kernel that permutes a tensor x with the given extents and elements of type `T`: axis i of y is axis `order[i]` of x.
     ///
     /// # Errors
-    /// Returns an error if there are more than five axes, if `order` does not contain each axis exactly once, or if a stride does not fit in
-    /// 32 bits.
+    /// Returns an error if there are more than five axes, if `order` does not contain each axis exactly once, or if a stride does not fit
+    /// in 32 bits.
     pub fn for_axes<T: TensorElement>(extents: &[u32], order: &[usize]) -> Result<Self, PermuteError> {
         let axes = Axes::new(extents, order)?;
         let (x_strides, y_strides) = axes.strides()?;
@@ -125,8 +125,8 @@ impl Permute {
         Self::Rows { threads, adjacent }
     }
 
-    /// Returns this kernel, or the one that replaces it if addresses are not multiples of 16 bytes; `are_multiples` returns whether they are
-    /// multiples of a number of bytes.
+    /// Returns this kernel, or the one that replaces it if addresses are not multiples of 16 bytes; `are_multiples` returns whether they
+    /// are multiples of a number of bytes.
     #[cfg(any(feature = "cuda", feature = "sim"))]
     pub(super) fn for_addresses(self, are_multiples: impl Fn(u64) -> bool) -> Self {
         match self {

@@ -20,13 +20,13 @@ const SECTOR: u32 = 32;
 /// Builds the kernel that computes y = xᵀ, where x is m×n and y is n×m, with elements of type `T`. Both matrices are row-major, and m and n
 /// must be at least 1.
 ///
-/// `divisor` must divide both m and n; every launch checks this. With a divisor of 1, m and n may have any value. If `divisor` elements, or
-/// a divisor of that number, have 16 bytes, and elements have at most 4 bytes, 16 bytes are moved at a time. Otherwise, elements are moved
+/// `divisor` must divide both m and n; every launch checks this. With a divisor of 1, m and n may have any value. If elements have at most
+/// 4 bytes, and `divisor` is a multiple of the number of elements in 16 bytes, 16 bytes are moved at a time. Otherwise, elements are moved
 /// one at a time.
 ///
-/// A grid has at most 65,535 rows of blocks, which limits the size of x. If 16 bytes are moved at a time, m must be at most 4,194,240 (twice
-/// as large for elements of 2 bytes, and four times for elements of 1 byte); otherwise, n must be at most 4,194,240. The launch rejects
-/// larger matrices. [`Permute`](super::Permute) has no such limit.
+/// A grid has at most 65,535 rows of blocks, which limits the size of x. If 16 bytes are moved at a time, m must be at most 4,194,240 for
+/// 4-byte elements, 8,388,480 for 2-byte elements, and 16,776,960 for 1-byte elements; otherwise, n must be at most 4,194,240. The launch
+/// rejects larger matrices. [`Permute`](super::Permute) has no such limit.
 ///
 /// The kernel's name contains the type and, unless the divisor is 1, the divisor, for example `transpose_f32_by4`.
 ///
@@ -70,8 +70,8 @@ fn wide<'k, T: TensorElement>(k: Builder<'k>, x: Input<'k, T>, y: Output<'k, T>,
 /// The number of bytes that are moved at a time, if possible.
 pub(super) const WIDEST: u32 = 16;
 
-/// Returns the number of elements that are moved [16 bytes](WIDEST) at a time, or `None` if elements have more than 4 bytes, which are
-/// moved one at a time.
+/// Returns the number of elements in the [16 bytes](WIDEST) that are moved at a time, or `None` if elements have more than 4 bytes, which
+/// are moved one at a time.
 pub(super) fn wide_group<T: TensorElement>() -> Option<u32> {
     (T::SIZE <= 4).then_some(WIDEST / T::SIZE)
 }
@@ -83,7 +83,7 @@ pub(super) const fn wide_tile<T: TensorElement>() -> [u32; 2] {
     [side, if T::SIZE == 1 { side / 2 } else { side }]
 }
 
-/// Transposes a [`wide_tile`] in a block of 256 threads, all of whose elements are in flight simultaneously. Both tensors are indexed by
+/// Transposes a [`wide_tile`] in a block of 256 threads. All elements of the tile are in flight simultaneously. Both tensors are indexed by
 /// the coordinates of x. Elements have at most 4 bytes.
 ///
 /// A thread reads a group of elements from adjacent rows of the tile in shared memory and stores them next to each other. Because 16-byte

@@ -18,8 +18,8 @@ impl Layout {
     /// # Errors
     /// Returns [`LayoutError::Complement`] if a stride is smaller than the span of the modes with smaller strides, so that copies would
     /// overlap; [`LayoutError::Uncovered`] if the copies do not cover the range, because a stride is not a multiple of that span or because
-    /// the modes of a `cotarget` shape do not divide evenly; [`LayoutError::Extent`] if an extent of `cotarget` is below 1;
-    /// [`LayoutError::Overflow`] on 64-bit overflow.
+    /// the modes of a `cotarget` shape do not evenly divide the span of this layout; [`LayoutError::Extent`] if an extent of `cotarget` is
+    /// below 1; [`LayoutError::Overflow`] on 64-bit overflow.
     ///
     /// ```
     /// use warpwright::layout::Layout;

@@ -136,7 +136,7 @@ impl<D: Codomain> Digits<D> {
         Ok(Layout { shape: Tuple::Leaf(1), stride: Tuple::Leaf(stride) })
     }
 
-    /// Splits one mode of the right side where its multiples fill a digit of the left side.
+    /// Splits one mode of the right side where the multiples of its stride fill a digit of the left side.
     fn split(&self, right: &Mode) -> Result<Vec<Step>, ComposeFault> {
         let &Mode { extent, stride } = right;
         let mut steps = Vec::with_capacity(self.modes.len());

@@ -148,8 +148,8 @@ impl<D: Codomain> Layout<D> {
     }
 }
 
-/// Returns `⌈size / extent⌉:extent`, the copies of a tile of adjacent elements that cover a mode; `None` if the tile or mode has another
-/// form, or on overflow. This is the most frequent division.
+/// Returns the layout of the copies of a contiguous tile that cover a flat mode, `⌈size / extent⌉:extent`; `None` if the tile or mode has
+/// another form, or on overflow. This is the most frequent case.
 fn copies_of_run(shape: &Shape, tile: &Layout) -> Option<Layout> {
     match (shape, &tile.shape, &tile.stride) {
         (Tuple::Leaf(size), Tuple::Leaf(extent), Tuple::Leaf(1)) => {

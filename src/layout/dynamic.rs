@@ -2,8 +2,8 @@
 //!
 //! Tiles are static, but matrices are not: for an `m × k` matrix with `m`, `k` and the pitch in registers, a 128×64 tile is still a layout
 //! of constants, and the algebra does not need those registers. A dynamic extent is represented by [`DYNAMIC_EXTENT`], which serves only as
-//! a bound on sizes. A dynamic stride is a dimension of a [`BasisVector`], so an offset is a linear form: a constant plus a multiple of
-//! each dynamic stride. The code generator adds the products last, after all constants have been folded.
+//! a bound on sizes. A dynamic stride is represented by a dimension of a [`BasisVector`], so an offset is a linear form: a constant plus a
+//! multiple of each dynamic stride. The code generator adds the products last, after all constants have been folded.
 
 use super::basis::BasisVector;
 use super::codomain::Codomain;
@@ -12,8 +12,8 @@ use super::error::LayoutError;
 
 /// The placeholder for an extent that is known only at launch.
 ///
-/// A dynamic extent must be a separate mode. The placeholder is a power of 2; for tile sizes that do not divide it, the number of tiles is
-/// rounded up. Accesses at the edges require predicates on the coordinates of an [identity](Layout::identity) layout.
+/// A dynamic extent requires a mode of its own. The placeholder is a power of 2; for tile sizes that do not divide it, the number of tiles
+/// is rounded up. Accesses at the edges require predicates on the coordinates of an [identity](Layout::identity) layout.
 ///
 /// ```
 /// use warpwright::layout::{BasisVector, Layout, DYNAMIC_EXTENT};

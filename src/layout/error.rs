@@ -184,8 +184,7 @@ pub enum LayoutError {
         layout: String,
         /// The cotarget.
         cotarget: String,
-        /// The mode below whose stride the first gap occurs, or the mode with the largest stride if the modes of the cotarget cause the
-        /// gap.
+        /// The first mode with a gap below its stride, or the mode with the largest stride if the modes of the cotarget cause the gap.
         mode: ModePath,
         /// The extent of the mode.
         extent: i64,
@@ -281,7 +280,7 @@ pub enum LayoutError {
         bits: u32,
         /// The number of low bits that are kept.
         base: u32,
-        /// The distance between source and destination bits.
+        /// The distance from the modified bits up to their source bits.
         shift: i32,
     },
     /// A change of unit that a swizzle cannot represent.
@@ -353,7 +352,7 @@ pub enum ComposeFault {
         extent: i64,
         /// The stride of the right side's mode.
         stride: i64,
-        /// The stride in units of `left_mode`: `stride` divided by the extents of the left side's modes before it.
+        /// The stride in units of `left_mode`: `stride` divided by the product of the extents of the left side's preceding modes.
         step: i64,
         /// The mode of the left side.
         left_mode: usize,
@@ -378,7 +377,7 @@ pub enum ComposeFault {
         /// The extent of `left_mode`.
         left_extent: i64,
     },
-    /// A mode that composes individually, but together with the modes before it exceeds the extent of a mode of the left side.
+    /// A mode that composes individually but, together with the modes before it, exceeds the extent of a mode of the left side.
     #[error(
         "{extent}:{stride}: together with the modes before it, it reaches {reach} in mode {left_mode} of the left side, past its extent {left_extent}"
     )]

@@ -115,7 +115,7 @@ impl Layout {
 
     /// Returns the number of elements, starting at offset 0, that are contiguous and in the same order in both layouts.
     ///
-    /// These elements can be moved as one vector. To move whole layouts in vectors, also limit the vector length to the
+    /// These elements can be moved as one vector. To move all elements in vectors, also limit the vector length to the
     /// [`max_alignment`](Self::max_alignment) of each layout.
     ///
     /// Postcondition: the result is the size of [`max_common_layout`](Self::max_common_layout).

@@ -122,7 +122,7 @@ impl<D: Codomain> Layout<D> {
     }
 }
 
-/// Returns the parts of `tuple` at slots that satisfy `keep`, as a flat list of modes. The nesting of `at` has already been checked.
+/// Returns the modes of `tuple` at slots that satisfy `keep`, as a flat list. The nesting of `at` has already been checked.
 fn picked<T: Clone>(tuple: &Tuple<T>, at: &Slicer, keep: fn(Slot) -> bool) -> Vec<Tuple<T>> {
     match at {
         Tuple::Leaf(slot) if keep(*slot) => vec![tuple.clone()],

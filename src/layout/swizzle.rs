@@ -117,7 +117,7 @@ impl Swizzle {
     }
 }
 
-/// The constants that add a constant offset to a swizzled dynamic offset; see [`Swizzle::split_offset`].
+/// The constants that convert a swizzled dynamic offset `apply(x)` to `apply(x + offset)`; see [`Swizzle::split_offset`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SplitOffset {
     /// The constant to XOR with the swizzled dynamic offset.

@@ -19,7 +19,7 @@ use super::{
 pub struct CheckedPtr<'k, T, S: Space, A = ReadWrite> {
     pub(super) pointer: Ptr<'k, T, S, A>,
     pub(super) inside: Val<'k, bool>,
-    /// The granularity of the bounds: for each divisor `n` of it, the `n` elements that start at this one are either all in bounds or all
+    /// The granularity of the bounds: for each of its divisors `n`, the `n` elements that start at this one are either all in bounds or all
     /// out of bounds. It is 0 if this holds for every `n`.
     pub(super) together: u64,
     /// The innermost block that was open when the pointer was created. Facts about the element may hold only in that block.

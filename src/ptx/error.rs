@@ -208,7 +208,7 @@ pub enum BuildErrorKind {
         condition: ConditionKind,
         /// The condition's source line.
         condition_at: &'static Location<'static>,
-        /// If the condition depends on a loop-carried register, the source line that writes a value to this register that may differ
+        /// If the condition depends on a loop-carried register, the source line that writes to this register a value that may differ
         /// between the threads.
         varies_at: Option<&'static Location<'static>>,
     },

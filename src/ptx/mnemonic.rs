@@ -69,7 +69,7 @@ pub(crate) struct Mnemonic {
     pub(super) properties: &'static Properties,
 }
 
-/// The mnemonics and special registers of a kernel. A kernel uses few different ones, most of them often.
+/// The mnemonics and special registers of a kernel. A kernel uses few distinct ones, most of them many times.
 pub(crate) struct Mnemonics {
     /// All mnemonics and special registers, in the order of their numbers.
     all: Vec<(LineStart, Mnemonic)>,

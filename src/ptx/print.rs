@@ -30,8 +30,8 @@ impl<'k> Builder<'k> {
     /// `e` and `E`. Literal braces are written `{{` and `}}`.
     ///
     /// Values are integers, floating-point numbers (including 16-bit ones), bits, pointers and predicates. Bits, such as
-    /// [`B32`](super::B32), and pointers are printed in hexadecimal; predicates are printed as 0 or 1. Floating-point numbers without a
-    /// precision are printed with six significant digits (`%g`) or, for `e` and `E`, with six digits after the decimal point.
+    /// [`B32`](super::B32), and pointers are printed in hexadecimal; predicates are printed as 0 or 1. If no precision is specified,
+    /// floating-point numbers are printed with six significant digits (`%g`) or, for `e` and `E`, with six digits after the decimal point.
     ///
     /// The text is written to standard output. On a GPU, it appears when the host synchronizes with the device; in the simulator, when the
     /// launch ends or fails. No newline is added.

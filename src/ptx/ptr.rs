@@ -261,7 +261,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         }
     }
 
-    /// Returns the pointer advanced by `times · bytes` bytes; the product is computed in the width of an address. Emits no instruction if
+    /// Returns the pointer advanced by `times · bytes` bytes; the product is computed at the width of an address. Emits no instruction if
     /// `times` is a constant.
     #[must_use]
     #[track_caller]
@@ -287,8 +287,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         }
     }
 
-    /// Returns the same address with an alignment of `align` bytes that does not follow from the operands; the caller must ensure this
-    /// alignment.
+    /// Returns the same address, assumed to be aligned to `align` bytes. The caller must ensure this alignment.
     #[must_use]
     pub(crate) fn assume_aligned(self, align: u32) -> Self {
         let offset = self.offset.rem_euclid(i64::from(align));

@@ -21,7 +21,7 @@ pub(crate) enum Lines {
     /// Nothing.
     Omit,
     /// `.file` and `.loc` directives, and pragmas for the assumptions that the simulator checks. ptxas warns about these pragmas, which it
-    /// does not know.
+    /// does not recognize.
     Check,
 }
 

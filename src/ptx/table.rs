@@ -31,7 +31,7 @@ pub struct Form {
     /// | `[a]`          | an address in the mnemonic's state space, or a generic address; `[a:shared]`: an address in shared memory |
     /// | `{n/2}d:f32`   | half as many registers as the N of the mnemonic (`m64n8k16`: four); `{n/4}`: a quarter |
     /// | `[map,nd]`     | a tensor map with one coordinate per dimension of the mnemonic (`.2d`: two)        |
-    /// | `{nd-2}o:b16`  | two registers fewer than the dimensions of the mnemonic (`.3d`: one)               |
+    /// | `{nd-2}o:b16`  | two registers fewer than the mnemonic has dimensions (`.3d`: one)                  |
     /// | `#4\|8\|16`    | one of these constants; `#n`: a small constant                                     |
     /// | `{#0,#0}`      | constants in braces                                                                |
     /// | `_`            | a discarded result                                                                 |

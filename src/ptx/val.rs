@@ -47,8 +47,8 @@ impl Untyped {
 
 impl<T: Scalar> Sealed for Val<'_, T> {}
 
-/// A bound on Rust's comparison operators that values do not satisfy. The name of the trait, which rustc prints in its error message, lists
-/// the methods to call instead.
+/// A trait bound of Rust's comparison operators for [`Val`], which no [`Val`] satisfies. The name of the trait, which rustc prints in its
+/// error message, lists the methods to call instead.
 #[doc(hidden)]
 pub trait CompareByMethodsEqNeLtLeGtGe: Sealed {}
 
@@ -260,9 +260,9 @@ impl<'k, T: Scalar> Val<'k, T> {
     /// permits wider vector accesses and can make predicates unnecessary.
     ///
     /// If the integer is not already known to be a multiple of `divisor`, the builder rejects a computed value, which no launch can check;
-    /// use [`assume_multiple_of`](Self::assume_multiple_of) instead. It also rejects the reinterpreted bits of a floating-point parameter,
-    /// and those of a signed parameter that are reinterpreted as an unsigned integer. Constants are not checked. A `divisor` of 0 is
-    /// treated as 1.
+    /// use [`assume_multiple_of`](Self::assume_multiple_of) instead. It also rejects a floating-point parameter whose bits are
+    /// reinterpreted as an integer, and a signed parameter whose bits are reinterpreted as unsigned. Constants are not checked. A `divisor`
+    /// of 0 is treated as 1.
     #[track_caller]
     pub fn multiple_of(self, divisor: u32) -> Self {
         if let Repr::Reg(reg, k) = self.0 {

@@ -1,4 +1,4 @@
-//! Kernels that are chosen, built and loaded by their first call.
+//! Kernels that are chosen, built and loaded on first use.
 
 use std::{
     any::{Any, TypeId},
@@ -119,7 +119,7 @@ pub struct Called {
     pub reused: bool,
     /// The result of the launch, or `None` if the kernel was only queued on a stream.
     pub launched: Option<Launched>,
-    /// The kernels that first copied operands that [`kernel`](Self::kernel) cannot read in place. Most calls require no such kernels.
+    /// The kernels launched before [`kernel`](Self::kernel) to copy operands that it cannot read in place. Most calls require none.
     pub copies: Vec<Arc<Picked>>,
 }
 

@@ -66,7 +66,7 @@ pub trait CudaArguments<A: Params>: sealed::Sealed<A> {
         Self: 'a;
 }
 
-/// The arguments of a launch that have been collected so far.
+/// The arguments collected so far for a launch.
 #[derive(Debug)]
 pub struct CudaLaunchArgs<'a> {
     pub(super) args: gpu::Args<'a>,

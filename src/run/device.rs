@@ -94,8 +94,8 @@ pub trait Device: Backend + fmt::Debug {
     /// Runs a kernel like [`launch`](Device::launch), but with an explicit grid: the number of blocks in x, y and z.
     ///
     /// # Errors
-    /// Returns the same errors as [`launch`](Device::launch), except that a grid rule is not required. If the kernel has a grid rule and
-    /// `grid` exceeds its result, returns [`RunError::GridBeyondRule`].
+    /// Returns the same errors as [`launch`](Device::launch), except that a grid rule is not required. Returns [`RunError::GridBeyondRule`]
+    /// if `grid` exceeds the result of the kernel's grid rule.
     fn launch_grid<A: Params>(
         &self,
         kernel: &Kernel<A>,
@@ -155,7 +155,7 @@ pub trait Backend {
     fn text(&self, entry: &Entry) -> String {
         entry.ptx_with_lines()
     }
-    /// Runs a kernel that is known to run on this device, on a nonempty grid.
+    /// Runs a kernel that this device supports, on a nonempty grid.
     fn run<'a>(&'a self, request: Request<'_, 'a>) -> Result<Launched, RunError>;
 }
 

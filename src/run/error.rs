@@ -53,7 +53,7 @@ pub enum RunError {
         /// The address.
         found: u64,
     },
-    /// A buffer is shorter than the kernel's views (`k.slice`, `k.global`, `k.tensor`) or a [`TensorBox`](super::TensorBox) require.
+    /// A buffer is too short for the kernel's views (`k.slice`, `k.global`, `k.tensor`) or for a [`TensorBox`](super::TensorBox).
     #[error(
         "kernel `{kernel}`: parameter `{parameter}`: expected a buffer of at least {expected} elements, found {found}"
     )]
@@ -67,8 +67,8 @@ pub enum RunError {
         /// The number of elements in the buffer.
         found: u64,
     },
-    /// The size in bytes of a kernel's view or of a [`TensorBox`](super::TensorBox) exceeds 64 bits, or a size that the kernel computes in
-    /// 32 bits overflows.
+    /// The size in bytes of a kernel's view or of a [`TensorBox`](super::TensorBox) does not fit in 64 bits, or a size that the kernel
+    /// computes in 32 bits overflows.
     #[error(
         "kernel `{kernel}`: parameter `{parameter}`: expected extents of less than 2⁶⁴ bytes, and sizes computed in 32 bits that are below \
          2³², found an overflow; `m.into_dim() * n` computes a size in 64 bits"
@@ -175,7 +175,7 @@ pub enum RunError {
         /// The name of the kernel.
         kernel: String,
     },
-    /// An explicit grid exceeds the result of the kernel's grid rule, on which the bounds of accesses depend.
+    /// An explicit grid exceeds the result of the kernel's grid rule, which keeps unpredicated accesses in bounds.
     #[error("kernel `{kernel}`: expected a grid of at most {rule:?} blocks, found {grid:?}")]
     GridBeyondRule {
         /// The name of the kernel.

@@ -94,8 +94,8 @@ impl<A: Params> Loaded<A> {
     /// Queues the kernel like [`launch`](Loaded::launch), but with an explicit grid: the number of blocks in x, y and z.
     ///
     /// # Errors
-    /// Returns the same errors as [`launch`](Loaded::launch), except that a grid rule is not required. If the kernel has a grid rule and
-    /// `grid` exceeds its result, returns [`RunError::GridBeyondRule`].
+    /// Returns the same errors as [`launch`](Loaded::launch), except that a grid rule is not required. Returns [`RunError::GridBeyondRule`]
+    /// if `grid` exceeds the result of the kernel's grid rule.
     pub fn launch_grid(
         &self,
         stream: &CudaStream,

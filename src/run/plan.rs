@@ -58,8 +58,8 @@ impl Plan {
     }
 }
 
-/// Checks the arguments and determines the shape of a launch on a device with `multiprocessors` multiprocessors; `grid` replaces the
-/// kernel's grid rule and must not exceed it.
+/// Checks the arguments and determines the shape of a launch on a device with `multiprocessors` multiprocessors; `grid` replaces the result
+/// of the kernel's grid rule and must not exceed it.
 pub(super) fn plan(
     entry: &Entry,
     args: &[Seen],

@@ -96,8 +96,8 @@ impl Simulator {
 
     /// Sets the number of multiprocessors, which determines the grid of persistent kernels.
     ///
-    /// The default is the number of a typical GPU of the architecture: 40 (T4) for sm_75, 128 (RTX 4090) for sm_89, 108 (A100) for other
-    /// sm_8x, 132 (H100) for sm_90, and 148 (B200) for later architectures.
+    /// The default matches a typical GPU of the architecture: 40 (T4) for sm_75, 128 (RTX 4090) for sm_89, 108 (A100) for other sm_8x, 132
+    /// (H100) for sm_90, and 148 (B200) for later architectures.
     #[must_use]
     pub fn multiprocessors(self, count: u32) -> Self {
         Self { multiprocessors: Some(count), ..self }

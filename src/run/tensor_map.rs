@@ -100,7 +100,7 @@ impl PixelColumn {
 }
 
 impl TensorBox {
-    /// Creates a contiguous tensor and its box, without a swizzle.
+    /// Creates a `TensorBox` for a contiguous tensor, without a swizzle.
     pub fn new(dims: impl Into<Vec<u64>>, box_dims: impl Into<Vec<u32>>) -> Self {
         let (dims, box_dims) = (dims.into(), box_dims.into());
         let mut strides: Vec<u64> = Vec::with_capacity(dims.len());
@@ -119,8 +119,8 @@ impl TensorBox {
         }
     }
 
-    /// Creates a contiguous tensor of images for copies in im2col mode, without a swizzle. Each copy moves `channels` channels of the
-    /// pixels that `column` describes.
+    /// Creates a `TensorBox` for im2col copies of a contiguous tensor of images, without a swizzle. Each copy moves `channels` channels of
+    /// the pixels that `column` describes.
     ///
     /// ```
     /// use warpwright::run::{PixelColumn, TensorBox};

@@ -100,7 +100,7 @@ impl<'k> Builder<'k> {
         self.tensor_with_strides(pointer, extents, strides.map(Stride::from))
     }
 
-    /// Returns a tensor like [`tensor`](Self::tensor), but with 32-bit or 64-bit strides.
+    /// Like [`tensor`](Self::tensor), but with 32-bit or 64-bit strides.
     #[track_caller]
     pub fn tensor_with_strides<T: TensorElement, A, const R: usize>(
         self,

@@ -30,9 +30,9 @@ pub(super) const MOST_ELEMENTS: i64 = 4096;
 /// A copy uses `ldmatrix` or `stmatrix` if all of these conditions hold:
 ///
 /// - One side is in shared memory and is a thread's partition of an MMA operand ([`MmaThread::partition`](super::MmaThread::partition),
-///   possibly sliced along its rest modes) or of a tiled copy by 32 threads.
+///   possibly sliced along its rest modes) or for a tiled copy with 32 threads.
 /// - The other side is a fragment of the same size.
-/// - The thread index of the partition is known to be the thread's index in the block (modulo 32) or its lane.
+/// - The thread index of the partition is known to be the thread's index in the block (modulo 32) or its lane index.
 /// - The rows of the matrices are contiguous and aligned for all threads.
 ///
 /// All lanes of the warp must execute such a copy. It uses the widest form that fits, either plain or transposed.
@@ -70,7 +70,7 @@ fn move_by_warp<'k, T: TensorElement>(
     move_matrices(direction, memory, fragment) || move_exchanged(direction, memory, fragment)
 }
 
-/// Copies like [`copy`], but only the elements whose predicates are true; other elements are neither read nor written.
+/// Copies the elements whose predicates are true, like [`copy`]; other elements are neither read nor written.
 ///
 /// A vector is moved as a whole if its elements share a predicate. The data always passes through registers, because `cp.async` would
 /// overwrite unselected elements with zeros. `ldmatrix` and `stmatrix` are not used.

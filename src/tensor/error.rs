@@ -44,7 +44,7 @@ pub enum TensorError {
     Atoms {
         /// The name of the tiling.
         what: String,
-        /// The arrangement of the atoms.
+        /// The layout of the atoms.
         atoms: String,
         /// The layout that maps (V, M, N, K) to thread indices.
         ids: String,

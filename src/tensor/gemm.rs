@@ -9,7 +9,7 @@ use crate::{
     ptx::{Builder, Readable, RegId, Scalar, Shared, sealed::Sealed},
 };
 
-/// An operand A or B of [`gemm`]: a [`Fragment`], or a tensor in shared memory, which is loaded one step along k at a time.
+/// Operand A or B of [`gemm`]: a [`Fragment`], or a tensor in shared memory, which is loaded one step along k at a time.
 pub trait GemmFactor<'k, T: TensorElement>: Sealed {
     #[doc(hidden)]
     fn modes(&self) -> usize;

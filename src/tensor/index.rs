@@ -7,7 +7,7 @@ use crate::{
     ptx::Val,
 };
 
-/// An entry of a coordinate ([`Indices`]) of a tensor in a kernel.
+/// An entry of a tensor coordinate ([`Indices`]) in a kernel.
 #[derive(Clone, Copy, Debug)]
 pub enum Index<'k> {
     /// The whole mode (`..`, CuTe's `_`).

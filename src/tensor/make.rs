@@ -22,7 +22,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Creates a tiled copy of elements of type `T` from the name of an atom and two layouts in text form; see [`TiledCopy::new`].
+    /// Creates a tiled copy of elements of type `T`, given the name of an atom and two layouts in text form; see [`TiledCopy::new`].
     ///
     /// For example: `k.tiled_copy::<f32>("UniversalCopy<u128>", "32:1", "4:1")`. The builder rejects invalid names and layouts.
     #[doc(alias = "make_tiled_copy")]
@@ -33,21 +33,21 @@ impl Builder<'_> {
         self.tiled_copy_by(atom, bits, |atom| TiledCopy::new(atom, bits, &threads, &values))
     }
 
-    /// Creates a tiled copy to operand A of `mma` from the name of an atom; see [`TiledCopy::for_a`].
+    /// Creates a tiled copy to operand A of `mma`, given the name of an atom; see [`TiledCopy::for_a`].
     #[doc(alias = "make_tiled_copy_A")]
     #[track_caller]
     pub fn tiled_copy_a<T: TensorElement>(self, atom: &str, mma: &TiledMma) -> TiledCopy {
         self.tiled_copy_by(atom, 8 * T::SIZE, |atom| TiledCopy::for_a(atom, 8 * T::SIZE, mma))
     }
 
-    /// Creates a tiled copy to operand B of `mma` from the name of an atom; see [`TiledCopy::for_b`].
+    /// Creates a tiled copy to operand B of `mma`, given the name of an atom; see [`TiledCopy::for_b`].
     #[doc(alias = "make_tiled_copy_B")]
     #[track_caller]
     pub fn tiled_copy_b<T: TensorElement>(self, atom: &str, mma: &TiledMma) -> TiledCopy {
         self.tiled_copy_by(atom, 8 * T::SIZE, |atom| TiledCopy::for_b(atom, 8 * T::SIZE, mma))
     }
 
-    /// Creates a tiled copy to or from the accumulator of `mma` from the name of an atom; see [`TiledCopy::for_c`].
+    /// Creates a tiled copy to or from the accumulator of `mma`, given the name of an atom; see [`TiledCopy::for_c`].
     #[doc(alias = "make_tiled_copy_C")]
     #[track_caller]
     pub fn tiled_copy_c<T: TensorElement>(self, atom: &str, mma: &TiledMma) -> TiledCopy {

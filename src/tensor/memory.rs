@@ -47,7 +47,7 @@ impl Axis<'_> {
     }
 }
 
-/// Elements of type `T` in the state space `S`, which is global or shared memory, with a layout.
+/// Elements of type `T` in the state space `S` (global or shared memory), with a layout.
 ///
 /// The nesting of the layout is static, but its extents and strides may be in registers. Constant distances within a view become immediate
 /// offsets of loads and stores. Clones are views of the same memory.
@@ -58,7 +58,7 @@ pub struct Tensor<'k, S: Space, T, A> {
     /// The constant distance in elements from the pointer to coordinate 0, and the constant coordinates relative to the axes.
     pub(super) offset: Step,
     pub(super) swizzle: Swizzle,
-    /// The bytes added before the swizzle; without a swizzle, they are part of the pointer.
+    /// The byte offset added before the swizzle; without a swizzle, it is part of the pointer.
     pub(super) inner: Val<'k, u32>,
     /// Whether tiles must divide the tensor, because its layout has a fixed number of elements.
     pub(super) divided_whole: bool,
@@ -188,7 +188,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         offset_of(&self.layout, &self.offset, self.dynamic(), element)
     }
 
-    /// Returns the same view with another layout; if the layout algebra returned an error, records it and returns the view unchanged.
+    /// Returns the same view with another layout. If `layout` is an error, records it and returns the view unchanged.
     #[track_caller]
     pub(super) fn relaid(&self, layout: Result<impl Into<Rc<Layout<Step>>>, impl Into<TensorError>>) -> Self {
         match layout {

@@ -28,7 +28,7 @@ impl<D: Codomain> Partition<D> {
         })
     }
 
-    /// Returns the slice of the part that `at` selects.
+    /// Returns the slice that `at` selects.
     ///
     /// # Errors
     /// Returns [`TensorError::Layout`] if the nesting of `at` does not match the shape of the layout.

@@ -1,4 +1,4 @@
-//! Data in flight to shared memory, and the views that become readable when the data arrive.
+//! Data in flight to shared memory, and the views that become readable when the data arrives.
 
 use crate::ptx::{AnyScope, Builder, State, Visitor};
 

@@ -56,8 +56,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// Returns the view that `coord` selects.
     ///
     /// For example, `(.., 3)` selects index 3 of the second mode. Entries may be integers, registers or `..`. Unless accesses along the
-    /// mode are predicated, the builder rejects a constant index that is out of bounds and, in global memory, an index in a register that
-    /// is not known to be in bounds.
+    /// mode are predicated, the builder rejects a constant index that is out of bounds and, in global memory, a dynamic index that is not
+    /// known to be in bounds.
     #[must_use]
     #[track_caller]
     pub fn slice(&self, coord: impl Into<Indices<'k>>) -> Self {

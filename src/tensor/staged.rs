@@ -125,8 +125,8 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
         self.ahead
     }
 
-    /// Loads groups of an aligned row that this thread has copied. `inside` is called with the index of each group; groups for which it
-    /// returns false are filled with `fill`.
+    /// Loads the groups `own` of an aligned row, which this thread must have copied. `inside` is called with the index of each group;
+    /// groups for which it returns false are filled with `fill`.
     #[track_caller]
     pub(crate) fn load_own(
         &self,

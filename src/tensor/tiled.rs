@@ -36,7 +36,7 @@ pub struct MmaThread<'a, 'k> {
 }
 
 impl TiledCopy {
-    /// Returns the view of the thread with index `thread` in the block.
+    /// Returns one thread's view of the copy; `thread` is the thread's index in the block.
     #[doc(alias = "get_slice")]
     pub fn thread<'k>(&self, thread: Val<'k, u32>) -> CopyThread<'_, 'k> {
         CopyThread { copy: self, thread }
@@ -48,7 +48,7 @@ impl<'k> CopyThread<'_, 'k> {
         vec![(vec![], vec![Digit { extent: self.copy.threads(), weight: 1 }])]
     }
 
-    /// Returns the part of the source `tensor` that this thread reads, with modes `(values, RestM, RestN, …)`.
+    /// Returns this thread's part of the source `tensor`, with the modes `(values, RestM, RestN, …)`.
     #[doc(alias = "partition_S")]
     #[track_caller]
     pub fn partition_s<S: TensorSpace, T: TensorElement, A>(
@@ -62,7 +62,7 @@ impl<'k> CopyThread<'_, 'k> {
         tensor.thread_part(divided, &self.digits(), self.thread, self.copy.threads())
     }
 
-    /// Returns the elements of a destination that this thread writes, with the modes `(values, RestM, RestN, …)`.
+    /// Returns this thread's part of the destination `tensor`, with the modes `(values, RestM, RestN, …)`.
     #[doc(alias = "partition_D")]
     #[track_caller]
     pub fn partition_d<S: TensorSpace, T: TensorElement, A>(
@@ -133,7 +133,7 @@ pub fn copy_tiled<'k, T: TensorElement, D: Destination<'k, T>>(
 }
 
 impl TiledMma {
-    /// Returns the view of the thread with index `thread` in the block.
+    /// Returns one thread's view of the tiled MMA; `thread` is the thread's index in the block.
     #[doc(alias = "get_slice")]
     pub fn thread<'k>(&self, k: Builder<'k>, thread: Val<'k, u32>) -> MmaThread<'_, 'k> {
         MmaThread { mma: self, k, thread }
@@ -147,7 +147,7 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.mma
     }
 
-    /// Returns this thread's elements of an operand of the MMA, with the modes `(values, Rest, Rest, …)`.
+    /// Returns this thread's part of an MMA operand, with the modes `(values, Rest, Rest, …)`.
     ///
     /// `tensor` contains the whole operand.
     #[track_caller]
@@ -167,7 +167,7 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         tensor.thread_part(divided, &places, self.thread, vmnk.cosize())
     }
 
-    /// Returns this thread's [`partition`](Self::partition) of operand A, with modes `(m, k)`.
+    /// Returns this thread's [`partition`](Self::partition) of operand A, whose modes are `(m, k)`.
     #[doc(alias = "partition_A")]
     #[track_caller]
     pub fn partition_a<S: TensorSpace, T: TensorElement, A>(
@@ -177,7 +177,7 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.partition(MmaOperand::A, tensor)
     }
 
-    /// Returns this thread's [`partition`](Self::partition) of operand B, with modes `(n, k)`.
+    /// Returns this thread's [`partition`](Self::partition) of operand B, whose modes are `(n, k)`.
     #[doc(alias = "partition_B")]
     #[track_caller]
     pub fn partition_b<S: TensorSpace, T: TensorElement, A>(
@@ -187,7 +187,7 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.partition(MmaOperand::B, tensor)
     }
 
-    /// Returns this thread's [`partition`](Self::partition) of operand C, with modes `(m, n)`.
+    /// Returns this thread's [`partition`](Self::partition) of operand C, whose modes are `(m, n)`.
     #[doc(alias = "partition_C")]
     #[track_caller]
     pub fn partition_c<S: TensorSpace, T: TensorElement, A>(

@@ -301,7 +301,7 @@ impl CopyThreadLayout<'_> {
         self.thread
     }
 
-    /// Returns the part of a source that this thread reads, with a layout of shape `(values, RestM, RestN, …)`.
+    /// Returns this thread's part of a source, with a layout of shape `(values, RestM, RestN, …)`.
     ///
     /// The mode `values` is `(values of one instruction, instructions)`.
     ///
@@ -313,7 +313,7 @@ impl CopyThreadLayout<'_> {
         unzip_rest(&self.copy.divide_s(tensor)?, &At::Leaf(self.thread))
     }
 
-    /// Returns the part of a destination that this thread writes; see [`partition_s`](Self::partition_s).
+    /// Returns this thread's part of a destination; see [`partition_s`](Self::partition_s).
     ///
     /// # Errors
     /// Returns [`TensorError::Rank`] if `tensor` has fewer modes than the tile, or [`TensorError::Layout`] if a layout operation has no

@@ -115,7 +115,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     /// Adjacent threads store adjacent elements of a row, with the widest accesses that the known alignment allows, up to 16 bytes. To
     /// store a register tile with such accesses, first store it to a shared tile with [`St::store_with`].
     ///
-    /// The builder rejects the call if the coordinates of the tile may differ between the threads that store it.
+    /// The builder rejects the call if the coordinates of this tile may differ between the threads that store to it.
     #[doc(alias = "store")]
     #[track_caller]
     pub fn store_shared<const H: usize, const W: usize, S: SharedSwizzle>(

@@ -176,7 +176,7 @@ impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     /// Converts the elements of a register tile and stores them; elements past the edges of the matrix are not written.
     ///
-    /// The builder rejects the call if the coordinates of the tile may differ between lanes of a warp, or if all warps of the block would
+    /// The builder rejects the call if the coordinates of this tile may differ between lanes of a warp, or if all warps of the block would
     /// store to the same tile.
     #[track_caller]
     pub fn store<U, const H: usize, const W: usize, L>(self, tile: &Rt<'k, U, H, W, L>)
@@ -193,9 +193,9 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
     /// Converts the elements of a register vector and stores them; elements past the end are not written. If several lanes own an element,
-    /// the one with the lowest index stores it.
+    /// the lane with the lowest index stores it.
     ///
-    /// The builder rejects the call if the coordinates of the tile may differ between lanes of a warp, or if all warps of the block would
+    /// The builder rejects the call if the coordinates of this tile may differ between lanes of a warp, or if all warps of the block would
     /// store to the same tile.
     #[track_caller]
     pub fn store<U, const N: usize, V>(self, vector: &Rv<'k, U, N, V>)

@@ -64,7 +64,7 @@ impl<'k> Builder<'k> {
 }
 
 /// A random word for each element of a matrix. The word depends only on the seed, the offset and the element's coordinates, not on the
-/// shape and layout of tiles, the warp or the kernel. A backward kernel can therefore reproduce the numbers of the forward kernel.
+/// shape or layout of tiles, the warp or the kernel. A backward kernel can therefore reproduce the numbers of the forward kernel.
 ///
 /// The word of element (`row`, `col`) is one of the four words that [`philox4x32`](Builder::philox4x32) returns for the following operands.
 /// Its index is 2·(⌊`row` / 8⌋ mod 2) + (⌊`col` / 8⌋ mod 2).

@@ -27,7 +27,7 @@ use crate::{
     tensor::{Arithmetic, Computed, ConvertibleElement, Fragment, bytes_of, element_types, words_of},
 };
 
-/// An element type of tiles and vectors that can be reduced. To preserve the precision of long sums, tf32 and 8- and 16-bit floating-point
+/// An element type whose tiles and vectors can be reduced. To preserve the precision of long sums, tf32 and 8- and 16-bit floating-point
 /// elements are combined in f32, and 8-bit integers in `i32`; other elements are combined in their own type.
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` cannot be reduced",

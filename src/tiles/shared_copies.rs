@@ -139,7 +139,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         self.subtile(0, 0).load_as()
     }
 
-    /// Returns the rectangle that starts at subtile (`row`, `col`), for example the part of the tile that one warp uses.
+    /// Returns the rectangle that starts at subtile (`row`, `col`), for example one warp's part of the tile.
     ///
     /// The rectangle has the size of the register tile that is loaded from it. `row` and `col` are in units of the register tile's
     /// subtiles: 16×16 elements; for 8-bit elements, 16×32, or 32×16 in the column layout.
@@ -162,7 +162,7 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
         self.load_as()
     }
 
-    /// Loads a rectangle as [`load`](Self::load) does, but with registers in the order in which `mma.sync` expects the given operand.
+    /// Loads a rectangle as [`load`](Self::load) does, but with the registers in the order that `mma.sync` expects for the given operand.
     ///
     /// `load` assumes that a `Row` tile is operand A and a `Col` tile is operand B. In other cases, such as a `Row` tile that is operand B
     /// of [`mma_abt`](Rt::mma_abt), ptxas would have to move registers before the MMA.
@@ -206,7 +206,7 @@ impl<'k, T: TensorElement> SubtileMut<'_, 'k, T> {
     /// Converts the elements of a register tile and stores them to the rectangle.
     ///
     /// The builder rejects the call if the position of the rectangle may differ between lanes of a warp, or if the scope that owns the tile
-    /// has several warps, all of which would store to the same rectangle.
+    /// has several warps and they would all store to the same rectangle.
     #[track_caller]
     pub fn store<U, const H: usize, const W: usize, L>(&self, tile: &Rt<'k, U, H, W, L>)
     where

@@ -178,7 +178,8 @@ pub struct SparseGlTile<'k, T: TensorElement, A> {
 
 impl<'k> Builder<'k> {
     /// Returns a view of the buffers of [`SparseMatrix::values`](super::SparseMatrix::values) and
-    /// [`metadata`](super::SparseMatrix::metadata) as a sparse matrix. `rows` and `cols` are the size of the matrix before compression.
+    /// [`metadata`](super::SparseMatrix::metadata) as a sparse matrix. `rows` and `cols` are the dimensions of the matrix before
+    /// compression.
     #[track_caller]
     pub fn sparse<T: SparseElement, A>(
         self,

@@ -69,7 +69,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
     /// A represents `M`×2`W` subtiles and stores half of their elements; B has `K`×`N` subtiles. The call does not compile unless `K` =
     /// 2`W`. [`SparseProduct`] lists the types and instructions.
     ///
-    /// The result is accumulated in place, as by [`mma_ab`](Self::mma_ab), but with half as many instructions as for a dense A. All lanes
+    /// The result is accumulated in place, as in [`mma_ab`](Self::mma_ab), but with half as many instructions as for a dense A. All lanes
     /// of the warp must take part. For tf32, the elements of B are first exchanged between the lanes of each quad.
     ///
     /// The builder rejects the call if the target has no instruction for these types, or if this tile was created before the innermost

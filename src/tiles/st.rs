@@ -1,6 +1,6 @@
 //! Shared tiles: matrices in a block's shared memory, and the operations that each state permits.
 //!
-//! A tile is in one of three states, each of which is a separate type, so that many races do not compile:
+//! A tile is in one of three states, each of which is a separate type, so that the compiler rejects many races:
 //!
 //! | type          | contents                    | may be            | becomes                                                                                        |
 //! | ------------- | --------------------------- | ----------------- | ---------------------------------------------------------------------------------------------- |

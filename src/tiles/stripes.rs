@@ -113,8 +113,8 @@ impl<'k> Stripes<'k> {
         })
     }
 
-    /// Returns the distance of index `end` from this thread's first slot in part `part` of a longer vector, or 0 if `end` precedes that slot.
-    /// All parts have the length of this arrangement.
+    /// Returns the distance of index `end` from this thread's first slot in part `part` of a longer vector, or 0 if `end` precedes that
+    /// slot. All parts have the length of this arrangement.
     #[track_caller]
     fn owned_until(self, part: Val<'k, u32>, end: Val<'k, u32>) -> Val<'k, u32> {
         let start = part * self.length() + self.thread * self.adjacent;
@@ -205,8 +205,8 @@ impl<'k> Stripes<'k> {
         (0..self.count).map(|stripe| first + stripe * self.threads * self.adjacent).collect()
     }
 
-    /// Returns this thread's groups in vector `index` of a row. `are_inside` states that no thread that executes the instructions has groups
-    /// that extend past either end of the row.
+    /// Returns this thread's groups in vector `index` of a row. `are_inside` states that no thread that executes the instructions has
+    /// groups that extend past either end of the row.
     #[track_caller]
     pub(crate) fn groups(self, index: Val<'k, u32>, are_inside: bool) -> UnalignedGroups<'k> {
         let slot = index * self.length() + self.thread * self.adjacent;

@@ -172,15 +172,14 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Returns row `row` of the tile, from which a register vector of the same length can be loaded. `row` must be the same in all lanes of
-    /// a warp.
+    /// Returns row `row` of the tile as the source for a register vector of the same length. `row` must be the same in all lanes of a warp.
     #[track_caller]
     pub fn row(&self, row: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
         Subvector { line: line(&self.tile.tensor, row.into()), of: PhantomData }
     }
 
-    /// Returns column `col` of the tile, from which a register vector of the same length can be loaded. `col` must be the same in all lanes
-    /// of a warp.
+    /// Returns column `col` of the tile as the source for a register vector of the same length. `col` must be the same in all lanes of a
+    /// warp.
     #[track_caller]
     pub fn col(&self, col: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
         Subvector { line: line(&self.tile.tensor.with_modes(&[1, 0]), col.into()), of: PhantomData }
@@ -188,15 +187,15 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 }
 
 impl<'k, T: TensorElement> Storing<'k, T> {
-    /// Returns row `row` of the tile, to which a register vector of the same length can be stored. `row` must be the same in all lanes of a
+    /// Returns row `row` of the tile as the destination for a register vector of the same length. `row` must be the same in all lanes of a
     /// warp.
     #[track_caller]
     pub fn row(&self, row: impl Into<Val<'k, u32>>) -> SubvectorMut<'_, 'k, T> {
         SubvectorMut { line: line(&self.tile, row.into()), owner: self.owner, of: PhantomData }
     }
 
-    /// Returns column `col` of the tile, to which a register vector of the same length can be stored. `col` must be the same in all lanes
-    /// of a warp.
+    /// Returns column `col` of the tile as the destination for a register vector of the same length. `col` must be the same in all lanes of
+    /// a warp.
     #[track_caller]
     pub fn col(&self, col: impl Into<Val<'k, u32>>) -> SubvectorMut<'_, 'k, T> {
         let line = line(&self.tile.with_modes(&[1, 0]), col.into());
@@ -297,7 +296,7 @@ impl<'a, 'k, T: TensorElement> SubvectorMut<'a, 'k, T> {
     /// it.
     ///
     /// The builder rejects the call if the position of the subvector may differ between lanes of a warp, or if the scope that owns the
-    /// memory has several warps, all of which would store to the same subvector.
+    /// memory has several warps and they would all store to the same subvector.
     #[track_caller]
     pub fn store<U: Convert<T>, const N: usize, V: VectorLayout>(&self, vector: &Rv<'k, U, N, V>) {
         let k = vector.kernel();

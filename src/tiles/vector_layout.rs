@@ -39,10 +39,10 @@ pub trait VectorLayout: Sealed + 'static {
     const NAME: &'static str;
     /// The unit of length in elements: 32 for layouts with the parameter [`Length32`], otherwise 16.
     const UNIT: u32;
-    /// The number of elements of a vector that a lane owns.
+    /// The number of a vector's elements that a lane owns.
     #[doc(hidden)]
     const OWNED: Owned;
-    /// The layout for vectors of the same length in which elements have the fewest owners.
+    /// The layout, for vectors of the same length, in which elements have the fewest owners.
     #[doc(hidden)]
     type Divided: VectorLayout;
     /// Returns the (lane, value) layout of a vector of `length` · [`UNIT`](Self::UNIT) elements.
@@ -50,7 +50,7 @@ pub trait VectorLayout: Sealed + 'static {
     fn layout(length: usize) -> TvLayout;
 }
 
-/// The number of elements of a vector that a lane owns.
+/// The number of a vector's elements that a lane owns.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Owned {

@@ -8,7 +8,8 @@ pub(super) fn is_required(entry: &Entry) -> bool {
     !entry.maps.is_empty() || depends_on_device(entry)
 }
 
-/// The declarations shared by all exported headers with such kernels; the first header that is included defines them.
+/// The declarations shared by all exported headers with kernels that require these functions; the first header that is included defines
+/// them.
 pub(super) const DRIVER: &str = "\
 /* The CUDA driver functions called by launches that create tensor maps or query the number of multiprocessors. */
 #ifndef WARPWRIGHT_EXTENDED_DRIVER

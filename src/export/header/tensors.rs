@@ -12,8 +12,8 @@ use crate::{
 pub(super) const MAP_BYTES: usize = 128;
 pub(super) const MAP_ALIGN: usize = 64;
 
-/// Writes a function for each map that returns its tensor, a function that describes the first tensor without a map, and a function that
-/// creates all maps.
+/// Writes, for each map, a function that returns its tensor; then a function that describes the first tensor without a map, and a function
+/// that creates all maps.
 pub(super) fn functions(out: &mut String, entry: &Entry, fields: &[String]) {
     if entry.maps.is_empty() {
         return;

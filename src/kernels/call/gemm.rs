@@ -112,8 +112,8 @@ impl<'a, D: Copy> EpilogueOperands<'a, D> {
     }
 }
 
-/// Computes D = f(A·B). If a [table of the cache](crate::run::KernelCache::with_gemm_table) contains the problem, the kernel is taken from
-/// that table; otherwise, [`Gemm::for_problem`] chooses it. The kernel uses `wgmma` on devices of compute capability 9.0, and `mma.sync` on
+/// Computes D = f(A·B). If a [table of the cache](crate::run::KernelCache::with_gemm_table) contains the problem, that table determines the
+/// kernel; otherwise, [`Gemm::for_problem`] chooses it. The kernel uses `wgmma` on devices of compute capability 9.0, and `mma.sync` on
 /// other devices of compute capability 8.0 or later. The strides between the rows (or columns, in column order) of A and B may have any
 /// value; the stride between the rows of D must be at least n.
 ///

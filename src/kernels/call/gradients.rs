@@ -179,8 +179,8 @@ where
 ///
 /// # Errors
 /// Returns [`CallError`], for example if a workspace has fewer elements than [`norm_backward_workspace`] returns. On devices of compute
-/// capability 9.0 or later, except 12.x, rows may have at most 65,536 elements, or 131,072 if they consist of aligned 16-bit elements;
-/// other devices have lower limits. If the second or third launch fails, the contents of the results are unspecified.
+/// capability 9.0 or later, except 12.x, rows may have at most 65,536 elements, or 131,072 if they are aligned and their elements are
+/// 16-bit; other devices have lower limits. If the second or third launch fails, the contents of the results are unspecified.
 #[doc(alias = "rmsnorm_backward")]
 #[doc(alias = "layernorm_backward")]
 pub fn norm_backward<'a, X, W>(

@@ -39,7 +39,7 @@ pub struct PackedShape {
     pub head_size: u32,
     /// The head size of V and O: the number of elements per row.
     pub value_size: u32,
-    /// The mask, which determines the keys that each query of the same sequence attends to.
+    /// The mask, which determines the keys of the same sequence that each query attends to.
     pub mask: AttentionMask,
     /// The scale factor for the scores, which must be positive. If it is `None`, 1/√`head_size` is used.
     pub scale: Option<f32>,

@@ -36,7 +36,7 @@ impl AttentionShape {
 /// Computes attention like [`attention`](super::attention()), with the same layouts, for `e4m3` elements that are multiplied by the scales
 /// of their heads. There are two launches: the first writes the transpose of V to `values`, and the second computes O.
 /// [`AttentionShape::transposed_values`] returns the required length of `values`. If a [table of the
-/// cache](crate::run::KernelCache::with_attention_table) contains the problem, the kernels are taken from that table; otherwise,
+/// cache](crate::run::KernelCache::with_attention_table) contains the problem, that table determines the kernels; otherwise,
 /// [`ScaledAttention::for_problem`] chooses them. The returned [`Called`] describes the second launch. Requires a device of compute
 /// capability 9.0.
 ///

@@ -73,7 +73,7 @@ impl Sampling {
 }
 
 /// Draws a column of each of m rows of n elements, with the probabilities given by the row's softmax, as described in [`Sample`]. `tokens`
-/// receives the m column indices. They also depend on the kernel, and thus on the device, and on whether there are at least 8 rows per
+/// receives the m column indices. They also depend on the kernel, and thus on the device and on whether there are at least 8 rows per
 /// multiprocessor.
 ///
 /// ```

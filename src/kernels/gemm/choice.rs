@@ -7,8 +7,8 @@ use crate::{
 };
 
 impl Gemm {
-    /// Returns the kernels for a target that are candidates for the fastest kernel for a product: one for each suitable combination of
-    /// tile, cluster and parts. `a` and `b` are the orders of A and B, and `m` is the number of rows of the result.
+    /// Returns the candidates for the fastest kernel for a product on a target: one kernel for each suitable combination of tile, cluster
+    /// and parts. `a` and `b` are the orders of A and B, and `m` is the number of rows of the result.
     pub fn candidates(target: Target, a: MatrixOrder, b: MatrixOrder, m: u32) -> impl Iterator<Item = Self> {
         let has_wgmma = target.features().contains(Features::WGMMA);
         let few_rows = move |tile: &GemmTile| tile.size()[0] >= 64 || m <= 16 && a == MatrixOrder::Row;
@@ -38,9 +38,8 @@ impl Gemm {
     /// `[m, n, k]`. The operands have type `T`, and the result has type `D`. The kernel has no activation, and its fields `any_ldd` and
     /// `any_size` are `false`.
     ///
-    /// If one of the [crate's tables](GemmTable::builtin) contains the problem, the kernel is taken from that table. Tables for this kind
-    /// of GPU are searched first, followed by tables for other kinds of GPUs with the same compute capability and number of
-    /// multiprocessors.
+    /// If one of the [crate's tables](GemmTable::builtin) contains the problem, that table determines the kernel. Tables for this kind of
+    /// GPU are searched first, followed by tables for other kinds of GPUs with the same compute capability and number of multiprocessors.
     ///
     /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model. The
     /// model multiplies the number of waves of tiles by the time per tile, and combines this time with the time to read all operands from

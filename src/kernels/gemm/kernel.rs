@@ -46,8 +46,8 @@ pub(super) fn in_turns<
     );
 }
 
-/// Emits a kernel like [`in_turns`], but `GROUPS` warpgroups compute a tile together; each computes `P` of the `M` rows of subtiles. Larger
-/// tiles read less from the L2 cache, but while results are stored, the tensor cores are idle.
+/// Emits a kernel like that of [`in_turns`], except that `GROUPS` warpgroups compute a tile together; each computes `P` of the `M` rows of
+/// subtiles. Larger tiles read less from the L2 cache, but while results are stored, the tensor cores are idle.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn together<

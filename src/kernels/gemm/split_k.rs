@@ -13,9 +13,9 @@ use crate::{
     tiles::{Convert, Product, Rt, contiguous, row_major},
 };
 
-/// The arguments of the kernel that [`Gemm::partial_kernel`] builds: `(a, lda, b, ldb, partials, ld, partial_stride, m, n, k, parts)`. `partials`
-/// receives `parts` row-major m×n matrices of partial sums. `partial_stride` is the distance between their first elements, and `ld` is the stride
-/// between their rows, both in elements. [`GemmArgs`](super::GemmArgs) describes the other arguments.
+/// The arguments of the kernel that [`Gemm::partial_kernel`] builds: `(a, lda, b, ldb, partials, ld, partial_stride, m, n, k, parts)`.
+/// `partials` receives `parts` row-major m×n matrices of partial sums. `partial_stride` is the distance between their first elements, and
+/// `ld` is the stride between their rows, both in elements. [`GemmArgs`](super::GemmArgs) describes the other arguments.
 pub type PartialGemmArgs<T, C> = (In<T>, u32, In<T>, u32, Out<C>, u32, u32, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Gemm::sum_kernel`] builds:

@@ -245,8 +245,8 @@ impl<'a, 'k> Candidates<'a, 'k> {
         least.get()
     }
 
-    /// Returns the largest number of `bits` bits that at least `candidates` candidates reach. `reaches` returns whether the two candidates of this
-    /// thread reach a number.
+    /// Returns the largest number of `bits` bits that at least `candidates` candidates reach. `reaches` returns whether the two candidates
+    /// of this thread reach a number.
     #[track_caller]
     fn largest_reached(
         &self,
@@ -268,8 +268,8 @@ impl<'a, 'k> Candidates<'a, 'k> {
         first + second
     }
 
-    /// Sorts the candidates, of which there are at most `count`, in descending order. The second slots of the threads receive them, followed
-    /// by zeros.
+    /// Sorts the candidates, of which there are at most `count`, in descending order. The second slots of the threads receive them,
+    /// followed by zeros.
     #[track_caller]
     fn sort(&self) {
         let (k, team, threads, thread) =

@@ -38,7 +38,7 @@ pub struct CrossEntropy {
 
 impl CrossEntropy {
     /// Returns the kernels for logits of `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
-    /// [`RowTiling::for_rows`]. If all sizes are even, the row length must be even.
+    /// [`RowTiling::for_rows`]. If all sizes are even, the actual row length must also be even.
     ///
     /// For the loss, a warp or a block keeps short rows in registers, and small blocks read long rows in parts. The tiling for the gradient
     /// is that of [`RowTiling::for_elements`].

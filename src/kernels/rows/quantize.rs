@@ -52,8 +52,8 @@ pub enum ScaleGroup {
 const BLOCK: u32 = 128;
 /// The number of rows that a thread block quantizes if adjacent elements belong to different threads.
 const ROWS_OF_BLOCK: u32 = 4;
-/// The number of blocks of elements that a thread helps to quantize if adjacent elements belong to different threads.
-const BLOCKS_OF_THREAD: u32 = 2;
+/// The length above which rows of f32 are long; see [`Quantize::for_rows`].
+const LONG: u32 = 2048;
 
 impl ScaleGroup {
     /// Returns the number of scales for a row of `n` elements.
@@ -88,20 +88,24 @@ pub struct Quantize {
 
 impl Quantize {
     /// Returns the kernels that quantize x or f(x) · u, for elements of at most `bytes` bytes. `sizes` contains the maximum row length,
-    /// followed by the row pitches; see [`RowTiling::for_rows`]. Long rows that share a scale are kept in the registers of a block or, if
-    /// the target supports clusters, of a cluster.
+    /// followed by the row pitches; see [`RowTiling::for_rows`]. With [`ScaleGroup::Row`], long rows are kept in the registers of a block
+    /// or, if the target supports clusters, of a cluster.
     #[must_use]
     pub fn for_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let of_rows = RowTiling::for_rows(target, bytes, sizes);
         match group {
             ScaleGroup::Row => Self { tiling: fastest_of_rows(target, bytes, of_rows, sizes), group },
-            // The scale of a block takes two divisions in each thread, so few threads share a block.
-            ScaleGroup::Block => Self::of_blocks(of_rows.in_parts_of_blocks(sizes), 16),
+            ScaleGroup::Block => {
+                // The scale of a block takes two divisions in each thread. Except in long rows of f32, few threads share a block.
+                let is_long = bytes >= 4 && sizes.first().is_some_and(|&n| n > LONG);
+                let way = if is_long { [32, 4] } else { [16, 2] };
+                Self::of_blocks(of_rows.in_parts_of_blocks(sizes), way)
+            }
         }
     }
 
     /// Returns the kernel that quantizes norm(x) · w, for elements of at most `bytes` bytes. `sizes` contains the maximum row length,
-    /// followed by the row pitches; see [`RowTiling::for_copied_rows`], from which the tilings of aligned rows of 129 to 8192 groups differ.
+    /// followed by the row pitches; see [`RowTiling::for_copied_rows`]. Aligned rows of 129 to 8192 groups have other tilings.
     #[must_use]
     pub fn for_norm_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_copied_rows(target, bytes, sizes);
@@ -112,13 +116,13 @@ impl Quantize {
             Some(tiling) => Self { tiling, group },
             None if group == ScaleGroup::Row => Self { tiling, group },
             // All threads of a row compute its norm.
-            None => Self::of_blocks(tiling, 32),
+            None => Self::of_blocks(tiling, [32, 4]),
         }
     }
 
     /// Returns the kernels for [`ScaleGroup::Block`] with the tiling `of_rows` if it supports these groups. Otherwise, returns kernels with
-    /// up to `most_threads` threads per row.
-    fn of_blocks(of_rows: RowTiling, most_threads: u32) -> Self {
+    /// up to `most_threads` threads per row, each of which helps to quantize `blocks` blocks of elements.
+    fn of_blocks(of_rows: RowTiling, [most_threads, blocks]: [u32; 2]) -> Self {
         let group = ScaleGroup::Block;
         let rows = Self { tiling: of_rows, group };
         if rows.lanes().is_some() {
@@ -142,7 +146,7 @@ impl Quantize {
             cluster: 1,
             adjacent,
             unaligned: false,
-            stripes: BLOCKS_OF_THREAD * BLOCK / (threads * adjacent),
+            stripes: blocks * BLOCK / (threads * adjacent),
             streamed: true,
             resident: 0,
             ahead: 0,

@@ -28,9 +28,9 @@ pub enum RotaryPairs {
 /// A kernel for rotary position embeddings. In the first 2 · `half` elements of each row, it replaces each pair (a, b) with (a · cos − b ·
 /// sin, b · cos + a · sin). It copies the other elements.
 ///
-/// The position of row i is `positions[i / heads]`. It is the index of the row of the tables that contains the cosines and sines for the
-/// pairs. If i / `heads` or the position is out of bounds, the pairs are replaced with zeros. Arithmetic is performed in f32, and results
-/// are rounded once.
+/// The position of row i is `positions[i / heads]`: the index of the table rows that contain the cosines and sines for the pairs. If i /
+/// `heads` or the position is out of bounds, the pairs are replaced with zeros. Arithmetic is performed in f32, and results are rounded
+/// once.
 #[doc(alias = "RoPE")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rotary {
@@ -38,7 +38,7 @@ pub struct Rotary {
     pub threads: u32,
     /// The number of consecutive rows per thread, from 1 to 8. These rows are usually heads of the same token, which share angles.
     pub rows: u32,
-    /// The number of blocks that must be resident on a multiprocessor simultaneously, which limits the registers per thread: from 1 to 32.
+    /// The number of blocks, from 1 to 32, that must be resident on a multiprocessor simultaneously. It limits the registers per thread.
     pub resident: u32,
     /// The number of adjacent elements that a thread accesses at a time. It must divide `half`, n and all row pitches.
     pub adjacent: u32,

@@ -82,8 +82,8 @@ impl Sample {
         }
     }
 
-    /// Returns the kernel for matrices with several rows per multiprocessor. It is like that of [`for_rows`](Self::for_rows), but the blocks
-    /// are small: while the threads of a block wait for each other, other blocks compute.
+    /// Returns the kernel for matrices with several rows per multiprocessor. It is like that of [`for_rows`](Self::for_rows), but the
+    /// blocks are small: while the threads of a block wait for each other, other blocks compute.
     #[must_use]
     pub fn for_many_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let Self { tiling } = Self::for_rows(target, bytes, sizes);

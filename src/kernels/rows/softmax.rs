@@ -54,8 +54,8 @@ impl Softmax {
         Self { tiling: if fastest.fits(target, bytes, 1) { fastest } else { tiling }, log: false }
     }
 
-    /// Returns the kernels that apply a mask; [`for_rows`](Self::for_rows) describes the parameters. The tiling differs for unaligned rows of
-    /// 16-bit elements.
+    /// Returns the kernels that apply a mask; [`for_rows`](Self::for_rows) describes the parameters. The tiling differs for unaligned rows
+    /// of 16-bit elements.
     #[must_use]
     pub fn for_masked_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let Self { tiling, log } = Self::for_rows(target, bytes, sizes);
@@ -91,7 +91,7 @@ impl Softmax {
     }
 
     /// Builds the kernel with a causal mask: only the first `first` + i mod `queries` columns of row i are visible. If rows are queries and
-    /// columns are keys, query q sees the first q + 1 keys with `first` = 1, and the last query sees all keys with `first` = 1 + n −
+    /// columns are keys, query q sees the first q + 1 keys if `first` is 1, and the last query sees all keys if `first` is 1 + n −
     /// `queries`.
     ///
     /// # Errors

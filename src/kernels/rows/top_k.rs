@@ -42,7 +42,7 @@ impl TopK {
     /// Returns the kernel that finds up to `count` elements of each row; `count` must be at most [`MOST`](Self::MOST). Elements have at
     /// most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see [`RowTiling::for_rows`].
     ///
-    /// A block has at least 256 threads for each long row, which is fastest if there are fewer rows than blocks that fit on the device.
+    /// For long rows, a block has at least 256 threads per row. This is fastest if there are fewer rows than blocks that fit on the device.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32], count: u32) -> Self {
         let chosen = RowTiling::for_rows(target, bytes, sizes);
@@ -68,8 +68,8 @@ impl TopK {
         }
     }
 
-    /// Returns the kernel for matrices with several rows per multiprocessor. It is like that of [`for_rows`](Self::for_rows), but the blocks
-    /// are small: while the threads of a block wait for each other, other blocks compute.
+    /// Returns the kernel for matrices with several rows per multiprocessor. It is like that of [`for_rows`](Self::for_rows), but the
+    /// blocks are small: while the threads of a block wait for each other, other blocks compute.
     #[must_use]
     pub fn for_many_rows(target: Target, bytes: u32, sizes: &[u32], count: u32) -> Self {
         let Self { tiling } = Self::for_rows(target, bytes, sizes, count);

@@ -60,7 +60,7 @@ impl TvLayout {
         Ok(Layout::from_flat(modes.collect()))
     }
 
-    /// Returns the signed distance along `axis` of each value from value 0 of the same thread.
+    /// Returns, for each value, its signed distance along `axis` from value 0 of the same thread.
     ///
     /// # Errors
     /// Returns the same errors as [`vector`](Self::vector).

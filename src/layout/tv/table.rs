@@ -20,7 +20,7 @@ impl TvLayout {
     }
 }
 
-/// Prints the first owner of each element. Rows are indices of the tile's mode 0; columns are the remaining modes. `T3V1` is value 1 of
+/// Prints the first owner of each element. Rows correspond to mode 0 of the tile, and columns to the remaining modes. `T3V1` is value 1 of
 /// thread 3. If several values share a register, `3.1x` is slot 0 of register 1 of thread 3, and `y`, `z` and `w` are slots 1, 2 and 3;
 /// with more than four values per register, the slot is a number.
 impl fmt::Display for TvLayout {

@@ -12,7 +12,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::{Body, RegId};
 use crate::ptx::{mnemonic::Mnemonic, operand::Operand, types::RegClass};
 
-/// The first components of mnemonics whose instructions have results that depend only on the operands.
+/// The first components of the mnemonics of pure instructions, whose results depend only on their operands.
 const PURE: &[&str] = &[
     "abs",
     "add",

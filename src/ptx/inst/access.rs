@@ -136,9 +136,9 @@ macro_rules! atomics {
             self.accessed().atomic()
         }
 
-        /// Provides reductions on the element at this address, which are atomic operations that return no value: `sum.reduction().add(x)`.
-        /// By default, they are relaxed. Their default scope is the block for shared memory of the block, the cluster for shared memory of
-        /// the cluster, and the device for other memory.
+        /// Provides reductions (atomic operations that return no value) on the element at this address: `sum.reduction().add(x)`. By
+        /// default, they are relaxed. Their default scope is the block for shared memory of the block, the cluster for shared memory of the
+        /// cluster, and the device for other memory.
         $(#[doc = $safety])?
         #[doc(alias = "red")]
         #[track_caller]

@@ -124,8 +124,8 @@ impl<'k, T: Element, S: AtomicSpace> CheckedPtr<'k, T, S, ReadWrite> {
         Atomic { at: self, ordering: Ordering::of::<S>() }
     }
 
-    /// Provides reductions on the element, which are atomic operations that return no value: `sum.at(0).reduction().add(x)`. If the element
-    /// is out of bounds, they have no effect. The default order and scope are those of [`atomic`](Self::atomic).
+    /// Provides reductions (atomic operations that return no value) on the element: `sum.at(0).reduction().add(x)`. If the element is out
+    /// of bounds, they have no effect. The default order and scope are those of [`atomic`](Self::atomic).
     #[doc(alias = "red")]
     pub fn reduction(self) -> Reduction<'k, T, S> {
         Reduction { at: self, ordering: Ordering::of::<S>() }

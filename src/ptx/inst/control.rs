@@ -79,8 +79,8 @@ impl<'k> Builder<'k> {
     /// The emitted code waits until that kernel has ended, and then allows the next kernel to start. Instructions before this call, such as
     /// the initialization of barriers, can overlap with the end of the preceding kernel.
     ///
-    /// All threads must execute the emitted code. The builder rejects a programmatic launch after an instruction that may access global
-    /// memory, and in conditions, loops and roles. Requires sm_90 or later.
+    /// All threads must execute the emitted code. The builder rejects the call after an instruction that may access global memory, and
+    /// within conditions, loops and roles. Requires sm_90 or later.
     #[doc(alias = "programmatic dependent launch")]
     #[doc(alias = "PDL")]
     #[track_caller]

@@ -1,8 +1,8 @@
 //! Division: quotients, rounded toward zero or up, and remainders (`div`, `rem`).
 //!
-//! ptxas translates an integer division by a constant into the same 15 to 20 instructions as a division by a variable. Natural numbers are
-//! therefore divided by powers of two with shifts and masks, and unsigned numbers of 32 and 64 bits by other constants with products, unless
-//! a number of 64 bits has no exact reciprocal.
+//! ptxas translates an integer division by a constant into the same 15 to 20 instructions as a division by a variable. The builder
+//! therefore divides nonnegative integers by powers of two with shifts and masks, and 32-bit and 64-bit unsigned integers by other
+//! constants with multiplications, unless no 64-bit reciprocal is exact enough.
 
 use super::{
     Operands::{In, Known},
@@ -209,10 +209,10 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
     }
 }
 
-/// Natural numbers divided by constants.
+/// Division of nonnegative integers by constants.
 impl<'k, T: Divide + Numeric> Val<'k, T> {
-    /// Returns the quotient, computed without a division, or `None` if a division is necessary: for `by` = 0, signed and 16-bit integers
-    /// unless `by` is a power of two, and some divisors of 64 bits.
+    /// Returns the quotient, computed without a division, or `None` if a division is necessary: if `by` is 0, for signed and 16-bit
+    /// integers unless `by` is a power of two, and for some 64-bit divisors.
     #[track_caller]
     fn quotient_by(self, k: Builder<'k>, by: T) -> Option<Self> {
         let (by, width) = (by.to_bits(), 8 * T::BYTES);

@@ -116,16 +116,16 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         self.at
     }
 
-    /// Returns a handle to the same barrier whose operations do not order the thread's other accesses (`.relaxed`). Requires sm_90 or
-    /// later.
+    /// Returns a handle to the same barrier. Operations through this handle do not order the thread's other accesses (`.relaxed`). Requires
+    /// sm_90 or later.
     #[must_use]
     #[doc(alias = ".relaxed")]
     pub fn relaxed(self) -> Self {
         Self { relaxed: true, ..self }
     }
 
-    /// Returns a handle to the same barrier whose operations order accesses for the threads of `scope`, which must be [`MemoryScope::Cta`]
-    /// or [`MemoryScope::Cluster`]. Cluster scope requires sm_90 or later.
+    /// Returns a handle to the same barrier. Operations through this handle order accesses for the threads of `scope`, which must be
+    /// [`MemoryScope::Cta`] or [`MemoryScope::Cluster`]. Cluster scope requires sm_90 or later.
     #[must_use]
     #[track_caller]
     pub fn scope(self, scope: MemoryScope) -> Self {

@@ -3,7 +3,7 @@
 use super::order::MemoryScope;
 use crate::ptx::kernel::Builder;
 
-/// The memory whose accesses [`Builder::fence_proxy_async`] orders.
+/// The memory for which [`Builder::fence_proxy_async`] orders accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProxySpace {
     /// All memory.

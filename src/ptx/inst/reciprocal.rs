@@ -1,9 +1,10 @@
-//! Numbers by which unsigned integers are multiplied in order to divide them by a constant.
+//! Reciprocals: factors that replace the division of unsigned integers by a constant with a multiplication.
 //!
 //! The methods are those of T. Granlund and P. L. Montgomery, "Division by Invariant Integers using Multiplication" (PLDI 1994), and, for
 //! the reciprocals that are rounded down, A. D. Robison, "N-Bit Unsigned Division Via N-Bit Multiply-Add" (ARITH 2005).
 
-/// A rounded multiple of a reciprocal, `factor` ≈ 2^(width + `shift`) / d, from which quotients of all possible dividends x can be computed.
+/// A rounded multiple of a reciprocal, `factor` ≈ 2^(width + `shift`) / d, from which the quotient of every possible dividend x can be
+/// computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reciprocal {
     pub(super) factor: u64,
@@ -21,8 +22,8 @@ pub(super) enum Rounded {
 }
 
 impl Reciprocal {
-    /// Returns the reciprocal of `by` for dividends of at most `most`, which must fit in `bytes` bytes, as `by` must. `by` must be at least
-    /// 3 and not a power of two. Returns `None` if no factor of `bytes` bytes is exact enough; this happens only with 8 bytes.
+    /// Returns the reciprocal of `by` for dividends of at most `most`. Both must fit in `bytes` bytes, and `by` must be at least 3 and not
+    /// a power of two. Returns `None` if no factor of `bytes` bytes is exact enough; this happens only with 8 bytes.
     pub(super) fn new(by: u64, most: u64, bytes: u32) -> Option<Self> {
         let (width, largest_shift) = (8 * bytes, by.ilog2());
         let (divisor, most) = (u128::from(by), u128::from(most));

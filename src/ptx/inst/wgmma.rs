@@ -44,7 +44,7 @@ impl SwizzleMode {
 
 /// The layout of an operand of `wgmma` in shared memory (PTX ISA, "Matrix Descriptor Format", "Strides").
 ///
-/// The operand consists of core matrices of eight rows. A row has 16 bytes or, with a swizzle, the width of the swizzle. In a K-major
+/// The operand consists of core matrices of eight rows. A row is 16 bytes wide or, with a swizzle, as wide as the swizzle. In a K-major
 /// operand, a row contains consecutive elements along k; in an M-major or N-major operand, it contains consecutive elements along m or n.
 ///
 /// The fields contain the distances between adjacent core matrices, in bytes:

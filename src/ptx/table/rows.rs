@@ -52,7 +52,7 @@ const SM_100A: Features = Features::TCGEN05;
 const BLOCK_SCALE: Features = Features::MMA_BLOCK_SCALE;
 const MX: Features = Features::MX;
 
-/// The chapters of the PTX ISA on instructions, each with its forms.
+/// The instruction chapters of the PTX ISA, each with its forms.
 pub(super) static CHAPTERS: &[(&str, &[Form])] = &[
     ("Integer Arithmetic", integer::FORMS),
     ("Extended-Precision Integer Arithmetic", extended::FORMS),

@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, fmt, ops::Neg};
 
-/// The bits of an f32 that tf32 lacks.
+/// The f32 bits that tf32 lacks.
 const DROPPED: u32 = 0x1fff;
 /// Half a unit in the last place of tf32.
 const HALF: u32 = 0x1000;

@@ -52,7 +52,7 @@ pub struct Assembly<'k, T, const H: usize, const W: usize, const C: usize> {
     kind: PhantomData<fn() -> T>,
 }
 
-/// A token that represents the part of an [`Assembly`] that this warpgroup has written; see [`Consumer::assembled`].
+/// A token that represents this warpgroup's contribution to an [`Assembly`]; see [`Consumer::assembled`].
 #[derive(Debug)]
 #[must_use = "wait for the other warpgroups with `assembled`"]
 pub struct Contribution<'k> {

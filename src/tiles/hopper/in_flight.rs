@@ -184,8 +184,8 @@ macro_rules! products {
             /// in shared memory. All threads of the warpgroup must execute the emitted code.
             ///
             /// The builder rejects the call if the target is not sm_90a, if `wgmma` does not support the layout of an operand in shared
-            /// memory, or if the accumulator was created before the innermost emitted loop and the loop does not carry it. `wgmma` supports
-            /// operands in shared memory whose rows extend along m or n only for 16-bit elements.
+            /// memory, or if the accumulator was created before the innermost emitted loop and the loop does not carry it. For operands in
+            /// shared memory whose rows extend along m or n, `wgmma` supports only 16-bit elements.
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_AB")]
             #[track_caller]

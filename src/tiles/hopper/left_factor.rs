@@ -60,8 +60,8 @@ impl<'k, T: TensorElement, const K: usize> Rt<'k, T, 1, K, Row> {
 }
 
 /// Operand A of a warpgroup MMA, with `M`×`K` subtiles: a matrix in shared memory or, for 64 rows of 8-bit or 16-bit elements, a register
-/// tile of 16 rows in each warp. A register tile is passed by value because the MMA reads it until it is complete; a [`Frozen`] tile is
-/// passed by reference.
+/// tile of 16 rows in each warp. A register tile is passed by value because the MMA reads its registers until the MMA completes; a
+/// [`Frozen`] tile is passed by reference.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the left factor of a warpgroup's product of {M}×{K} subtiles of `{T}`",
     note = "expected rows of a shared tile, such as `a.rows::<4>(c.rank())`, or a register tile `Rt<T, 1, K, Row>` by value"

@@ -86,8 +86,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize> SharedMatrix<'k, T, H
         self.start.kernel()
     }
 
-    /// Returns the transpose, without emitting instructions. `wgmma` supports operands whose rows in memory extend along m or n (MN-major
-    /// operands) only for 16-bit types.
+    /// Returns the transpose, without emitting instructions. `wgmma` supports MN-major operands, whose rows in memory extend along m or n,
+    /// only for 16-bit types.
     #[must_use]
     pub fn transposed(self) -> SharedMatrix<'k, T, W, H> {
         let Self { start, blocks, transposed, element } = self;
@@ -219,8 +219,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 
     /// Divides the tile into parts of `W2` columns of subtiles and returns part `index` as an operand of a warpgroup MMA.
     ///
-    /// The call does not compile unless `W2` divides `W`. The builder rejects parts whose rows are not a multiple of the swizzle's width,
-    /// and a constant index past the last part.
+    /// The call does not compile unless `W2` divides `W`. The builder rejects parts whose row length is not a multiple of the swizzle's
+    /// width, and a constant index past the last part.
     #[track_caller]
     pub fn cols<const W2: usize>(&self, index: impl Into<Val<'k, u32>>) -> SharedMatrix<'k, T, H, W2> {
         const { assert!(W2 > 0 && W.is_multiple_of(W2), "the parts must divide the columns of the tile") }

@@ -43,8 +43,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, SLOTS, C, S> {
-    /// Sets whether threads store the elements, instead of tensor copies. Stores by threads are required if the row pitch in global memory
-    /// is not a multiple of 16 bytes. [`Consumer::add`] always uses tensor copies.
+    /// Sets whether threads, rather than tensor copies, store the elements. Stores by threads are required if the row pitch in global
+    /// memory is not a multiple of 16 bytes. [`Consumer::add`] always uses tensor copies.
     #[must_use]
     pub fn by_threads(self, by_threads: bool) -> Self {
         Self { by_threads, ..self }

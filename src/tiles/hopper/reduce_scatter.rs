@@ -15,7 +15,7 @@ const REGISTERS: usize = 8;
 /// Shared memory for a reduction over the blocks of a cluster that compute parts of the same tile. Each block contributes a partial result
 /// of `H` · 64 rows and `N` columns of subtiles, and receives `P` columns of subtiles of the sum.
 ///
-/// Each register of a thread is added to the same registers of the corresponding threads in the other blocks, regardless of the elements
+/// Each register of a thread is added to the same register of the corresponding thread in every other block, regardless of the elements
 /// that the registers contain.
 pub struct ReduceScatter<'k, T, const H: usize, const N: usize, const P: usize> {
     exchange: PartExchange<'k, T>,
@@ -63,9 +63,9 @@ impl<'k> Persistent<'k> {
 }
 
 impl<'k> Consumer<'k, 1> {
-    /// Adds the partial results `tiles` of the blocks that compute parts of the same tile, in the order of the parts. Returns the columns
-    /// of the sum that this block receives: the block that computes part `i` receives `P` columns of subtiles, starting with column
-    /// `i · P`. All threads of the warpgroup in each of these blocks must take part.
+    /// Adds the partial results `tiles` of the blocks that compute parts of the same tile, in the order of the parts. Returns this block's
+    /// columns of the sum: the block that computes part `i` receives `P` columns of subtiles, starting with column `i · P`. All threads of
+    /// the warpgroup in each of these blocks must take part.
     #[doc(alias = "st.async")]
     #[doc(alias = "DSMEM")]
     #[track_caller]

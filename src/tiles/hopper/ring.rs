@@ -330,8 +330,8 @@ impl<'k> Producer<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Emits a loop that adds the results of the MMAs of `count` stages of the ring to `sum`, and returns the total. All threads of the
-    /// warpgroup must execute the emitted code.
+    /// Emits a loop that accumulates the MMAs of `count` stages of the ring in `sum`, and returns the total. All threads of the warpgroup
+    /// must execute the emitted code.
     ///
     /// `work` emits the body of the loop. It is called once, or not at all if `count` is known to be 0, and adds `wgmma`s that read the
     /// stage's tiles to those in flight.

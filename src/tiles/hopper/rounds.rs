@@ -1,4 +1,4 @@
-//! The tiles that resident blocks compute simultaneously, and the tiles of the factors that they read.
+//! The tiles that resident blocks compute simultaneously, and the factor tiles that they read.
 
 use super::schedule::Schedule;
 
@@ -45,8 +45,8 @@ impl Schedule {
         tiles.collect()
     }
 
-    /// Returns the footprint of [round](Self::round) `round`: the number of tiles of the result that `blocks` resident blocks compute, and
-    /// the numbers of distinct tiles of A and B that they read. `size` contains the numbers of rows and columns of the result, in tiles.
+    /// Returns the footprint of [round](Self::round) `round`: the number of result tiles that `blocks` resident blocks compute, and the
+    /// numbers of distinct tiles of A and B that they read. `size` contains the numbers of rows and columns of the result, in tiles.
     ///
     /// ```
     /// use warpwright::tiles::{Footprint, Schedule};

@@ -182,7 +182,7 @@ pub struct Sharing<'k> {
     pub(super) blocks: Val<'k, u16>,
 }
 
-/// The tiles of a result that this resident block computes, one after the other. Returned by [`Builder::persistent`].
+/// This resident block's tiles of a result, which it computes one after the other. Returned by [`Builder::persistent`].
 #[derive(Clone, Copy, Debug)]
 pub struct Persistent<'k> {
     k: Builder<'k>,
@@ -196,7 +196,7 @@ pub struct Persistent<'k> {
     parts: u32,
 }
 
-/// The steps of a tile's computation that one block performs if several blocks of a cluster compute the tile together.
+/// One block's share of the steps that compute a tile, if several blocks of a cluster compute the tile together.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'k> {
     rank: Val<'k, u32>,

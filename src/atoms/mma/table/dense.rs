@@ -56,7 +56,7 @@ const BITS: &[Shape] = &[(8, 8, 128), (16, 8, 128), (16, 8, 256)];
 /// Shapes of fp8 products, in every combination of types, with f32 or f16 accumulators.
 const FP8: &[Shape] = &[(16, 8, 16), (16, 8, 32)];
 
-/// The types of C and D of the quad-pair form.
+/// The types of D and C of the quad-pair form.
 const QUAD_PAIR_SUMS: &[(MmaType, MmaType)] = &[(F16, F16), (F32, F32), (F32, F16)];
 
 pub(super) fn atoms() -> Vec<MmaAtom> {

@@ -15,10 +15,11 @@ const SUBTILES: usize = 4;
 
 /// Emits the kernel for sequences of R · 4096 elements, which are matrices with `ROWS` = 4R rows of subtiles and 64 columns of elements.
 ///
-/// With ω(n) = e^(−2πi / n), the frequencies with residue p modulo R are the transform of the 4096 elements Σᵣ ω(R)^(p·r) · u[s + 4096·r] ·
-/// ω(4096·R)^(p·s). Because u is real, the frequencies with residue R − p are the conjugates of those with residue p. Only residues up to R
-/// / 2 are therefore computed, each by four of the `WARPS` warps. With s = 64·i + j, the factor ω(4096·R)^(p·s) is the product of a factor
-/// for row i and a factor for column j. The latter is included in the roots of unity by which the transform of the columns is multiplied.
+/// With ω(n) = e^(−2πi / n), the elements at frequencies with residue p modulo R are the transform of the 4096 elements
+/// Σᵣ ω(R)^(p·r) · u[s + 4096·r] · ω(4096·R)^(p·s). Because u is real, the elements at frequencies with residue R − p are the conjugates of
+/// those at frequencies with residue p. Only residues up to R / 2 are therefore computed, each by four of the `WARPS` warps. With
+/// s = 64·i + j, the factor ω(4096·R)^(p·s) is the product of a factor for row i and a factor for column j. The latter is included in the
+/// roots of unity by which the transform of the columns is multiplied.
 pub(super) fn emit<'k, T, const ROWS: usize, const WARPS: usize>(k: Builder<'k>, inputs: Inputs<'k, T>)
 where
     T: TensorElement + FloatElement + Product<T, f32> + Convert<f32>,

@@ -23,8 +23,8 @@ impl Norm {
     ///
     /// On targets with clusters, long rows have their own tilings. The tiling of other rows is that of
     /// [`for_residual_rows`](Self::for_residual_rows), with two exceptions. Rows that would require too many registers are divided among
-    /// more blocks of a cluster, or read in parts. [`resident`](RowTiling::resident) is at most 1, unless rows are copied to shared memory or
-    /// at most 32 threads process a row; unaligned rows that are copied have one resident block fewer.
+    /// more blocks of a cluster, or read in parts. [`resident`](RowTiling::resident) is at most 1, unless rows are copied to shared memory
+    /// or at most 32 threads process a row; for unaligned rows that are copied, it is one less, but at least 1.
     #[must_use]
     pub fn for_dropout_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let mut norm = Self::for_residual_rows(function, target, bytes, sizes);
