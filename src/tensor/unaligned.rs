@@ -42,7 +42,7 @@ pub(crate) struct UnalignedGroups<'k> {
     pub(crate) count: u32,
     /// The number of elements by which the groups precede groups that begin with the row; less than the length of a group.
     pub(crate) ahead: Val<'k, u32>,
-    /// Whether all groups are known to be inside the row, for all threads for which instructions are emitted.
+    /// Whether the instructions are executed only if all groups are inside the rows, and the rows exist.
     pub(crate) are_inside: bool,
 }
 
@@ -199,8 +199,10 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
         let of_group = |slot: Val<'k, u32>| {
             let first = slot + (shift & !(self.group - 1));
             let next = first + self.group;
-            let mut words = self.load_aligned(first, first.lt(self.end));
-            words.extend(self.load_aligned(next, next.lt(self.end) & skipped.ne(0)));
+            let is_inside =
+                |slot: Val<'k, u32>| if groups.are_inside { true.into() } else { slot.lt(self.end) };
+            let mut words = self.load_aligned(first, is_inside(first));
+            words.extend(self.load_aligned(next, is_inside(next) & skipped.ne(0)));
             realigned::<T>(words, skipped)
         };
         groups.slots().into_iter().flat_map(of_group).collect()

@@ -209,3 +209,21 @@ fn extreme_numbers() {
         );
     }
 }
+
+/// Matrices without gaps are one row, if it is not too long.
+#[test]
+fn matrices_without_gaps_are_one_row() {
+    for (size, pitches, expected) in [
+        ([3, 5], &[5][..], [1, 15]),
+        ([3, 5], &[5, 5, 5], [1, 15]),
+        ([3, 5], &[5, 6], [3, 5]),
+        ([1, 5], &[5], [1, 5]),
+        ([0, 5], &[5], [0, 5]),
+        ([3, 0], &[0], [3, 0]),
+        ([1 << 20, 1 << 10], &[1 << 10], [1, 1 << 30]),
+        ([(1 << 20) + 1, 1 << 10], &[1 << 10], [(1 << 20) + 1, 1 << 10]),
+        ([1 << 22, 1 << 10], &[1 << 10], [1 << 22, 1 << 10]),
+    ] {
+        assert_eq!(Pointwise::as_one_row(size, pitches), expected, "{size:?}, {pitches:?}");
+    }
+}

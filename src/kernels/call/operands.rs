@@ -6,8 +6,8 @@ use crate::{
     run::{BufferMut, BufferRef, CallError, Queue},
 };
 
-/// The number of elements from which rows are long; a multiple of 16.
-const LONG: u32 = 1 << 20;
+/// Rows with more elements than this are long. A multiple of 16, the largest group size.
+const LONG_ROW: u32 = 1 << 20;
 
 /// A matrix that a kernel reads: either a buffer, in which the rows are contiguous, or a pair `(buffer, stride)`, where `stride` is the
 /// stride between rows in elements. For a column-major matrix, the same applies to columns instead of rows.
@@ -65,14 +65,14 @@ pub(super) fn portable_target(call: &'static str, queue: Queue<'_>) -> Result<Ta
     })
 }
 
-/// Returns the sizes and row pitches with which to launch an elementwise kernel; see [`Pointwise::sizes`].
+/// Returns the sizes and row pitches with which to launch an elementwise kernel; see [`Pointwise::as_one_row`].
 pub(super) fn flattened<const N: usize>(size: [u32; 2], pitches: [u32; N]) -> ([u32; 2], [u32; N]) {
-    let [m, n] = Pointwise::sizes(size, &pitches);
+    let [m, n] = Pointwise::as_one_row(size, &pitches);
     if [m, n] == size { (size, pitches) } else { ([m, n], [n; N]) }
 }
 
-/// Returns the sizes by which the kernel for an elementwise function is chosen. Long rows of any length have the same tilings if their
-/// lengths are multiples of the same powers of two, so that not every number of elements is a problem of its own.
+/// Returns the sizes by which the kernel for an elementwise function is chosen. All long rows whose
+/// lengths have the same remainder modulo 16 have the same tiling, so they count as one problem.
 pub(super) fn sizes_of_problem<const N: usize>(sizes: [u32; N]) -> [u32; N] {
-    sizes.map(|size| if size > LONG { LONG + size % 16 } else { size })
+    sizes.map(|size| if size > LONG_ROW { LONG_ROW + size % 16 } else { size })
 }

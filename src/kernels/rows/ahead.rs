@@ -86,8 +86,9 @@ impl RowTiling {
         self.turns_of_segments(k, sizes)
     }
 
-    /// Declares the block and the grid like [`turns`](Self::turns), for kernels that process all elements of a row in the same way and
-    /// store no result per row. In such kernels, each block of a cluster can process a segment of an unaligned row.
+    /// Declares the block and the grid like [`turns`](Self::turns), for kernels that store no result per row and can process
+    /// a segment like a row, with [`first_column`](Row::first_column) as its first column. In such kernels, each block of a cluster can
+    /// process a segment of an unaligned row.
     #[track_caller]
     pub(super) fn turns_of_segments<'k>(self, k: Builder<'k>, [m, n, pitch]: [Val<'k, u32>; 3]) -> Turns<'k> {
         let blocks = self.blocks(m);

@@ -12,8 +12,10 @@ use crate::{
 const TOGETHER: u32 = 4;
 /// The number of threads per block.
 const THREADS: u32 = 256;
-/// The maximum number of threads that load the same row.
+/// The maximum number of threads that load the same aligned row.
 const ACROSS: u32 = 16;
+/// The number of groups above which twice as many threads load the same unaligned row of 32-bit elements.
+const LONG_ROW: u32 = 1536;
 /// The minimum number of rows per part.
 const ROWS_OF_PART: u32 = 64;
 /// The number of blocks for each multiprocessor in the launch that reduces parts of columns of aligned rows.
@@ -45,7 +47,7 @@ impl ColumnReduction {
     pub fn for_rows(function: Reduction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let chosen = RowTiling::for_elements(target, bytes, sizes);
         let groups = chosen.groups(sizes);
-        let threads = match chosen.unaligned && (bytes < 4 || groups > 1536) {
+        let threads = match chosen.unaligned && (bytes < 4 || groups > LONG_ROW) {
             true => 2 * ACROSS,
             false => groups.next_power_of_two().clamp(ACROSS / 2, ACROSS),
         };
@@ -63,12 +65,12 @@ impl ColumnReduction {
         let most = m / ROWS_OF_PART;
         let blocks = if self.tiling.unaligned { UNALIGNED_BLOCKS } else { BLOCKS };
         let parts = (blocks * multiprocessors).div_ceil(across).min(most).max(1);
-        // All unaligned rows of a part then begin at the same distance from an aligned element.
-        let together = if self.tiling.unaligned { self.tiling.adjacent } else { 1 };
-        let parts = if parts >= together { parts / together * together } else { parts };
         // Means can be combined only if all parts have the same number of rows.
         let is_valid = |parts: &u32| self.function != Reduction::Mean || m.is_multiple_of(*parts);
-        (1..=parts).rev().find(is_valid).unwrap_or(1)
+        // All unaligned rows of a part begin at the same distance from an aligned element if this divides the number of parts.
+        let together = if self.tiling.unaligned { self.tiling.adjacent } else { 1 };
+        let together = (1..=parts / together).rev().map(|parts| parts * together).find(is_valid);
+        together.or_else(|| (1..=parts).rev().find(is_valid)).unwrap_or(1)
     }
 
     /// Builds the kernel. Its name contains the function, the type and the tiling, as in `column_sum_bf16_any_by8`.
@@ -90,21 +92,30 @@ impl ColumnReduction {
             let (sets, set) = (self.tiling.rows, first.in_block);
             let own_rows = (rows.max(set) - set).ceil_div(sets);
             let at = |turn| first.at + parts * (turn * sets + set);
-            let none = first.filled(neutral);
             let whole = own_rows / TOGETHER;
-            let several = || {
-                k.fold(whole, none.clone(), |turn, total| {
-                    let turns: [_; TOGETHER as usize] = array::from_fn(|i| turn * TOGETHER + i as u32);
-                    let rows = turns.map(|turn| first.moved_alike(at(turn), m).of(x, ldx));
+            // All rows that are loaded exist.
+            let several = |are_alike: bool| {
+                k.fold(whole, first.filled(neutral), |turn, total| {
+                    let rows: [_; TOGETHER as usize] = array::from_fn(|i| {
+                        let at = at(turn * TOGETHER + i as u32);
+                        let row = if are_alike { first.moved_alike(at, m) } else { first.moved(at, m) };
+                        row.of(x, ldx)
+                    });
                     self.combined(total, &first.load_each(rows.each_ref(), part, neutral))
                 })
             };
-            // All rows then begin at the same distance from an aligned element.
-            let are_alike = (parts & (self.tiling.adjacent - 1)).eq(0) | !self.tiling.unaligned;
-            let done = are_alike.select(whole * TOGETHER, 0);
-            let total = k.if_else_with(are_alike, || first.in_part(part, several), || none.clone());
-            let total = k.fold(own_rows - done, total, |turn, total| {
-                let row = first.moved(at(done + turn), m).of(x, ldx);
+            let total = match self.tiling.unaligned {
+                false => several(false),
+                // Whether all rows begin at the same distance from an aligned element.
+                true => k.if_else_with(
+                    ((parts * ldx) & (self.tiling.adjacent - 1)).eq(0),
+                    || first.in_part(part, || several(true)),
+                    || several(false),
+                ),
+            };
+            let rest = whole * TOGETHER;
+            let total = k.fold(own_rows - rest, total, |turn, total| {
+                let row = first.moved(at(rest + turn), m).of(x, ldx);
                 self.combined(total, &[first.load(&row, part, neutral)])
             });
             self.of_all_sets(&first, total, &|total| {

@@ -34,7 +34,8 @@ pub struct Dropout {
 
 impl Dropout {
     /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
-    /// [`RowTiling::for_elements`]. In long aligned rows, each thread has four groups instead of two; groups of unaligned rows are wider.
+    /// [`RowTiling::for_elements`]. In long aligned rows, each thread has four groups instead of two; in long unaligned rows, groups are twice as wide, with
+    /// at most 16 elements.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_elements(target, bytes, sizes);
@@ -42,7 +43,7 @@ impl Dropout {
         let tiling = match (tiling.streamed, tiling.unaligned) {
             (false, _) => tiling,
             (true, false) => RowTiling { stripes: 4, resident: 16, ..tiling },
-            // Wide groups require fewer random words of the next group.
+            // With wide groups, a smaller fraction of the random words comes from the next lane.
             (true, true) => {
                 let adjacent = (2 * tiling.adjacent).min(16);
                 RowTiling { adjacent, stripes: 16 / adjacent, resident: 16, ..tiling }
@@ -125,7 +126,7 @@ impl<'k> Mask<'k> {
         }
         // Columns before the row wrap around.
         let shifted = |run: &[u32], words| shifted(words, (start + run[0]) % WORDS, run.len());
-        // A run extends into the first group of the next lane's run.
+        // A run may extend into the first group of the next lane's run. For the last lane, each lane computes the words of one run.
         if threads >= 32 && adjacent.is_multiple_of(WORDS) && runs.len() <= 32 {
             let own: Vec<_> = runs.iter().map(|run| groups(run, run.len() as u32 / WORDS)).collect();
             let following = self.of_next_lane(row, start, &runs, &own);

@@ -64,8 +64,8 @@ impl Embedding {
             let (row, part) = self.tiling.part_of_row(k, [m, n, ldy]);
             let index = row.element(indices).load().cast::<u32>();
             let selected = row.moved(index, rows);
-            let (x, y) = (selected.of(table, ldt), row.of(y, ldy));
-            row.in_part(part, || row.store(&y, part, &selected.load(&x, part, 0.0)));
+            let (x, y) = (selected.load(&selected.of(table, ldt), part, 0.0), row.of(y, ldy));
+            row.in_part(part, || row.store(&y, part, &x));
         })
     }
 

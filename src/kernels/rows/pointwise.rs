@@ -121,10 +121,11 @@ impl Pointwise {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes), function }
     }
 
-    /// Returns the sizes m and n with which to launch the kernels on m×n matrices with the given row pitches. If no matrix has gaps between
-    /// its rows, all elements form one row, and every row pitch is then its length. In most cases, that length is a multiple of a group.
+    /// Returns [1, m · n] if no m×n matrix with the given row pitches has gaps between its rows, and m · n is at most 2³⁰; otherwise, returns
+    /// [m, n]. Elementwise functions need not distinguish rows, and the length of the single row is often a multiple of the group size even
+    /// if n is not. Choose the kernel for this length, and pass it as every row pitch.
     #[must_use]
-    pub fn sizes([m, n]: [u32; 2], pitches: &[u32]) -> [u32; 2] {
+    pub fn as_one_row([m, n]: [u32; 2], pitches: &[u32]) -> [u32; 2] {
         let is_flat = pitches.iter().all(|&pitch| pitch == n);
         match m.checked_mul(n) {
             Some(all) if is_flat && (1..=MOST_UNALIGNED).contains(&all) => [1, all],

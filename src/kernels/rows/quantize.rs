@@ -50,10 +50,10 @@ pub enum ScaleGroup {
 
 /// The number of elements in a block.
 const BLOCK: u32 = 128;
-/// The number of rows that a thread block quantizes if adjacent elements belong to different threads.
+/// The number of rows that a thread block quantizes if the tiling for rows does not support blocks of elements.
 const ROWS_OF_BLOCK: u32 = 4;
-/// The length above which rows of f32 are long; see [`Quantize::for_rows`].
-const LONG: u32 = 2048;
+/// The length above which rows of f32 are long.
+const LONG_ROW: u32 = 2048;
 
 impl ScaleGroup {
     /// Returns the number of scales for a row of `n` elements.
@@ -97,9 +97,9 @@ impl Quantize {
             ScaleGroup::Row => Self { tiling: fastest_of_rows(target, bytes, of_rows, sizes), group },
             ScaleGroup::Block => {
                 // The scale of a block takes two divisions in each thread. Except in long rows of f32, few threads share a block.
-                let is_long = bytes >= 4 && sizes.first().is_some_and(|&n| n > LONG);
+                let is_long = bytes >= 4 && sizes.first().is_some_and(|&n| n > LONG_ROW);
                 let way = if is_long { [32, 4] } else { [16, 2] };
-                Self::of_blocks(of_rows.in_parts_of_blocks(sizes), way)
+                Self::of_blocks(of_rows.in_parts_of_blocks(sizes), sizes, way)
             }
         }
     }
@@ -116,13 +116,13 @@ impl Quantize {
             Some(tiling) => Self { tiling, group },
             None if group == ScaleGroup::Row => Self { tiling, group },
             // All threads of a row compute its norm.
-            None => Self::of_blocks(tiling, [32, 4]),
+            None => Self::of_blocks(tiling, sizes, [32, 4]),
         }
     }
 
     /// Returns the kernels for [`ScaleGroup::Block`] with the tiling `of_rows` if it supports these groups. Otherwise, returns kernels with
-    /// up to `most_threads` threads per row, each of which helps to quantize `blocks` blocks of elements.
-    fn of_blocks(of_rows: RowTiling, [most_threads, blocks]: [u32; 2]) -> Self {
+    /// up to `most_threads` threads per row, each of which helps to quantize up to `most_blocks` blocks of elements.
+    fn of_blocks(of_rows: RowTiling, sizes: &[u32], [most_threads, most_blocks]: [u32; 2]) -> Self {
         let group = ScaleGroup::Block;
         let rows = Self { tiling: of_rows, group };
         if rows.lanes().is_some() {
@@ -140,6 +140,7 @@ impl Quantize {
         // In unaligned rows, adjacent elements belong to different threads and are accessed separately.
         let adjacent = if of_rows.unaligned { 1 } else { of_rows.adjacent };
         let threads = (BLOCK / adjacent).min(most_threads);
+        let blocks = sizes.first().map_or(most_blocks, |n| n.div_ceil(BLOCK).clamp(1, most_blocks));
         let tiling = RowTiling {
             threads,
             rows: ROWS_OF_BLOCK,

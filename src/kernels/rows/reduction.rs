@@ -86,7 +86,7 @@ pub struct RowReduction {
 
 impl RowReduction {
     /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
-    /// [`RowTiling::for_reductions`]. Small blocks read unaligned rows in parts.
+    /// [`RowTiling::for_reductions`]. Small blocks read long unaligned rows in parts.
     #[must_use]
     pub fn for_rows(function: Reduction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_reductions(target, bytes, sizes);

@@ -43,7 +43,7 @@ pub struct RowTiling {
     /// [`streamed`](Self::streamed) must be false, and the kernel requires sm_80 or later.
     ///
     /// If rows are unaligned, `ahead` is not 0, and `cluster` is greater than 1, each block of a cluster processes a segment of the row.
-    /// Only norms without dropout or quantization, the gradients of norms, and the gradient of softmax support segments.
+    /// Only norms without quantization, the gradients of norms, and the gradient of softmax support segments.
     pub ahead: u32,
     /// If `ahead` is not 0, the number of rows that the same threads process one after the other. The kernel uses a smaller number if some
     /// multiprocessors would otherwise have no block. With small values, all blocks finish at about the same time, and the rows in progress

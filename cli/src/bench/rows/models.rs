@@ -72,7 +72,7 @@ where
     };
     if is_selected(names, "add") {
         // As `call::add` does, all elements are processed as one row.
-        let [m, n] = Pointwise::sizes([m, n], &[n]);
+        let [m, n] = Pointwise::as_one_row([m, n], &[n]);
         let kernels = Pointwise::for_rows(PointwiseFunction::Identity, TARGET, E::SIZE, &[n]);
         let kernel = load(gpu, &kernels.added_kernel::<E, E>(TARGET)?)?;
         let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, y, .. }| {
@@ -210,16 +210,16 @@ where
     }
     if is_selected(names, "adamw") {
         // As in `call::adamw`, all elements form one row.
-        let count = m * n;
-        let kernels = AdamW::for_rows(TARGET, &[count]);
+        let [rows, n] = Pointwise::as_one_row([m, n], &[n]);
+        let kernels = AdamW::for_rows(TARGET, &[n]);
         let kernel = load(gpu, &kernels.kernel::<E, E>(TARGET)?)?;
-        let average = || stream.alloc_zeros::<f32>(m as usize * n as usize);
+        let average = || stream.alloc_zeros::<f32>(rows as usize * n as usize);
         let (mean, square) = (RefCell::new(average()?), RefCell::new(average()?));
         let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, .. }| {
             let (mean, square) = (&mut *mean.borrow_mut(), &mut *square.borrow_mut());
             let rates = (1e-3, 0.9, 0.999, 1e-8, 0.01, 0.1, 1e-3);
             let arguments = (
-                y, &*x, mean, square, count, 1, count, rates.0, rates.1, rates.2, rates.3, rates.4, rates.5,
+                y, &*x, mean, square, n, rows, n, rates.0, rates.1, rates.2, rates.3, rates.4, rates.5,
                 rates.6,
             );
             kernel.launch(stream, arguments).map_err(Failed::of)

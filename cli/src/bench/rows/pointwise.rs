@@ -48,7 +48,7 @@ where
     f32: Convert<E>,
 {
     // As the functions of `call` do, all elements are processed as one row.
-    let [m, n] = Pointwise::sizes([buffers.m, buffers.n], &[buffers.n]);
+    let [m, n] = Pointwise::as_one_row([buffers.m, buffers.n], &[buffers.n]);
     let kernels = Pointwise::for_rows(PointwiseFunction::Silu, TARGET, E::SIZE, &[n]);
     let mut contenders = Vec::new();
     let mut add = |name: &str, matrices: f64, launch: Launch<E>, reference: Reference| {
@@ -119,7 +119,7 @@ where
 /// Loads the conversion from f32 to bf16, or from other types to f32.
 fn cast<E: Element>(gpu: &Gpu, buffers: &Buffers<E>) -> Fallible<Contender<E>> {
     let to = if E::SIZE == 4 { 2 } else { 4 };
-    let [m, n] = Pointwise::sizes([buffers.m, buffers.n], &[buffers.n]);
+    let [m, n] = Pointwise::as_one_row([buffers.m, buffers.n], &[buffers.n]);
     let kernels = Pointwise::for_rows(PointwiseFunction::Identity, TARGET, E::SIZE.max(to), &[n]);
     let (stream, count) = (gpu.stream(), buffers.m as usize * buffers.n as usize);
     let launch: Launch<E> = if to == 2 {

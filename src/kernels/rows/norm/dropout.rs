@@ -41,7 +41,7 @@ impl Norm {
         if streamed || threads < 1024 || adjacent * stripes <= MOST_HELD {
             return norm;
         }
-        // In clusters, blocks would process segments of unaligned rows in shared memory.
+        // Unaligned rows in shared memory would be divided into segments, for which this number of stripes is too small.
         let is_divided =
             target.features().contains(Features::HOPPER) && cluster < 8 && !(unaligned && ahead > 0);
         let tiling = if is_divided {

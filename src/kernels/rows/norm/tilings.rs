@@ -192,18 +192,17 @@ fn unaligned_residual(
 ) -> RowTiling {
     let (groups, is_layer) = (tiling.groups(sizes), function == NormFunction::Layer);
     let is_even = tiling.has_even_halves(sizes);
+    let clusters = target.features().contains(Features::HOPPER);
     // The weights and the bias also occupy registers.
     let stripes = if is_layer && bytes < 4 { 2 } else { 4 };
-    let in_cluster = tiling
-        .in_cluster(MOST_BLOCKS, groups, stripes)
-        .filter(|_| target.features().contains(Features::HOPPER));
+    let in_cluster = tiling.in_cluster(MOST_BLOCKS, groups, stripes).filter(|_| clusters);
     let segments = match groups {
         2049..=2400 => Some([2, 3, 704]),
         2401..=3584 => Some([8, 3, 640]),
         5633..=6656 => Some([8, 3, 576]),
         _ => None,
     };
-    let segments = segments.filter(|_| is_layer && bytes == 2);
+    let segments = segments.filter(|_| is_layer && bytes == 2 && (!is_even || groups <= 2400));
     if let Some(segments) = segments.and_then(|way| in_segments(target, tiling, sizes, way)) {
         return segments;
     }
@@ -213,7 +212,7 @@ fn unaligned_residual(
         (_, NormFunction::Layer) => 2401,
         (_, NormFunction::Rms) => 3073,
     };
-    if bytes == 2 && is_layer && (3585..=4096).contains(&groups) {
+    if clusters && bytes == 2 && is_layer && !is_even && (3585..=4096).contains(&groups) {
         return tiling.copied(groups, 4, 1, 8);
     }
     if let Some(in_cluster) = in_cluster.filter(|_| bytes >= 2 && groups >= shortest) {
@@ -232,7 +231,7 @@ fn unaligned_residual(
         1153..=1536 if bytes == 2 => tiling.in_registers(groups, 3, 1024),
         1537..=2304 if bytes == 2 => tiling.in_registers(groups, 3, 0).without_minimum(),
         // With more threads, there would be too few registers for the weights as well.
-        2305..=3072 if bytes == 2 && (!is_layer || groups <= 2400) => {
+        2305..=3072 if bytes == 2 && (!is_layer || groups <= if clusters { 2400 } else { 2560 }) => {
             tiling.in_registers(groups, 5, 0).without_minimum()
         }
         3073.. if is_layer || groups > 6 * 1024 => RowTiling {

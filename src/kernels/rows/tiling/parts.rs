@@ -93,7 +93,7 @@ impl<'k> Row<'k> {
     }
 
     /// Emits `of` for each part of a row that is read in parts, and passes a state from part to part. If the row is unaligned, the parts
-    /// all of whose groups are inside the row come first: they require no conditions.
+    /// whose groups are all inside the row come first; their accesses are not checked. The result must not depend on the order of parts.
     #[track_caller]
     pub(in crate::kernels::rows) fn fold_parts<S: State<'k>>(
         &self,
@@ -110,7 +110,8 @@ impl<'k> Row<'k> {
     }
 
     /// Emits `work` for part `part` of a row, which all threads of the row process. If the row is unaligned and read in parts, `work` is
-    /// emitted twice: once for a part all of whose groups are inside the row, which requires no conditions, and once for other parts.
+    /// emitted twice. The first version is executed for parts whose groups are all inside the row, and omits the bounds checks; the second
+    /// is executed for other parts.
     #[track_caller]
     pub(in crate::kernels::rows) fn in_part<S: State<'k>>(
         &self,

@@ -42,7 +42,8 @@ pub(in crate::kernels::rows) struct Row<'k> {
     pub(super) aligned: Option<Val<'k, bool>>,
     /// Whether the instructions that are being emitted are executed only if groups are `aligned`.
     pub(super) is_aligned: Rc<Cell<bool>>,
-    /// Whether the instructions that are being emitted are executed only if all groups of the threads are inside the row.
+    /// Whether the instructions that are being emitted are executed only if all groups of the threads are inside the row, and every row that
+    /// they access exists.
     pub(super) is_inside: Rc<Cell<bool>>,
     pub(in crate::kernels::rows) team: Team<'k>,
 }
@@ -86,7 +87,7 @@ impl<'k> Row<'k> {
             let [m, n] = self.declared.unwrap_or([self.m, self.length()]);
             let _ = k.global(matrix, row_major(m, n).with_row_stride(pitch));
             let sizes = [self.present(self.m), self.n, pitch];
-            // If the pitch is that of the groups, this is the same register as that of the groups.
+            // If groups are aligned for this pitch, this is the register of `stripes.ahead()`, and the code for shifted groups is omitted.
             let ahead =
                 if self.is_like_first { self.stripes.ahead() } else { (self.at * pitch) & (adjacent - 1) };
             let matrix = self.segment_of(matrix);
@@ -214,7 +215,7 @@ impl<'k> Row<'k> {
 
     /// Returns the row with the same index in matrices of `m` rows.
     pub(in crate::kernels::rows) fn of_rows(&self, m: Val<'k, u32>) -> Self {
-        Self { m, ..self.clone() }
+        Self { m, is_inside: Rc::default(), ..self.clone() }
     }
 
     /// Returns the index of the first element of this row's slot in shared memory.
@@ -229,7 +230,7 @@ impl<'k> Row<'k> {
         if self.tiling.cluster > 1 { self.k.this_block().thread() } else { self.thread }
     }
 
-    /// Returns row `at` of matrices of `m` rows, for the same threads. The row may not exist.
+    /// Returns row `at` of matrices of `m` rows, for the same threads. The row need not exist.
     pub(in crate::kernels::rows) fn moved(&self, at: Val<'k, u32>, m: Val<'k, u32>) -> Self {
         Self { at, m, is_inside: Rc::default(), ..self.clone() }
     }
