@@ -18,7 +18,7 @@ use super::{
 };
 use crate::ptx::{ParamDecl, SwizzleMode};
 
-/// An error in recording a case.
+/// An error that occurs when [`Device::record_case`](super::Device::record_case) records a launch.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {

@@ -15,7 +15,7 @@ use crate::layout::{Codomain, Coord, Layout, LayoutError, Slicer, Slot, Tile, Ti
 /// a mode, the number of tiles is rounded up. The last tile then extends past the end of the mode, and accesses to it require predicates.
 ///
 /// # Errors
-/// Returns [`TensorError::Layout`] with the same errors as [`Layout::zipped_divide`], or with [`LayoutError::Coordinate`] if the nesting
+/// Returns [`TensorError::Layout`] if [`Layout::zipped_divide`] returns an error, or with [`LayoutError::Coordinate`] if the nesting
 /// of `coord` does not match the rest modes.
 ///
 /// ```
@@ -97,7 +97,7 @@ fn project<T: Clone + std::fmt::Display>(
 /// owns the indices `c, c + e, c + 2e …`. The strides of `threads` affect only the thread's coordinate.
 ///
 /// # Errors
-/// Returns [`TensorError::Layout`] with the same errors as [`Layout::zipped_divide`].
+/// Returns [`TensorError::Layout`] if [`Layout::zipped_divide`] returns an error.
 ///
 /// ```
 /// use warpwright::{layout::Layout, tensor::local_partition};

@@ -172,7 +172,8 @@ impl TiledCopy {
     /// This is the tiled layout composed with the source layout of the instruction.
     ///
     /// # Errors
-    /// Returns [`TensorError::Layout`] if a layout operation has no valid result, or the same errors as [`TvLayout::new`].
+    /// Returns [`TensorError::Layout`] if a layout operation has no valid result, or [`TensorError::Tv`] if [`TvLayout::new`] returns an
+    /// error.
     #[doc(alias = "get_layoutS_TV")]
     pub fn source(&self) -> Result<TvLayout, TensorError> {
         self.side(&self.src, "source")
@@ -183,7 +184,8 @@ impl TiledCopy {
     /// This is the tiled layout composed with the destination layout of the instruction.
     ///
     /// # Errors
-    /// Returns [`TensorError::Layout`] if a layout operation has no valid result, or the same errors as [`TvLayout::new`].
+    /// Returns [`TensorError::Layout`] if a layout operation has no valid result, or [`TensorError::Tv`] if [`TvLayout::new`] returns an
+    /// error.
     #[doc(alias = "get_layoutD_TV")]
     pub fn destination(&self) -> Result<TvLayout, TensorError> {
         self.side(&self.dst, "destination")

@@ -319,7 +319,7 @@ impl MmaThreadLayout<'_> {
     /// The values of an instruction vary fastest, and the rest modes are ordered by the strides of the partition.
     ///
     /// # Errors
-    /// Returns [`TensorError::Layout`] with the same errors as [`Layout::fragment_like`].
+    /// Returns [`TensorError::Layout`] if [`Layout::fragment_like`] returns an error.
     #[doc(alias = "make_fragment_A")]
     #[doc(alias = "make_fragment_B")]
     pub fn fragment_ab(&self, partition: &Layout) -> Result<Layout, TensorError> {
@@ -329,7 +329,7 @@ impl MmaThreadLayout<'_> {
     /// Returns the column-major register layout for a partition of C.
     ///
     /// # Errors
-    /// Returns [`TensorError::Layout`] with the same errors as [`Layout::column_major`].
+    /// Returns [`TensorError::Layout`] if [`Layout::column_major`] returns an error.
     #[doc(alias = "make_fragment_C")]
     pub fn fragment_c(&self, partition: &Layout) -> Result<Layout, TensorError> {
         Ok(Layout::column_major(partition.shape().clone())?)

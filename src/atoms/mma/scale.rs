@@ -68,8 +68,8 @@ impl BlockScale {
         layouts::scale_a(self.k)
     }
 
-    /// Returns the layout that maps (thread, k) to `n + k · N`, where n is the column of B whose scales the thread provides. The four lanes
-    /// of a group provide the scales of the same column.
+    /// Returns the layout that maps (thread, k) to `n + k · N`, where n is the column of B whose scales the thread provides. The layout
+    /// assigns the same column to all four lanes of a group; the constant `thread` selects the lane that provides its scales.
     #[doc(alias = "SFBLayout")]
     #[must_use]
     pub fn layout_b(&self) -> Layout {

@@ -28,12 +28,12 @@ pub type ScaledAttentionArgs<O> =
     (In<e4m3>, In<e4m3>, In<e4m3>, Out<O>, Out<f32>, [In<f32>; 3], [u32; 5], [[u32; 3]; 3], f32);
 
 /// Two kernels for attention with `e4m3` elements. The kernels require sm_90a. For each head, they compute O = softmax(`scale` · Q·Kᵀ)·V
-/// and the logarithm of the sum of exponentials in each row of `scale` · Q·Kᵀ. Q, K and V are the `e4m3` elements multiplied by the scale
-/// factors of their heads.
+/// and the logarithm of the sum of exponentials (LSE) in each row of `scale` · Q·Kᵀ. Q, K and V are the `e4m3` elements multiplied by the
+/// scale factors of their heads.
 ///
 /// 1. [`values_kernel`](Self::values_kernel) transposes V, because `wgmma` requires the elements of an 8-bit operand to be contiguous along
-///    k. In the product of weights and V, k is the dimension of the keys.
-/// 2. [`kernel`](Self::kernel) computes O and the logarithms from Q, K and the transposed V.
+///    k. In the product of the weights and V, k runs over the keys (the rows of V).
+/// 2. [`kernel`](Self::kernel) computes O and the LSE from Q, K and the transposed V.
 ///
 /// For 8-bit floats, `wgmma` computes exact products but accumulates them with less precision than f32. Before weights are rounded to
 /// `e4m3`, they are scaled so that the largest weight of the row so far is between 2⁶ and 2⁸. Weights less than 2⁻¹⁸ times the largest
@@ -94,7 +94,7 @@ impl ScaledAttention {
         kv_heads * self.head_size as usize * keys.next_multiple_of(transpose::PADDING as usize)
     }
 
-    /// Builds the kernel that computes O and the logarithms. Its name contains the type of O, the head size and the mask, as in
+    /// Builds the kernel that computes O and the LSE. Its name contains the type of O, the head size and the mask, as in
     /// `attention_e4m3_bf16_128_causal`.
     ///
     /// # Errors

@@ -28,7 +28,8 @@ pub struct GemmBatches {
 }
 
 impl GemmBatches {
-    /// Returns the parameters of `count` products of matrices without gaps between them.
+    /// Returns the parameters for `count` products whose matrices A are stored one directly after another, as are the matrices B and the
+    /// matrices D.
     pub const fn new(count: u32) -> Self {
         Self { count, a_batch_stride: None, b_batch_stride: None, d_batch_stride: None }
     }

@@ -49,7 +49,7 @@ pub struct StateSpaceOperands<'a, T> {
     pub d: BufferRef<'a, f32>,
 }
 
-/// Computes the state space model of Mamba-2: Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ + dtᵢ · xᵢᵀ·bᵢ and yᵢ = Sᵢ·cᵢ + d · xᵢ, as described in [`StateSpace`].
+/// Computes the state space model of Mamba-2: Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ + dtᵢ · xᵢ·bᵢᵀ and yᵢ = Sᵢ·cᵢ + d · xᵢ, as described in [`StateSpace`].
 /// Y has the layout of X. `state` is a contiguous array `[batch][head][head_size][state_size]`. It contains the state before the first
 /// position (zeros at the start of a sequence) and is overwritten with the state after the last position. Requires a device of compute
 /// capability 8.0 or later. If `head_size` and `state_size` are both 128, the device must have at least 107 KiB of shared memory per block,

@@ -23,7 +23,7 @@ pub type StateSpaceArgs<T> =
     (In<T>, In<f32>, In<f32>, In<T>, In<T>, In<f32>, Out<T>, InOut<f32>, [u32; 4], [[u32; 3]; 5]);
 
 /// A kernel for the state space model of Mamba-2, whose state S decays by a separate factor for each token and head. For each token i, the
-/// kernel computes Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ + dtᵢ · xᵢᵀ·bᵢ and yᵢ = Sᵢ·cᵢ + d · xᵢ.
+/// kernel computes Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ + dtᵢ · xᵢ·bᵢᵀ and yᵢ = Sᵢ·cᵢ + d · xᵢ.
 ///
 /// The argument `state` contains S₀ and is overwritten with the state after the last token, so a sequence can be processed in several
 /// launches. `a` must be finite and negative, and `dt` must be positive (it is usually the result of softplus).
@@ -63,7 +63,7 @@ impl StateSpace {
             target,
             |k, (x, dt, a, b, c, d, y, state, sizes, strides)| {
                 k.describe(format!(
-                    "Sᵢ = e^(dtᵢ·a)·Sᵢ₋₁ + dtᵢ·xᵢᵀ·bᵢ, yᵢ = Sᵢ·cᵢ + d·xᵢ: rows of {head_size} of X, of {state_size} of B and C ({})",
+                    "Sᵢ = e^(dtᵢ·a)·Sᵢ₋₁ + dtᵢ·xᵢ·bᵢᵀ, yᵢ = Sᵢ·cᵢ + d·xᵢ: rows of {head_size} of X, of {state_size} of B and C ({})",
                     T::NAME
                 ));
                 let inputs =

@@ -79,8 +79,8 @@ impl Norm {
         Self { tiling: tilings::of_rows(function, target, bytes, sizes), function }
     }
 
-    /// Returns the kernels that normalize x and add a bias; [`for_rows`](Self::for_rows) describes the parameters. If rows are long, more
-    /// of them may share the weights and the bias.
+    /// Returns the kernels that normalize x and add a bias; [`for_rows`](Self::for_rows) describes the parameters. If rows are long, the
+    /// same threads may process more rows than with `for_rows`, so that each load of the weights and the bias serves more rows.
     #[must_use]
     pub fn for_biased_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let Self { tiling, .. } = Self::for_rows(function, target, bytes, sizes);
