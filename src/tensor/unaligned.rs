@@ -183,12 +183,17 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
         words_of(&fragment)
     }
 
+    /// Returns whether the aligned group at `slot`, which contains elements of the given groups, contains elements of the row.
+    #[track_caller]
+    fn contains(&self, groups: &UnalignedGroups<'k>, slot: Val<'k, u32>) -> Val<'k, bool> {
+        if groups.are_inside { true.into() } else { slot.lt(self.end) }
+    }
+
     /// Loads groups that are aligned.
     #[track_caller]
     fn load_whole(&self, groups: &UnalignedGroups<'k>) -> Words<'k, T> {
-        let is_inside = |slot: Val<'k, u32>| if groups.are_inside { true.into() } else { slot.lt(self.end) };
         let slots = self.whole(groups).into_iter();
-        slots.flat_map(|slot| self.load_aligned(slot, is_inside(slot))).map(Val::bits).collect()
+        slots.flat_map(|slot| self.load_aligned(slot, self.contains(groups, slot))).map(Val::bits).collect()
     }
 
     /// Loads groups of which each is part of two aligned groups.
@@ -199,10 +204,8 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
         let of_group = |slot: Val<'k, u32>| {
             let first = slot + (shift & !(self.group - 1));
             let next = first + self.group;
-            let is_inside =
-                |slot: Val<'k, u32>| if groups.are_inside { true.into() } else { slot.lt(self.end) };
-            let mut words = self.load_aligned(first, is_inside(first));
-            words.extend(self.load_aligned(next, is_inside(next) & skipped.ne(0)));
+            let mut words = self.load_aligned(first, self.contains(groups, first));
+            words.extend(self.load_aligned(next, self.contains(groups, next) & skipped.ne(0)));
             realigned::<T>(words, skipped)
         };
         groups.slots().into_iter().flat_map(of_group).collect()

@@ -71,46 +71,20 @@ fn rows() {
     }
 }
 
-#[test]
-fn columns() {
-    for (i, [m, n, ld]) in SHAPES.into_iter().enumerate() {
-        for (function, parts) in [(FUNCTIONS[i], 1), (FUNCTIONS[(i + 1) % 5], 3)] {
-            let sizes = [n as u32, ld as u32];
-            let kernel =
-                assembled(ColumnReduction::for_rows(function, TARGET, 4, &sizes).kernel::<f32>(TARGET));
-            let shape = Shape { m, n, pitch: ld };
-            let x = shape.filled::<f32>(&element);
-            check::<f32>(
-                &format!("{}: {shape:?}, {parts} parts", kernel.name()),
-                Shape { m: parts, ..shape },
-                &|device, y| {
-                    let x = device.upload(&x).expect("room");
-                    let [m, n, ld] = shape.numbers();
-                    let launched = device.launch(&kernel, (&x, ld, y, ld, parts as u32, m, n));
-                    launched.unwrap_or_else(|error| panic!("{error}"));
-                },
-                &|part| {
-                    let rows: Vec<_> = (part..m).step_by(parts).map(|i| row::<f32>(n, i, &element)).collect();
-                    let column = |col: usize| rows.iter().map(|row| row[col]).collect::<Vec<_>>();
-                    (0..n).map(|col| reference(function, &column(col))).collect()
-                },
-                1e-5,
-            );
-        }
-    }
-}
-
-/// Each set of threads of a block has several rows. The rows of a part begin at the same distance from an aligned element, or they do not.
-fn tall_columns<T>(size: [usize; 3], parts: usize)
-where
+/// Compares reductions of columns in parts with the reference. `element` returns the elements of the matrix.
+fn columns_of<T>(
+    function: Reduction,
+    [m, n, ld]: [usize; 3],
+    parts: usize,
+    element: &dyn Fn(usize, usize) -> f64,
+    absolute: f64,
+) where
     T: Number + Convert<f32>,
 {
-    let [m, n, ld] = size;
-    let sizes = [n as u32, ld as u32];
-    let kernels = ColumnReduction::for_rows(Reduction::Sum, TARGET, T::SIZE, &sizes);
+    let kernels = ColumnReduction::for_rows(function, TARGET, T::SIZE, &[n as u32, ld as u32]);
     let kernel = assembled(kernels.kernel::<T>(TARGET));
     let shape = Shape { m, n, pitch: ld };
-    let x = shape.filled::<T>(&mixed);
+    let x = shape.filled::<T>(element);
     check::<f32>(
         &format!("{}: {shape:?}, {parts} parts", kernel.name()),
         Shape { m: parts, ..shape },
@@ -121,21 +95,32 @@ where
             launched.unwrap_or_else(|error| panic!("{error}"));
         },
         &|part| {
-            let rows: Vec<_> = (part..m).step_by(parts).map(|i| row::<T>(n, i, &mixed)).collect();
-            (0..n).map(|col| rows.iter().map(|row| row[col]).sum()).collect()
+            let rows: Vec<_> = (part..m).step_by(parts).map(|i| row::<T>(n, i, element)).collect();
+            let column = |col: usize| rows.iter().map(|row| row[col]).collect::<Vec<_>>();
+            (0..n).map(|col| reference(function, &column(col))).collect()
         },
-        2e-4,
+        absolute,
     );
 }
 
+#[test]
+fn columns() {
+    for (i, size) in SHAPES.into_iter().enumerate() {
+        for (function, parts) in [(FUNCTIONS[i], 1), (FUNCTIONS[(i + 1) % 5], 3)] {
+            columns_of::<f32>(function, size, parts, &element, 1e-5);
+        }
+    }
+}
+
+/// Each set of threads of a block has several rows. The rows of a part begin at the same distance from an aligned element, or they do not.
 #[test]
 fn columns_of_tall_matrices() {
     for size in
         [[700, 37, 37], [700, 277, 279], [700, 64, 64], [300, 801, 803], [300, 801, 808], [300, 800, 803]]
     {
         for parts in [1, 3, 8] {
-            tall_columns::<f32>(size, parts);
-            tall_columns::<bf16>(size, parts);
+            columns_of::<f32>(Reduction::Sum, size, parts, &mixed, 2e-4);
+            columns_of::<bf16>(Reduction::Sum, size, parts, &mixed, 2e-4);
         }
     }
 }

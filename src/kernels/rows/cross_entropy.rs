@@ -45,20 +45,18 @@ impl CrossEntropy {
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_reductions(target, bytes, sizes);
-        // With more parts, a thread has more elements for each reduction over the threads.
-        let in_parts =
-            |threads, stripes, resident| RowTiling { threads, stripes, resident, streamed: true, ..tiling };
         let groups = tiling.groups(sizes);
+        // With more parts, a thread has more elements for each reduction over the threads.
         let tiling = match (bytes, groups) {
             (5.., _) | (_, ..=128) => tiling,
             (4, ..=512) if !tiling.unaligned => tiling,
             (4, ..=2048) => tiling.narrow(sizes, 32, 1024),
             (2, ..=256) => RowTiling { rows: 4, ..tiling.in_registers(groups, 8, 128) },
-            (2, ..=8192) if tiling.unaligned => in_parts(64, 2, 32),
-            (2, _) if tiling.unaligned => in_parts(512, 2, 4),
-            (4, _) if tiling.unaligned => in_parts(128, 4, 16),
-            (_, ..=1024) => in_parts(64, 4, 8),
-            _ => in_parts(256, 2, 8),
+            (2, ..=8192) if tiling.unaligned => tiling.read_in_parts(64, 2, 32),
+            (2, _) if tiling.unaligned => tiling.read_in_parts(512, 2, 4),
+            (4, _) if tiling.unaligned => tiling.read_in_parts(128, 4, 16),
+            (_, ..=1024) => tiling.read_in_parts(64, 4, 8),
+            _ => tiling.read_in_parts(256, 2, 8),
         };
         Self { tiling, backward: RowTiling::for_elements(target, bytes, sizes) }
     }

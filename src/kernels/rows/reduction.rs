@@ -91,12 +91,9 @@ impl RowReduction {
     pub fn for_rows(function: Reduction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_reductions(target, bytes, sizes);
         let groups = tiling.groups(sizes);
-        let small =
-            RowTiling { threads: 64, rows: 1, cluster: 1, streamed: true, ahead: 0, turns: 1, ..tiling };
-        let in_parts = |stripes, resident| RowTiling { stripes, resident, ..small };
         let tiling = match (tiling.unaligned, bytes) {
-            (true, 4) if groups > 64 => in_parts(8, 8),
-            (true, 2) if groups > 256 => in_parts(1, 32),
+            (true, 4) if groups > 64 => tiling.read_in_parts(64, 8, 8),
+            (true, 2) if groups > 256 => tiling.read_in_parts(64, 1, 32),
             (true, 2) if groups > 32 => RowTiling { rows: 4, ..tiling.in_registers(groups, 8, 128) },
             _ => tiling,
         };

@@ -331,7 +331,7 @@ impl RowTiling {
     pub fn for_reductions(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
             held if held.cluster == 1 && !held.streamed => held,
-            long => Self { threads: 1024, cluster: 1, stripes: GROUPS, streamed: true, resident: 2, ..long },
+            long => long.read_in_parts(1024, GROUPS, 2),
         }
     }
 
@@ -339,7 +339,7 @@ impl RowTiling {
     /// of aligned rows of more than 256 groups.
     pub(super) fn in_parts_of_blocks(self, sizes: &[u32]) -> Self {
         match self.groups(sizes) > 256 && !self.unaligned {
-            true => Self { threads: 128, cluster: 1, stripes: 4, streamed: true, resident: 8, ..self },
+            true => self.read_in_parts(128, 4, 8),
             false => self,
         }
     }
@@ -351,15 +351,7 @@ impl RowTiling {
     pub fn for_elements(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
             short if short.threads <= 32 && !(short.unaligned && short.groups(sizes) > LONG) => short,
-            long => Self {
-                threads: 64,
-                rows: 1,
-                cluster: 1,
-                stripes: GROUPS,
-                streamed: true,
-                resident: 0,
-                ..long
-            },
+            long => long.read_in_parts(64, GROUPS, 0),
         }
     }
 

@@ -48,7 +48,7 @@ impl Norm {
             RowTiling { cluster: 2 * cluster, stripes: stripes.div_ceil(2), ..norm.tiling }
         } else {
             let stripes = MOST_HELD / adjacent;
-            RowTiling { cluster: 1, stripes, streamed: true, ahead: 0, turns: 1, ..norm.tiling }
+            norm.tiling.read_in_parts(threads, stripes, norm.tiling.resident)
         };
         Self { tiling, function }
     }

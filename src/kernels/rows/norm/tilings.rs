@@ -206,15 +206,15 @@ fn unaligned_residual(
     if let Some(segments) = segments.and_then(|way| in_segments(target, tiling, sizes, way)) {
         return segments;
     }
+    if clusters && bytes == 2 && is_layer && !is_even && (3585..=4096).contains(&groups) {
+        return tiling.copied(groups, 4, 1, 8);
+    }
     // Shorter rows fit in fewer, larger blocks.
     let shortest = match (bytes, function) {
         (4, _) => 12_289,
         (_, NormFunction::Layer) => 2401,
         (_, NormFunction::Rms) => 3073,
     };
-    if clusters && bytes == 2 && is_layer && !is_even && (3585..=4096).contains(&groups) {
-        return tiling.copied(groups, 4, 1, 8);
-    }
     if let Some(in_cluster) = in_cluster.filter(|_| bytes >= 2 && groups >= shortest) {
         return in_cluster;
     }
@@ -234,16 +234,7 @@ fn unaligned_residual(
         2305..=3072 if bytes == 2 && (!is_layer || groups <= if clusters { 2400 } else { 2560 }) => {
             tiling.in_registers(groups, 5, 0).without_minimum()
         }
-        3073.. if is_layer || groups > 6 * 1024 => RowTiling {
-            threads: 1024,
-            cluster: 1,
-            stripes: 2,
-            streamed: true,
-            resident: 1,
-            ahead: 0,
-            turns: 1,
-            ..tiling
-        },
+        3073.. if is_layer || groups > 6 * 1024 => tiling.read_in_parts(1024, 2, 1),
         // Two inputs occupy registers, as would the weights for 64 elements per thread.
         3073.. => tiling.copied(groups, 6, 2, 8),
         257..=1152 if is_layer && bytes == 2 => {

@@ -4,6 +4,11 @@ use super::{MOST_UNALIGNED, Row, RowTiling};
 use crate::ptx::{Builder, Dim, IntoDim, State, Val};
 
 impl RowTiling {
+    /// Returns this tiling for rows that blocks of `threads` threads read in parts, with `stripes` groups per thread in each part.
+    pub(in crate::kernels::rows) fn read_in_parts(self, threads: u32, stripes: u32, resident: u32) -> Self {
+        Self { threads, rows: 1, cluster: 1, stripes, streamed: true, resident, ahead: 0, turns: 1, ..self }
+    }
+
     /// Returns the row and the part that this block processes. This method is like [`row_of`](Self::row_of), but if rows are read in parts,
     /// each block processes only one part.
     #[track_caller]
