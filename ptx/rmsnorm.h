@@ -1181,6 +1181,1069 @@ static inline warpwright_result rmsnorm_residual_bf16_16384_by8_launch(
         RMSNORM_RESIDUAL_BF16_16384_BY8_DYNAMIC_SHARED_BYTES, stream, parameters, NULL);
 }
 
+/* Kernel rmsnorm_bias_bf16_1024_by8
+ * y = rmsnorm(x)·w + b along rows: x m×n (bf16), w of n elements (bf16), y m×n (bf16)
+ */
+#define RMSNORM_BIAS_BF16_1024_BY8_NAME "rmsnorm_bias_bf16_1024_by8"
+#define RMSNORM_BIAS_BF16_1024_BY8_BLOCK_X 64u
+#define RMSNORM_BIAS_BF16_1024_BY8_BLOCK_Y 1u
+#define RMSNORM_BIAS_BF16_1024_BY8_BLOCK_Z 1u
+#define RMSNORM_BIAS_BF16_1024_BY8_LDX_MULTIPLE_OF 8
+#define RMSNORM_BIAS_BF16_1024_BY8_LDY_MULTIPLE_OF 8
+#define RMSNORM_BIAS_BF16_1024_BY8_N_MULTIPLE_OF 8
+#define RMSNORM_BIAS_BF16_1024_BY8_N_AT_MOST 1024u
+#define RMSNORM_BIAS_BF16_1024_BY8_STATIC_SHARED_BYTES 0u
+#define RMSNORM_BIAS_BF16_1024_BY8_DYNAMIC_SHARED_BYTES 0u
+
+/* Buffers that the kernel writes must not overlap other buffers. */
+typedef struct rmsnorm_bias_bf16_1024_by8_args {
+    warpwright_buffer x; /* bf16, read; address: a multiple of 16 */
+    uint32_t ldx; /* a multiple of 8 */
+    warpwright_buffer w; /* bf16, read; address: a multiple of 16 */
+    warpwright_buffer b; /* bf16, read; address: a multiple of 16 */
+    warpwright_buffer y; /* bf16, written; address: a multiple of 16 */
+    uint32_t ldy; /* a multiple of 8 */
+    uint32_t m;
+    uint32_t n; /* a multiple of 8, at most 1024 */
+    float epsilon;
+} rmsnorm_bias_bf16_1024_by8_args;
+
+/* Minimum length of buffer `x` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_bias_bf16_1024_by8_x_bytes(const rmsnorm_bias_bf16_1024_by8_args *args) {
+    uint64_t size[2], stride[2], extent, bytes = 0;
+    size[0] = args->m;
+    stride[0] = args->ldx;
+    size[1] = args->n;
+    stride[1] = 1;
+    extent = warpwright_extent(2, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `w` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_bias_bf16_1024_by8_w_bytes(const rmsnorm_bias_bf16_1024_by8_args *args) {
+    uint64_t size[1], stride[1], extent, bytes = 0;
+    size[0] = args->n;
+    stride[0] = 1;
+    extent = warpwright_extent(1, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `b` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_bias_bf16_1024_by8_b_bytes(const rmsnorm_bias_bf16_1024_by8_args *args) {
+    uint64_t size[1], stride[1], extent, bytes = 0;
+    size[0] = args->n;
+    stride[0] = 1;
+    extent = warpwright_extent(1, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `y` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_bias_bf16_1024_by8_y_bytes(const rmsnorm_bias_bf16_1024_by8_args *args) {
+    uint64_t size[2], stride[2], extent, bytes = 0;
+    size[0] = args->m;
+    stride[0] = args->ldy;
+    size[1] = args->n;
+    stride[1] = 1;
+    extent = warpwright_extent(2, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* The number of blocks in x, y and z. */
+static inline void rmsnorm_bias_bf16_1024_by8_grid(const rmsnorm_bias_bf16_1024_by8_args *args, uint64_t grid[3]) {
+    grid[0] = warpwright_mul(warpwright_ceil_div(args->m, 2), 1);
+    grid[1] = 1;
+    grid[2] = 1;
+}
+
+/* Describes the first violated requirement of the arguments; NULL if they are valid. */
+static inline const char *rmsnorm_bias_bf16_1024_by8_check(const rmsnorm_bias_bf16_1024_by8_args *args) {
+    if (args->x.address % 16 != 0) return "x: expected an address that is a multiple of 16";
+    if (args->ldx % 8 != 0) return "ldx: expected a multiple of 8";
+    if (args->w.address % 16 != 0) return "w: expected an address that is a multiple of 16";
+    if (args->b.address % 16 != 0) return "b: expected an address that is a multiple of 16";
+    if (args->y.address % 16 != 0) return "y: expected an address that is a multiple of 16";
+    if (args->ldy % 8 != 0) return "ldy: expected a multiple of 8";
+    if (args->n % 8 != 0) return "n: expected a multiple of 8";
+    if (args->n > 1024u) return "n: expected at most 1024";
+    if (args->m > 4294901760ull)
+        return "x: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "x: expected at most 4294901760 coordinates along a mode";
+    if (args->x.bytes < rmsnorm_bias_bf16_1024_by8_x_bytes(args))
+        return "x: expected a buffer of at least rmsnorm_bias_bf16_1024_by8_x_bytes(args) bytes";
+    if (args->n > 4294901760ull)
+        return "w: expected at most 4294901760 coordinates along a mode";
+    if (args->w.bytes < rmsnorm_bias_bf16_1024_by8_w_bytes(args))
+        return "w: expected a buffer of at least rmsnorm_bias_bf16_1024_by8_w_bytes(args) bytes";
+    if (args->n > 4294901760ull)
+        return "b: expected at most 4294901760 coordinates along a mode";
+    if (args->b.bytes < rmsnorm_bias_bf16_1024_by8_b_bytes(args))
+        return "b: expected a buffer of at least rmsnorm_bias_bf16_1024_by8_b_bytes(args) bytes";
+    if (args->m > 4294901760ull)
+        return "y: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "y: expected at most 4294901760 coordinates along a mode";
+    if (args->y.bytes < rmsnorm_bias_bf16_1024_by8_y_bytes(args))
+        return "y: expected a buffer of at least rmsnorm_bias_bf16_1024_by8_y_bytes(args) bytes";
+    if (warpwright_overlap(args->x, args->y))
+        return "x, y: expected buffers that do not overlap";
+    if (warpwright_overlap(args->w, args->y))
+        return "w, y: expected buffers that do not overlap";
+    if (warpwright_overlap(args->b, args->y))
+        return "b, y: expected buffers that do not overlap";
+    {
+        uint64_t grid[3];
+        rmsnorm_bias_bf16_1024_by8_grid(args, grid);
+        if (grid[0] > 2147483647u || grid[1] > 65535u || grid[2] > 65535u) return "grid: expected at most 2147483647 x 65535 x 65535 blocks";
+    }
+    return NULL;
+}
+
+/* Call once after cuModuleGetFunction: sets the kernel's dynamic shared memory limit. */
+static inline warpwright_result rmsnorm_bias_bf16_1024_by8_prepare(
+    const warpwright_driver *driver, struct CUfunc_st *function) {
+    (void)driver;
+    (void)function;
+    return (warpwright_result)0;
+}
+
+/* Launches the kernel asynchronously.
+ * Returns CUDA_ERROR_INVALID_VALUE if rmsnorm_bias_bf16_1024_by8_check rejects the arguments. An empty grid launches nothing and succeeds. */
+static inline warpwright_result rmsnorm_bias_bf16_1024_by8_launch(
+    const warpwright_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,
+    const rmsnorm_bias_bf16_1024_by8_args *args) {
+    rmsnorm_bias_bf16_1024_by8_args copy = *args;
+    void *parameters[] = {&copy.x.address, &copy.ldx, &copy.w.address, &copy.b.address, &copy.y.address, &copy.ldy, &copy.m, &copy.n, &copy.epsilon};
+    uint64_t grid[3];
+    if (rmsnorm_bias_bf16_1024_by8_check(args) != NULL) return (warpwright_result)1;
+    rmsnorm_bias_bf16_1024_by8_grid(args, grid);
+    if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return (warpwright_result)0;
+    return driver->launch_kernel(
+        function, (unsigned int)grid[0], (unsigned int)grid[1], (unsigned int)grid[2],
+        RMSNORM_BIAS_BF16_1024_BY8_BLOCK_X, RMSNORM_BIAS_BF16_1024_BY8_BLOCK_Y, RMSNORM_BIAS_BF16_1024_BY8_BLOCK_Z,
+        RMSNORM_BIAS_BF16_1024_BY8_DYNAMIC_SHARED_BYTES, stream, parameters, NULL);
+}
+
+/* Kernel rmsnorm_bias_bf16_4096_by8
+ * y = rmsnorm(x)·w + b along rows: x m×n (bf16), w of n elements (bf16), y m×n (bf16)
+ */
+#define RMSNORM_BIAS_BF16_4096_BY8_NAME "rmsnorm_bias_bf16_4096_by8"
+#define RMSNORM_BIAS_BF16_4096_BY8_BLOCK_X 256u
+#define RMSNORM_BIAS_BF16_4096_BY8_BLOCK_Y 1u
+#define RMSNORM_BIAS_BF16_4096_BY8_BLOCK_Z 1u
+#define RMSNORM_BIAS_BF16_4096_BY8_LDX_MULTIPLE_OF 8
+#define RMSNORM_BIAS_BF16_4096_BY8_LDY_MULTIPLE_OF 8
+#define RMSNORM_BIAS_BF16_4096_BY8_N_MULTIPLE_OF 8
+#define RMSNORM_BIAS_BF16_4096_BY8_N_AT_MOST 4096u
+#define RMSNORM_BIAS_BF16_4096_BY8_STATIC_SHARED_BYTES 8224u
+#define RMSNORM_BIAS_BF16_4096_BY8_DYNAMIC_SHARED_BYTES 0u
+
+/* Buffers that the kernel writes must not overlap other buffers. */
+typedef struct rmsnorm_bias_bf16_4096_by8_args {
+    warpwright_buffer x; /* bf16, read; address: a multiple of 16 */
+    uint32_t ldx; /* a multiple of 8 */
+    warpwright_buffer w; /* bf16, read; address: a multiple of 16 */
+    warpwright_buffer b; /* bf16, read; address: a multiple of 16 */
+    warpwright_buffer y; /* bf16, written; address: a multiple of 16 */
+    uint32_t ldy; /* a multiple of 8 */
+    uint32_t m;
+    uint32_t n; /* a multiple of 8, at most 4096 */
+    float epsilon;
+} rmsnorm_bias_bf16_4096_by8_args;
+
+/* Minimum length of buffer `x` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_bias_bf16_4096_by8_x_bytes(const rmsnorm_bias_bf16_4096_by8_args *args) {
+    uint64_t size[2], stride[2], extent, bytes = 0;
+    size[0] = args->m;
+    stride[0] = args->ldx;
+    size[1] = args->n;
+    stride[1] = 1;
+    extent = warpwright_extent(2, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `w` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_bias_bf16_4096_by8_w_bytes(const rmsnorm_bias_bf16_4096_by8_args *args) {
+    uint64_t size[1], stride[1], extent, bytes = 0;
+    size[0] = args->n;
+    stride[0] = 1;
+    extent = warpwright_extent(1, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `b` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_bias_bf16_4096_by8_b_bytes(const rmsnorm_bias_bf16_4096_by8_args *args) {
+    uint64_t size[1], stride[1], extent, bytes = 0;
+    size[0] = args->n;
+    stride[0] = 1;
+    extent = warpwright_extent(1, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `y` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_bias_bf16_4096_by8_y_bytes(const rmsnorm_bias_bf16_4096_by8_args *args) {
+    uint64_t size[2], stride[2], extent, bytes = 0;
+    size[0] = args->m;
+    stride[0] = args->ldy;
+    size[1] = args->n;
+    stride[1] = 1;
+    extent = warpwright_extent(2, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* The number of blocks in x, y and z on a device with this number of multiprocessors. */
+static inline void rmsnorm_bias_bf16_4096_by8_grid(const rmsnorm_bias_bf16_4096_by8_args *args, uint32_t multiprocessors, uint64_t grid[3]) {
+    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 2), 1), warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_mul(warpwright_round_down(multiprocessors, 1), 3)));
+    grid[1] = 1;
+    grid[2] = 1;
+}
+
+/* Describes the first violated requirement of the arguments; NULL if they are valid. */
+static inline const char *rmsnorm_bias_bf16_4096_by8_check(const rmsnorm_bias_bf16_4096_by8_args *args, uint32_t multiprocessors) {
+    if (args->x.address % 16 != 0) return "x: expected an address that is a multiple of 16";
+    if (args->ldx % 8 != 0) return "ldx: expected a multiple of 8";
+    if (args->w.address % 16 != 0) return "w: expected an address that is a multiple of 16";
+    if (args->b.address % 16 != 0) return "b: expected an address that is a multiple of 16";
+    if (args->y.address % 16 != 0) return "y: expected an address that is a multiple of 16";
+    if (args->ldy % 8 != 0) return "ldy: expected a multiple of 8";
+    if (args->n % 8 != 0) return "n: expected a multiple of 8";
+    if (args->n > 4096u) return "n: expected at most 4096";
+    if (args->m > 4294901760ull)
+        return "x: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "x: expected at most 4294901760 coordinates along a mode";
+    if (args->x.bytes < rmsnorm_bias_bf16_4096_by8_x_bytes(args))
+        return "x: expected a buffer of at least rmsnorm_bias_bf16_4096_by8_x_bytes(args) bytes";
+    if (args->n > 4294901760ull)
+        return "w: expected at most 4294901760 coordinates along a mode";
+    if (args->w.bytes < rmsnorm_bias_bf16_4096_by8_w_bytes(args))
+        return "w: expected a buffer of at least rmsnorm_bias_bf16_4096_by8_w_bytes(args) bytes";
+    if (args->n > 4294901760ull)
+        return "b: expected at most 4294901760 coordinates along a mode";
+    if (args->b.bytes < rmsnorm_bias_bf16_4096_by8_b_bytes(args))
+        return "b: expected a buffer of at least rmsnorm_bias_bf16_4096_by8_b_bytes(args) bytes";
+    if (args->m > 4294901760ull)
+        return "y: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "y: expected at most 4294901760 coordinates along a mode";
+    if (args->y.bytes < rmsnorm_bias_bf16_4096_by8_y_bytes(args))
+        return "y: expected a buffer of at least rmsnorm_bias_bf16_4096_by8_y_bytes(args) bytes";
+    if (warpwright_overlap(args->x, args->y))
+        return "x, y: expected buffers that do not overlap";
+    if (warpwright_overlap(args->w, args->y))
+        return "w, y: expected buffers that do not overlap";
+    if (warpwright_overlap(args->b, args->y))
+        return "b, y: expected buffers that do not overlap";
+    {
+        uint64_t grid[3];
+        rmsnorm_bias_bf16_4096_by8_grid(args, multiprocessors, grid);
+        if (grid[0] > 2147483647u || grid[1] > 65535u || grid[2] > 65535u) return "grid: expected at most 2147483647 x 65535 x 65535 blocks";
+    }
+    return NULL;
+}
+
+/* Call once after cuModuleGetFunction: sets the kernel's dynamic shared memory limit. */
+static inline warpwright_result rmsnorm_bias_bf16_4096_by8_prepare(
+    const warpwright_extended_driver *driver, struct CUfunc_st *function) {
+    (void)driver;
+    (void)function;
+    return (warpwright_result)0;
+}
+
+/* Launches the kernel asynchronously.
+ * Returns CUDA_ERROR_INVALID_VALUE if rmsnorm_bias_bf16_4096_by8_check rejects the arguments. An empty grid launches nothing and succeeds. */
+static inline warpwright_result rmsnorm_bias_bf16_4096_by8_launch(
+    const warpwright_extended_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,
+    const rmsnorm_bias_bf16_4096_by8_args *args) {
+    rmsnorm_bias_bf16_4096_by8_args copy = *args;
+    void *parameters[] = {&copy.x.address, &copy.ldx, &copy.w.address, &copy.b.address, &copy.y.address, &copy.ldy, &copy.m, &copy.n, &copy.epsilon};
+    uint64_t grid[3];
+    uint32_t multiprocessors;
+    warpwright_result result;
+    result = warpwright_multiprocessors(driver, &multiprocessors);
+    if (result != (warpwright_result)0) return result;
+    if (rmsnorm_bias_bf16_4096_by8_check(args, multiprocessors) != NULL) return (warpwright_result)1;
+    rmsnorm_bias_bf16_4096_by8_grid(args, multiprocessors, grid);
+    if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return (warpwright_result)0;
+    return driver->basic.launch_kernel(
+        function, (unsigned int)grid[0], (unsigned int)grid[1], (unsigned int)grid[2],
+        RMSNORM_BIAS_BF16_4096_BY8_BLOCK_X, RMSNORM_BIAS_BF16_4096_BY8_BLOCK_Y, RMSNORM_BIAS_BF16_4096_BY8_BLOCK_Z,
+        RMSNORM_BIAS_BF16_4096_BY8_DYNAMIC_SHARED_BYTES, stream, parameters, NULL);
+}
+
+/* Kernel rmsnorm_bias_bf16_16384_by8
+ * y = rmsnorm(x)·w + b along rows: x m×n (bf16), w of n elements (bf16), y m×n (bf16)
+ */
+#define RMSNORM_BIAS_BF16_16384_BY8_NAME "rmsnorm_bias_bf16_16384_by8"
+#define RMSNORM_BIAS_BF16_16384_BY8_BLOCK_X 256u
+#define RMSNORM_BIAS_BF16_16384_BY8_BLOCK_Y 1u
+#define RMSNORM_BIAS_BF16_16384_BY8_BLOCK_Z 1u
+#define RMSNORM_BIAS_BF16_16384_BY8_LDX_MULTIPLE_OF 8
+#define RMSNORM_BIAS_BF16_16384_BY8_LDY_MULTIPLE_OF 8
+#define RMSNORM_BIAS_BF16_16384_BY8_N_MULTIPLE_OF 8
+#define RMSNORM_BIAS_BF16_16384_BY8_N_AT_MOST 16384u
+#define RMSNORM_BIAS_BF16_16384_BY8_STATIC_SHARED_BYTES 32u
+#define RMSNORM_BIAS_BF16_16384_BY8_DYNAMIC_SHARED_BYTES 0u
+
+/* Buffers that the kernel writes must not overlap other buffers. */
+typedef struct rmsnorm_bias_bf16_16384_by8_args {
+    warpwright_buffer x; /* bf16, read; address: a multiple of 16 */
+    uint32_t ldx; /* a multiple of 8 */
+    warpwright_buffer w; /* bf16, read; address: a multiple of 16 */
+    warpwright_buffer b; /* bf16, read; address: a multiple of 16 */
+    warpwright_buffer y; /* bf16, written; address: a multiple of 16 */
+    uint32_t ldy; /* a multiple of 8 */
+    uint32_t m;
+    uint32_t n; /* a multiple of 8, at most 16384 */
+    float epsilon;
+} rmsnorm_bias_bf16_16384_by8_args;
+
+/* Minimum length of buffer `x` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_bias_bf16_16384_by8_x_bytes(const rmsnorm_bias_bf16_16384_by8_args *args) {
+    uint64_t size[2], stride[2], extent, bytes = 0;
+    size[0] = args->m;
+    stride[0] = args->ldx;
+    size[1] = args->n;
+    stride[1] = 1;
+    extent = warpwright_extent(2, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `w` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_bias_bf16_16384_by8_w_bytes(const rmsnorm_bias_bf16_16384_by8_args *args) {
+    uint64_t size[1], stride[1], extent, bytes = 0;
+    size[0] = args->n;
+    stride[0] = 1;
+    extent = warpwright_extent(1, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `b` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_bias_bf16_16384_by8_b_bytes(const rmsnorm_bias_bf16_16384_by8_args *args) {
+    uint64_t size[1], stride[1], extent, bytes = 0;
+    size[0] = args->n;
+    stride[0] = 1;
+    extent = warpwright_extent(1, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `y` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_bias_bf16_16384_by8_y_bytes(const rmsnorm_bias_bf16_16384_by8_args *args) {
+    uint64_t size[2], stride[2], extent, bytes = 0;
+    size[0] = args->m;
+    stride[0] = args->ldy;
+    size[1] = args->n;
+    stride[1] = 1;
+    extent = warpwright_extent(2, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* The number of blocks in x, y and z. */
+static inline void rmsnorm_bias_bf16_16384_by8_grid(const rmsnorm_bias_bf16_16384_by8_args *args, uint64_t grid[3]) {
+    grid[0] = warpwright_mul(warpwright_ceil_div(args->m, 1), 1);
+    grid[1] = 1;
+    grid[2] = 1;
+}
+
+/* Describes the first violated requirement of the arguments; NULL if they are valid. */
+static inline const char *rmsnorm_bias_bf16_16384_by8_check(const rmsnorm_bias_bf16_16384_by8_args *args) {
+    if (args->x.address % 16 != 0) return "x: expected an address that is a multiple of 16";
+    if (args->ldx % 8 != 0) return "ldx: expected a multiple of 8";
+    if (args->w.address % 16 != 0) return "w: expected an address that is a multiple of 16";
+    if (args->b.address % 16 != 0) return "b: expected an address that is a multiple of 16";
+    if (args->y.address % 16 != 0) return "y: expected an address that is a multiple of 16";
+    if (args->ldy % 8 != 0) return "ldy: expected a multiple of 8";
+    if (args->n % 8 != 0) return "n: expected a multiple of 8";
+    if (args->n > 16384u) return "n: expected at most 16384";
+    if (args->m > 4294901760ull)
+        return "x: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "x: expected at most 4294901760 coordinates along a mode";
+    if (args->x.bytes < rmsnorm_bias_bf16_16384_by8_x_bytes(args))
+        return "x: expected a buffer of at least rmsnorm_bias_bf16_16384_by8_x_bytes(args) bytes";
+    if (args->n > 4294901760ull)
+        return "w: expected at most 4294901760 coordinates along a mode";
+    if (args->w.bytes < rmsnorm_bias_bf16_16384_by8_w_bytes(args))
+        return "w: expected a buffer of at least rmsnorm_bias_bf16_16384_by8_w_bytes(args) bytes";
+    if (args->n > 4294901760ull)
+        return "b: expected at most 4294901760 coordinates along a mode";
+    if (args->b.bytes < rmsnorm_bias_bf16_16384_by8_b_bytes(args))
+        return "b: expected a buffer of at least rmsnorm_bias_bf16_16384_by8_b_bytes(args) bytes";
+    if (args->m > 4294901760ull)
+        return "y: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "y: expected at most 4294901760 coordinates along a mode";
+    if (args->y.bytes < rmsnorm_bias_bf16_16384_by8_y_bytes(args))
+        return "y: expected a buffer of at least rmsnorm_bias_bf16_16384_by8_y_bytes(args) bytes";
+    if (warpwright_overlap(args->x, args->y))
+        return "x, y: expected buffers that do not overlap";
+    if (warpwright_overlap(args->w, args->y))
+        return "w, y: expected buffers that do not overlap";
+    if (warpwright_overlap(args->b, args->y))
+        return "b, y: expected buffers that do not overlap";
+    {
+        uint64_t grid[3];
+        rmsnorm_bias_bf16_16384_by8_grid(args, grid);
+        if (grid[0] > 2147483647u || grid[1] > 65535u || grid[2] > 65535u) return "grid: expected at most 2147483647 x 65535 x 65535 blocks";
+    }
+    return NULL;
+}
+
+/* Call once after cuModuleGetFunction: sets the kernel's dynamic shared memory limit. */
+static inline warpwright_result rmsnorm_bias_bf16_16384_by8_prepare(
+    const warpwright_driver *driver, struct CUfunc_st *function) {
+    (void)driver;
+    (void)function;
+    return (warpwright_result)0;
+}
+
+/* Launches the kernel asynchronously.
+ * Returns CUDA_ERROR_INVALID_VALUE if rmsnorm_bias_bf16_16384_by8_check rejects the arguments. An empty grid launches nothing and succeeds. */
+static inline warpwright_result rmsnorm_bias_bf16_16384_by8_launch(
+    const warpwright_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,
+    const rmsnorm_bias_bf16_16384_by8_args *args) {
+    rmsnorm_bias_bf16_16384_by8_args copy = *args;
+    void *parameters[] = {&copy.x.address, &copy.ldx, &copy.w.address, &copy.b.address, &copy.y.address, &copy.ldy, &copy.m, &copy.n, &copy.epsilon};
+    uint64_t grid[3];
+    if (rmsnorm_bias_bf16_16384_by8_check(args) != NULL) return (warpwright_result)1;
+    rmsnorm_bias_bf16_16384_by8_grid(args, grid);
+    if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return (warpwright_result)0;
+    return driver->launch_kernel(
+        function, (unsigned int)grid[0], (unsigned int)grid[1], (unsigned int)grid[2],
+        RMSNORM_BIAS_BF16_16384_BY8_BLOCK_X, RMSNORM_BIAS_BF16_16384_BY8_BLOCK_Y, RMSNORM_BIAS_BF16_16384_BY8_BLOCK_Z,
+        RMSNORM_BIAS_BF16_16384_BY8_DYNAMIC_SHARED_BYTES, stream, parameters, NULL);
+}
+
+/* Kernel rmsnorm_residual_bias_bf16_1024_by8
+ * y = rmsnorm(h = x + r)·w + b along rows: x m×n (bf16), w of n elements (bf16), y m×n (bf16)
+ */
+#define RMSNORM_RESIDUAL_BIAS_BF16_1024_BY8_NAME "rmsnorm_residual_bias_bf16_1024_by8"
+#define RMSNORM_RESIDUAL_BIAS_BF16_1024_BY8_BLOCK_X 64u
+#define RMSNORM_RESIDUAL_BIAS_BF16_1024_BY8_BLOCK_Y 1u
+#define RMSNORM_RESIDUAL_BIAS_BF16_1024_BY8_BLOCK_Z 1u
+#define RMSNORM_RESIDUAL_BIAS_BF16_1024_BY8_LDX_MULTIPLE_OF 8
+#define RMSNORM_RESIDUAL_BIAS_BF16_1024_BY8_LDR_MULTIPLE_OF 8
+#define RMSNORM_RESIDUAL_BIAS_BF16_1024_BY8_LDH_MULTIPLE_OF 8
+#define RMSNORM_RESIDUAL_BIAS_BF16_1024_BY8_LDY_MULTIPLE_OF 8
+#define RMSNORM_RESIDUAL_BIAS_BF16_1024_BY8_N_MULTIPLE_OF 8
+#define RMSNORM_RESIDUAL_BIAS_BF16_1024_BY8_N_AT_MOST 1024u
+#define RMSNORM_RESIDUAL_BIAS_BF16_1024_BY8_STATIC_SHARED_BYTES 0u
+#define RMSNORM_RESIDUAL_BIAS_BF16_1024_BY8_DYNAMIC_SHARED_BYTES 0u
+
+/* Buffers that the kernel writes must not overlap other buffers. */
+typedef struct rmsnorm_residual_bias_bf16_1024_by8_args {
+    warpwright_buffer x; /* bf16, read; address: a multiple of 16 */
+    uint32_t ldx; /* a multiple of 8 */
+    warpwright_buffer r; /* bf16, read; address: a multiple of 16 */
+    uint32_t ldr; /* a multiple of 8 */
+    warpwright_buffer w; /* bf16, read; address: a multiple of 16 */
+    warpwright_buffer b; /* bf16, read; address: a multiple of 16 */
+    warpwright_buffer h; /* bf16, written; address: a multiple of 16 */
+    uint32_t ldh; /* a multiple of 8 */
+    warpwright_buffer y; /* bf16, written; address: a multiple of 16 */
+    uint32_t ldy; /* a multiple of 8 */
+    uint32_t m;
+    uint32_t n; /* a multiple of 8, at most 1024 */
+    float epsilon;
+} rmsnorm_residual_bias_bf16_1024_by8_args;
+
+/* Minimum length of buffer `x` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_residual_bias_bf16_1024_by8_x_bytes(const rmsnorm_residual_bias_bf16_1024_by8_args *args) {
+    uint64_t size[2], stride[2], extent, bytes = 0;
+    size[0] = args->m;
+    stride[0] = args->ldx;
+    size[1] = args->n;
+    stride[1] = 1;
+    extent = warpwright_extent(2, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `r` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_residual_bias_bf16_1024_by8_r_bytes(const rmsnorm_residual_bias_bf16_1024_by8_args *args) {
+    uint64_t size[2], stride[2], extent, bytes = 0;
+    size[0] = args->m;
+    stride[0] = args->ldr;
+    size[1] = args->n;
+    stride[1] = 1;
+    extent = warpwright_extent(2, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `w` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_residual_bias_bf16_1024_by8_w_bytes(const rmsnorm_residual_bias_bf16_1024_by8_args *args) {
+    uint64_t size[1], stride[1], extent, bytes = 0;
+    size[0] = args->n;
+    stride[0] = 1;
+    extent = warpwright_extent(1, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `b` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_residual_bias_bf16_1024_by8_b_bytes(const rmsnorm_residual_bias_bf16_1024_by8_args *args) {
+    uint64_t size[1], stride[1], extent, bytes = 0;
+    size[0] = args->n;
+    stride[0] = 1;
+    extent = warpwright_extent(1, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `h` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_residual_bias_bf16_1024_by8_h_bytes(const rmsnorm_residual_bias_bf16_1024_by8_args *args) {
+    uint64_t size[2], stride[2], extent, bytes = 0;
+    size[0] = args->m;
+    stride[0] = args->ldh;
+    size[1] = args->n;
+    stride[1] = 1;
+    extent = warpwright_extent(2, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `y` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_residual_bias_bf16_1024_by8_y_bytes(const rmsnorm_residual_bias_bf16_1024_by8_args *args) {
+    uint64_t size[2], stride[2], extent, bytes = 0;
+    size[0] = args->m;
+    stride[0] = args->ldy;
+    size[1] = args->n;
+    stride[1] = 1;
+    extent = warpwright_extent(2, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* The number of blocks in x, y and z. */
+static inline void rmsnorm_residual_bias_bf16_1024_by8_grid(const rmsnorm_residual_bias_bf16_1024_by8_args *args, uint64_t grid[3]) {
+    grid[0] = warpwright_mul(warpwright_ceil_div(args->m, 2), 1);
+    grid[1] = 1;
+    grid[2] = 1;
+}
+
+/* Describes the first violated requirement of the arguments; NULL if they are valid. */
+static inline const char *rmsnorm_residual_bias_bf16_1024_by8_check(const rmsnorm_residual_bias_bf16_1024_by8_args *args) {
+    if (args->x.address % 16 != 0) return "x: expected an address that is a multiple of 16";
+    if (args->ldx % 8 != 0) return "ldx: expected a multiple of 8";
+    if (args->r.address % 16 != 0) return "r: expected an address that is a multiple of 16";
+    if (args->ldr % 8 != 0) return "ldr: expected a multiple of 8";
+    if (args->w.address % 16 != 0) return "w: expected an address that is a multiple of 16";
+    if (args->b.address % 16 != 0) return "b: expected an address that is a multiple of 16";
+    if (args->h.address % 16 != 0) return "h: expected an address that is a multiple of 16";
+    if (args->ldh % 8 != 0) return "ldh: expected a multiple of 8";
+    if (args->y.address % 16 != 0) return "y: expected an address that is a multiple of 16";
+    if (args->ldy % 8 != 0) return "ldy: expected a multiple of 8";
+    if (args->n % 8 != 0) return "n: expected a multiple of 8";
+    if (args->n > 1024u) return "n: expected at most 1024";
+    if (args->m > 4294901760ull)
+        return "x: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "x: expected at most 4294901760 coordinates along a mode";
+    if (args->x.bytes < rmsnorm_residual_bias_bf16_1024_by8_x_bytes(args))
+        return "x: expected a buffer of at least rmsnorm_residual_bias_bf16_1024_by8_x_bytes(args) bytes";
+    if (args->m > 4294901760ull)
+        return "r: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "r: expected at most 4294901760 coordinates along a mode";
+    if (args->r.bytes < rmsnorm_residual_bias_bf16_1024_by8_r_bytes(args))
+        return "r: expected a buffer of at least rmsnorm_residual_bias_bf16_1024_by8_r_bytes(args) bytes";
+    if (args->n > 4294901760ull)
+        return "w: expected at most 4294901760 coordinates along a mode";
+    if (args->w.bytes < rmsnorm_residual_bias_bf16_1024_by8_w_bytes(args))
+        return "w: expected a buffer of at least rmsnorm_residual_bias_bf16_1024_by8_w_bytes(args) bytes";
+    if (args->n > 4294901760ull)
+        return "b: expected at most 4294901760 coordinates along a mode";
+    if (args->b.bytes < rmsnorm_residual_bias_bf16_1024_by8_b_bytes(args))
+        return "b: expected a buffer of at least rmsnorm_residual_bias_bf16_1024_by8_b_bytes(args) bytes";
+    if (args->m > 4294901760ull)
+        return "h: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "h: expected at most 4294901760 coordinates along a mode";
+    if (args->h.bytes < rmsnorm_residual_bias_bf16_1024_by8_h_bytes(args))
+        return "h: expected a buffer of at least rmsnorm_residual_bias_bf16_1024_by8_h_bytes(args) bytes";
+    if (args->m > 4294901760ull)
+        return "y: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "y: expected at most 4294901760 coordinates along a mode";
+    if (args->y.bytes < rmsnorm_residual_bias_bf16_1024_by8_y_bytes(args))
+        return "y: expected a buffer of at least rmsnorm_residual_bias_bf16_1024_by8_y_bytes(args) bytes";
+    if (warpwright_overlap(args->x, args->h))
+        return "x, h: expected buffers that do not overlap";
+    if (warpwright_overlap(args->x, args->y))
+        return "x, y: expected buffers that do not overlap";
+    if (warpwright_overlap(args->r, args->h))
+        return "r, h: expected buffers that do not overlap";
+    if (warpwright_overlap(args->r, args->y))
+        return "r, y: expected buffers that do not overlap";
+    if (warpwright_overlap(args->w, args->h))
+        return "w, h: expected buffers that do not overlap";
+    if (warpwright_overlap(args->w, args->y))
+        return "w, y: expected buffers that do not overlap";
+    if (warpwright_overlap(args->b, args->h))
+        return "b, h: expected buffers that do not overlap";
+    if (warpwright_overlap(args->b, args->y))
+        return "b, y: expected buffers that do not overlap";
+    if (warpwright_overlap(args->h, args->y))
+        return "h, y: expected buffers that do not overlap";
+    {
+        uint64_t grid[3];
+        rmsnorm_residual_bias_bf16_1024_by8_grid(args, grid);
+        if (grid[0] > 2147483647u || grid[1] > 65535u || grid[2] > 65535u) return "grid: expected at most 2147483647 x 65535 x 65535 blocks";
+    }
+    return NULL;
+}
+
+/* Call once after cuModuleGetFunction: sets the kernel's dynamic shared memory limit. */
+static inline warpwright_result rmsnorm_residual_bias_bf16_1024_by8_prepare(
+    const warpwright_driver *driver, struct CUfunc_st *function) {
+    (void)driver;
+    (void)function;
+    return (warpwright_result)0;
+}
+
+/* Launches the kernel asynchronously.
+ * Returns CUDA_ERROR_INVALID_VALUE if rmsnorm_residual_bias_bf16_1024_by8_check rejects the arguments. An empty grid launches nothing and succeeds. */
+static inline warpwright_result rmsnorm_residual_bias_bf16_1024_by8_launch(
+    const warpwright_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,
+    const rmsnorm_residual_bias_bf16_1024_by8_args *args) {
+    rmsnorm_residual_bias_bf16_1024_by8_args copy = *args;
+    void *parameters[] = {&copy.x.address, &copy.ldx, &copy.r.address, &copy.ldr, &copy.w.address, &copy.b.address, &copy.h.address, &copy.ldh, &copy.y.address, &copy.ldy, &copy.m, &copy.n, &copy.epsilon};
+    uint64_t grid[3];
+    if (rmsnorm_residual_bias_bf16_1024_by8_check(args) != NULL) return (warpwright_result)1;
+    rmsnorm_residual_bias_bf16_1024_by8_grid(args, grid);
+    if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return (warpwright_result)0;
+    return driver->launch_kernel(
+        function, (unsigned int)grid[0], (unsigned int)grid[1], (unsigned int)grid[2],
+        RMSNORM_RESIDUAL_BIAS_BF16_1024_BY8_BLOCK_X, RMSNORM_RESIDUAL_BIAS_BF16_1024_BY8_BLOCK_Y, RMSNORM_RESIDUAL_BIAS_BF16_1024_BY8_BLOCK_Z,
+        RMSNORM_RESIDUAL_BIAS_BF16_1024_BY8_DYNAMIC_SHARED_BYTES, stream, parameters, NULL);
+}
+
+/* Kernel rmsnorm_residual_bias_bf16_4096_by8
+ * y = rmsnorm(h = x + r)·w + b along rows: x m×n (bf16), w of n elements (bf16), y m×n (bf16)
+ */
+#define RMSNORM_RESIDUAL_BIAS_BF16_4096_BY8_NAME "rmsnorm_residual_bias_bf16_4096_by8"
+#define RMSNORM_RESIDUAL_BIAS_BF16_4096_BY8_BLOCK_X 256u
+#define RMSNORM_RESIDUAL_BIAS_BF16_4096_BY8_BLOCK_Y 1u
+#define RMSNORM_RESIDUAL_BIAS_BF16_4096_BY8_BLOCK_Z 1u
+#define RMSNORM_RESIDUAL_BIAS_BF16_4096_BY8_LDX_MULTIPLE_OF 8
+#define RMSNORM_RESIDUAL_BIAS_BF16_4096_BY8_LDR_MULTIPLE_OF 8
+#define RMSNORM_RESIDUAL_BIAS_BF16_4096_BY8_LDH_MULTIPLE_OF 8
+#define RMSNORM_RESIDUAL_BIAS_BF16_4096_BY8_LDY_MULTIPLE_OF 8
+#define RMSNORM_RESIDUAL_BIAS_BF16_4096_BY8_N_MULTIPLE_OF 8
+#define RMSNORM_RESIDUAL_BIAS_BF16_4096_BY8_N_AT_MOST 4096u
+#define RMSNORM_RESIDUAL_BIAS_BF16_4096_BY8_STATIC_SHARED_BYTES 32u
+#define RMSNORM_RESIDUAL_BIAS_BF16_4096_BY8_DYNAMIC_SHARED_BYTES 0u
+
+/* Buffers that the kernel writes must not overlap other buffers. */
+typedef struct rmsnorm_residual_bias_bf16_4096_by8_args {
+    warpwright_buffer x; /* bf16, read; address: a multiple of 16 */
+    uint32_t ldx; /* a multiple of 8 */
+    warpwright_buffer r; /* bf16, read; address: a multiple of 16 */
+    uint32_t ldr; /* a multiple of 8 */
+    warpwright_buffer w; /* bf16, read; address: a multiple of 16 */
+    warpwright_buffer b; /* bf16, read; address: a multiple of 16 */
+    warpwright_buffer h; /* bf16, written; address: a multiple of 16 */
+    uint32_t ldh; /* a multiple of 8 */
+    warpwright_buffer y; /* bf16, written; address: a multiple of 16 */
+    uint32_t ldy; /* a multiple of 8 */
+    uint32_t m;
+    uint32_t n; /* a multiple of 8, at most 4096 */
+    float epsilon;
+} rmsnorm_residual_bias_bf16_4096_by8_args;
+
+/* Minimum length of buffer `x` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_residual_bias_bf16_4096_by8_x_bytes(const rmsnorm_residual_bias_bf16_4096_by8_args *args) {
+    uint64_t size[2], stride[2], extent, bytes = 0;
+    size[0] = args->m;
+    stride[0] = args->ldx;
+    size[1] = args->n;
+    stride[1] = 1;
+    extent = warpwright_extent(2, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `r` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_residual_bias_bf16_4096_by8_r_bytes(const rmsnorm_residual_bias_bf16_4096_by8_args *args) {
+    uint64_t size[2], stride[2], extent, bytes = 0;
+    size[0] = args->m;
+    stride[0] = args->ldr;
+    size[1] = args->n;
+    stride[1] = 1;
+    extent = warpwright_extent(2, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `w` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_residual_bias_bf16_4096_by8_w_bytes(const rmsnorm_residual_bias_bf16_4096_by8_args *args) {
+    uint64_t size[1], stride[1], extent, bytes = 0;
+    size[0] = args->n;
+    stride[0] = 1;
+    extent = warpwright_extent(1, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `b` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_residual_bias_bf16_4096_by8_b_bytes(const rmsnorm_residual_bias_bf16_4096_by8_args *args) {
+    uint64_t size[1], stride[1], extent, bytes = 0;
+    size[0] = args->n;
+    stride[0] = 1;
+    extent = warpwright_extent(1, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `h` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_residual_bias_bf16_4096_by8_h_bytes(const rmsnorm_residual_bias_bf16_4096_by8_args *args) {
+    uint64_t size[2], stride[2], extent, bytes = 0;
+    size[0] = args->m;
+    stride[0] = args->ldh;
+    size[1] = args->n;
+    stride[1] = 1;
+    extent = warpwright_extent(2, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `y` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_residual_bias_bf16_4096_by8_y_bytes(const rmsnorm_residual_bias_bf16_4096_by8_args *args) {
+    uint64_t size[2], stride[2], extent, bytes = 0;
+    size[0] = args->m;
+    stride[0] = args->ldy;
+    size[1] = args->n;
+    stride[1] = 1;
+    extent = warpwright_extent(2, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* The number of blocks in x, y and z. */
+static inline void rmsnorm_residual_bias_bf16_4096_by8_grid(const rmsnorm_residual_bias_bf16_4096_by8_args *args, uint64_t grid[3]) {
+    grid[0] = warpwright_mul(warpwright_ceil_div(args->m, 1), 1);
+    grid[1] = 1;
+    grid[2] = 1;
+}
+
+/* Describes the first violated requirement of the arguments; NULL if they are valid. */
+static inline const char *rmsnorm_residual_bias_bf16_4096_by8_check(const rmsnorm_residual_bias_bf16_4096_by8_args *args) {
+    if (args->x.address % 16 != 0) return "x: expected an address that is a multiple of 16";
+    if (args->ldx % 8 != 0) return "ldx: expected a multiple of 8";
+    if (args->r.address % 16 != 0) return "r: expected an address that is a multiple of 16";
+    if (args->ldr % 8 != 0) return "ldr: expected a multiple of 8";
+    if (args->w.address % 16 != 0) return "w: expected an address that is a multiple of 16";
+    if (args->b.address % 16 != 0) return "b: expected an address that is a multiple of 16";
+    if (args->h.address % 16 != 0) return "h: expected an address that is a multiple of 16";
+    if (args->ldh % 8 != 0) return "ldh: expected a multiple of 8";
+    if (args->y.address % 16 != 0) return "y: expected an address that is a multiple of 16";
+    if (args->ldy % 8 != 0) return "ldy: expected a multiple of 8";
+    if (args->n % 8 != 0) return "n: expected a multiple of 8";
+    if (args->n > 4096u) return "n: expected at most 4096";
+    if (args->m > 4294901760ull)
+        return "x: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "x: expected at most 4294901760 coordinates along a mode";
+    if (args->x.bytes < rmsnorm_residual_bias_bf16_4096_by8_x_bytes(args))
+        return "x: expected a buffer of at least rmsnorm_residual_bias_bf16_4096_by8_x_bytes(args) bytes";
+    if (args->m > 4294901760ull)
+        return "r: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "r: expected at most 4294901760 coordinates along a mode";
+    if (args->r.bytes < rmsnorm_residual_bias_bf16_4096_by8_r_bytes(args))
+        return "r: expected a buffer of at least rmsnorm_residual_bias_bf16_4096_by8_r_bytes(args) bytes";
+    if (args->n > 4294901760ull)
+        return "w: expected at most 4294901760 coordinates along a mode";
+    if (args->w.bytes < rmsnorm_residual_bias_bf16_4096_by8_w_bytes(args))
+        return "w: expected a buffer of at least rmsnorm_residual_bias_bf16_4096_by8_w_bytes(args) bytes";
+    if (args->n > 4294901760ull)
+        return "b: expected at most 4294901760 coordinates along a mode";
+    if (args->b.bytes < rmsnorm_residual_bias_bf16_4096_by8_b_bytes(args))
+        return "b: expected a buffer of at least rmsnorm_residual_bias_bf16_4096_by8_b_bytes(args) bytes";
+    if (args->m > 4294901760ull)
+        return "h: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "h: expected at most 4294901760 coordinates along a mode";
+    if (args->h.bytes < rmsnorm_residual_bias_bf16_4096_by8_h_bytes(args))
+        return "h: expected a buffer of at least rmsnorm_residual_bias_bf16_4096_by8_h_bytes(args) bytes";
+    if (args->m > 4294901760ull)
+        return "y: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "y: expected at most 4294901760 coordinates along a mode";
+    if (args->y.bytes < rmsnorm_residual_bias_bf16_4096_by8_y_bytes(args))
+        return "y: expected a buffer of at least rmsnorm_residual_bias_bf16_4096_by8_y_bytes(args) bytes";
+    if (warpwright_overlap(args->x, args->h))
+        return "x, h: expected buffers that do not overlap";
+    if (warpwright_overlap(args->x, args->y))
+        return "x, y: expected buffers that do not overlap";
+    if (warpwright_overlap(args->r, args->h))
+        return "r, h: expected buffers that do not overlap";
+    if (warpwright_overlap(args->r, args->y))
+        return "r, y: expected buffers that do not overlap";
+    if (warpwright_overlap(args->w, args->h))
+        return "w, h: expected buffers that do not overlap";
+    if (warpwright_overlap(args->w, args->y))
+        return "w, y: expected buffers that do not overlap";
+    if (warpwright_overlap(args->b, args->h))
+        return "b, h: expected buffers that do not overlap";
+    if (warpwright_overlap(args->b, args->y))
+        return "b, y: expected buffers that do not overlap";
+    if (warpwright_overlap(args->h, args->y))
+        return "h, y: expected buffers that do not overlap";
+    {
+        uint64_t grid[3];
+        rmsnorm_residual_bias_bf16_4096_by8_grid(args, grid);
+        if (grid[0] > 2147483647u || grid[1] > 65535u || grid[2] > 65535u) return "grid: expected at most 2147483647 x 65535 x 65535 blocks";
+    }
+    return NULL;
+}
+
+/* Call once after cuModuleGetFunction: sets the kernel's dynamic shared memory limit. */
+static inline warpwright_result rmsnorm_residual_bias_bf16_4096_by8_prepare(
+    const warpwright_driver *driver, struct CUfunc_st *function) {
+    (void)driver;
+    (void)function;
+    return (warpwright_result)0;
+}
+
+/* Launches the kernel asynchronously.
+ * Returns CUDA_ERROR_INVALID_VALUE if rmsnorm_residual_bias_bf16_4096_by8_check rejects the arguments. An empty grid launches nothing and succeeds. */
+static inline warpwright_result rmsnorm_residual_bias_bf16_4096_by8_launch(
+    const warpwright_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,
+    const rmsnorm_residual_bias_bf16_4096_by8_args *args) {
+    rmsnorm_residual_bias_bf16_4096_by8_args copy = *args;
+    void *parameters[] = {&copy.x.address, &copy.ldx, &copy.r.address, &copy.ldr, &copy.w.address, &copy.b.address, &copy.h.address, &copy.ldh, &copy.y.address, &copy.ldy, &copy.m, &copy.n, &copy.epsilon};
+    uint64_t grid[3];
+    if (rmsnorm_residual_bias_bf16_4096_by8_check(args) != NULL) return (warpwright_result)1;
+    rmsnorm_residual_bias_bf16_4096_by8_grid(args, grid);
+    if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return (warpwright_result)0;
+    return driver->launch_kernel(
+        function, (unsigned int)grid[0], (unsigned int)grid[1], (unsigned int)grid[2],
+        RMSNORM_RESIDUAL_BIAS_BF16_4096_BY8_BLOCK_X, RMSNORM_RESIDUAL_BIAS_BF16_4096_BY8_BLOCK_Y, RMSNORM_RESIDUAL_BIAS_BF16_4096_BY8_BLOCK_Z,
+        RMSNORM_RESIDUAL_BIAS_BF16_4096_BY8_DYNAMIC_SHARED_BYTES, stream, parameters, NULL);
+}
+
+/* Kernel rmsnorm_residual_bias_bf16_16384_by8
+ * y = rmsnorm(h = x + r)·w + b along rows: x m×n (bf16), w of n elements (bf16), y m×n (bf16)
+ */
+#define RMSNORM_RESIDUAL_BIAS_BF16_16384_BY8_NAME "rmsnorm_residual_bias_bf16_16384_by8"
+#define RMSNORM_RESIDUAL_BIAS_BF16_16384_BY8_BLOCK_X 512u
+#define RMSNORM_RESIDUAL_BIAS_BF16_16384_BY8_BLOCK_Y 1u
+#define RMSNORM_RESIDUAL_BIAS_BF16_16384_BY8_BLOCK_Z 1u
+#define RMSNORM_RESIDUAL_BIAS_BF16_16384_BY8_LDX_MULTIPLE_OF 8
+#define RMSNORM_RESIDUAL_BIAS_BF16_16384_BY8_LDR_MULTIPLE_OF 8
+#define RMSNORM_RESIDUAL_BIAS_BF16_16384_BY8_LDH_MULTIPLE_OF 8
+#define RMSNORM_RESIDUAL_BIAS_BF16_16384_BY8_LDY_MULTIPLE_OF 8
+#define RMSNORM_RESIDUAL_BIAS_BF16_16384_BY8_N_MULTIPLE_OF 8
+#define RMSNORM_RESIDUAL_BIAS_BF16_16384_BY8_N_AT_MOST 16384u
+#define RMSNORM_RESIDUAL_BIAS_BF16_16384_BY8_STATIC_SHARED_BYTES 0u
+#define RMSNORM_RESIDUAL_BIAS_BF16_16384_BY8_DYNAMIC_SHARED_BYTES 131136u
+
+/* Buffers that the kernel writes must not overlap other buffers. */
+typedef struct rmsnorm_residual_bias_bf16_16384_by8_args {
+    warpwright_buffer x; /* bf16, read; address: a multiple of 16 */
+    uint32_t ldx; /* a multiple of 8 */
+    warpwright_buffer r; /* bf16, read; address: a multiple of 16 */
+    uint32_t ldr; /* a multiple of 8 */
+    warpwright_buffer w; /* bf16, read; address: a multiple of 16 */
+    warpwright_buffer b; /* bf16, read; address: a multiple of 16 */
+    warpwright_buffer h; /* bf16, written; address: a multiple of 16 */
+    uint32_t ldh; /* a multiple of 8 */
+    warpwright_buffer y; /* bf16, written; address: a multiple of 16 */
+    uint32_t ldy; /* a multiple of 8 */
+    uint32_t m;
+    uint32_t n; /* a multiple of 8, at most 16384 */
+    float epsilon;
+} rmsnorm_residual_bias_bf16_16384_by8_args;
+
+/* Minimum length of buffer `x` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_residual_bias_bf16_16384_by8_x_bytes(const rmsnorm_residual_bias_bf16_16384_by8_args *args) {
+    uint64_t size[2], stride[2], extent, bytes = 0;
+    size[0] = args->m;
+    stride[0] = args->ldx;
+    size[1] = args->n;
+    stride[1] = 1;
+    extent = warpwright_extent(2, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `r` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_residual_bias_bf16_16384_by8_r_bytes(const rmsnorm_residual_bias_bf16_16384_by8_args *args) {
+    uint64_t size[2], stride[2], extent, bytes = 0;
+    size[0] = args->m;
+    stride[0] = args->ldr;
+    size[1] = args->n;
+    stride[1] = 1;
+    extent = warpwright_extent(2, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `w` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_residual_bias_bf16_16384_by8_w_bytes(const rmsnorm_residual_bias_bf16_16384_by8_args *args) {
+    uint64_t size[1], stride[1], extent, bytes = 0;
+    size[0] = args->n;
+    stride[0] = 1;
+    extent = warpwright_extent(1, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `b` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_residual_bias_bf16_16384_by8_b_bytes(const rmsnorm_residual_bias_bf16_16384_by8_args *args) {
+    uint64_t size[1], stride[1], extent, bytes = 0;
+    size[0] = args->n;
+    stride[0] = 1;
+    extent = warpwright_extent(1, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `h` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_residual_bias_bf16_16384_by8_h_bytes(const rmsnorm_residual_bias_bf16_16384_by8_args *args) {
+    uint64_t size[2], stride[2], extent, bytes = 0;
+    size[0] = args->m;
+    stride[0] = args->ldh;
+    size[1] = args->n;
+    stride[1] = 1;
+    extent = warpwright_extent(2, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* Minimum length of buffer `y` in bytes; UINT64_MAX if it does not fit in 64 bits. */
+static inline uint64_t rmsnorm_residual_bias_bf16_16384_by8_y_bytes(const rmsnorm_residual_bias_bf16_16384_by8_args *args) {
+    uint64_t size[2], stride[2], extent, bytes = 0;
+    size[0] = args->m;
+    stride[0] = args->ldy;
+    size[1] = args->n;
+    stride[1] = 1;
+    extent = warpwright_extent(2, size, stride, 2);
+    if (extent > bytes) bytes = extent;
+    return bytes;
+}
+
+/* The number of blocks in x, y and z on a device with this number of multiprocessors. */
+static inline void rmsnorm_residual_bias_bf16_16384_by8_grid(const rmsnorm_residual_bias_bf16_16384_by8_args *args, uint32_t multiprocessors, uint64_t grid[3]) {
+    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 1), 1), warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_mul(warpwright_round_down(multiprocessors, 1), 1)));
+    grid[1] = 1;
+    grid[2] = 1;
+}
+
+/* Describes the first violated requirement of the arguments; NULL if they are valid. */
+static inline const char *rmsnorm_residual_bias_bf16_16384_by8_check(const rmsnorm_residual_bias_bf16_16384_by8_args *args, uint32_t multiprocessors) {
+    if (args->x.address % 16 != 0) return "x: expected an address that is a multiple of 16";
+    if (args->ldx % 8 != 0) return "ldx: expected a multiple of 8";
+    if (args->r.address % 16 != 0) return "r: expected an address that is a multiple of 16";
+    if (args->ldr % 8 != 0) return "ldr: expected a multiple of 8";
+    if (args->w.address % 16 != 0) return "w: expected an address that is a multiple of 16";
+    if (args->b.address % 16 != 0) return "b: expected an address that is a multiple of 16";
+    if (args->h.address % 16 != 0) return "h: expected an address that is a multiple of 16";
+    if (args->ldh % 8 != 0) return "ldh: expected a multiple of 8";
+    if (args->y.address % 16 != 0) return "y: expected an address that is a multiple of 16";
+    if (args->ldy % 8 != 0) return "ldy: expected a multiple of 8";
+    if (args->n % 8 != 0) return "n: expected a multiple of 8";
+    if (args->n > 16384u) return "n: expected at most 16384";
+    if (args->m > 4294901760ull)
+        return "x: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "x: expected at most 4294901760 coordinates along a mode";
+    if (args->x.bytes < rmsnorm_residual_bias_bf16_16384_by8_x_bytes(args))
+        return "x: expected a buffer of at least rmsnorm_residual_bias_bf16_16384_by8_x_bytes(args) bytes";
+    if (args->m > 4294901760ull)
+        return "r: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "r: expected at most 4294901760 coordinates along a mode";
+    if (args->r.bytes < rmsnorm_residual_bias_bf16_16384_by8_r_bytes(args))
+        return "r: expected a buffer of at least rmsnorm_residual_bias_bf16_16384_by8_r_bytes(args) bytes";
+    if (args->n > 4294901760ull)
+        return "w: expected at most 4294901760 coordinates along a mode";
+    if (args->w.bytes < rmsnorm_residual_bias_bf16_16384_by8_w_bytes(args))
+        return "w: expected a buffer of at least rmsnorm_residual_bias_bf16_16384_by8_w_bytes(args) bytes";
+    if (args->n > 4294901760ull)
+        return "b: expected at most 4294901760 coordinates along a mode";
+    if (args->b.bytes < rmsnorm_residual_bias_bf16_16384_by8_b_bytes(args))
+        return "b: expected a buffer of at least rmsnorm_residual_bias_bf16_16384_by8_b_bytes(args) bytes";
+    if (args->m > 4294901760ull)
+        return "h: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "h: expected at most 4294901760 coordinates along a mode";
+    if (args->h.bytes < rmsnorm_residual_bias_bf16_16384_by8_h_bytes(args))
+        return "h: expected a buffer of at least rmsnorm_residual_bias_bf16_16384_by8_h_bytes(args) bytes";
+    if (args->m > 4294901760ull)
+        return "y: expected at most 4294901760 coordinates along a mode";
+    if (args->n > 4294901760ull)
+        return "y: expected at most 4294901760 coordinates along a mode";
+    if (args->y.bytes < rmsnorm_residual_bias_bf16_16384_by8_y_bytes(args))
+        return "y: expected a buffer of at least rmsnorm_residual_bias_bf16_16384_by8_y_bytes(args) bytes";
+    if (warpwright_overlap(args->x, args->h))
+        return "x, h: expected buffers that do not overlap";
+    if (warpwright_overlap(args->x, args->y))
+        return "x, y: expected buffers that do not overlap";
+    if (warpwright_overlap(args->r, args->h))
+        return "r, h: expected buffers that do not overlap";
+    if (warpwright_overlap(args->r, args->y))
+        return "r, y: expected buffers that do not overlap";
+    if (warpwright_overlap(args->w, args->h))
+        return "w, h: expected buffers that do not overlap";
+    if (warpwright_overlap(args->w, args->y))
+        return "w, y: expected buffers that do not overlap";
+    if (warpwright_overlap(args->b, args->h))
+        return "b, h: expected buffers that do not overlap";
+    if (warpwright_overlap(args->b, args->y))
+        return "b, y: expected buffers that do not overlap";
+    if (warpwright_overlap(args->h, args->y))
+        return "h, y: expected buffers that do not overlap";
+    {
+        uint64_t grid[3];
+        rmsnorm_residual_bias_bf16_16384_by8_grid(args, multiprocessors, grid);
+        if (grid[0] > 2147483647u || grid[1] > 65535u || grid[2] > 65535u) return "grid: expected at most 2147483647 x 65535 x 65535 blocks";
+    }
+    return NULL;
+}
+
+/* Call once after cuModuleGetFunction: sets the kernel's dynamic shared memory limit. */
+static inline warpwright_result rmsnorm_residual_bias_bf16_16384_by8_prepare(
+    const warpwright_extended_driver *driver, struct CUfunc_st *function) {
+    /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+    return driver->basic.func_set_attribute(function, (warpwright_attribute)8, (int)RMSNORM_RESIDUAL_BIAS_BF16_16384_BY8_DYNAMIC_SHARED_BYTES);
+}
+
+/* Launches the kernel asynchronously.
+ * Returns CUDA_ERROR_INVALID_VALUE if rmsnorm_residual_bias_bf16_16384_by8_check rejects the arguments. An empty grid launches nothing and succeeds. */
+static inline warpwright_result rmsnorm_residual_bias_bf16_16384_by8_launch(
+    const warpwright_extended_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,
+    const rmsnorm_residual_bias_bf16_16384_by8_args *args) {
+    rmsnorm_residual_bias_bf16_16384_by8_args copy = *args;
+    void *parameters[] = {&copy.x.address, &copy.ldx, &copy.r.address, &copy.ldr, &copy.w.address, &copy.b.address, &copy.h.address, &copy.ldh, &copy.y.address, &copy.ldy, &copy.m, &copy.n, &copy.epsilon};
+    uint64_t grid[3];
+    uint32_t multiprocessors;
+    warpwright_result result;
+    result = warpwright_multiprocessors(driver, &multiprocessors);
+    if (result != (warpwright_result)0) return result;
+    if (rmsnorm_residual_bias_bf16_16384_by8_check(args, multiprocessors) != NULL) return (warpwright_result)1;
+    rmsnorm_residual_bias_bf16_16384_by8_grid(args, multiprocessors, grid);
+    if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return (warpwright_result)0;
+    return driver->basic.launch_kernel(
+        function, (unsigned int)grid[0], (unsigned int)grid[1], (unsigned int)grid[2],
+        RMSNORM_RESIDUAL_BIAS_BF16_16384_BY8_BLOCK_X, RMSNORM_RESIDUAL_BIAS_BF16_16384_BY8_BLOCK_Y, RMSNORM_RESIDUAL_BIAS_BF16_16384_BY8_BLOCK_Z,
+        RMSNORM_RESIDUAL_BIAS_BF16_16384_BY8_DYNAMIC_SHARED_BYTES, stream, parameters, NULL);
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -24,6 +24,7 @@ mod extremes_over;
 mod fill;
 mod functions;
 mod gather;
+mod gathered;
 mod gl;
 mod gl_layout;
 mod global_copies;

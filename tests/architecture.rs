@@ -6,7 +6,7 @@
 mod architecture {
     mod arrows;
     mod files;
-    mod places;
+    mod machine_paths;
     mod sizes;
     mod tokens;
     mod unsafe_code;

@@ -10,7 +10,7 @@ mod compile_fail {
 }
 
 #[test]
-fn mistakes_do_not_compile() {
+fn invalid_kernels_do_not_compile() {
     let cases = trybuild::TestCases::new();
     cases.compile_fail("compile_fail/*/*.rs");
     if cfg!(feature = "cuda") {

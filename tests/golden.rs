@@ -12,8 +12,9 @@ use pretty_assertions::assert_eq;
 use warpwright::{
     export::Export,
     kernels::{
-        Attention, AttentionMask, Gemm, GemmTile, MatrixOrder, Norm, NormFunction, Rotary, RotaryPairs,
-        Softmax, call::GemmOperand, copy_elements, matmul, transpose,
+        Attention, AttentionMask, CachedAttention, CrossEntropy, Gemm, GemmTile, MatrixOrder, Norm,
+        NormFunction, Pointwise, PointwiseFunction, Rotary, RotaryPairs, Softmax, call::GemmOperand,
+        copy_elements, matmul, transpose,
     },
     ptx::{Module, Target, bf16, e4m3, f16, tf32},
     tiles::Convert,
@@ -42,14 +43,18 @@ fn modules() -> Vec<(&'static str, Module)> {
     }
     vec![
         ("attention", attention()),
+        ("attention_cached", cached_attention()),
         ("copy", copies),
+        ("cross_entropy", cross_entropy()),
         ("gemm", gemms),
         ("gemm_e4m3", products::<e4m3, bf16>()),
         ("gemm_s8", products::<i8, i32>()),
         ("gemm_tf32", products::<tf32, f32>()),
+        ("layernorm", norms(NormFunction::Layer)),
         ("matmul", product),
-        ("rmsnorm", norms()),
+        ("rmsnorm", norms(NormFunction::Rms)),
         ("rotary", rotary()),
+        ("silu", silu()),
         ("softmax", softmax()),
         ("transpose", transposes),
     ]
@@ -70,6 +75,16 @@ fn attention() -> Module {
     module
 }
 
+/// Attention of bf16 to caches, with heads of 128.
+fn cached_attention() -> Module {
+    let mut module = Module::new(Target::SM_90A);
+    for (queries, parts) in [1, 4].into_iter().flat_map(|n| CachedAttention::PARTS.map(|parts| (n, parts))) {
+        let attention = CachedAttention { head_size: 128, parts, queries };
+        module.add(&attention.kernel::<bf16>().unwrap()).unwrap();
+    }
+    module
+}
+
 /// Products on Hopper of types that are not 16 bits wide: row-major A, column-major B.
 fn products<T, D>() -> Module
 where
@@ -84,18 +99,48 @@ where
     module
 }
 
-/// RMSNorm of bf16, of rows whose sizes are multiples of 8.
-fn norms() -> Module {
+/// A norm of bf16, with and without a residual sum and a bias, of rows whose sizes are multiples of 8.
+fn norms(function: NormFunction) -> Module {
     let target = Target::SM_90;
     let mut module = Module::new(target);
     for n in LENGTHS {
-        let norm = Norm::for_rows(NormFunction::Rms, target, 2, &[n, 8]);
+        let norm = Norm::for_rows(function, target, 2, &[n, 8]);
         module.add(&norm.kernel::<bf16, bf16, bf16>(target).unwrap()).unwrap();
     }
     for n in LENGTHS {
-        let norm = Norm::for_residual_rows(NormFunction::Rms, target, 2, &[n, 8]);
+        let norm = Norm::for_residual_rows(function, target, 2, &[n, 8]);
         module.add(&norm.residual_kernel::<bf16, bf16, bf16>(target).unwrap()).unwrap();
     }
+    for n in LENGTHS {
+        let norm = Norm::for_biased_rows(function, target, 2, &[n, 8]);
+        module.add(&norm.biased_kernel::<bf16, bf16, bf16>(target).unwrap()).unwrap();
+    }
+    for n in LENGTHS {
+        let norm = Norm::for_residual_rows(function, target, 2, &[n, 8]);
+        module.add(&norm.residual_biased_kernel::<bf16, bf16, bf16>(target).unwrap()).unwrap();
+    }
+    module
+}
+
+/// The cross-entropy loss of bf16 and its gradient, of sizes that are multiples of 8.
+fn cross_entropy() -> Module {
+    let target = Target::SM_80;
+    let mut module = Module::new(target);
+    let kernels = CrossEntropy::for_rows(target, 2, &[1 << 20, 8]);
+    module.add(&kernels.kernel::<bf16>(target).unwrap()).unwrap();
+    module.add(&kernels.backward_kernel::<bf16>(target).unwrap()).unwrap();
+    module
+}
+
+/// SiLU and SwiGLU of bf16 and their gradients, of sizes that are multiples of 8.
+fn silu() -> Module {
+    let target = Target::SM_80;
+    let mut module = Module::new(target);
+    let kernels = Pointwise::for_rows(PointwiseFunction::Silu, target, 2, &[1 << 20, 8]);
+    module.add(&kernels.kernel::<bf16, bf16>(target).unwrap()).unwrap();
+    module.add(&kernels.backward_kernel::<bf16>(target).unwrap()).unwrap();
+    module.add(&kernels.gated_kernel::<bf16, bf16>(target).unwrap()).unwrap();
+    module.add(&kernels.gated_backward_kernel::<bf16>(target).unwrap()).unwrap();
     module
 }
 
@@ -140,7 +185,7 @@ fn exported_kernels_are_current() {
             names.push(file.to_string());
         }
         // For targets with 1536 threads or 16 blocks per multiprocessor, ptxas warns that it ignores greater numbers of resident blocks.
-        if ["rmsnorm", "rotary", "softmax"].contains(&name) {
+        if ["cross_entropy", "layernorm", "rmsnorm", "rotary", "softmax"].contains(&name) {
             assemble::module(&module.ptx(), module.target());
         } else {
             assemble::everywhere(&module.ptx(), module.target());

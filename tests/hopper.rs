@@ -17,12 +17,12 @@ mod hopper {
     mod gemm;
     mod groups;
     mod launches;
-    mod mistakes;
     mod outbox;
     mod overlap;
     mod parts;
     mod problem;
     mod products;
+    mod rejections;
     mod releases;
     mod remote;
     mod rings;

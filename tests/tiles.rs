@@ -58,7 +58,6 @@ mod tiles {
     mod long;
     mod masks;
     mod matmul;
-    mod mistakes;
     mod moves;
     mod nan;
     mod numbers;
@@ -70,6 +69,7 @@ mod tiles {
     mod products;
     mod random;
     mod register_values;
+    mod rejections;
     mod scans;
     mod scopes;
     mod shared;

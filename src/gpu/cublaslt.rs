@@ -9,6 +9,7 @@ use cudarc::{
     },
     driver::{CudaSlice, CudaStream, DevicePtr, DevicePtrMut, DriverError},
 };
+use half::{bf16, f16};
 
 /// An error in planning or running a GEMM with cuBLASLt.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -25,7 +26,7 @@ pub enum CublasLtError {
     /// The size of a buffer differs from the planned size.
     #[error("cuBLASLt: {matrix}: expected {expected} elements, found {found}")]
     Length {
-        /// `A`, `B` or `D`.
+        /// `A`, `B`, `D` or `bias`.
         matrix: &'static str,
         /// The number of elements that the plan requires.
         expected: usize,
@@ -105,11 +106,42 @@ impl CublasLtTypes {
         }
     }
 
+    /// Returns the bytes of a number that is rounded to the type of the result.
+    fn rounded(self, number: f32) -> Vec<u8> {
+        match self {
+            Self::Bf16 | Self::E4m3 { .. } => bf16::from_f32(number).to_ne_bytes().into(),
+            Self::F16 => f16::from_f32(number).to_ne_bytes().into(),
+            Self::F32 | Self::Tf32 => number.to_ne_bytes().into(),
+            Self::I8 => (number as i32).to_ne_bytes().into(),
+        }
+    }
+
     /// Returns the bits of α = 1 and β = 0.
     const fn scales(self) -> [u32; 2] {
         match self {
             Self::I8 => [1, 0],
             _ => [1f32.to_bits(), 0],
+        }
+    }
+}
+
+/// The operation that follows the product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CublasLtEpilogue {
+    /// D = A·B + bias (`CUBLASLT_EPILOGUE_BIAS`).
+    Bias,
+    /// D = relu(A·B + bias) (`CUBLASLT_EPILOGUE_RELU_BIAS`).
+    ReluBias,
+    /// D = gelu(A·B + bias) (`CUBLASLT_EPILOGUE_GELU_BIAS`).
+    GeluBias,
+}
+
+impl CublasLtEpilogue {
+    const fn value(self) -> sys::cublasLtEpilogue_t {
+        match self {
+            Self::Bias => sys::cublasLtEpilogue_t::CUBLASLT_EPILOGUE_BIAS,
+            Self::ReluBias => sys::cublasLtEpilogue_t::CUBLASLT_EPILOGUE_RELU_BIAS,
+            Self::GeluBias => sys::cublasLtEpilogue_t::CUBLASLT_EPILOGUE_GELU_BIAS,
         }
     }
 }
@@ -127,7 +159,7 @@ impl<T: Copy> Drop for Owned<T> {
     }
 }
 
-/// A planned GEMM, D = A·B, where D is row-major.
+/// A planned GEMM, D = A·B, where D is row-major, with an epilogue if the plan has one.
 pub struct CublasLtProduct {
     types: CublasLtTypes,
     sizes: [usize; 3],
@@ -136,6 +168,8 @@ pub struct CublasLtProduct {
     description: Owned<sys::cublasLtMatmulDesc_t>,
     handle: Owned<sys::cublasLtHandle_t>,
     algorithms: Vec<sys::cublasLtMatmulAlgo_t>,
+    /// The bytes of the bias, to which the description points.
+    bias: Option<CudaSlice<u8>>,
     workspace: CudaSlice<u8>,
     stream: Arc<CudaStream>,
 }
@@ -150,8 +184,40 @@ impl CublasLtProduct {
     pub fn new(
         stream: &Arc<CudaStream>,
         types: CublasLtTypes,
+        sizes: [usize; 3],
+        orders: [Order; 2],
+    ) -> Result<Self, CublasLtError> {
+        Self::planned(stream, types, sizes, orders, None)
+    }
+
+    /// Plans D = f(A·B + bias) like [`new`](Self::new).
+    ///
+    /// `bias` contains one number for each column of D, which is rounded to the type of D.
+    ///
+    /// # Errors
+    /// Returns the same errors as [`new`](Self::new), and an error if the length of the bias differs from the number of columns.
+    pub fn with_epilogue(
+        stream: &Arc<CudaStream>,
+        types: CublasLtTypes,
+        sizes @ [_, n, _]: [usize; 3],
+        orders: [Order; 2],
+        epilogue: CublasLtEpilogue,
+        bias: &[f32],
+    ) -> Result<Self, CublasLtError> {
+        if bias.len() != n {
+            return Err(CublasLtError::Length { matrix: "bias", expected: n, found: bias.len() });
+        }
+        let bytes: Vec<_> = bias.iter().flat_map(|&number| types.rounded(number)).collect();
+        let bias = stream.clone_htod(&bytes)?;
+        Self::planned(stream, types, sizes, orders, Some((epilogue, bias)))
+    }
+
+    fn planned(
+        stream: &Arc<CudaStream>,
+        types: CublasLtTypes,
         [m, n, k]: [usize; 3],
         [a, b]: [Order; 2],
+        epilogue: Option<(CublasLtEpilogue, CudaSlice<u8>)>,
     ) -> Result<Self, CublasLtError> {
         use sys::{
             cublasLtMatmulDescAttributes_t as Attribute, cublasLtMatmulPreferenceAttributes_t as Preference,
@@ -182,6 +248,19 @@ impl CublasLtProduct {
             // SAFETY: the attribute is an 8-bit integer.
             unsafe {
                 result::set_matmul_desc_attribute(description.object, attribute, (&raw const fast).cast(), 1)
+            }?;
+        }
+        if let Some((epilogue, bias)) = &epilogue {
+            let (value, (address, _guard)) = (epilogue.value(), bias.device_ptr(stream));
+            // cuBLASLt adds the bias to each column of Dᵀ, which is a row of D. By default, its elements have the type of D.
+            // SAFETY: the attributes are a 32-bit enumeration and a 64-bit pointer.
+            unsafe {
+                let (attribute, value) =
+                    (Attribute::CUBLASLT_MATMUL_DESC_EPILOGUE, (&raw const value).cast());
+                result::set_matmul_desc_attribute(description.object, attribute, value, 4)?;
+                let (attribute, value) =
+                    (Attribute::CUBLASLT_MATMUL_DESC_BIAS_POINTER, (&raw const address).cast());
+                result::set_matmul_desc_attribute(description.object, attribute, value, 8)
             }?;
         }
         let layout = |element, rows: usize, cols: usize, order: Order| {
@@ -230,6 +309,7 @@ impl CublasLtProduct {
             description,
             handle,
             algorithms,
+            bias: epilogue.map(|(_, bias)| bias),
             workspace,
             stream: Arc::clone(stream),
         })
@@ -286,9 +366,10 @@ impl CublasLtProduct {
         let (a, _a) = a.device_ptr(&self.stream);
         let (b, _b) = b.device_ptr(&self.stream);
         let (d, _d) = d.device_ptr_mut(&self.stream);
+        let _bias = self.bias.as_ref().map(|bias| bias.device_ptr(&self.stream));
         let (workspace, _workspace) = self.workspace.device_ptr_mut(&self.stream);
-        // SAFETY: the buffers have the sizes of the layouts, as checked above, and their guards order accesses to them; `self` owns
-        // everything else.
+        // SAFETY: the buffers have the sizes of the layouts, as checked above, the bias has one element for each column, as checked when it
+        // was planned, and their guards order accesses to them; `self` owns everything else.
         unsafe {
             result::matmul(
                 self.handle.object,

@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_nul_is_placed() {
+    fn a_nul_has_its_line_and_offset() {
         assert_eq!(nul_error("ab\ncd\n\0", 6), LoadError::Nul { line: 3, offset: 6 });
         assert_eq!(nul_error("\0", 0), LoadError::Nul { line: 1, offset: 0 });
     }

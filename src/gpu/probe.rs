@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_library_is_sought_as_cudarc_seeks_it() {
+    fn the_library_has_the_file_names_of_cudarc() {
         let cudarc = ["cuda", "nvcuda"].iter().flat_map(|stem| cudarc::get_lib_name_candidates(stem));
         assert_eq!(candidates(), cudarc.collect::<Vec<_>>());
     }

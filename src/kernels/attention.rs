@@ -11,7 +11,6 @@ mod problem;
 mod scaled;
 mod scores;
 mod softmax;
-mod steps;
 mod table;
 mod values;
 mod visible;

@@ -99,13 +99,13 @@ pub enum LayoutError {
         fault: Box<LayoutError>,
     },
     /// A size, a stride or an offset that exceeds 64 bits.
-    #[error("{what} does not fit in 64 bits")]
+    #[error("{what}: expected at most 64 bits, found more")]
     Overflow {
         /// The quantity that overflowed.
         what: String,
     },
     /// A coordinate whose nesting does not match the shape.
-    #[error("mode {mode}: coordinate {coord} does not fit shape {shape}")]
+    #[error("mode {mode}: expected a coordinate nested within shape {shape}, found {coord}")]
     Coordinate {
         /// The first mode whose coordinate does not match its shape.
         mode: ModePath,
@@ -115,7 +115,7 @@ pub enum LayoutError {
         shape: String,
     },
     /// An order whose nesting does not match the shape.
-    #[error("mode {mode}: order {order} does not nest within shape {shape}")]
+    #[error("mode {mode}: expected an order nested within shape {shape}, found {order}")]
     Order {
         /// The first mode whose order does not match its shape.
         mode: ModePath,
@@ -210,7 +210,7 @@ pub enum LayoutError {
         fault: &'static str,
     },
     /// A tiler with a negative stride, which would select indices below 0.
-    #[error("tiler {tiler}: mode {mode} (extent {extent}): stride {stride} steps below index 0")]
+    #[error("tiler {tiler}: mode {mode} (extent {extent}): expected a stride of at least 0, found {stride}")]
     NegativeStride {
         /// The tiler with the negative stride.
         tiler: String,
@@ -394,7 +394,9 @@ pub enum ComposeFault {
         left_extent: i64,
     },
     /// A stride whose sign differs from that of another stride, so that sums of steps borrow across modes of the left side.
-    #[error("{extent}:{stride}: strides of opposite signs borrow across the left side's modes")]
+    #[error(
+        "{extent}:{stride}: expected strides of one sign, found opposite signs, which borrow across the left side's modes"
+    )]
     Signs {
         /// The extent of the right side's mode.
         extent: i64,
@@ -402,7 +404,7 @@ pub enum ComposeFault {
         stride: i64,
     },
     /// A composed stride that exceeds 64 bits.
-    #[error("{extent}:{stride}: the composed stride does not fit in 64 bits")]
+    #[error("{extent}:{stride}: expected a composed stride of at most 64 bits, found more")]
     Overflow {
         /// The extent of the right side's mode.
         extent: i64,

@@ -43,7 +43,7 @@ pub enum ModuleError {
         expected: Target,
     },
     /// The kernel declares a name that the module already uses for another kernel or a different declaration.
-    #[error("kernel `{kernel}`: the module has another declaration of `{name}`")]
+    #[error("kernel `{kernel}`: expected one declaration of `{name}` in the module, found two")]
     DuplicateName {
         /// The name of the kernel.
         kernel: String,

@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn mnemonics_are_found_in_scopes_behind_guards_and_labels() {
+    fn mnemonics_are_found_in_scopes_after_guards_and_labels() {
         let text =
             "{ .reg .pred q; setp.eq.u32 q, %r0, 1; // add.u32 x;\n@q bra done;\n}\ndone: membar.gl;\n";
         assert_eq!(mnemonics(text).collect::<Vec<_>>(), ["setp.eq.u32", "bra", "membar.gl"]);

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn every_width_comes_back() {
+    fn words_of_every_width_are_read_back() {
         there_and_back(&[0u8, 1, 255]);
         there_and_back(&[i8::MIN, -1, 0, i8::MAX]);
         there_and_back(&[i16::MIN, -1, 0, i16::MAX]);

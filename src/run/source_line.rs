@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_loc_before_the_line_counts() {
+    fn the_last_loc_before_the_line_applies() {
         assert_eq!(of(4).as_deref(), Some("src/a b.rs:10:5"));
         assert_eq!(of(5).as_deref(), Some("src/a b.rs:10:5"));
         assert_eq!(of(7).as_deref(), Some("src/c.rs:20:6"));

@@ -35,7 +35,12 @@ pub enum Side<'k, T: TensorElement> {
 impl<S: TensorSpace, T, A> Sealed for Tensor<'_, S, T, A> {}
 impl<T> Sealed for Fragment<'_, T> {}
 
-/// A source of a copy: a [`Tensor`] or a [`Fragment`].
+/// A source of a copy: a readable [`Tensor`] or a [`Fragment`].
+#[diagnostic::on_unimplemented(
+    message = "expected a readable tensor or a fragment, found `{Self}`",
+    label = "this source of a copy is not readable",
+    note = "a tensor in shared memory is readable after the copy that fills it: `wait()` on the result of the copy returns a readable tensor"
+)]
 pub trait Source<'k, T: TensorElement>: Sealed {
     #[doc(hidden)]
     fn source(&self) -> Side<'k, T>;
@@ -57,9 +62,16 @@ impl<'k, T: TensorElement, A: Readable> Source<'k, T> for Tensor<'k, Global, T, 
     }
 }
 
-impl<'k, T: TensorElement, A: Readable> Source<'k, T> for Tensor<'k, Shared, T, A> {
+// Not for every `A: Readable`: otherwise, the compiler's message would describe the access and not the source.
+impl<'k, T: TensorElement> Source<'k, T> for Tensor<'k, Shared, T, Read> {
     fn source(&self) -> Side<'k, T> {
         Side::Shared(self.with_access())
+    }
+}
+
+impl<'k, T: TensorElement> Source<'k, T> for Tensor<'k, Shared, T, ReadWrite> {
+    fn source(&self) -> Side<'k, T> {
+        Side::Shared(self.clone())
     }
 }
 

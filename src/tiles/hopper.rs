@@ -4,7 +4,6 @@
 mod all_to_all;
 mod assembly;
 mod clear;
-mod convert_rows;
 mod exchange;
 mod in_flight;
 mod left_factor;

@@ -34,7 +34,7 @@ impl<'k> Builder<'k> {
             self.refuse(DIFFERENT_TILES.into());
         } else if written && shared_by.covers(Uniformity::Block) && self.has_several_warps() {
             self.refuse(
-                "all warps of the block store to the same tile: let its coordinates depend on `k.warp()`, or store in `k.when_warp`"
+                "expected a tile that differs between warps, found one to which all warps of the block store: let its coordinates depend on `k.warp()`, or store in `k.when_warp`"
                     .into(),
             );
         }
@@ -56,7 +56,7 @@ impl<'k> Builder<'k> {
             self.refuse(DIFFERENT_TILES.into());
         } else if owner.0.size() > 32 && shared_by.covers(owner.0.uniformity()) {
             self.refuse(
-                "all warps of the scope store to the same tile: let its coordinates depend on `k.warp()`, or store in `k.when_warp`"
+                "expected a tile that differs between warps, found one to which all warps of the scope store: let its coordinates depend on `k.warp()`, or store in `k.when_warp`"
                     .into(),
             );
         }

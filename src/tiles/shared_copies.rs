@@ -224,7 +224,7 @@ impl<'k, T: TensorElement> SubtileMut<'_, 'k, T> {
 
 /// A rectangle of a shared tile that starts at a subtile.
 pub(super) struct Rectangle<'a, 'k, T: TensorElement> {
-    tile: &'a Tensor<'k, Shared, T, ReadWrite>,
+    pub(super) tile: &'a Tensor<'k, Shared, T, ReadWrite>,
     pub(super) row: Val<'k, u32>,
     pub(super) col: Val<'k, u32>,
     /// This warp's share of the rows, if they are divided among warps; `row` is relative to it.

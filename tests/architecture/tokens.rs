@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_know_their_line() {
+    fn tokens_have_their_line() {
         let found = tokens("/* 1\n2 */ a::b\n\"3\n4\"\nc");
         let word = |name: &str| Token::Word(name.into());
         assert_eq!(found, [(word("a"), 2), (Token::Path, 2), (word("b"), 2), (word("c"), 5)]);

@@ -95,7 +95,7 @@ fn by_count(matrices: Matrices, kernels: [fn(bool) -> Kernel<Words>; 3]) -> Kern
 }
 
 #[test]
-fn matrices_are_loaded_and_stored_as_the_layouts_say() {
+fn matrices_are_loaded_and_stored_according_to_the_layouts() {
     let everywhere = everywhere();
     let mut checked = 0;
     for atom in copy_atoms() {
@@ -124,7 +124,7 @@ fn matrices_are_loaded_and_stored_as_the_layouts_say() {
 }
 
 #[test]
-fn registers_are_exchanged_as_the_layouts_say() {
+fn registers_are_exchanged_according_to_the_layouts() {
     let everywhere = everywhere();
     let transpose = |lane_bit: u32| {
         let kernel = Kernel::<Words>::build("exchange(x, y)", Target::SM_75, |k, (x, y)| {
@@ -218,10 +218,10 @@ fn asynchronous_copies_fill_with_zeros() {
 #[test]
 fn every_side_of_a_copy_is_whole() {
     for atom in copy_atoms() {
-        let reference = atom.fragment(CopySide::Reference).expect("it lies within");
+        let reference = atom.fragment(CopySide::Reference).expect("in bounds");
         reference.assert_bijective();
         for side in [CopySide::Source, CopySide::Destination] {
-            let map = atom.fragment(side).expect("it lies within");
+            let map = atom.fragment(side).expect("in bounds");
             map.assert_covering();
             // Only idle lanes, whose addresses are ignored, repeat the elements of other lanes.
             let repeats = map.layout().size() / map.rows();

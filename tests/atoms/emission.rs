@@ -88,7 +88,7 @@ fn wrong_operands_are_refused_at_the_callers_line() {
 }
 
 #[test]
-fn metadata_and_scales_are_asked_for() {
+fn metadata_and_scales_are_required() {
     let sparse = mma_atom("SM80_SPARSE_16x8x32_F32F16F16F32_TN").expect("the table has it");
     let none = refused(Target::SM_80, |k| {
         let _: Vec<Val<'_, f32>> = k.mma(sparse, &[bits(); 4], &[bits(); 4], &[sum(); 4]);
@@ -116,12 +116,15 @@ fn metadata_and_scales_are_asked_for() {
 }
 
 #[test]
-fn unknown_names_come_with_the_closest_one() {
-    assert_eq!(mma_atom("nosuch").unwrap_err().to_string(), "no mma atom `nosuch`");
+fn errors_of_unknown_names_suggest_the_closest_one() {
+    assert_eq!(
+        mma_atom("nosuch").unwrap_err().to_string(),
+        "expected the name of an mma atom, found `nosuch`"
+    );
     let why = mma_atom("SM80_16x8x16_F32BF16BF16F32").expect_err("there is none");
     assert_eq!(
         why.to_string(),
-        "no mma atom `SM80_16x8x16_F32BF16BF16F32`: the closest name is `SM80_16x8x16_F32BF16BF16F32_TN`"
+        "expected the name of an mma atom, found `SM80_16x8x16_F32BF16BF16F32`: the closest name is `SM80_16x8x16_F32BF16BF16F32_TN`"
     );
 }
 

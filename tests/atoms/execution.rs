@@ -93,7 +93,7 @@ fn every_atom_multiplies_in_the_simulator() {
 const RUN: usize = 148;
 
 #[test]
-fn what_is_not_run_is_known() {
+fn only_known_kinds_of_atoms_are_not_executed() {
     // Kinds of sm_100a and sm_120a are run by the simulator's tests; those of a warpgroup are run by `wgmma`; complex products are several
     // instructions; four scales of ue8m0 need PTX 9.1.
     let left = mma_atoms().filter(|atom| !portable().any(|run| run == *atom));

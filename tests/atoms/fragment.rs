@@ -37,7 +37,7 @@ fn register_tiles_follow_their_formulas() {
 
 /// ThunderKittens' `rt_base` and `rt_fl_1x1` … `rt_fl_8x1`.
 #[test]
-fn register_tiles_have_as_many_registers_as_thunderkittens_says() {
+fn register_tiles_have_the_register_counts_of_thunderkittens() {
     for layout in [TileLayout::Row, TileLayout::Col] {
         for (width, registers) in [(ElementWidth::B16, 4), (ElementWidth::B32, 8)] {
             let map = rt_base(layout, width);

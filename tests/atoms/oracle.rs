@@ -40,7 +40,7 @@ fn table(layout: &Layout, rows: u32) -> Value {
 }
 
 #[test]
-fn mma_atoms_are_cutes() {
+fn mma_atoms_match_cute() {
     let oracle: Value = serde_json::from_str(MMA).expect("JSON");
     let layouts: HashMap<&str, &str> = oracle["layouts"]
         .as_object()
@@ -103,7 +103,7 @@ fn extras(ours: &MmaAtom, theirs: &Value, layouts: &HashMap<&str, &str>) {
 }
 
 #[test]
-fn copy_atoms_are_cutes() {
+fn copy_atoms_match_cute() {
     let oracle: Value = serde_json::from_str(COPY).expect("JSON");
     let atoms = oracle["atoms"].as_array().expect("atoms");
     for theirs in atoms {

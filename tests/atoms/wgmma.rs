@@ -319,7 +319,7 @@ fn every_atom_multiplies_on_a_gpu() {
 
 /// The accumulators of a loop remain in their registers, and no product waits for another.
 #[test]
-fn ptxas_neither_serializes_nor_moves_what_is_in_flight() {
+fn ptxas_neither_serializes_nor_moves_products_in_flight() {
     let atom = mma_atom("SM90_64x256x16_F32BF16BF16_SS").expect("the table has it");
     let kernel = Kernel::<(Out<f32>, u32)>::build("sums(d, n)", Target::SM_90A, |k, (d, n)| {
         let block = k.block([128]);

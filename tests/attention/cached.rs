@@ -29,6 +29,8 @@ struct Problem<'a> {
     capacity: usize,
     /// Whether keys and values are `e4m3` with a scale for each KV head.
     scaled: bool,
+    /// The factor of all queries, by which `scale` is divided.
+    magnitude: f32,
 }
 
 /// The kernel of a problem.
@@ -109,7 +111,7 @@ fn check<T: Half>(attention: CachedAttention, problem: Problem<'_>)
 where
     f32: Convert<T>,
 {
-    let Problem { heads, kv_heads, queries, lengths, page, capacity, scaled } = problem;
+    let Problem { heads, kv_heads, queries, lengths, page, capacity, scaled, magnitude } = problem;
     let (size, batches) = (attention.head_size as usize, lengths.len());
     let what = format!("{attention:?}, {problem:?}");
     let (tables, pitch) = (problem.tables(), size + GAP);
@@ -118,7 +120,13 @@ where
     // Batch, query, head.
     let rows = batches * queries * heads;
     let q: Vec<T> = (0..rows * pitch)
-        .map(|at| if at % pitch < size { T::of(mixed('q', [0, 0, at / pitch, at % pitch])) } else { T::NAN })
+        .map(|at| {
+            if at % pitch < size {
+                T::of(mixed('q', [0, 0, at / pitch, at % pitch]) * magnitude)
+            } else {
+                T::NAN
+            }
+        })
         .collect();
     // Rows that are not in use are NaN.
     let cache = |which: char| {
@@ -137,7 +145,7 @@ where
     let scales = ['k', 'v'].map(|which| scales_of(which, kv_heads));
     let halves = caches.each_ref().map(|rows| rows.iter().map(|&x| T::of(x)).collect::<Vec<T>>());
     let bytes = caches.each_ref().map(|rows| rows.iter().map(|&x| e4m3::from_f32(x)).collect::<Vec<_>>());
-    let scale = 1.0 / (size as f32).sqrt();
+    let scale = 1.0 / (size as f32).sqrt() / magnitude;
     let of_queries = [[queries * heads * pitch, pitch, heads * pitch].map(|stride| stride as u32); 2];
     let of_keys = [[kv_heads * of_page * size, of_page * size, size].map(|stride| stride as u32); 2];
     let [b, g, h, m, n] = [batches, kv_heads, heads / kv_heads, queries, capacity].map(|size| size as u32);
@@ -223,8 +231,16 @@ where
 }
 
 const LENGTHS: &[usize] = &[1, 700, 128, 0, 257];
-const ONE: Problem<'_> =
-    Problem { heads: 2, kv_heads: 2, queries: 1, lengths: LENGTHS, page: None, capacity: 750, scaled: false };
+const ONE: Problem<'_> = Problem {
+    heads: 2,
+    kv_heads: 2,
+    queries: 1,
+    lengths: LENGTHS,
+    page: None,
+    capacity: 750,
+    scaled: false,
+    magnitude: 1.0,
+};
 
 /// Returns the kernel for one query.
 const fn one(head_size: u32, parts: u32) -> CachedAttention {
@@ -296,6 +312,14 @@ fn scaled_caches() {
     check::<f16>(attention, Problem { heads: 8, queries: 3, scaled: true, ..ONE });
 }
 
+/// Queries that f16 cannot represent.
+#[test]
+fn scaled_caches_and_queries_of_any_magnitude() {
+    for magnitude in [1e30, 1e-30] {
+        check::<bf16>(one(64, 2), Problem { heads: 4, kv_heads: 1, scaled: true, magnitude, ..ONE });
+    }
+}
+
 #[test]
 fn scaled_caches_in_pages() {
     for (head_size, page, most, queries, parts) in
@@ -356,8 +380,12 @@ fn other_parts_and_pages_are_rejected() {
     assert!(found.contains(expected), "{found}");
     for queries in [0, 3, 16] {
         let attention = CachedAttention { parts: 2, queries, ..attention };
-        let found = attention.kernel::<bf16>().expect_err("it is rejected").to_string();
-        assert!(found.contains(&format!("expected 1, 2, 4 or 8 queries, found {queries}")), "{found}");
+        let found = [
+            attention.kernel::<bf16>().expect_err("it is rejected").to_string(),
+            attention.scaled_kernel::<bf16>().expect_err("it is rejected").to_string(),
+        ];
+        let expected = format!("expected 1, 2, 4 or 8 queries, found {queries}");
+        assert!(found.iter().all(|found| found.contains(&expected)), "{found:?}");
     }
     let attention = CachedAttention { parts: 2, ..attention };
     for page in [0, 4, 24, 256] {

@@ -77,7 +77,7 @@ proptest! {
     /// All heads are in one group if enough tiles in progress read the same keys. Otherwise, no schedule whose group is one head, or all heads
     /// if their keys and values are cached, is better.
     #[test]
-    fn no_simple_order_is_better(
+    fn no_simple_order_is_faster(
         head_size in prop::sample::select(vec![64u32, 128]),
         from_end in any::<bool>(),
         heads in 1u32..150,

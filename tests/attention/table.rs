@@ -83,3 +83,35 @@ fn errors_name_the_line() {
     let twice = parsed(&[BF16, E4M3, &BF16.replace("128x80", "128x128")]).expect_err("it is rejected");
     assert_eq!(twice, "line 10: expected one entry for each problem, found another on line 8");
 }
+
+/// The crate's tables state where they were measured, contain each problem once, and their kernels can be built.
+#[test]
+fn committed_tables_contain_kernels() {
+    let tables = AttentionTable::builtin();
+    for (at, table) in tables.iter().enumerate() {
+        assert!(table.command.starts_with("warpwright tune attention "), "{}", table.command);
+        assert!(table.driver.starts_with("CUDA ") && table.date.len() == 10, "{table}");
+        assert!(!table.entries.is_empty());
+        for entry in &table.entries {
+            let problem = &entry.problem;
+            let is_in = |other: &AttentionTable| match &*entry.element {
+                "bf16" => other.get::<bf16>(problem).is_some(),
+                _ => other.get_scaled(problem).is_some(),
+            };
+            assert!(!tables[..at].iter().any(|other| other.gpu == table.gpu && is_in(other)), "{entry}");
+            match &*entry.element {
+                "bf16" => {
+                    let attention = table.get::<bf16>(problem).expect("an entry");
+                    assert_eq!((attention.tile, attention.schedule), (entry.tile, entry.schedule));
+                    attention.kernel::<bf16>().unwrap_or_else(|error| panic!("{entry}: {error}"));
+                }
+                "e4m3" => {
+                    let attention = table.get_scaled(problem).expect("an entry");
+                    assert_eq!((attention.tile, attention.overlap), (entry.tile, entry.overlap));
+                    attention.kernel::<bf16>().unwrap_or_else(|error| panic!("{entry}: {error}"));
+                }
+                other => panic!("no kernel is built for {other}"),
+            }
+        }
+    }
+}

@@ -39,7 +39,7 @@ fn lanes_that_share_a_word_do_not_conflict() {
 }
 
 #[test]
-fn the_second_warp_has_accesses_of_its_own() {
+fn the_second_warp_has_separate_accesses() {
     let access = ComposedLayout::from(layout("(64,2):(8,4)"));
     let picture = Picture::of_banks(&access, 4, 1, 3, Highlight::All).expect("a picture");
     let table = picture.all_tables().next().expect("a table");

@@ -18,7 +18,7 @@ fn line(table: &Table, row: usize) -> Vec<String> {
 
 /// MoYe's figures of `ldmatrix`: a lane supplies a row and receives a pair of each row.
 #[test]
-fn ldmatrix_gives_rows_and_gets_pairs() {
+fn ldmatrix_reads_rows_and_returns_pairs() {
     let atom = copy_atom("SM75_U32x4_LDSM_N").expect("an atom");
     let picture = Picture::of_copy(atom, None, Highlight::All).expect("a picture");
     let (source, destination) = sides(&picture);
@@ -53,7 +53,7 @@ fn every_atom_can_be_drawn() {
 
 /// MoYe's figures of the 4×9 copy by six threads, and of tiled `ldmatrix`.
 #[test]
-fn tiled_copies_are_moyes_tables() {
+fn tiled_copies_match_the_tables_of_moye() {
     let tiled = |name: &str, bits, threads: &str, values: &str| {
         let layout = |text: &str| text.parse::<Layout>().expect("a layout");
         let atom = copy_atom(name).expect("an atom");

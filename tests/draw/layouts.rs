@@ -19,7 +19,7 @@ pub(super) fn cell(picture: &Picture, row: usize, col: usize) -> &Cell {
 }
 
 #[test]
-fn offsets_stand_where_their_coordinates_are() {
+fn cells_have_the_offsets_of_their_coordinates() {
     let layout = layout("((2,3),(4,2)):((1,8),(2,24))");
     let picture = Picture::of_layout(&layout.clone().into()).expect("a picture");
     assert_eq!((only(&picture).rows(), only(&picture).cols()), (6, 8));
@@ -45,7 +45,7 @@ fn swizzled_offsets_have_the_colors_of_banks() {
 }
 
 #[test]
-fn places_are_coordinates() {
+fn cells_of_an_identity_are_coordinates() {
     let places = Layout::identity((4, 4)).expect("a layout").zipped_divide((2, 2)).expect("it divides");
     let picture = Picture::of_coordinates(&places).expect("a picture");
     assert_eq!(cell(&picture, 3, 2).lines, ["(1,3)"]);
@@ -53,7 +53,7 @@ fn places_are_coordinates() {
 }
 
 #[test]
-fn a_swizzle_shows_what_it_puts_where() {
+fn cells_of_a_swizzle_have_the_row_and_the_source_column() {
     let picture = Picture::of_swizzle(Swizzle::BYTES_128).expect("a picture");
     assert_eq!((only(&picture).rows(), only(&picture).cols()), (8, 8));
     for row in 0..8_usize {
@@ -70,7 +70,7 @@ fn a_swizzle_shows_what_it_puts_where() {
 }
 
 #[test]
-fn pictures_that_nobody_can_look_at_are_refused() {
+fn pictures_of_too_many_cells_are_refused() {
     let error = Picture::of_layout(&layout("(1024,1024):(1,1024)").into()).expect_err("too large");
     assert_eq!(error.to_string(), "(1024,1024): expected at most 65536 cells, found 1024×1024");
     assert!(Picture::of_layout(&layout("4611686018427387904:1").into()).is_err());

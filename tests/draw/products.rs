@@ -77,7 +77,7 @@ fn operands_in_shared_memory_are_empty() {
 }
 
 #[test]
-fn tables_meet_in_the_corner() {
+fn tables_of_operands_share_a_corner() {
     let atom = mma_atom("SM80_16x8x16_F32BF16BF16F32_TN").expect("an atom");
     let svg = Picture::of_mma(atom, Highlight::All).expect("a picture").svg();
     let outline =

@@ -54,7 +54,7 @@ fn a_highlight_dims_the_others() {
 }
 
 #[test]
-fn elements_held_several_times_say_so() {
+fn elements_of_several_owners_show_their_number() {
     let broadcast = layout("((4,8),1):((1,0),0)");
     let picture = Picture::of_thread_values(&broadcast, (4, 2), Highlight::Thread(9)).expect("a picture");
     assert_eq!(cell(&picture, 1, 0).lines, ["T9", "V0", "+7"]);
@@ -64,7 +64,7 @@ fn elements_held_several_times_say_so() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn layouts_outside_the_tile_or_of_another_rank_are_refused() {
     let outside = Picture::of_thread_values(&layout("(4,3):(1,4)"), (4, 2), Highlight::All);
     let expected = DrawError::Outside { thread: 0, value: 2, offset: 8, rows: 4, cols: 2 };
     assert_eq!(outside, Err(expected));

@@ -63,7 +63,7 @@ fn outcome(program: &Path, arguments: &[&str], driver: &Path) -> (Option<i32>, S
 }
 
 #[test]
-fn right_wrong_and_impossible() {
+fn results_are_verified_and_failures_are_reported() {
     let dir = folder("example");
     let Some(program) = program(&dir, "matmul", &project("ptx")) else { return };
     let ptx = project("ptx/matmul.ptx");

@@ -53,7 +53,7 @@ fn every_header_compiles_alone_twice_and_together() {
 
 /// With `cuda.h`, the header uses its types, so that no casts are needed.
 #[test]
-fn headers_go_with_cuda_h() {
+fn headers_compile_with_cuda_h() {
     let dir = folder("cuda_h");
     export_all(&dir);
     fs::write(dir.join("cuda.h"), include_str!("cuda.h")).expect("written");
@@ -75,7 +75,7 @@ fn headers_go_with_cuda_h() {
 }
 
 #[test]
-fn launches_pass_what_the_kernel_says() {
+fn launches_pass_the_kernels_parameters() {
     let dir = folder("launch");
     export_all(&dir);
     for (compiler, standard, source) in [("cc", "-std=c99", "launch.c"), ("c++", "-std=c++11", "launch.cpp")]

@@ -9,7 +9,7 @@ use warpwright::{export::Manifest, prelude::*, ptx::IntoDim};
 use super::{compiler::folder, kernels};
 
 #[test]
-fn everything_a_launch_needs() {
+fn all_parameters_of_a_launch_are_listed() {
     let kernel = kernels::scale();
     let files = kernel.export(folder("manifest")).expect("it is written");
     let text = fs::read_to_string(files.manifest).expect("text");
@@ -69,7 +69,7 @@ fn views_are_listed_with_their_buffer() {
 }
 
 #[test]
-fn it_reads_back() {
+fn manifests_are_parsed_back() {
     let export = warpwright::export::Export::module(&kernels::module(), "both").expect("a name for C");
     let read: Manifest = serde_json::from_str(&export.manifest.to_json()).expect("JSON");
     assert_eq!(read, export.manifest);

@@ -27,7 +27,7 @@ fn exports() -> [Export; 4] {
 
 /// The kernel that the C++ example runs, on the simulator.
 #[test]
-fn the_product_is_right() {
+fn the_product_is_correct() {
     let [m, n, depth] = [130_usize, 200, 72];
     let matrix = |rows: usize, seed: usize| -> Vec<bf16> {
         (0..rows * depth).map(|i| bf16::from_f32(((i * seed) % 13) as f32 - 6.0)).collect()
@@ -67,7 +67,7 @@ fn headers_compile_alone_and_together() {
 
 /// With `cuda.h`, its functions are assigned without casts.
 #[test]
-fn headers_go_with_cuda_h() {
+fn headers_compile_with_cuda_h() {
     let dir = folder("maps_cuda_h");
     for export in exports() {
         export.write(&dir).expect("it is written");

@@ -123,7 +123,7 @@ fn scales_of_blocks() {
 }
 
 #[test]
-fn what_is_not_promoted_is_rejected() {
+fn kernels_without_promotion_are_rejected() {
     let in_clusters = Gemm { cluster: [2, 1], ..gemm(GemmTile::T128x128) };
     for gemm in [Gemm::new(GemmTile::T128x128), gemm(GemmTile::T64x64), in_clusters] {
         let found = gemm.promoted_kernel::<e4m3, bf16>().expect_err("it is rejected").to_string();

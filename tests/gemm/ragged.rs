@@ -124,7 +124,7 @@ fn invalid_offsets_stay_in_the_matrix() {
 }
 
 #[test]
-fn calls_pick_a_kernel() {
+fn calls_choose_a_kernel() {
     let ragged = Ragged::new(&[1, 0, 2, 5, 0, 1], [0, 0], MatrixOrder::Col);
     for device in devices::all() {
         let kernels = KernelCache::new(&device);
@@ -145,7 +145,7 @@ fn calls_pick_a_kernel() {
 }
 
 #[test]
-fn what_ragged_groups_do_not_have() {
+fn ragged_groups_reject_other_options() {
     let plain = Gemm::new(GemmTile::T64x64);
     for (gemm, expected) in [
         (

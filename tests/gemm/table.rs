@@ -78,7 +78,7 @@ fn the_entry_of_a_problem_is_chosen() {
 }
 
 #[test]
-fn other_problems_are_those_of_the_model() {
+fn other_problems_use_the_model() {
     let table = table();
     let model = |b, size| Gemm::for_problem::<bf16, bf16>(Row, b, size, &h200());
     for (b, size) in [(Row, [77, 88, 99]), (Col, [88, 77, 99]), (Col, [77, 88, 100]), (Row, [500, 88, 99])] {

@@ -72,7 +72,7 @@ fn a_function_of_the_sums() {
 }
 
 #[test]
-fn what_only_wgmma_has() {
+fn options_that_require_wgmma_are_rejected() {
     let on = |target| Gemm { target, b: Col, ..Gemm::new(GemmTile::T128x128) };
     let refused = |gemm: &Gemm| gemm.kernel::<bf16, f32, bf16>().expect_err("it is rejected").to_string();
     for (gemm, expected) in [

@@ -33,7 +33,7 @@ ptxas fatal   : Ptx assembly aborted due to errors";
 }
 
 #[test]
-fn a_message_may_hold_colons_and_semicolons() {
+fn messages_may_contain_colons_and_semicolons() {
     let version =
         "ptxas application ptx input, line 1; fatal   : Unsupported .version 9.3; current version is '9.0'";
     assert_eq!(
@@ -48,7 +48,7 @@ fn a_message_may_hold_colons_and_semicolons() {
 }
 
 #[test]
-fn other_lines_are_no_messages() {
+fn other_lines_are_not_messages() {
     for line in [
         "",
         "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads",
@@ -123,7 +123,7 @@ fn advisories_about_wgmma_and_registers() {
 }
 
 #[test]
-fn an_empty_log_tells_nothing() {
+fn an_empty_log_has_no_facts() {
     assert_eq!(JitInfo::parse(""), JitInfo::default());
 }
 

@@ -178,7 +178,7 @@ fn views_on_two_streams() {
 }
 
 #[test]
-fn a_bad_line_is_named() {
+fn errors_of_ptx_name_the_line() {
     let Some(gpu) = require::gpu() else { return };
     let (text, line) = broken();
     let error = Module::load(&gpu, &text).expect_err("the instruction does not exist");

@@ -37,7 +37,7 @@ fn no_library() {
 }
 
 #[test]
-fn an_unreadable_library_counts_as_none() {
+fn an_unreadable_library_is_a_missing_library() {
     let Some(stand_in) = StandIn::build(&[]) else { return };
     std::fs::write(stand_in.path(), "no ELF file").expect("the folder can be written");
     // SAFETY: nothing is loaded.
@@ -70,7 +70,7 @@ fn every_required_symbol_is_looked_up() {
 }
 
 #[test]
-fn either_elapsed_time_does() {
+fn either_version_of_event_elapsed_time_suffices() {
     let Some(driver) = open(&["cuEventElapsedTime=cuEventElapsedTime_v2"]) else { return };
     assert!(driver.is_ok(), "{driver:?}");
 }
@@ -98,7 +98,7 @@ fn no_device() {
 }
 
 #[test]
-fn too_old_is_told_from_broken() {
+fn an_old_driver_is_not_a_broken_driver() {
     // Missing symbols are not a defect in CUDA 11.4.
     let Some((error, text)) = failure(&["VERSION=11040", "cuLaunchKernelEx=absent"]) else { return };
     assert!(matches!(error, Unavailable::TooOld { .. }));

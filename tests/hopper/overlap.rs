@@ -45,7 +45,7 @@ fn accesses_before_the_call_are_rejected() {
 }
 
 #[test]
-fn not_all_threads_are_rejected() {
+fn calls_under_a_condition_are_rejected() {
     let found = build(|k, _, _| k.if_(k.lane().rank().eq(0), || k.programmatic_launch()));
     let found = found.expect_err("it is rejected").to_string();
     assert!(found.contains("outside of conditions, loops and roles"), "{found}");

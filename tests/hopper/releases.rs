@@ -16,7 +16,7 @@ const RINGS: u32 = line!() + 8;
 /// Builds a kernel with two rings of the same type, whose consumer does `work`; it must be rejected.
 #[track_caller]
 fn refused(work: Work<'_>) -> BuildError {
-    let kernel = Kernel::<(In<bf16>, u32)>::build("mistake", Target::SM_90A, |k, (x, n)| {
+    let kernel = Kernel::<(In<bf16>, u32)>::build("rejected", Target::SM_90A, |k, (x, n)| {
         k.block([256]);
         let x = k.global(x, row_major(64, 64));
         let first: Stages<'_> = k.ring();
@@ -63,7 +63,7 @@ fn a_stage_is_released_to_its_ring() {
 const FORGOTTEN: &str = "expected a received stage to be released, found one that is dropped: its producer would wait for it forever";
 
 #[test]
-fn a_stage_is_not_forgotten() {
+fn stages_that_are_not_released_are_rejected() {
     let line = line!() + 2;
     let error = refused(&|c, _, [first, _]| {
         let stage = c.receive(first);

@@ -117,7 +117,7 @@ fn warps_and_lanes_of_a_block() {
     assert_eq!(refused(|k| k.warp().rank(), true), None);
     assert_eq!(refused(|k| k.this_block().rank() ^ 1, false), None);
     let same = refused(|k| k.this_block().rank() ^ 1, true);
-    assert!(same.is_some_and(|why| why.contains("all warps of the block store to the same tile")));
+    assert!(same.is_some_and(|why| why.contains("found one to which all warps of the block store")));
     let lanes = refused(|k| k.laneid() & 1, false);
     assert!(lanes.is_some_and(|why| why.contains("expected the same tile for all lanes of a warp")));
 }

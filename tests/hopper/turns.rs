@@ -29,7 +29,7 @@ impl<'k> Parts<'_, 'k> {
 /// Builds a kernel whose consumer does `work`, which must be rejected at `line`; returns the error.
 #[track_caller]
 fn refused(line: u32, work: &dyn Fn(&Parts<'_, '_>)) -> String {
-    let kernel = Kernel::<(u32,)>::build("mistake", Target::SM_90A, |k, (n,)| {
+    let kernel = Kernel::<(u32,)>::build("rejected", Target::SM_90A, |k, (n,)| {
         k.block([256]);
         let tiles = k.persistent(Schedule::linear(), n, 1);
         let (rings, turns) = ([(); 2].map(|()| k.ring()), k.turns());

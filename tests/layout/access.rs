@@ -56,7 +56,7 @@ fn a_padded_transpose_is_free_of_conflicts() {
 }
 
 #[test]
-fn wide_accesses_go_in_phases() {
+fn wide_accesses_are_split_into_phases() {
     let cost = |width: u64| bank_conflicts((0..32).map(|lane| lane * width), width).expect("aligned");
     assert_eq!(cost(4).passes, [1]);
     assert_eq!(cost(8).passes, [1, 1]);

@@ -27,15 +27,15 @@ fn construction() {
     );
     assert_eq!(
         rejected(Layout::column_major((1_i64 << 40, 1_i64 << 40))),
-        "the size of shape (1099511627776,1099511627776) does not fit in 64 bits"
+        "the size of shape (1099511627776,1099511627776): expected at most 64 bits, found more"
     );
     assert_eq!(
         rejected(Layout::new(3, i64::MAX)),
-        "the largest offset of 3:9223372036854775807 does not fit in 64 bits"
+        "the largest offset of 3:9223372036854775807: expected at most 64 bits, found more"
     );
     assert_eq!(
         rejected(Layout::ordered(((2, 2), 4), ((0, 1, 2), 3))),
-        "mode 0: order (0,1,2) does not nest within shape (2,2)"
+        "mode 0: expected an order nested within shape (2,2), found (0,1,2)"
     );
 }
 
@@ -44,9 +44,12 @@ fn coordinates() {
     let layout = layout("(4,(2,2)):(2,(1,8))");
     assert_eq!(
         rejected(layout.at((1, 2, 3))),
-        "mode (whole): coordinate (1,2,3) does not fit shape (4,(2,2))"
+        "mode (whole): expected a coordinate nested within shape (4,(2,2)), found (1,2,3)"
     );
-    assert_eq!(rejected(layout.slice(((.., 1), ..))), "mode 0: coordinate (0,1) does not fit shape 4");
+    assert_eq!(
+        rejected(layout.slice(((.., 1), ..))),
+        "mode 0: expected a coordinate nested within shape 4, found (0,1)"
+    );
     assert_eq!(rejected(layout.mode(2)), "expected a non-empty range of modes within rank 2, found 2..3");
     assert_eq!(rejected(layout.group(1, 1)), "expected a non-empty range of modes within rank 2, found 1..1");
     assert_eq!(
@@ -75,12 +78,13 @@ fn composition() {
     );
     assert_eq!(
         compose("(8,10):(30,3)", "(4,4):(1,-8)"),
-        "(8,10):(30,3) ∘ (4,4):(1,-8): mode 1 of the right side, 4:-8: strides of opposite signs borrow across the left \
-         side's modes"
+        "(8,10):(30,3) ∘ (4,4):(1,-8): mode 1 of the right side, 4:-8: expected strides of one sign, found opposite \
+         signs, which borrow across the left side's modes"
     );
     assert_eq!(
         compose("2:4611686018427387904", "3:2"),
-        "2:4611686018427387904 ∘ 3:2: mode (whole) of the right side, 3:2: the composed stride does not fit in 64 bits"
+        "2:4611686018427387904 ∘ 3:2: mode (whole) of the right side, 3:2: expected a composed stride of at most 64 bits, found \
+         more"
     );
 }
 
@@ -110,11 +114,11 @@ fn tilers() {
     );
     assert_eq!(
         rejected(matrix.logical_divide((layout("4:-1"),))),
-        "mode 0: tiler 4:-1: mode (whole) (extent 4): stride -1 steps below index 0"
+        "mode 0: tiler 4:-1: mode (whole) (extent 4): expected a stride of at least 0, found -1"
     );
     assert_eq!(
         rejected(layout("2:10").logical_product(layout("(2,2):(4,-6)"))),
-        "tiler (2,2):(4,-6): mode 1 (extent 2): stride -6 steps below index 0"
+        "tiler (2,2):(4,-6): mode 1 (extent 2): expected a stride of at least 0, found -6"
     );
     assert_eq!(rejected(matrix.compose((0, 1))), "mode 0: expected an extent of at least 1, found 0");
     let nested = layout("(4,(8,6)):(1,(7,32))");
@@ -133,7 +137,7 @@ fn tilers() {
     );
     assert_eq!(
         rejected(nested.logical_divide(Tiler::from((2, (4, layout("2:-1")))))),
-        "mode 1.1: tiler 2:-1: mode (whole) (extent 2): stride -1 steps below index 0"
+        "mode 1.1: tiler 2:-1: mode (whole) (extent 2): expected a stride of at least 0, found -1"
     );
 }
 
@@ -164,7 +168,7 @@ fn inverses_and_units() {
     assert_eq!(rejected(layout("4:2").recast(0, 16)), "recast, old bits: expected at least 1, found 0");
     assert_eq!(
         rejected(layout("(2,2):(1,2)").tile_to_shape((4, 4), Some(&IntTuple::from((1, 0, 2))))),
-        "mode (whole): order (1,0,2) does not nest within shape (4,4)"
+        "mode (whole): expected an order nested within shape (4,4), found (1,0,2)"
     );
     assert_eq!(
         rejected(layout("(4,2):(3,32)").complement(64)),

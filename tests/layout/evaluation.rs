@@ -52,7 +52,7 @@ fn odd_shapes_do_not_panic() {
 
 proptest! {
     #[test]
-    fn a_coordinate_and_its_index_meet((layout, coord) in with_coordinate()) {
+    fn coordinates_and_indices_have_the_same_offset((layout, coord) in with_coordinate()) {
         let index = index_of_coord(&coord, layout.shape()).expect("nests alike");
         prop_assert_eq!(coord_of_index(index, layout.shape()), coord.clone());
         let offset = dot(&coord, &layout);
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn likenesses_keep_the_order_of_strides(layout in layout(), compact in compact(), apart in injective()) {
+    fn similar_layouts_keep_the_order_of_strides(layout in layout(), compact in compact(), apart in injective()) {
         let like = layout.like();
         prop_assert_eq!(like.shape(), layout.shape());
         for (mode, stride) in layout.stride().leaves().enumerate() {
@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn modes_come_apart_and_together(layout in signed_layout()) {
+    fn modes_are_flattened_and_grouped(layout in signed_layout()) {
         prop_assert_eq!(layout.flatten().unflatten(layout.shape()), Ok(layout.clone()));
         prop_assert!(layout.flatten().values().eq(layout.values()));
         if layout.depth() > 0 {

@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn nullspace_is_what_goes_to_0(layout in signed_layout()) {
+    fn nullspace_has_offset_0(layout in signed_layout()) {
         let null = layout.nullspace();
         prop_assert!(null.values().all(|index| layout.index(index) == 0));
         prop_assert!(distinct(&values(&null)));
@@ -99,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn composition_is_composition(left in prop_oneof![signed_layout(), compact()], right in right_side()) {
+    fn composition_composes_the_functions(left in prop_oneof![signed_layout(), compact()], right in right_side()) {
         match left.compose(&right) {
             Ok(result) => {
                 prop_assert!(right.shape().compatible(result.shape()));
@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn complements_of_dividing_strides_leave_no_hole(layout in injective(), copies in 1..=3_i64) {
+    fn complements_of_dividing_strides_have_no_gaps(layout in injective(), copies in 1..=3_i64) {
         let cotarget = layout.cosize() * copies;
         let rest = layout.complement(cotarget).expect("each stride is a multiple of the span below");
         let sums: BTreeSet<i64> = rest.values().flat_map(|a| layout.values().map(move |b| a + b)).collect();
@@ -174,7 +174,7 @@ proptest! {
     }
 
     #[test]
-    fn right_inverse_finds_0_1_2(layout in prop_oneof![layout(), compact(), signed_layout()]) {
+    fn right_inverse_yields_consecutive_offsets(layout in prop_oneof![layout(), compact(), signed_layout()]) {
         let inverse = layout.right_inverse();
         for index in 0..inverse.size() {
             prop_assert_eq!(layout.index(inverse.index(index)), index);
@@ -185,7 +185,7 @@ proptest! {
     }
 
     #[test]
-    fn left_inverse_undoes(layout in prop_oneof![layout(), injective()]) {
+    fn left_inverse_returns_the_index(layout in prop_oneof![layout(), injective()]) {
         match layout.left_inverse() {
             Ok(inverse) => {
                 let injective = layout.is_injective();
@@ -218,7 +218,7 @@ proptest! {
     }
 
     #[test]
-    fn common_vectors_are_as_long_as_can_be((a, b) in two_alike()) {
+    fn common_vectors_have_maximum_length((a, b) in two_alike()) {
         // An injective layout has offset i at no more than one index.
         let places = |layout: &Layout| layout.values().enumerate().map(|(at, offset)| (offset, at)).collect::<BTreeMap<_, _>>();
         let (in_a, in_b) = (places(&a), places(&b));
@@ -227,7 +227,7 @@ proptest! {
     }
 
     #[test]
-    fn right_inverses_are_as_long_as_can_be(layout in prop_oneof![compact(), injective(), padded()]) {
+    fn right_inverses_have_maximum_length(layout in prop_oneof![compact(), injective(), padded()]) {
         let offsets: BTreeSet<i64> = layout.values().collect();
         let length = layout.right_inverse().size();
         // A longer one would include the next offset as well, and its first step there would be that of a mode.
@@ -238,7 +238,7 @@ proptest! {
     }
 
     #[test]
-    fn domain_distribute_rises_and_divides(shape in shape(), count in 1..=64_i64) {
+    fn domain_distribute_is_ascending_and_divides(shape in shape(), count in 1..=64_i64) {
         let spread = domain_distribute(&shape, count).expect("positive extents");
         prop_assert_eq!(count % spread.size(), 0);
         prop_assert!(values(&spread).windows(2).all(|pair| pair[0] < pair[1]));
@@ -338,7 +338,7 @@ proptest! {
     }
 
     #[test]
-    fn padded_blocks_are_repeated_behind_themselves(block in padded(), tiler in prop_oneof![compact(), injective()]) {
+    fn copies_of_padded_blocks_follow_the_whole_block(block in padded(), tiler in prop_oneof![compact(), injective()]) {
         // There is no space for a copy between the modes, so every tiler lists copies after the whole layout.
         let product = block.logical_product(&tiler).expect("as often as one likes");
         let copies = product.mode(1).expect("rank 2");
@@ -395,7 +395,7 @@ proptest! {
     }
 
     #[test]
-    fn units_change_back_and_forth(layout in compact(), factor in 1..=8_i64) {
+    fn unit_changes_are_inverted(layout in compact(), factor in 1..=8_i64) {
         // Extents of 1 may have the unit stride.
         let Ok(finer) = layout.downcast(factor) else { return Ok(()); };
         prop_assert_eq!(finer.size() , layout.size() * factor.pow(layout.stride().leaves().filter(|d| **d == 1).count() as u32));
@@ -407,7 +407,7 @@ proptest! {
     }
 
     #[test]
-    fn offsets_are_read_back(layout in compact()) {
+    fn coordinates_of_offsets_have_these_offsets(layout in compact()) {
         for index in 0..layout.size() {
             let offset = layout.index(index);
             prop_assert_eq!(layout.at(layout.coord_of_offset(offset)), Ok(offset));
@@ -427,7 +427,7 @@ proptest! {
     }
 
     #[test]
-    fn identities_tell_where_each_element_is((layout, tiler) in with_tiler(signed_layout())) {
+    fn identities_have_the_coordinates_of_elements((layout, tiler) in with_tiler(signed_layout())) {
         let identity = Layout::identity(layout.shape()).expect("the same shape");
         for index in (0..layout.size()).step_by(3) {
             let coord = coord_of_index(index, layout.shape());
@@ -448,7 +448,7 @@ proptest! {
     }
 
     #[test]
-    fn aligned_vectors_are_whole(layout in prop_oneof![layout(), compact(), injective()]) {
+    fn aligned_vectors_do_not_cross_edges(layout in prop_oneof![layout(), compact(), injective()]) {
         let length = layout.max_alignment();
         let offsets: BTreeSet<i64> = layout.values().collect();
         for offset in &offsets {
@@ -459,7 +459,7 @@ proptest! {
     }
 
     #[test]
-    fn offsets_have_the_bits_that_a_layout_tells(layout in prop_oneof![layout(), compact(), signed_layout()]) {
+    fn offsets_have_only_the_bits_of_the_layout(layout in prop_oneof![layout(), compact(), signed_layout()]) {
         let bits = layout.bits();
         prop_assert!(layout.values().all(|offset| offset & !bits == 0));
         if layout.shape().leaves().all(|extent| extent.count_ones() == 1) && layout.is_bijective() {
@@ -470,7 +470,7 @@ proptest! {
     /// A matrix with dynamic sizes and pitch, tiled by constants, has the same elements at the same offsets as one with known
     /// sizes.
     #[test]
-    fn tiles_of_run_time_matrices_are_those_of_static_ones(
+    fn tiles_of_dynamic_matrices_match_static_ones(
         (m, k, more) in (1..=40_i64, 1..=40_i64, 0..=5_i64),
         (tile_m, tile_k) in (1..=16_i64, 1..=16_i64),
         column_major in any::<bool>(),
@@ -509,7 +509,7 @@ proptest! {
     }
 
     #[test]
-    fn coarser_units_gather_whole_ones(layout in compact(), factor in 1..=8_i64) {
+    fn upcast_layouts_contain_whole_elements(layout in compact(), factor in 1..=8_i64) {
         let Ok(coarse) = layout.upcast(factor) else { return Ok(()); };
         let modes = || layout.shape().leaves().zip(layout.stride().leaves());
         let whole = |(extent, stride): (&i64, &i64)| *stride >= factor || extent % (factor / stride) == 0;
@@ -543,7 +543,7 @@ proptest! {
     }
 
     #[test]
-    fn transposed_coordinates_find_the_same(layout in signed_layout()) {
+    fn transposed_coordinates_have_the_same_offset(layout in signed_layout()) {
         let transposed = layout.transpose();
         for index in 0..layout.size() {
             let coord = coord_of_index(index, layout.shape());

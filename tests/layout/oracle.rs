@@ -184,7 +184,7 @@ fn traps_are_refused() {
 
 /// Inputs that CuTe does not compile: rejected, or a layout that satisfies the operation's post-condition.
 #[test]
-fn invalid_inputs_are_refused_or_meet_the_property() {
+fn invalid_inputs_are_refused_or_satisfy_the_property() {
     let (mut refused, mut met) = (0, 0);
     for line in lines(include_str!("../data/layout/invalid.jsonl")) {
         let case = Case::new(&line);

@@ -19,7 +19,7 @@ fn swizzle_of(parameters: &[i64]) -> Swizzle {
 }
 
 #[test]
-fn swizzles_are_cutes() {
+fn swizzles_match_cute() {
     let oracle: Value = serde_json::from_str(ORACLE).expect("JSON");
     let tables = oracle["swizzle"].as_object().expect("tables");
     assert_eq!(tables.len(), 19);
@@ -32,7 +32,7 @@ fn swizzles_are_cutes() {
 }
 
 #[test]
-fn wgmma_tiles_are_cutes() {
+fn wgmma_tiles_match_cute() {
     let oracle: Value = serde_json::from_str(ORACLE).expect("JSON");
     let tiles = oracle["tiles"].as_array().expect("tiles");
     assert!(tiles.len() >= 8);
@@ -124,7 +124,7 @@ proptest! {
     }
 
     #[test]
-    fn a_register_is_swizzled_once_for_all_elements_beside_it(
+    fn elements_at_constant_offsets_share_a_swizzled_register(
         swizzle in swizzle(),
         bits in 0..1_i64 << 13,
         (register, offset) in (0..1_i64 << 13, -5000..5000_i64),

@@ -20,7 +20,7 @@ fn a_leaf_and_a_tuple_of_one_differ() {
 }
 
 #[test]
-fn what_cute_prints_is_read() {
+fn layouts_printed_by_cute_are_parsed() {
     assert_eq!(layout("(_4,(_2,2)):(_2,(_1,_8))"), layout("(4,(2,2)):(2,(1,8))"));
     assert_eq!(layout(" ( 4 , 2 ) : ( 1 , -4 ) ").to_string(), "(4,2):(1,-4)");
     let composed: ComposedLayout = "Sw<3,4,3> o _0 o (_8,_64):(_64,_1)".parse().expect("a composed layout");
@@ -39,7 +39,7 @@ fn what_cute_prints_is_read() {
 }
 
 #[test]
-fn tilers_tell_layouts_from_tuples() {
+fn tilers_distinguish_layouts_and_tuples() {
     let tiler: Tiler = "(4:1,_,(2,8),8)".parse().expect("a tiler");
     assert_eq!(tiler, Tiler::from((layout("4:1"), .., (2, 8), 8)));
     let whole: Tiler = "(4,8):(1,4)".parse().expect("a tiler");
@@ -48,7 +48,7 @@ fn tilers_tell_layouts_from_tuples() {
 }
 
 #[test]
-fn faults_point_at_their_column() {
+fn errors_have_their_column() {
     let fault = |text: &str| text.parse::<Layout>().unwrap_err().to_string();
     assert_eq!(fault("(4,2)"), r#""(4,2)", column 6: expected `:` and a stride"#);
     assert_eq!(fault("(4,2:(1,4)"), r#""(4,2:(1,4)", column 5: expected `,` or `)`"#);
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_answered(text in "[0-9(),:_< >oSw-]{0,24}") {
+    fn any_text_is_parsed_or_rejected(text in "[0-9(),:_< >oSw-]{0,24}") {
         // No panic, and whatever is accepted prints to something that parses to the same.
         if let Ok(layout) = text.parse::<Layout>() {
             prop_assert_eq!(layout.to_string().parse(), Ok(layout));

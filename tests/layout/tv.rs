@@ -39,7 +39,7 @@ fn layouts_that_are_not_valid() {
 }
 
 #[test]
-fn layouts_of_any_size_are_answered_immediately() {
+fn layouts_that_are_too_large_are_rejected_immediately() {
     let layout = Layout::column_major((1 << 20, 1 << 20)).unwrap();
     assert_error(
         TvLayout::new("huge", (1 << 20, 1 << 20), layout),
@@ -56,7 +56,7 @@ fn layouts_of_any_size_are_answered_immediately() {
 }
 
 #[test]
-fn elements_with_several_owners_or_none() {
+fn elements_with_several_owners_or_without_an_owner() {
     let shared = tv("s", (4, 2), "(4,2):(1,0)").unwrap().packed(2).unwrap();
     assert_error(
         shared.check_bijective(),
@@ -94,7 +94,7 @@ fn queries_outside_of_the_tile() {
 }
 
 #[test]
-fn lines_that_are_not_digits() {
+fn layouts_without_lines_along_an_axis_are_rejected() {
     let tile = |layout| tv("t", (4, 4), layout).unwrap();
     assert_error(tile("(4,4):(1,4)").along(2), "t: expected an axis of the tile (4,4), found axis 2");
     // Bit 1 of the thread moves from (0, 0) to (1, 1).
@@ -133,7 +133,7 @@ fn a_digit_may_cover_two_axes_bit_by_bit() {
 }
 
 #[test]
-fn extents_of_1_are_no_digits() {
+fn extents_of_1_are_not_digits() {
     let tile = tv("t", (4, 4), "((1,4),(1,2,1,2)):((0,1),(7,4,1,8))").unwrap();
     let along = (tile.along(0).unwrap(), tile.along(1).unwrap());
     assert_eq!(along.0.thread_bits.iter().map(|bit| bit.bit).collect::<Vec<_>>(), [0, 1]);
@@ -142,7 +142,7 @@ fn extents_of_1_are_no_digits() {
 }
 
 #[test]
-fn threads_that_own_the_same_elements_are_in_no_line() {
+fn threads_of_the_same_elements_are_not_along_an_axis() {
     let tile = tv("t", (4, 8), "((4,2,4),2):((1,0,4),16)").unwrap();
     let bits = |axis| tile.along(axis).unwrap().thread_bits.iter().map(|bit| bit.bit).collect::<Vec<_>>();
     assert_eq!((bits(0), bits(1)), (vec![0, 1], vec![3, 4]));

@@ -9,7 +9,7 @@ use warpwright::{
 };
 
 #[test]
-fn branches_give_what_the_one_that_runs_gives() {
+fn branches_return_the_values_of_the_taken_branch() {
     let kernel = Kernel::<(Out<u32>, u32)>::build("f(y, n)", Target::SM_80, |k, (y, n)| {
         let block = k.block([64]);
         k.grid([1]);
@@ -37,7 +37,7 @@ fn branches_give_what_the_one_that_runs_gives() {
 }
 
 #[test]
-fn a_state_from_branches_is_as_uniform_as_condition_and_values() {
+fn results_of_branches_are_as_uniform_as_condition_and_values() {
     let kernel = Kernel::<(u32,)>::build("f(n)", Target::SM_80, |k, (n,)| {
         let block = k.block([128]);
         let warp = k.warp();
@@ -62,7 +62,7 @@ fn branches_of_different_shapes() {
 }
 
 #[test]
-fn a_divisor_assumed_in_a_branch_is_no_precondition_of_the_launch() {
+fn a_divisor_assumed_in_a_branch_is_not_a_precondition_of_the_launch() {
     let kernel = Kernel::<(u32,)>::build("f(n)", Target::SM_80, |k, (n,)| {
         k.if_((n & 7).eq(0), || assert!(unsafe { n.assume_multiple_of(8) }.is_multiple_of(8)));
         assert!(!n.is_multiple_of(2));
@@ -94,7 +94,7 @@ fn a_handle_to_a_register_that_is_written_in_place_is_refused() {
 }
 
 #[test]
-fn a_loop_that_has_ended_cannot_be_left() {
+fn break_and_continue_after_the_end_of_a_loop_are_refused() {
     type Leave = for<'k> fn(warpwright::ptx::Loop<'k>, Val<'k, bool>);
     let ways: [Leave; 4] = [
         |l, _| l.break_(),

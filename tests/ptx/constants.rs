@@ -37,7 +37,7 @@ fn barriers_have_two_parities() {
 }
 
 #[test]
-fn barriers_count_some_arrivals() {
+fn barriers_count_1_to_1048575_arrivals() {
     let expected = "mbarrier: expected 1 to 1048575 arrivals, found";
     assert!(of_barrier(|full| full.init(0)).contains(expected));
     assert!(of_barrier(|full| full.init(1 << 20)).contains(expected));
@@ -56,7 +56,7 @@ fn barriers_count_some_arrivals() {
 }
 
 #[test]
-fn policies_are_for_parts_of_what_is_accessed() {
+fn fractions_and_ranges_of_cache_policies_are_checked() {
     for fraction in [0.0, -1.0, 1.5, f32::NAN] {
         let why = refused(|k, _| {
             k.cache_policy_fraction(Eviction::Last, fraction, Eviction::Unchanged);

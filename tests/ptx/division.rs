@@ -92,7 +92,7 @@ results_are_exact! {
 
 /// The bits of an unsigned number that are reused as a signed one, and shifts of a signed number that is natural only in a branch.
 #[test]
-fn shifts_of_signed_numbers_are_those_of_natural_ones() {
+fn nonnegative_signed_numbers_are_divided_by_shifts() {
     let kernel = Kernel::<(In<u32>, Out<i32>, Out<u32>, u32)>::build(
         "f(x, y, z, n)",
         Target::SM_80,

@@ -598,7 +598,7 @@ fn products() -> Vec<(Target, String)> {
 }
 
 #[test]
-fn ptxas_takes_what_every_emitter_writes() {
+fn ptxas_accepts_every_emitter() {
     let Some(ptxas) = require::ptxas() else { return };
     for (target, text) in texts() {
         check(&ptxas, &text, &target.to_string());
@@ -606,7 +606,7 @@ fn ptxas_takes_what_every_emitter_writes() {
 }
 
 #[test]
-fn ptxas_takes_every_product() {
+fn ptxas_accepts_every_matrix_product() {
     let Some(ptxas) = require::ptxas() else { return };
     for (target, text) in products() {
         check(&ptxas, &text, &target.to_string());

@@ -64,7 +64,7 @@ fn chains_of_constants_are_one_instruction() {
 }
 
 #[test]
-fn bits_that_are_known_cost_nothing() {
+fn operations_on_known_bits_emit_no_instructions() {
     let stored = |lines: Vec<String>| lines.last().expect("a store").rsplit(' ').next().map(String::from);
     assert_eq!(
         stored(instructions(|k, _, y| unsafe { y.store(((k.tid_x() & 3) * 16) >> 6) })).as_deref(),
@@ -82,7 +82,7 @@ fn bits_that_are_known_cost_nothing() {
 
 /// In a branch where `n` is 1, `n + 1` is 2, but a value that leaves the branch is still rejected.
 #[test]
-fn what_is_assumed_in_a_branch_does_not_leave_it() {
+fn assumptions_in_a_branch_end_with_it() {
     let refused = |escape: for<'k> fn(Val<'k, u32>) -> Val<'k, u32>| {
         let built = Kernel::<(Out<u32>, u32)>::build("f(y, n)", Target::SM_80, |k, (y, n)| {
             let mut escaped = None;
@@ -155,7 +155,7 @@ fn count<'k>(k: Builder<'k>, steps: Steps<'k, u32>) -> Val<'k, u32> {
 }
 
 #[test]
-fn loops_near_the_largest_number_end() {
+fn loops_near_the_largest_integer_end() {
     for n in [0, 1, 100, u32::MAX - 5, u32::MAX - 1, u32::MAX] {
         let start = n.saturating_sub(20);
         let found = results(4, n, |k, n, out| {
@@ -176,7 +176,7 @@ fn loops_near_the_largest_number_end() {
 
 /// A loop whose end is known to be far from the largest number, or to be a multiple of the step, is as short as a loop with step 1.
 #[test]
-fn steps_cost_nothing_where_they_are_safe() {
+fn steps_that_cannot_overflow_emit_no_check() {
     let count = |steps: &dyn for<'k> Fn(Val<'k, u32>) -> Steps<'k, u32>| {
         instructions(|k, n, y| k.for_(steps(n), |i| unsafe { y.at(i).store(i) })).len()
     };
@@ -186,7 +186,7 @@ fn steps_cost_nothing_where_they_are_safe() {
 }
 
 #[test]
-fn grid_rules_take_parameters_as_they_are() {
+fn grid_rules_use_parameters_directly() {
     let kernel =
         Kernel::<(Out<u32>, u32, u32)>::build("f(y, rows, cols)", Target::SM_80, |k, (y, rows, cols)| {
             k.block([1]);

@@ -152,7 +152,7 @@ fn simulate(target: Target, operations: &[&Operation], registers: &[Bits], const
 }
 
 #[test]
-fn constants_fold_to_what_the_device_returns() {
+fn constants_fold_to_the_result_of_the_device() {
     let folder = env::var_os("WARPWRIGHT_TRUTH").map_or_else(
         || [env!("CARGO_MANIFEST_DIR"), "..", "sim", "tests", "data", "truth"].iter().collect(),
         PathBuf::from,
@@ -193,7 +193,7 @@ fn constants_fold_to_what_the_device_returns() {
 /// Results of an H200 at the smallest normal number (`sim/tests/sim_arith/hardware.rs` has them for the simulator): a
 /// result is flushed only if it is still subnormal when rounded with all digits of a normal number.
 #[test]
-fn flushing_looks_at_the_rounded_result() {
+fn flushing_applies_to_the_rounded_result() {
     let fold = |name: &str, operands| {
         let operation = all().find(|operation| operation.name == name).expect("an operation that folds");
         operation.fold(operands)
@@ -250,22 +250,22 @@ fn folding_gives_what_the_instruction_gives(target: Target, at_least: usize) {
 }
 
 #[test]
-fn folding_gives_what_sm_100a_gives() {
+fn folding_matches_sm_100a() {
     folding_gives_what_the_instruction_gives(Target::SM_100A, all().count());
 }
 
 #[test]
-fn folding_gives_what_sm_90_gives() {
+fn folding_matches_sm_90() {
     folding_gives_what_the_instruction_gives(Target::SM_90, 850);
 }
 
 #[test]
-fn folding_gives_what_sm_80_gives() {
+fn folding_matches_sm_80() {
     folding_gives_what_the_instruction_gives(Target::SM_80, 750);
 }
 
 #[test]
-fn folding_gives_what_sm_75_gives() {
+fn folding_matches_sm_75() {
     folding_gives_what_the_instruction_gives(Target::SM_75, 650);
 }
 

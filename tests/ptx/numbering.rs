@@ -74,7 +74,7 @@ fn clocks_and_loads_are_read_each_time() {
 }
 
 #[test]
-fn what_a_branch_computed_is_not_known_after_it() {
+fn values_of_a_branch_are_not_reused_after_it() {
     let found = result(7, |k, n| {
         let y = k.var(0u32);
         k.if_(n.gt(10), || y.set(n * 3));
@@ -90,7 +90,7 @@ fn what_a_branch_computed_is_not_known_after_it() {
 }
 
 #[test]
-fn what_a_variable_was_is_not_what_it_is() {
+fn an_updated_variable_has_a_new_value() {
     let found = result(7, |k, n| {
         let x = k.var(n);
         let before = x.get() * 5;
@@ -116,7 +116,7 @@ fn a_loops_state_is_another_value_in_each_iteration() {
 
 /// The counter is compared with the end after each increment, regardless of earlier comparisons.
 #[test]
-fn a_counter_is_compared_anew() {
+fn comparisons_of_a_counter_are_not_reused() {
     let found = result(5, |k, n| {
         let sum = k.var(0u32);
         k.for_(n, |i| sum.update(|sum| sum + i.lt(n).select(1u32, 0u32)));

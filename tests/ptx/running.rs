@@ -50,7 +50,7 @@ fn scopes_are_compared_with_numbers() {
 }
 
 #[test]
-fn shuffles_keep_to_the_warp() {
+fn shuffles_stay_in_the_warp() {
     let rows = run(5, |k, lane, out| {
         let value = lane * 10;
         out(k.shfl_up(value, 3));
@@ -118,7 +118,7 @@ fn atomics_add_up_through_generic_addresses_too() {
 }
 
 #[test]
-fn masks_are_all_ones_or_nothing() {
+fn masks_are_all_ones_or_zero() {
     let rows = run(1, |_, lane, out| out(lane.compare_mask(Comparison::Lt, 3)));
     assert_eq!(rows, [each_lane(|lane| if lane < 3 { u32::MAX } else { 0 })]);
 }

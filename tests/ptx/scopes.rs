@@ -29,7 +29,7 @@ fn each_thread<const N: usize>(
 }
 
 #[test]
-fn threads_know_where_they_are() {
+fn threads_have_indices_in_every_scope() {
     let expected = |f: fn(u32) -> u32| (0..256).map(f).collect::<Vec<_>>();
     assert_eq!(each_thread([256], |k, _| k.warp() * 100 + k.lane()), expected(|t| t / 32 * 100 + t % 32));
     assert_eq!(each_thread([32, 4, 2], |k, _| k.warp().rank()), expected(|t| t / 32));
@@ -104,7 +104,7 @@ fn clusters_are_numbered() {
 }
 
 #[test]
-fn parts_of_a_block_wait_for_themselves() {
+fn scopes_of_a_block_synchronize_separately() {
     // Each group of warps reverses its own part of shared memory, with a separate barrier.
     let reversed = each_thread([192], |k, block| {
         let shared = k.shared::<u32>(192);
@@ -132,7 +132,7 @@ fn work_for_one_warp() {
 }
 
 #[test]
-fn a_block_has_no_such_scope() {
+fn scopes_that_the_block_does_not_have_are_refused() {
     let refused = |write: for<'k> fn(Builder<'k>)| {
         let error = Kernel::<()>::build("f", Target::SM_90, |k, ()| write(k)).unwrap_err();
         assert!(matches!(error.kind(), BuildErrorKind::Refused(_)), "{error}");
@@ -303,7 +303,7 @@ fn a_block_of_parts_of_warps_does_not_reduce() {
 
 /// With a power of two of warps, and with other numbers.
 #[test]
-fn sums_of_negative_zeros_and_extremes_beside_nan() {
+fn sums_of_negative_zeros_and_extremes_with_nan() {
     for threads in [32, 64, 96, 160] {
         let run = |value: &dyn Fn(u32) -> f32| {
             let kernel = Kernel::<(In<f32>, Out<f32>)>::build("f(x, y)", Target::SM_80, |k, (x, y)| {

@@ -72,7 +72,7 @@ fn empty_arrays_have_an_address() {
 
 /// Barriers of 8 bytes between tiles do not take another 1024 bytes each.
 #[test]
-fn small_arrays_fill_what_alignment_leaves_free() {
+fn small_arrays_fill_alignment_gaps() {
     let barriers_and_tiles = [(2, 8), (256, 1024), (4, 8), (256, 1024), (6, 8), (240, 16)];
     assert_eq!(arrays(&barriers_and_tiles).entry().shared_bytes(), 3 * 1024);
 }

@@ -67,7 +67,7 @@ fn directive(form: &Form) -> Option<String> {
 }
 
 #[test]
-fn every_form_finds_itself() {
+fn every_mnemonic_is_found() {
     for form in table::forms() {
         for mnemonic in Pattern::new(form.mnemonic).expand() {
             let found = table::find(&mnemonic).unwrap_or_else(|| panic!("`{mnemonic}` is not found"));
@@ -81,7 +81,7 @@ fn every_form_finds_itself() {
 }
 
 #[test]
-fn forms_know_which_may_access_global_memory() {
+fn forms_state_whether_they_access_global_memory() {
     let may = |mnemonic: &str| table::find(mnemonic).expect(mnemonic).may_access_global(mnemonic);
     for mnemonic in [
         "ld.global.u32",
@@ -124,7 +124,7 @@ fn forms_know_which_may_access_global_memory() {
 }
 
 #[test]
-fn ptxas_takes_every_form() {
+fn ptxas_accepts_every_form() {
     let Some(ptxas) = require::ptxas() else { return };
     let mut batches = Batches::new();
     for form in table::forms() {

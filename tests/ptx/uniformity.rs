@@ -119,7 +119,7 @@ fn a_value_that_varies_only_within_an_iteration() {
 }
 
 #[test]
-fn blocks_of_two_and_three_dimensions_know_their_warps() {
+fn blocks_of_two_and_three_dimensions_have_warps() {
     let kernel = Kernel::<()>::build("f", Target::SM_80, |k, ()| {
         k.block([16, 8, 4]);
         assert_eq!(k.tid_y().uniformity(), Uniformity::Threads(16));
@@ -231,7 +231,7 @@ fn every_kind_of_condition() {
 }
 
 #[test]
-fn threads_that_left_a_loop_do_not_come_back_to_its_collectives() {
+fn threads_that_left_a_loop_do_not_reach_its_collectives() {
     let line = Cell::new(0);
     let kernel = build(|k, x, _, _| {
         k.loop_(|l| {
@@ -354,7 +354,7 @@ fn values_of_a_lane_that_varies() {
 }
 
 #[test]
-fn a_loop_carries_what_is_as_uniform_as_it_came_in() {
+fn a_loop_preserves_the_uniformity_of_its_state() {
     // The count is carried, and stays the same in the block.
     accepted(build(|k, _, _, n| {
         k.fold(n, Val::from(0u32), |i, sum| {
@@ -377,7 +377,7 @@ fn a_loop_carries_what_is_as_uniform_as_it_came_in() {
 }
 
 #[test]
-fn a_loop_that_carries_a_value_away_from_uniformity() {
+fn a_loop_that_reduces_the_uniformity_of_its_state() {
     let line = Cell::new(0);
     let kernel = build(|k, _, _, n| {
         k.fold(n, Val::from(0u32), |i, sum| {
@@ -409,7 +409,7 @@ fn a_loop_that_carries_a_value_away_from_uniformity() {
 }
 
 #[test]
-fn a_variable_is_as_uniform_as_all_that_is_written_to_it() {
+fn a_variable_is_as_uniform_as_the_values_written_to_it() {
     accepted(build(|k, _, _, n| {
         let v = k.var(n);
         v.set(n + 1);
@@ -475,7 +475,7 @@ fn a_variable_is_as_uniform_as_all_that_is_written_to_it() {
 }
 
 #[test]
-fn what_is_assumed_holds_until_the_branch_ends() {
+fn assumptions_hold_until_the_branch_ends() {
     accepted(build(|k, x, _, n| {
         let loaded = unsafe { x.load() };
         let block = k.this_block();
@@ -490,7 +490,7 @@ fn what_is_assumed_holds_until_the_branch_ends() {
 
 /// The body of a loop may run zero times.
 #[test]
-fn what_is_assumed_in_a_loop_holds_until_its_end() {
+fn assumptions_in_a_loop_hold_until_its_end() {
     accepted(build(|k, x, _, n| {
         let loaded = unsafe { x.load() };
         let block = k.this_block();
@@ -535,7 +535,7 @@ fn what_is_assumed_in_a_loop_holds_until_its_end() {
 }
 
 #[test]
-fn matrix_instructions_and_raw_lines_take_the_whole_warp() {
+fn matrix_instructions_and_raw_lines_require_the_whole_warp() {
     let line = Cell::new(0);
     let kernel = build(|k, _, _, _| {
         let tile = k.shared::<bf16>(256);
@@ -562,7 +562,7 @@ fn matrix_instructions_and_raw_lines_take_the_whole_warp() {
 }
 
 #[test]
-fn scopes_that_do_the_same_work_are_known() {
+fn shared_by_returns_the_scope_of_equal_values() {
     accepted(build(|k, _, _, n| {
         let (row, warp) = (k.ctaid_x(), k.warp().rank());
         assert_eq!(k.shared_by([row, n]), Uniformity::Block);

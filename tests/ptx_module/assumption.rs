@@ -36,7 +36,7 @@ fn an_assumption_about_a_parameter_holds_everywhere() {
 }
 
 #[test]
-fn a_computed_register_is_not_believed() {
+fn assumptions_about_computed_registers_are_rejected() {
     let refused = refused::<(InOut<f32>, u32)>(|k, (_, n)| {
         (n * k.tid_x()).multiple_of(4);
     });

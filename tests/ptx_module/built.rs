@@ -21,7 +21,7 @@ pub(super) fn built<A: Params>(
 /// The error for which a kernel is rejected.
 pub(super) fn refused<A: Params>(write: impl for<'k> FnOnce(Builder<'k>, A::Handles<'k>)) -> BuildErrorKind {
     let refused: BuildError =
-        Kernel::<A>::build("refused", Target::SM_80, write).expect_err("it is a mistake");
+        Kernel::<A>::build("refused", Target::SM_80, write).expect_err("the kernel must be rejected");
     assert!(refused.location().file().ends_with(".rs") && refused.location().file().contains("ptx_module"));
     refused.kind().clone()
 }

@@ -45,7 +45,7 @@ fn kernels_share_declarations_and_version() {
 }
 
 #[test]
-fn one_kernel_is_as_it_is_alone() {
+fn a_module_of_one_kernel_is_that_kernel() {
     let a = kernel("a", |k| k.return_());
     let mut module = Module::new(Target::SM_90);
     module.add(&a).expect("it fits");
@@ -54,7 +54,7 @@ fn one_kernel_is_as_it_is_alone() {
 }
 
 #[test]
-fn what_does_not_fit_together() {
+fn incompatible_kernels_are_rejected() {
     let mut module = Module::new(Target::SM_90);
     let a = kernel("a", |k| {
         k.address_of(&Variable::constant("table", &[1u32]));
@@ -84,7 +84,7 @@ fn what_does_not_fit_together() {
 }
 
 #[test]
-fn an_empty_module_is_one() {
+fn an_empty_module_is_valid() {
     let ptx = Module::new(Target::SM_90A).ptx();
     assert_eq!(ptx, "\n.version 8.0\n.target sm_90a\n.address_size 64\n");
     ptxas::module(&ptx, Target::SM_90A);

@@ -19,7 +19,7 @@ fn c_format(ptx: &str) -> (Vec<u8>, String) {
 }
 
 #[test]
-fn a_print_as_it_is_written() {
+fn the_ptx_of_a_print() {
     let ptx = built::<(In<f32>,)>("show(x)", |k, (x,)| {
         let i = k.tid_x();
         k.print("x[{}] = {}\n", (i, unsafe { x.at(i).load() }));
@@ -123,7 +123,7 @@ fn formats_must_fit_their_values() {
 }
 
 #[test]
-fn no_print_under_a_guard_and_no_nul() {
+fn guarded_prints_and_nul_bytes_are_rejected() {
     let kind = refused::<(u32,)>(|k, (n,)| k.when(n.eq(1u32), || k.print("{}", n)));
     assert_eq!(kind.to_string(), "`print` cannot be used under `when`: use `if_`");
     let kind = refused::<()>(|k, ()| k.print("a\0b", ()));
@@ -131,7 +131,7 @@ fn no_print_under_a_guard_and_no_nul() {
 }
 
 #[test]
-fn prints_may_stand_in_branches_and_loops() {
+fn prints_in_branches_and_loops() {
     let ptx = built::<(u32,)>("f(n)", |k, (n,)| {
         k.if_(n.gt(1u32), || k.for_(n, |i| k.print("{}\n", i)));
         k.print("{}\n", n);

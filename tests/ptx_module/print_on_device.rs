@@ -31,13 +31,13 @@ fn print(device: &AnyDevice) -> Vec<String> {
 }
 
 #[test]
-#[ignore = "the child process of `a_gpu_prints_what_the_simulator_prints`"]
+#[ignore = "the child process of `gpu_and_simulator_print_the_same_text`"]
 fn child() {
     print(&open(DeviceChoice::Gpu).expect("the parent has looked"));
 }
 
 #[test]
-fn a_gpu_prints_what_the_simulator_prints() {
+fn gpu_and_simulator_print_the_same_text() {
     let simulated = print(&open(DeviceChoice::Sim).expect("the simulator needs nothing")).concat();
     assert_eq!(
         simulated,

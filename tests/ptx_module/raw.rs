@@ -52,7 +52,7 @@ fn every_kind_of_operand() {
 }
 
 #[test]
-fn a_guard_guards_the_one_instruction() {
+fn a_guard_applies_to_one_instruction() {
     let ptx = built::<(Out<u32>, u32)>("guarded(p, n)", |k, (p, n)| {
         k.when(n.gt(3u32), || unsafe { k.raw("st.global.u32 {p}, {x};") }.input("p", p).input("x", n).emit());
     });
@@ -115,7 +115,7 @@ fn known_instructions_set_version_and_are_checked() {
 }
 
 #[test]
-fn the_caller_says_what_the_rest_needs() {
+fn the_caller_states_requirements_of_unknown_instructions() {
     let build = |target| {
         Kernel::<()>::build("f", target, |k, ()| {
             unsafe { k.raw("griddepcontrol.wait;") }.needs(Version::new(7, 9), Features::HOPPER).emit();
@@ -161,7 +161,7 @@ fn holes_and_bindings_must_match() {
 }
 
 #[test]
-fn operands_must_have_run() {
+fn operands_must_be_defined_before_their_use() {
     let kind = refused::<(u32,)>(|k, (x,)| {
         let mut escaped = None;
         k.if_(x.eq(1u32), || escaped = Some(x + 1u32));

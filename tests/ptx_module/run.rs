@@ -47,7 +47,7 @@ fn raw_lines_compute() {
 }
 
 #[test]
-fn variables_hold_what_they_say() {
+fn variables_have_their_initial_values() {
     let table = Variable::constant("table", &[1.5f32, -2.0, 0.25, 8.0]);
     let halves = Variable::global("halves", &[bf16::from_f32(3.0), bf16::from_f32(-0.5)]).aligned(16);
     let zeros = Variable::<u32, _>::zeroed("zeros", 4);
@@ -65,7 +65,7 @@ fn variables_hold_what_they_say() {
 }
 
 #[test]
-fn prints_read_as_rust_prints() {
+fn prints_are_formatted_as_by_rust() {
     type Args = (Out<u32>, u16, i16, u32, i32, u64, i64, f16, bf16, f32, f64);
     let kernel = Kernel::<Args>::build("f", Target::SM_80, |k, (_, a, b, c, d, e, f, g, h, i, j)| {
         k.print("{} {} {} {} {} {}", (a, b, c, d, e, f));
@@ -95,7 +95,7 @@ fn prints_read_as_rust_prints() {
 }
 
 #[test]
-fn every_thread_that_comes_by_prints() {
+fn every_active_thread_prints() {
     let kernel = Kernel::<(Out<u32>,)>::build("f(p)", Target::SM_80, |k, _| {
         let lane = k.tid_x();
         k.if_(lane.ge(2u32), || k.for_(2u32, |i| k.print("{}.{} ", (lane, i))));

@@ -75,7 +75,7 @@ fn globals_are_written_and_read_as_vectors_where_aligned() {
 }
 
 #[test]
-fn local_arrays_are_the_threads_own() {
+fn local_arrays_are_separate_per_thread() {
     let kernel = Kernel::<(Out<f32>, u32)>::build("f(y, i)", Target::SM_80, |k, (y, i)| {
         let a: Ptr<'_, f32, Local> = k.local_array(3);
         let b = k.local_array::<f64>(4);
@@ -92,7 +92,7 @@ fn local_arrays_are_the_threads_own() {
 }
 
 #[test]
-fn what_no_module_takes() {
+fn invalid_names_sizes_and_alignments_are_rejected() {
     let kind = refused::<()>(|k, ()| {
         k.address_of(&Variable::constant("7up", &[1u32]));
     });

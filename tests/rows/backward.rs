@@ -221,7 +221,7 @@ fn norms_of_unaligned_rows() {
 }
 
 #[test]
-fn parts_let_rows_begin_alike() {
+fn parts_keep_the_alignment_of_rows() {
     let odd = NormBackward::for_rows(NormFunction::Rms, TARGET, 2, &[8191]);
     assert_eq!(odd.tiling.resident, 1);
     assert_eq!((odd.parts(132), odd.parts(132) % 8), (128, 0));

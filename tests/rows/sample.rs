@@ -132,7 +132,7 @@ fn columns_of_long_rows_are_drawn_with_their_probabilities() {
 }
 
 #[test]
-fn columns_are_restricted_by_number_and_probability() {
+fn columns_are_restricted_by_count_and_probability() {
     let size = [2000, 60, 61];
     for (top_k, top_p) in
         [(5, 1.0), (u32::MAX, 0.6), (20, 0.6), (4, 0.9), (1, 1.0), (u32::MAX, 0.0), (7, f32::NAN)]

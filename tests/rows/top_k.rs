@@ -146,7 +146,7 @@ fn elements_that_are_not_numbers() {
 }
 
 #[test]
-fn fewer_elements_than_asked_for() {
+fn fewer_elements_than_requested() {
     for [n, count] in [[1, 3], [20, 32], [300, 512], [0, 4]] {
         chosen::<f32>([3, n, n.max(1), count], &mixed);
     }

@@ -62,7 +62,7 @@ fn a_false_assumption_of_uniformity_is_found_at_its_line() {
 }
 
 #[test]
-fn an_assumption_about_a_register_that_chains_left_out_is_left_out_with_it() {
+fn assumptions_about_eliminated_registers_are_eliminated() {
     let kernel = Kernel::<(InOut<u32>,)>::build("sync(x)", Target::SM_80, |k, (x,)| {
         let block = k.block([64]);
         k.grid([1]);

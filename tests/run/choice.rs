@@ -13,7 +13,7 @@ fn names_parse_back() {
 }
 
 #[test]
-fn without_a_gpu_the_simulator_says_why() {
+fn without_a_gpu_the_simulator_names_the_reason() {
     let gpu: Result<AnyDevice, RunError> = open(DeviceChoice::Gpu);
     let device = open_default();
     match gpu {

@@ -29,7 +29,7 @@ fn fake_gpu() -> Option<Gpu> {
 }
 
 #[test]
-fn loaded_kernels_take_cudarc_buffers() {
+fn loaded_kernels_accept_cudarc_buffers() {
     let Some(printed) = run("child_loaded", &[]) else { return };
     assert_eq!(
         printed,
@@ -45,7 +45,7 @@ kernel `kernel`: expected a target that Fake GPU (sm_90) can run, found sm_100a"
 }
 
 #[test]
-#[ignore = "run by loaded_kernels_take_cudarc_buffers"]
+#[ignore = "run by loaded_kernels_accept_cudarc_buffers"]
 fn child_loaded() {
     let Some(gpu) = fake_gpu() else { return };
     let stream = gpu.stream();

@@ -60,7 +60,7 @@ fn a_kernel_runs_on_the_grid_of_its_rule() {
 }
 
 #[test]
-fn a_grid_of_the_callers() {
+fn a_grid_given_by_the_caller() {
     let kernel = Kernel::<(Out<u32>,)>::build("ids(y)", Target::SM_80, |k, (y,)| {
         k.block([1]);
         k.slice(y, 4).at(k.ctaid_x()).store(k.ctaid_x() + 1);
@@ -77,7 +77,7 @@ fn a_grid_of_the_callers() {
 }
 
 #[test]
-fn an_empty_grid_is_nothing_to_do() {
+fn an_empty_grid_runs_no_block() {
     let device = Simulator::new();
     let x = device.upload::<f32>(&[]).expect("room");
     let mut y = device.zeros::<f32>(1).expect("room");
@@ -201,7 +201,7 @@ fn buffers_stay_on_their_device() {
 }
 
 #[test]
-fn shapes_that_no_device_takes_are_refused() {
+fn shapes_beyond_all_devices_are_refused() {
     let device = Simulator::new();
     let tall = Kernel::<(u32,)>::build("tall(n)", Target::SM_80, |k, (n,)| {
         k.block([1]);
@@ -228,7 +228,7 @@ fn shapes_that_no_device_takes_are_refused() {
 }
 
 #[test]
-fn a_stray_access_names_the_rust_line() {
+fn an_access_out_of_bounds_names_the_rust_line() {
     let line = line!() + 4;
     let stray = Kernel::<(Out<u32>,)>::build("stray(y)", Target::SM_80, |k, (y,)| {
         k.block([1]);
@@ -247,7 +247,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn numbers_arrive_as_they_are(a: i16, b: u16, c: u16, d: f64, e: i64, f: f32) {
+    fn numbers_are_passed_unchanged(a: i16, b: u16, c: u16, d: f64, e: i64, f: f32) {
         let (b, c) = (f16::from_bits(b), bf16::from_bits(c));
         let kernel = Kernel::<Numbers>::build("numbers", Target::SM_80, |k, (ya, yb, yc, yd, ye, yf, a, b, c, d, e, f)| {
             k.block([1]);
@@ -277,7 +277,7 @@ proptest! {
     }
 
     #[test]
-    fn buffers_come_back_as_they_went(bytes: Vec<u8>, words: Vec<i32>, halves: Vec<u16>) {
+    fn buffers_are_downloaded_unchanged(bytes: Vec<u8>, words: Vec<i32>, halves: Vec<u16>) {
         let device = Simulator::new();
         let halves: Vec<f16> = halves.into_iter().map(f16::from_bits).collect();
         let (a, b) = (device.upload(&bytes).expect("room"), device.upload(&words).expect("room"));

@@ -82,7 +82,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_sizes_are_right_in_the_simulator(m in size(), n in size(), k in size(), seed: u64) {
+    fn any_sizes_are_correct_in_the_simulator(m in size(), n in size(), k in size(), seed: u64) {
         let problem = Problem::new(Sizes { m, n, k }, seed);
         for arch in [Arch::Sm80, Arch::Sm90] {
             problem.assert_right(&problem.on(&Simulator::new().arch(arch)));
@@ -116,7 +116,7 @@ mod on_device {
     }
 
     #[test]
-    fn large_sizes_are_right() {
+    fn large_sizes_are_correct() {
         let Some(gpu) = gpu() else { return };
         let odd = Problem::new(Sizes { m: 1000, n: 1001, k: 1003 }, 1);
         odd.assert_right(&odd.on(&gpu));

@@ -142,7 +142,7 @@ fn files_of_f32_and_f16_in_either_order() {
 }
 
 #[test]
-fn a_product_without_numbers_is_right() {
+fn a_product_of_nan_is_correct() {
     let folder = Folder::new();
     let a = folder.npy("a.npy", &[1, 1], [f32::NAN]);
     let b = folder.npy("b.npy", &[1, 1], [1.0f32]);
@@ -152,7 +152,7 @@ fn a_product_without_numbers_is_right() {
 }
 
 #[test]
-fn a_product_without_elements_is_right() {
+fn a_product_without_elements_is_correct() {
     let folder = Folder::new();
     let a = folder.npy("a.npy", &[0, 3], [0.0f32; 0]);
     let b = folder.npy("b.npy", &[3, 2], [1.0f32; 6]);
@@ -238,7 +238,7 @@ fn bad_options_are_refused_in_a_line_and_nothing_is_written() {
 }
 
 #[test]
-fn help_is_no_error() {
+fn help_is_not_an_error() {
     let (code, text) = matmul(&[&"--help"]).expect_err("help");
     assert_eq!(code, 0);
     assert!(text.contains("--device <DEVICE>"), "{text}");
@@ -297,7 +297,7 @@ proptest! {
 }
 
 #[test]
-fn a_wrong_element_is_placed() {
+fn a_wrong_element_has_its_coordinates() {
     let a = [1.0, 2.0, 3.0, 4.0].map(bf16::from_f32);
     let b = [1.0, 0.0, 0.0, 1.0].map(bf16::from_f32);
     let factors = Factors { a: &a, b: &b, m: 2, n: 2, k: 2 };
@@ -310,7 +310,7 @@ fn a_wrong_element_is_placed() {
 }
 
 #[test]
-fn special_values_are_what_ieee_says() {
+fn special_values_follow_ieee_754() {
     let one = |a: [f32; 2], b: [f32; 2], d: f32| {
         let (a, b) = (a.map(bf16::from_f32), b.map(bf16::from_f32));
         check(&Factors { a: &a, b: &b, m: 1, n: 1, k: 2 }, &[d]).wrong == 0

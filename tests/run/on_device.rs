@@ -25,7 +25,7 @@ fn add_one() -> Kernel<(In<bf16>, Out<bf16>, u32)> {
 }
 
 #[test]
-fn loaded_kernels_take_words_for_halves() {
+fn loaded_kernels_accept_words_for_halves() {
     let Some(gpu) = require::gpu() else { return };
     let kernel = gpu.load(&add_one()).expect("loaded");
     assert_eq!(kernel.attributes().local_bytes, 0);

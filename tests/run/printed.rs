@@ -30,7 +30,7 @@ fn launched(n: u32, block: u32) -> (Vec<String>, Result<Launched, RunError>) {
 }
 
 #[test]
-fn texts_arrive_even_if_the_launch_fails() {
+fn texts_are_printed_even_if_the_launch_fails() {
     let (texts, ended) = launched(8, 1);
     assert_eq!(texts, ["block 0 of 8\n", "block 1 of 8\n"]);
     assert_eq!(ended.expect("8 is within the array").printed(), texts);

@@ -89,7 +89,7 @@ fn is_spill(line: &str) -> bool {
 }
 
 #[test]
-fn complaints_are_seen() {
+fn warnings_and_spills_are_complaints() {
     assert!(is_complaint("    0 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads"));
     assert!(is_complaint("ptxas warning : something"));
     assert!(is_complaint(

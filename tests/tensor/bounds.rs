@@ -127,7 +127,7 @@ fn more_elements_than_a_thread_can_have() {
 }
 
 #[test]
-fn atoms_that_share_threads_or_leave_some_out() {
+fn atoms_that_share_or_omit_threads() {
     let mma = |atom, atoms: &str| TiledMma::new(atoms::mma(atom), &atoms.parse().unwrap(), ..);
     let volta = "SM70_8x8x4_F32F16F16F32_NT";
     let ampere = "SM80_16x8x8_F32TF32TF32F32_TN";
@@ -159,7 +159,7 @@ fn inputs_are_summed_and_outputs_filled() {
 
 /// An index in a register is rejected for a tensor whose accesses are not compared with an edge, unless it is known to be in bounds.
 #[test]
-fn indices_that_may_be_past_the_end() {
+fn indices_that_may_be_out_of_bounds() {
     type Args = (InOut<f32>, u32);
     let refused = |cut: for<'k> fn(Builder<'k>, Ptr<'k, f32, Global, ReadWrite>, Val<'k, u32>)| {
         let built = Kernel::<Args>::build("refused(x, n)", Target::SM_80, |k, (x, n)| {

@@ -303,7 +303,7 @@ fn refusal<A>(built: Result<Kernel<A>, BuildError>) -> String {
 }
 
 #[test]
-fn what_would_alias_or_misalign_is_refused() {
+fn aliasing_and_misalignment_are_refused() {
     let aliasing = through_shared::<f32>(Target::SM_80, "(32,32):(1,31)".parse::<Layout>().unwrap(), 1);
     assert_eq!(
         refusal(aliasing),

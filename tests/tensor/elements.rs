@@ -146,7 +146,7 @@ fn run_on_own_types(atom: &'static MmaAtom) -> bool {
 }
 
 #[test]
-fn every_atom_of_a_warp_takes_fragments_of_its_types() {
+fn every_atom_of_a_warp_accepts_fragments_of_its_types() {
     let atoms = mma_atoms().filter(|atom| {
         let plain = atom.sparsity().is_none() && atom.block_scale().is_none() && atom.bit_op().is_none();
         let runs = !atom.target().is_specific() || atom.target() == Target::SM_120A;

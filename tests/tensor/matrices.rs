@@ -59,7 +59,7 @@ fn ldmatrix_round_trips() {
 }
 
 #[test]
-fn stmatrix_stores_what_ldmatrix_loads() {
+fn stmatrix_inverts_ldmatrix() {
     type Args = (In<bf16>, Out<bf16>);
     let kernel = Kernel::<Args>::build("matrices(x, y)", Target::SM_90, |k, (x, y)| {
         k.block([32]);
@@ -258,7 +258,7 @@ fn copy_loads_operands_of_other_widths_with_ldmatrix() {
 }
 
 #[test]
-fn copy_loads_what_no_matrix_fits_with_plain_loads() {
+fn copy_loads_other_layouts_with_plain_loads() {
     let half = |i| i as u16;
     let without = [("ldmatrix", 0)];
     // Rows not aligned to 16 bytes.

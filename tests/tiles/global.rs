@@ -151,7 +151,7 @@ fn strides() {
 
 /// Row 2³² of a matrix is past its edge, not its first.
 #[test]
-fn a_tile_past_all_rows_is_past_the_edge() {
+fn a_tile_past_all_rows_is_out_of_bounds() {
     type Args = (In<f32>, Out<u32>, u32);
     for constant in [true, false] {
         let kernel = Kernel::<Args>::build("past(x, words, row)", Target::SM_80, |k, (x, words, row)| {

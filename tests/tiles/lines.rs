@@ -45,7 +45,7 @@ where
 }
 
 #[test]
-fn lines_are_the_callers() {
+fn lines_are_those_of_the_caller() {
     for divisor in [1, 2, 16] {
         for target in [Target::SM_80, Target::SM_90] {
             for ptx in [

@@ -45,7 +45,7 @@ fn sum<const N: usize>(count: u32, known: bool) {
 
 /// The work on a stage receives the number of the stage: here, each tile is weighted by it.
 #[test]
-fn work_knows_its_stage() {
+fn indices_of_stages_are_passed_to_the_work() {
     type Args = (In<f32>, Out<f32>);
     let kernel = Kernel::<Args>::build("weighted", Target::SM_80, |k, (a, d)| {
         k.block([32]);
@@ -138,7 +138,7 @@ fn slices_are_loaded_ahead() {
 /// A pipeline that an emitted loop runs again and again, as a persistent kernel does: the stages are not filled again before
 /// every warp has finished reading them.
 #[test]
-fn again_and_again() {
+fn pipelines_in_a_loop() {
     let kernel = Kernel::<(In<f32>, Out<f32>, u32)>::build("again", Target::SM_80, |k, (a, d, rounds)| {
         k.block([64]);
         k.grid([1]);

@@ -218,7 +218,7 @@ fn scopes_are_checked() {
         let pair = k.shared_tile_of::<St<f32, 1, 1>>(k.warps::<2>());
         let _ = pair.store(&k.zeros::<Rt<f32, 1, 1>>());
     });
-    assert!(text.contains("all warps of the scope store to the same tile"), "{text}");
+    assert!(text.contains("found one to which all warps of the scope store"), "{text}");
     let text = refused(&|k| {
         k.block([128]);
         let _ = k.shared_tile_of::<Sv<f32, 1>>(k.lane());

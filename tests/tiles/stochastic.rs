@@ -99,7 +99,7 @@ where
 
 /// Stochastic rounding gives one of the two neighbors, and the number on average.
 #[test]
-fn results_are_right_on_average() {
+fn stochastic_rounding_is_unbiased() {
     let (bf16s, f16s) = (("cvt.rs.bf16x2.f32", 7, -6..6), ("cvt.rs.f16x2.f32", 10, -6..6));
     check::<bf16, e4m3>([bf16s.clone(), ("cvt.rs.satfinite.e4m3x4.f32", 3, -6..6)]);
     check::<f16, e5m2>([f16s.clone(), ("cvt.rs.satfinite.e5m2x4.f32", 2, -6..6)]);

@@ -2,6 +2,8 @@
 
 mod ceilings;
 mod contender;
+mod epilogue;
+mod fused;
 mod kernels;
 mod overhead;
 mod precision;
@@ -22,6 +24,7 @@ use warpwright::{
 
 use crate::orders::Layout;
 use contender::{Boxed, Kind, Refusal};
+use epilogue::Epilogue;
 use overhead::Overhead;
 use precision::{Dtype, Precision};
 use problem::Problem;
@@ -41,6 +44,9 @@ use super::{Fallible, normals::normals, provenance::Provenance, samples::Samplin
 /// ("best"), of its default algorithm and of the ceiling, each divided by the median. Results are compared with each other, and some
 /// elements with sums in f64.
 ///
+/// With an epilogue, D = f(A·B), and the contenders are the fused kernel, the kernel chosen for the product alone, algorithms of cuBLASLt
+/// if it has the epilogue, and the ceiling. For swiglu, n is the number of columns of D, and B has 2n columns.
+///
 /// Exit codes: 0 if all results agree, 2 otherwise or if no GPU or no cuBLASLt is available.
 #[derive(clap::Args)]
 pub(in crate::bench) struct Args {
@@ -56,9 +62,15 @@ pub(in crate::bench) struct Args {
     /// The orders of A and B: n for row-major, t for column-major
     #[arg(long, value_delimiter = ',', default_value = "nt")]
     layout: Vec<Layout>,
+    /// The operations that follow the product
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "none")]
+    epilogue: Vec<Epilogue>,
     /// The kernels
     #[arg(long, value_delimiter = ',', default_value = "sm_90a")]
     path: Vec<Path>,
+    /// For e4m3 and e5m2, time the kernel with sums promoted to f32 instead, alongside cuBLASLt without fast accumulation
+    #[arg(long, conflicts_with = "path")]
+    promoted: bool,
     /// Number of samples per contender
     #[arg(long, default_value_t = 30)]
     rounds: usize,
@@ -69,10 +81,10 @@ pub(in crate::bench) struct Args {
     #[arg(long, default_value_t = 4)]
     algorithms: usize,
     /// Also time all tile sizes, with several cluster sizes and tile orders
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["epilogue", "promoted"])]
     sweep: bool,
     /// Instead of kernels, time the host: building a kernel for each type and layout, compiling it with the driver, and launching it
-    #[arg(long, conflicts_with_all = ["sizes", "shapes", "path", "sweep"])]
+    #[arg(long, conflicts_with_all = ["sizes", "shapes", "epilogue", "path", "promoted", "sweep"])]
     overhead: bool,
     /// Print one JSON object per line instead of tables
     #[arg(long)]
@@ -127,15 +139,23 @@ impl Args {
         self.reports()
     }
 
-    /// Rejects types and orders that no kernel supports, before anything is timed.
+    /// Rejects types, orders and epilogues that no kernel supports, before anything is timed.
     fn check(&self) -> Fallible<()> {
         for &dtype in &self.dtype {
             for &layout in &self.layout {
-                with_precision!(dtype, P => kernels::check::<P>(layout))
+                with_precision!(dtype, P => self.check_product::<P>(layout))
                     .map_err(|error| format!("{dtype}, layout {layout}: {error}"))?;
             }
         }
         Ok(())
+    }
+
+    fn check_product<P: Precision>(&self, layout: Layout) -> Fallible<()> {
+        kernels::check::<P>(layout)?;
+        if self.promoted {
+            kernels::check_promoted::<P>(layout)?;
+        }
+        self.epilogue.iter().try_for_each(|epilogue| epilogue.check(P::DTYPE, self.promoted))
     }
 
     fn sizes(&self) -> Vec<Size> {
@@ -171,18 +191,20 @@ impl Args {
         if self.overhead {
             return self.overheads::<P>(gpu, provenance);
         }
-        let numbers: Vec<_> = normals(1 << 24).map(P::factor).collect();
-        let numbers = gpu.stream().clone_htod(&numbers)?;
         let mut ceilings = self.ceilings::<P>(gpu)?;
-        for &layout in &self.layout {
-            for size in self.sizes() {
-                let report = self.report::<P>(gpu, &numbers, &mut ceilings, layout, size)?;
-                if self.json {
-                    report.print_json(provenance)?;
-                } else {
-                    report.print_table(provenance);
+        for &epilogue in &self.epilogue {
+            let factor = |normal: f32| P::factor(normal * epilogue.deviation());
+            let numbers = gpu.stream().clone_htod(&normals(1 << 24).map(factor).collect::<Vec<_>>())?;
+            for &layout in &self.layout {
+                for size in self.sizes() {
+                    let report = self.report::<P>(gpu, &numbers, &mut ceilings, layout, size, epilogue)?;
+                    if self.json {
+                        report.print_json(provenance)?;
+                    } else {
+                        report.print_table(provenance);
+                    }
+                    reports.push(report);
                 }
-                reports.push(report);
             }
         }
         Ok(())
@@ -215,27 +237,44 @@ impl Args {
         ceilings: &mut [Boxed<P>],
         layout: Layout,
         size: Size,
+        epilogue: Epilogue,
     ) -> Fallible<Report> {
         let (mut contenders, mut refused) = (Vec::new(), Vec::new());
-        for &rival in P::RIVALS {
-            match rivals::rivals(&gpu.stream(), rival, size, layout, self.algorithms) {
+        for &rival in P::RIVALS.iter().filter(|(_, types)| !(self.promoted && rivals::is_fast(*types))) {
+            match rivals::rivals(&gpu.stream(), rival, size, layout, epilogue, self.algorithms) {
                 Ok(rivals) => contenders.extend(rivals),
                 Err(why) => refused.push(Refusal { name: rival.0.to_string(), why: why.to_string() }),
             }
         }
         for path in &self.path {
-            contenders.extend(self.kernels(gpu, *path, layout, size)?);
+            contenders.extend(self.kernels(gpu, *path, layout, size, epilogue)?);
         }
         let contenders = contenders.iter_mut().chain(ceilings).map(|contender| &mut **contender);
-        let mut problem = Problem::<P>::new(gpu, numbers, size, layout)?;
+        let mut problem = Problem::<P>::new(gpu, numbers, size, layout, epilogue)?;
         let (contenders, refused_launches) = problem.verify(contenders.collect())?;
         refused.extend(refused_launches);
         let sampling = Sampling { rounds: self.rounds, warm_up: Duration::from_millis(self.warm_up_ms) };
-        Ok(Report { dtype: P::DTYPE, layout, size, timed: problem.times(contenders, sampling)?, refused })
+        let timed = problem.times(contenders, sampling)?;
+        Ok(Report { dtype: P::DTYPE, layout, size, epilogue, timed, refused })
+    }
+
+    /// Loads the kernels for a product.
+    fn kernels<P: Precision>(
+        &self,
+        gpu: &Gpu,
+        path: Path,
+        layout: Layout,
+        size: Size,
+        epilogue: Epilogue,
+    ) -> Fallible<Vec<Boxed<P>>> {
+        if !self.promoted && epilogue == Epilogue::None {
+            return self.plain(gpu, path, layout, size);
+        }
+        fused::contenders(gpu, &path.gpu_kind(gpu), self.promoted, layout, size, epilogue)
     }
 
     /// Loads the kernel chosen for a size and, in a sweep, the kernels with all tiles.
-    fn kernels<P: Precision>(
+    fn plain<P: Precision>(
         &self,
         gpu: &Gpu,
         path: Path,
@@ -245,9 +284,8 @@ impl Args {
         let problem = size.0.map(|size| size as u32);
         let [a, b] = layout.0;
         let chosen = Gemm::for_problem::<P::Factor, P::Result>(a, b, problem, &path.gpu_kind(gpu));
-        let instructions = if chosen.target == Target::SM_90A { "" } else { ", mma.sync" };
         let chosen = kernels::for_contiguous::<P>(chosen, size);
-        let named = |gemm: &Gemm| format!("{}{instructions}", described(gemm));
+        let named = |gemm: &Gemm| format!("{}{}", described(gemm), instructions(gemm));
         let mut kernels =
             vec![kernels::ours(gpu, format!("warpwright {}", named(&chosen)), Kind::Chosen, chosen, size)?];
         if chosen.target == Target::SM_90A {
@@ -269,6 +307,11 @@ impl Args {
 fn gpu_kind(gpu: &Gpu) -> GpuKind {
     let DeviceProperties { name, capability, multiprocessors, .. } = gpu.properties();
     GpuKind { name: name.clone(), capability: *capability, multiprocessors: *multiprocessors }
+}
+
+/// Returns the end of the description of a kernel: its instructions, unless it uses `wgmma`.
+fn instructions(gemm: &Gemm) -> &'static str {
+    if gemm.target == Target::SM_90A { "" } else { ", mma.sync" }
 }
 
 /// Returns the description of a kernel for the table: its tile, and the tiles or work that the blocks of a cluster share.

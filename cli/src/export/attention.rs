@@ -1,8 +1,10 @@
 //! The exported attention kernels.
 
-use super::kernels::{Options, Ready, Selects, add};
+use super::kernels::{Options, Ready, Selects, add, add_shared};
 use warpwright::{
-    kernels::{Attention, AttentionBackward, AttentionExtras, AttentionMask, CachedAttention},
+    kernels::{
+        Attention, AttentionBackward, AttentionExtras, AttentionMask, CachedAttention, ScaledAttention,
+    },
     ptx::{Module, Target, bf16, f16},
     tensor::{ConvertibleElement, TensorElement},
     tiles::{Convert, Product},
@@ -29,13 +31,35 @@ pub(super) const KERNELS: &[Ready] = &[
         divisors: &[],
         selects: Selects::HeadSizesAndWindow,
         builds: &[
-            ("bf16", |module, of| backward::<bf16>(module, of)),
-            ("f16",  |module, of| backward::<f16>(module, of)),
+            ("bf16", |module, of| backward::<bf16>(module, of, false)),
+            ("f16",  |module, of| backward::<f16>(module, of, false)),
+        ],
+    },
+    Ready {
+        name: "attention_backward_dropout",
+        about: "the kernels of attention_backward for attention with dropout, with the masks of attention",
+        target: Target::SM_90A,
+        divisors: &[],
+        selects: Selects::HeadSizesAndWindow,
+        builds: &[
+            ("bf16", |module, of| backward::<bf16>(module, of, true)),
+            ("f16",  |module, of| backward::<f16>(module, of, true)),
+        ],
+    },
+    Ready {
+        name: "attention_backward_packed",
+        about: "the kernels of attention_backward for packed sequences, with the last of the masks of attention",
+        target: Target::SM_90A,
+        divisors: &[],
+        selects: Selects::HeadSizesAndWindow,
+        builds: &[
+            ("bf16", |module, of| packed_backward::<bf16>(module, of)),
+            ("f16",  |module, of| packed_backward::<f16>(module, of)),
         ],
     },
     Ready {
         name: "attention_cached",
-        about: "attention of one query per head to contiguous caches of keys and values, which 1, 2 or 4 blocks divide",
+        about: "attention of one query and of up to 4 queries per head to contiguous caches of keys and values, which 1, 2 or 4 blocks divide",
         target: Target::SM_90A,
         divisors: &[],
         selects: Selects::HeadSizes,
@@ -46,13 +70,35 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "attention_cached_e4m3",
-        about: "attention of one query per head to contiguous caches of e4m3 keys and values with scales of heads, which 1, 2 or 4 blocks divide",
+        about: "attention of one query and of up to 4 queries per head to contiguous caches of e4m3 keys and values with scales of heads, which 1, 2 or 4 blocks divide",
         target: Target::SM_90A,
         divisors: &[],
         selects: Selects::HeadSizes,
         builds: &[
             ("bf16", |module, of| cached_e4m3::<bf16>(module, of)),
             ("f16",  |module, of| cached_e4m3::<f16>(module, of)),
+        ],
+    },
+    Ready {
+        name: "attention_dropout",
+        about: "attention with dropout, with the masks of attention",
+        target: Target::SM_80,
+        divisors: &[],
+        selects: Selects::HeadSizesAndWindow,
+        builds: &[
+            ("bf16", |module, of| dropout::<bf16>(module, of)),
+            ("f16",  |module, of| dropout::<f16>(module, of)),
+        ],
+    },
+    Ready {
+        name: "attention_e4m3",
+        about: "attention of e4m3 Q, K and V with scales of heads, with the masks of attention: a kernel that transposes V, then one that computes O as bf16 or f16",
+        target: Target::SM_90A,
+        divisors: &[],
+        selects: Selects::HeadSizesAndWindow,
+        builds: &[
+            ("bf16", |module, of| scaled::<bf16>(module, of)),
+            ("f16",  |module, of| scaled::<f16>(module, of)),
         ],
     },
     Ready {
@@ -68,7 +114,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "attention_paged",
-        about: "attention of one query per head to caches in pages of 16 and 64 rows, which 1, 2 or 4 blocks divide",
+        about: "attention of one query and of up to 4 queries per head to caches in pages of 16 and 64 rows, which 1, 2 or 4 blocks divide",
         target: Target::SM_90A,
         divisors: &[],
         selects: Selects::HeadSizes,
@@ -79,7 +125,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "attention_paged_e4m3",
-        about: "attention of one query per head to caches of e4m3 keys and values with scales of heads in pages of 16 and 64 rows, which 1, 2 or 4 blocks divide",
+        about: "attention of one query and of up to 4 queries per head to caches of e4m3 keys and values with scales of heads in pages of 16 and 64 rows, which 1, 2 or 4 blocks divide",
         target: Target::SM_90A,
         divisors: &[],
         selects: Selects::HeadSizes,
@@ -115,10 +161,42 @@ where
 {
     let new = |target, size, mask| Attention::new(target, size, values_of(size), mask);
     for_each(of, |size, mask| add(module, |target| new(target, size, mask).kernel::<T>()))?;
-    let mask = of.window.unwrap_or(AttentionMask::CausalFromEnd);
+    let mask = mask_of_packed(of);
     of.head_sizes
         .iter()
         .try_for_each(|&size| add(module, |target| new(target, size, mask).packed_kernel::<T>()))
+}
+
+/// Returns the mask for packed sequences.
+fn mask_of_packed(of: &Options<'_>) -> AttentionMask {
+    of.window.unwrap_or(AttentionMask::CausalFromEnd)
+}
+
+/// Adds attention with dropout.
+fn dropout<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
+where
+    T: TensorElement + Product<T, f32>,
+    f32: Convert<T>,
+{
+    let extras = AttentionExtras { dropout: true, ..AttentionExtras::default() };
+    for_each(of, |size, mask| {
+        add(module, |target| {
+            let attention = Attention::new(target, size, values_of(size), mask).with_tile_for_dropout();
+            attention.kernel_with_extras::<T>(extras)
+        })
+    })
+}
+
+/// Adds attention with 8-bit floats.
+fn scaled<O>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
+where
+    O: TensorElement,
+    f32: Convert<O>,
+{
+    for &size in of.head_sizes {
+        add_shared(module, |_| ScaledAttention::new(size, AttentionMask::Full).values_kernel())?;
+    }
+    for_each(of, |size, mask| add(module, |_| ScaledAttention::new(size, mask).kernel::<O>()))
 }
 
 /// Adds attention with slopes and with sinks; if there is a cap, adds attention with the cap alone, with the cap and slopes, and with the
@@ -145,26 +223,51 @@ where
     })
 }
 
-/// Adds the gradients of attention.
-fn backward<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
+/// Returns the gradients of attention, with sums of dQ and deterministic.
+fn gradients(size: u32, mask: AttentionMask, dropout: bool) -> [AttentionBackward; 2] {
+    let value_size = values_of(size);
+    [false, true].map(|deterministic| AttentionBackward {
+        value_size,
+        deterministic,
+        dropout,
+        ..AttentionBackward::new(size, mask)
+    })
+}
+
+/// Adds the gradients of attention, with or without dropout.
+fn backward<T>(module: &mut Module, of: &Options<'_>, dropout: bool) -> Result<(), String>
 where
     T: TensorElement + Product<T, f32> + Convert<f32>,
     f32: Convert<T>,
 {
-    let new =
-        |size, mask| AttentionBackward { value_size: values_of(size), ..AttentionBackward::new(size, mask) };
-    let deterministic = |of: AttentionBackward| AttentionBackward { deterministic: true, ..of };
     for &size in of.head_sizes {
-        let full = new(size, AttentionMask::Full);
-        add(module, |_| full.rows_kernel::<T>())?;
-        add(module, |_| deterministic(full).rows_kernel::<T>())?;
-        add(module, |_| full.finish_kernel::<T>())?;
+        let [sums, deterministic] = gradients(size, AttentionMask::Full, dropout);
+        add(module, |_| sums.rows_kernel::<T>())?;
+        add(module, |_| deterministic.rows_kernel::<T>())?;
+        add(module, |_| sums.finish_kernel::<T>())?;
     }
     for_each(of, |size, mask| {
-        let backward = new(size, mask);
-        add(module, |_| backward.keys_kernel::<T>())?;
-        add(module, |_| deterministic(backward).keys_kernel::<T>())?;
-        add(module, |_| backward.queries_kernel::<T>())
+        let [sums, deterministic] = gradients(size, mask, dropout);
+        add(module, |_| sums.keys_kernel::<T>())?;
+        add(module, |_| deterministic.keys_kernel::<T>())?;
+        add(module, |_| deterministic.queries_kernel::<T>())
+    })
+}
+
+/// Adds the gradients of attention for packed sequences.
+fn packed_backward<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
+where
+    T: TensorElement + Product<T, f32> + Convert<f32>,
+    f32: Convert<T>,
+{
+    of.head_sizes.iter().try_for_each(|&size| {
+        let [sums, deterministic] = gradients(size, mask_of_packed(of), false);
+        add(module, |_| sums.packed_rows_kernel::<T>())?;
+        add(module, |_| deterministic.packed_rows_kernel::<T>())?;
+        add(module, |_| sums.packed_finish_kernel::<T>())?;
+        add(module, |_| sums.packed_keys_kernel::<T>())?;
+        add(module, |_| deterministic.packed_keys_kernel::<T>())?;
+        add(module, |_| deterministic.packed_queries_kernel::<T>())
     })
 }
 
@@ -180,7 +283,7 @@ where
 /// Adds attention to contiguous caches with 8-bit floats.
 fn cached_e4m3<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
 where
-    T: ConvertibleElement + Product<T, f32>,
+    T: ConvertibleElement,
     f32: Convert<T>,
 {
     divided(of).try_for_each(|attention| add(module, |_| attention.scaled_kernel::<T>()))
@@ -198,16 +301,18 @@ where
 /// Adds attention to paged caches with 8-bit floats.
 fn paged_e4m3<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
 where
-    T: ConvertibleElement + Product<T, f32>,
+    T: ConvertibleElement,
     f32: Convert<T>,
 {
     in_pages(of, |attention, page| add(module, |_| attention.scaled_paged_kernel::<T>(page)))
 }
 
-/// Returns attention of one query to a cache, for each head size and number of blocks.
+/// Returns attention of a few queries to a cache, for each head size, number of queries and number of blocks.
 fn divided(of: &Options<'_>) -> impl Iterator<Item = CachedAttention> {
     of.head_sizes.iter().flat_map(|&head_size| {
-        CachedAttention::PARTS.map(|parts| CachedAttention { head_size, parts, queries: 1 })
+        [1, 4].into_iter().flat_map(move |queries| {
+            CachedAttention::PARTS.map(|parts| CachedAttention { head_size, parts, queries })
+        })
     })
 }
 

@@ -7,7 +7,7 @@ use crate::orders::Layout;
 use warpwright::{
     kernels::{
         AttentionMask, MatmulSimt, MatrixOrder, NormFunction, Permute, PointwiseFunction, SimtTile,
-        copy_elements, matmul, transpose,
+        copy_elements, matmul, pad_rows, transpose,
     },
     ptx::{BuildError, Kernel, Module, Target, bf16, e4m3, e5m2, f16},
     tensor::TensorElement,
@@ -106,6 +106,18 @@ const KERNELS: &[Ready] = &[
         ],
     },
     Ready {
+        name: "cast",
+        about: "y = x as the other two types of bf16, f16 and f32, along rows of any length; the divisor must divide n and the row strides",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        selects: Selects::Nothing,
+        builds: &[
+            ("bf16", |module, of| rows::casts::<bf16, f16, f32>(module, of.divisor)),
+            ("f16",  |module, of| rows::casts::<f16, bf16, f32>(module, of.divisor)),
+            ("f32",  |module, of| rows::casts::<f32, bf16, f16>(module, of.divisor)),
+        ],
+    },
+    Ready {
         name: "copy",
         about: "y = x: n elements",
         target: Target::SM_75,
@@ -157,7 +169,7 @@ const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "dropout",
-        about: "dropout(x) along rows of any length, and layernorm(dropout(x) + r)·w + b along rows of up to 1024, 4096 and 16384 elements; the divisor must divide n and the row strides",
+        about: "dropout(x) along rows of any length, and rmsnorm(dropout(x) + r)·w + b and layernorm(dropout(x) + r)·w + b along rows of up to 1024, 4096 and 16384 elements; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         selects: Selects::Nothing,
@@ -293,6 +305,20 @@ const KERNELS: &[Ready] = &[
         builds: &[("f32", add_simt)],
     },
     Ready {
+        name: "pad_rows",
+        about: "y = x: m×n elements in rows of any pitch",
+        target: Target::SM_75,
+        divisors: &[],
+        selects: Selects::Nothing,
+        builds: &[
+            ("bf16", |module, _| add(module, pad_rows::<bf16>)),
+            ("f16",  |module, _| add(module, pad_rows::<f16>)),
+            ("f32",  |module, _| add(module, pad_rows::<f32>)),
+            ("e4m3", |module, _| add(module, pad_rows::<e4m3>)),
+            ("e5m2", |module, _| add(module, pad_rows::<e5m2>)),
+        ],
+    },
+    Ready {
         name: "permute",
         about: "y = x with up to five axes in another order: copies of rows and transposed tiles, whose lengths and strides the divisor divides",
         target: Target::SM_80,
@@ -306,7 +332,7 @@ const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "quantize_e4m3",
-        about: "x, rmsnorm(x)·w and silu(x)·u as e4m3 with scales of rows of up to 1024, 4096 and 16384 elements, and of blocks of 128; the divisor must divide n and the row strides",
+        about: "x, rmsnorm(x)·w, layernorm(x)·w and silu(x)·u as e4m3 with scales of rows of up to 1024, 4096 and 16384 elements, and of blocks of 128; the divisor must divide n and the row strides",
         target: Target::SM_89,
         divisors: &[1, 8],
         selects: Selects::Nothing,
@@ -318,7 +344,7 @@ const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "quantize_s8",
-        about: "x, rmsnorm(x)·w and silu(x)·u as s8 with scales of rows of up to 1024, 4096 and 16384 elements, and of blocks of 128; the divisor must divide n and the row strides",
+        about: "x, rmsnorm(x)·w, layernorm(x)·w and silu(x)·u as s8 with scales of rows of up to 1024, 4096 and 16384 elements, and of blocks of 128; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         selects: Selects::Nothing,
@@ -354,7 +380,7 @@ const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "rmsnorm",
-        about: "y = rmsnorm(x)·w and rmsnorm(x + r)·w along rows of up to 1024, 4096 and 16384 elements; the divisor must divide n and the row strides",
+        about: "y = rmsnorm(x)·w and rmsnorm(x + r)·w, with and without a bias, along rows of up to 1024, 4096 and 16384 elements; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         selects: Selects::Nothing,
@@ -540,7 +566,7 @@ pub(super) fn heading() -> String {
 }
 
 fn row(name: &str, target: &str, types: &str, divisors: &str, about: &str) -> String {
-    format!("{name:<18} {target:<8} {types:<28} {divisors:<9} {about}")
+    format!("{name:<26} {target:<8} {types:<29} {divisors:<9} {about}")
 }
 
 /// Adds products with the largest tiles, and with tiles for small results, for the selected orders of A and B.
@@ -571,4 +597,14 @@ pub(super) fn add<A>(
 ) -> Result<(), String> {
     let kernel = build(module.target()).map_err(|error| error.to_string())?;
     module.add(&kernel).map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// Adds a kernel unless another element type, which shares it, has added it.
+pub(super) fn add_shared<A>(
+    module: &mut Module,
+    build: impl FnOnce(Target) -> Result<Kernel<A>, BuildError>,
+) -> Result<(), String> {
+    let kernel = build(module.target()).map_err(|error| error.to_string())?;
+    let is_added = module.entries().iter().any(|entry| entry.name == kernel.entry().name);
+    if is_added { Ok(()) } else { add(module, |_| Ok(kernel)) }
 }

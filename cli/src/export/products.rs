@@ -1,6 +1,6 @@
 //! The exported matrix products that use tensor cores.
 
-use super::kernels::{Options, Ready, Selects, add};
+use super::kernels::{Options, Ready, Selects, add, add_shared};
 use crate::orders::Layout;
 use warpwright::{
     kernels::{Activation, Epilogue, Gemm, GemmResult, GemmTile, MatrixOrder, call::GemmOperand},
@@ -45,7 +45,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "gemm_fused",
-        about: "f(A·B + bias) with f of none, relu, gelu_tanh and silu, and α·A·B + β·C; for types of 8 bits, A·B times scales of rows and columns, with and without a bias, as bf16; layouts of gemm",
+        about: "f(A·B + bias) with f of none, relu, gelu_tanh and silu, α·A·B + β·C, and A·B times scales of columns, plus β·C and a bias; for types of 8 bits, A·B times scales of rows and columns, with and without a bias, as bf16; layouts of gemm",
         target: Target::SM_80,
         divisors: &[],
         selects: Selects::Layouts,
@@ -90,13 +90,45 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "gemm_promoted",
-        about: "products of 8-bit floats with sums in f32, in tiles of 128×128 and 128×192, and with a scale for each block of 128 elements; row-major A, column-major B, D of bf16",
+        about: "products of 8-bit floats with sums in f32, in tiles of 128×128 and 128×192, with scales of rows and columns, and with a scale for each block of 128 elements; row-major A, column-major B, D of bf16",
         target: Target::SM_90A,
         divisors: &[],
         selects: Selects::Nothing,
         builds: &[
             ("e4m3", |module, _| promoted::<e4m3>(module)),
             ("e5m2", |module, _| promoted::<e5m2>(module)),
+        ],
+    },
+    Ready {
+        name: "gemm_ragged",
+        about: "products of groups of any number of rows with a separate B for each group, as in a mixture of experts, in tiles of 64×64 and 128×128; row-major A; types and layouts of gemm",
+        target: Target::SM_80,
+        divisors: &[],
+        selects: Selects::Layouts,
+        builds: &[
+            ("bf16", |module, of| ragged::<bf16, bf16>(module, of)),
+            ("f16",  |module, of| ragged::<f16, f16>(module, of)),
+            ("tf32", |module, of| ragged::<tf32, f32>(module, of)),
+            ("e4m3", |module, of| ragged::<e4m3, bf16>(module, of)),
+            ("e5m2", |module, of| ragged::<e5m2, bf16>(module, of)),
+            ("s8",   |module, of| ragged::<i8, i32>(module, of)),
+            ("u8",   |module, of| ragged::<u8, i32>(module, of)),
+        ],
+    },
+    Ready {
+        name: "gemm_split_k",
+        about: "products whose sums over k are divided into parts: a kernel of partial products in tiles of 64×64 and 128×128, then one that adds them; types and layouts of gemm",
+        target: Target::SM_80,
+        divisors: &[],
+        selects: Selects::Layouts,
+        builds: &[
+            ("bf16", |module, of| split_k::<bf16, bf16>(module, of)),
+            ("f16",  |module, of| split_k::<f16, f16>(module, of)),
+            ("tf32", |module, of| split_k::<tf32, f32>(module, of)),
+            ("e4m3", |module, of| split_k::<e4m3, bf16>(module, of)),
+            ("e5m2", |module, of| split_k::<e5m2, bf16>(module, of)),
+            ("s8",   |module, of| split_k::<i8, i32>(module, of)),
+            ("u8",   |module, of| split_k::<u8, i32>(module, of)),
         ],
     },
 ];
@@ -119,6 +151,11 @@ fn for_layouts<T: GemmOperand>(
 /// Returns the kernel for a target that uses this tile.
 fn of_tile(target: Target, tile: GemmTile) -> Gemm {
     Gemm { target, ..Gemm::new(tile) }
+}
+
+/// Returns the kernels for a target that use tiles of 64×64 and 128×128.
+fn of_two_tiles(target: Target) -> [Gemm; 2] {
+    [GemmTile::T64x64, GemmTile::T128x128].map(|tile| of_tile(target, tile))
 }
 
 fn largest(target: Target) -> GemmTile {
@@ -159,11 +196,38 @@ where
     T: GemmOperand<Sum: Convert<D>>,
     D: GemmResult,
 {
-    let target = module.target();
-    let gemms = [GemmTile::T64x64, GemmTile::T128x128].map(|tile| of_tile(target, tile));
+    let gemms = of_two_tiles(module.target());
     for_layouts::<T>(module, of, &gemms, |module, gemm| {
         add(module, |_| gemm.grouped_kernel::<T, T::Sum, D>())
     })
+}
+
+/// Adds products of groups of any number of rows, each of which has its own B matrix.
+fn ragged<T, D>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
+where
+    T: GemmOperand<Sum: Convert<D>>,
+    D: GemmResult,
+{
+    let gemms = of_two_tiles(module.target());
+    for_layouts::<T>(module, of, &gemms, |module, gemm| {
+        // These products require a row-major A; other layouts on the command line are errors.
+        if of.layouts.is_empty() && gemm.a == MatrixOrder::Col {
+            return Ok(());
+        }
+        add(module, |_| gemm.ragged_kernel::<T, T::Sum, D>())
+    })
+}
+
+/// Adds the partial products of split-K, and their sum.
+fn split_k<T, D>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
+where
+    T: GemmOperand<Sum: Convert<D> + GemmResult>,
+    D: GemmResult,
+    f32: Convert<D>,
+{
+    let gemms = of_two_tiles(module.target());
+    for_layouts::<T>(module, of, &gemms, |module, gemm| add(module, |_| gemm.partial_kernel::<T, T::Sum>()))?;
+    add_shared(module, |_| gemms[0].sum_kernel::<T::Sum, D>(Epilogue::default()))
 }
 
 /// Adds products with epilogues.
@@ -181,7 +245,9 @@ where
     } else {
         let functions = [Activation::Relu, Activation::GeluTanh, Activation::Silu].map(Some);
         let biased = [None].into_iter().chain(functions).map(|function| (bias, function));
-        biased.chain([(Epilogue { alpha: true, c: true, ..none }, None)]).collect()
+        let scaled = Epilogue { alpha: true, c: true, ..none };
+        let gate = Epilogue { col_scales: true, c: true, bias: true, ..none };
+        biased.chain([(scaled, None), (gate, None)]).collect()
     };
     for_layouts::<T>(module, of, &[gemm], |module, gemm| {
         epilogues.iter().try_for_each(|&(epilogue, activation)| {
@@ -213,5 +279,7 @@ fn promoted<T: GemmOperand<Sum = f32>>(module: &mut Module) -> Result<(), String
     for gemm in [medium, large] {
         add(module, |_| gemm.promoted_kernel::<T, bf16>())?;
     }
+    let scales = Epilogue { row_scales: true, col_scales: true, ..Epilogue::default() };
+    add(module, |_| medium.fused_promoted_kernel::<T, bf16>(scales))?;
     add(module, |_| medium.block_scaled_kernel::<T, bf16>())
 }

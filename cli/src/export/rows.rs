@@ -7,11 +7,14 @@ use warpwright::{
         RowReduction, RowTiling, Sample, ScaleGroup, Softmax, SoftmaxBackward, TopK,
     },
     ptx::{BuildError, Kernel, Module, Target},
+    tensor::TensorElement,
     tiles::Convert,
 };
 
 /// The maximum row lengths for which kernels are exported.
 const LENGTHS: [u32; 3] = [1024, 4096, 16384];
+
+const NORMS: [NormFunction; 2] = [NormFunction::Rms, NormFunction::Layer];
 
 /// A function that chooses a tiling, given the target, the element size in bytes, and the row sizes.
 type Tiling<'f> = dyn Fn(Target, u32, &[u32]) -> RowTiling + 'f;
@@ -76,7 +79,7 @@ where
     })
 }
 
-/// Adds a norm and the norm of a residual sum; for LayerNorm, also with a bias.
+/// Adds a norm and the norm of a residual sum, with and without a bias.
 pub(super) fn norm<T: Convert<f32>>(
     module: &mut Module,
     divisor: u32,
@@ -87,15 +90,13 @@ where
 {
     let target = module.target();
     let plain = |target, bytes, sizes: &[u32]| Norm::for_rows(function, target, bytes, sizes).tiling;
+    let biased = |target, bytes, sizes: &[u32]| Norm::for_biased_rows(function, target, bytes, sizes).tiling;
     let residual =
         |target, bytes, sizes: &[u32]| Norm::for_residual_rows(function, target, bytes, sizes).tiling;
     let norm = |tiling| Norm { tiling, function };
     add(module, T::SIZE, divisor, &plain, |tiling| norm(tiling).kernel::<T, T, T>(target))?;
     add(module, T::SIZE, divisor, &residual, |tiling| norm(tiling).residual_kernel::<T, T, T>(target))?;
-    if function == NormFunction::Rms {
-        return Ok(());
-    }
-    add(module, T::SIZE, divisor, &plain, |tiling| norm(tiling).biased_kernel::<T, T, T>(target))?;
+    add(module, T::SIZE, divisor, &biased, |tiling| norm(tiling).biased_kernel::<T, T, T>(target))?;
     add(module, T::SIZE, divisor, &residual, |tiling| norm(tiling).residual_biased_kernel::<T, T, T>(target))
 }
 
@@ -178,7 +179,29 @@ where
     super::kernels::add(module, |target| kernels.added_kernel::<T, T>(target))
 }
 
-/// Adds quantization to `Q`, alone, after RMSNorm and after SwiGLU, with one scale per row and with one scale per block.
+/// Adds the conversions of elements of type `X` to `Y` and to `Z`, for rows of any length.
+pub(super) fn casts<X: Convert<f32>, Y: TensorElement, Z: TensorElement>(
+    module: &mut Module,
+    divisor: u32,
+) -> Result<(), String>
+where
+    f32: Convert<Y> + Convert<Z>,
+{
+    cast::<X, Y>(module, divisor)?;
+    cast::<X, Z>(module, divisor)
+}
+
+/// Adds the conversion of elements of type `X` to `Y`.
+fn cast<X: Convert<f32>, Y: TensorElement>(module: &mut Module, divisor: u32) -> Result<(), String>
+where
+    f32: Convert<Y>,
+{
+    let (bytes, sizes) = (X::SIZE.max(Y::SIZE), [1 << 20, divisor]);
+    let kernels = Pointwise::for_rows(PointwiseFunction::Identity, module.target(), bytes, &sizes);
+    super::kernels::add(module, |target| kernels.kernel::<X, Y>(target))
+}
+
+/// Adds quantization to `Q`, alone, after both norms and after SwiGLU, with one scale per row and with one scale per block.
 pub(super) fn quantize<T: Convert<f32>, Q: Quantized>(module: &mut Module, divisor: u32) -> Result<(), String>
 where
     f32: Convert<T> + Convert<Q>,
@@ -189,7 +212,9 @@ where
         let kernels = Quantize::for_rows(group, module.target(), T::SIZE, &[n, divisor]);
         super::kernels::add(module, |target| kernels.kernel::<T, Q>(target))?;
         let of_norms = Quantize::for_norm_rows(group, module.target(), T::SIZE, &[n, divisor]);
-        super::kernels::add(module, |target| of_norms.norm_kernel::<T, T, Q>(NormFunction::Rms, target))?;
+        for function in NORMS {
+            super::kernels::add(module, |target| of_norms.norm_kernel::<T, T, Q>(function, target))?;
+        }
         super::kernels::add(module, |target| kernels.gated_kernel::<T, Q>(PointwiseFunction::Silu, target))?;
     }
     Ok(())
@@ -239,7 +264,7 @@ pub(super) fn sample<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Resu
     super::kernels::add(module, |target| sample.kernel::<T>(target))
 }
 
-/// Adds dropout for rows of any length, alone and in a residual sum before LayerNorm.
+/// Adds dropout for rows of any length, and dropout in a residual sum before both norms.
 pub(super) fn dropout<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
 where
     f32: Convert<T>,
@@ -247,12 +272,16 @@ where
     let target = module.target();
     let dropout = Dropout::for_rows(target, T::SIZE, &[1 << 20, divisor]);
     super::kernels::add(module, |target| dropout.kernel::<T, T>(target))?;
-    let function = NormFunction::Layer;
-    let residual =
-        |target, bytes, sizes: &[u32]| Norm::for_dropout_rows(function, target, bytes, sizes).tiling;
-    add(module, T::SIZE, divisor, &residual, |tiling| {
-        Norm { tiling, function }.dropout_kernel::<T, T, T>(target)
+    NORMS.into_iter().try_for_each(|function| {
+        add(module, T::SIZE, divisor, &dropout_tiling, |tiling| {
+            Norm { tiling, function }.dropout_kernel::<T, T, T>(target)
+        })
     })
+}
+
+/// Returns the tiling that is chosen for LayerNorm with dropout. With the tilings of RMSNorm, long unaligned rows of 16-bit elements spill.
+fn dropout_tiling(target: Target, bytes: u32, sizes: &[u32]) -> RowTiling {
+    Norm::for_dropout_rows(NormFunction::Layer, target, bytes, sizes).tiling
 }
 
 /// Adds the selection of rows by index, and the addition of rows at indices.

@@ -9,7 +9,7 @@ fn check(name: &str, text: &str) -> Run {
 }
 
 #[test]
-fn what_compilers_wrote_is_valid() {
+fn ptx_of_compilers_is_valid() {
     let names = ["collatz", "triton_vector_add", "clang_vectors_O0", "noinline_calls", "mma_f16_exact"];
     let paths = names.map(|name| corpus(name).join("kernel.ptx").display().to_string());
     let run = warpwright(["check".to_string()].iter().chain(&paths));
@@ -17,14 +17,14 @@ fn what_compilers_wrote_is_valid() {
 }
 
 #[test]
-fn every_mistake_is_shown_at_its_place() {
+fn every_error_has_its_location() {
     let text = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n    .reg .b32 %r<3>;\n    .reg .f32 %f<2>;
     add.u32 %r1, %r5, 1;\n    mul.u32 %r1, %r2, 3;\n    add.f32 %f1, %d1, %f0;\n    bra NOWHERE;\n    mov.u32 %r1 %r2;\n    ret;\n}\n";
-    let run = check("mistakes", text);
+    let run = check("syntax_error", text);
     assert_eq!(run.code, 1);
     // An invalid statement hides errors in the others.
     assert!(run.err.contains("error: expected `,` or `;`, found `%r2`"), "{}", run.err);
-    let run = check("mistakes_of_meaning", &text.replace("mov.u32 %r1 %r2;", ""));
+    let run = check("semantic_errors", &text.replace("mov.u32 %r1 %r2;", ""));
     assert_eq!(run.code, 1);
     for (message, place) in [
         ("error: `%r5` is not declared", "k.ptx:8:18"),

@@ -120,16 +120,17 @@ fn atoms_and_tiles_of_them_are_drawn() {
 
 #[test]
 fn unknown_atoms_are_named() {
-    for what in ["mma", "copy"] {
-        let output = draw(&[what, "SM75_U32x4_LDSM"]);
+    for (command, atom) in [("mma", "an mma"), ("copy", "a copy")] {
+        let output = draw(&[command, "SM75_U32x4_LDSM"]);
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!((output.status.code(), stderr.lines().count()), (Some(2), 1));
-        assert!(stderr.starts_with(&format!("error: no {what} atom `SM75_U32x4_LDSM`")), "{stderr}");
+        let expected = format!("error: expected the name of {atom} atom, found `SM75_U32x4_LDSM`");
+        assert!(stderr.starts_with(&expected), "{stderr}");
     }
 }
 
 #[test]
-fn mistakes_are_one_line_and_write_nothing() {
+fn errors_are_one_line_and_write_nothing() {
     let path = place("none.svg");
     let file = path.to_str().expect("a path in Unicode");
     for (args, expected) in [
@@ -225,7 +226,7 @@ fn a_tile_has_the_form_of_the_files_ending() {
 }
 
 #[test]
-fn mistakes_in_types_are_located() {
+fn errors_in_types_are_located() {
     for (text, expected) in [
         ("Rt<bf16,1,1,Cool>", "\"Rt<bf16,1,1,Cool>\", column 13: expected a layout (Row, Col), found `Cool`"),
         ("Rt<bf16,1>", "\"Rt<bf16,1>\", column 10: expected `,`, found `>`"),

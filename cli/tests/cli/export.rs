@@ -18,12 +18,16 @@ fn files_are_those_of_the_repository() {
         (&["matmul", "--type", "bf16,f16", "--divisor", "1,8"], "matmul"),
         (&["transpose", "--target", "sm_80", "--divisor", "1", "--divisor", "4"], "transpose"),
         (&["attention", "--target", "sm_90a", "--head-size", "128"], "attention"),
+        (&["attention_cached", "--head-size", "128"], "attention_cached"),
+        (&["cross_entropy", "--divisor", "8"], "cross_entropy"),
         (&["gemm", "--target", "sm_90a", "--layout", "nn,nt"], "gemm"),
         (&["gemm", "--target", "sm_90a", "--dtype", "e4m3", "--files", "gemm_e4m3"], "gemm_e4m3"),
         (&["gemm", "--target", "sm_90a", "--dtype", "s8", "--files", "gemm_s8"], "gemm_s8"),
         (&["gemm", "--target", "sm_90a", "--dtype", "tf32", "--files", "gemm_tf32"], "gemm_tf32"),
+        (&["layernorm", "--target", "sm_90", "--divisor", "8"], "layernorm"),
         (&["rmsnorm", "--target", "sm_90", "--divisor", "8"], "rmsnorm"),
         (&["rotary", "--divisor", "8"], "rotary"),
+        (&["silu", "--divisor", "8"], "silu"),
         (&["softmax", "--divisor", "1,8"], "softmax"),
     ] {
         let run = warpwright(["export", "--out", out].iter().chain(arguments));
@@ -72,12 +76,16 @@ fn the_list_has_valid_options() {
         let kernels = match name {
             // Two kernels of one head size for each of three masks; packed sequences.
             "attention" => 2 * (3 + 1),
+            "attention_dropout" => 2 * 3,
             "attention_extras" => 2 * 3 * 2,
-            // Three numbers of blocks, and two sizes of pages.
-            "attention_cached" | "attention_cached_e4m3" => 2 * 3,
-            "attention_paged" | "attention_paged_e4m3" => 2 * 3 * 2,
+            // Two numbers of queries, three numbers of blocks, and two sizes of pages.
+            "attention_cached" | "attention_cached_e4m3" => 2 * 2 * 3,
+            "attention_paged" | "attention_paged_e4m3" => 2 * 2 * 3 * 2,
             // Rows, with and without sums, and the end, of two lengths; keys with and without sums, and queries, for three masks each.
-            "attention_backward" => 2 * (3 + 3 * 3),
+            "attention_backward" | "attention_backward_dropout" => 2 * (3 + 3 * 3),
+            "attention_backward_packed" => 2 * (3 + 3),
+            // Two results.
+            "cast" => 2,
             // Three lengths of rows.
             "log_softmax" | "softmax" | "log_softmax_backward" | "softmax_backward" => 3,
             "causal_softmax" | "lengths_softmax" => 2 * 3,
@@ -89,10 +97,10 @@ fn the_list_has_valid_options() {
             "matmul_simt" => 2 * 4,
             // Two sizes; sums and normalized.
             "decayed_attention" | "hedgehog" | "state_space" | "taylor_attention" => 2,
-            // Alone, behind a norm and behind a gate, with scales of three lengths of rows and of blocks.
-            "quantize_e4m3" | "quantize_s8" => 3 * (3 + 1),
-            // Alone, and in a sum ahead of a norm of three lengths.
-            "dropout" => 1 + 3,
+            // Alone, behind two norms and behind a gate, with scales of three lengths of rows and of blocks.
+            "quantize_e4m3" | "quantize_s8" => 4 * (3 + 1),
+            // Alone, and in a sum ahead of two norms of three lengths.
+            "dropout" => 1 + 2 * 3,
             // Three numbers of threads per row, and tiles.
             "permute" => 4,
             // Two pairings and two directions.
@@ -100,10 +108,10 @@ fn the_list_has_valid_options() {
             // Five functions of rows and of columns.
             "reductions" => 5 * 2,
             "gelu" | "gelu_tanh" | "relu" | "silu" => 4,
-            // With and without a residual sum, and LayerNorm with and without a bias.
-            "layernorm" => 3 * 2 * 2,
-            "rmsnorm" => 3 * 2,
-            "gemm_promoted" => 3,
+            // With and without a residual sum, with and without a bias.
+            "layernorm" | "rmsnorm" => 3 * 2 * 2,
+            // Two tiles, and two ways of scales.
+            "gemm_promoted" => 2 + 2,
             _ => 1,
         };
         let types = types.split(',').count();
@@ -111,10 +119,16 @@ fn the_list_has_valid_options() {
             // Two types have four orders of their two factors, and the others one. A kernel for aligned rows, and one for any.
             "gemm" | "gemm_grouped" => 2 * (2 * 4 + 5),
             "gemm_batched" => 2 * 4 + 5,
-            // Four functions with a bias, and a sum of two matrices; scales for types of 8 bits.
-            "gemm_fused" => 5 * (2 * 4 + 1) + 2 * 4,
+            // Row-major A: two types have two orders of B.
+            "gemm_ragged" => 2 * (2 * 2 + 5),
+            // Partial products, and sums of f32 as bf16, f16 and f32, and of s32.
+            "gemm_split_k" => 2 * (2 * 4 + 5) + 4,
+            // Four functions with a bias, and two sums with a matrix; scales for types of 8 bits.
+            "gemm_fused" => 6 * (2 * 4 + 1) + 2 * 4,
             // Two functions in two tiles.
             "gemm_gated" => 4 * (2 * 4 + 2),
+            // Two types of results have the masks of attention; they share a kernel for V.
+            "attention_e4m3" => 2 * (2 * 3 + 1),
             _ => kernels * types * divisors.map_or(1, |divisors| divisors.split(',').count()),
         };
         assert_eq!(ptx.matches("\n.visible .entry ").count(), count, "{line}");
@@ -167,6 +181,14 @@ fn options_select_kernels() {
             &["attention_bf16_192_128_window_1023_0", "attention_bf16_192_128_window_1023_0_packed"],
         ),
         (
+            &["attention_e4m3", "--head-size", "64", "--dtype", "bf16,f16", "--window", "7,7"],
+            &[
+                "attention_values_e4m3_64",
+                "attention_e4m3_bf16_64_window_7_7",
+                "attention_e4m3_f16_64_window_7_7",
+            ],
+        ),
+        (
             &["attention_extras", "--head-size", "32", "--window", "7,7", "--soft-cap", "50"],
             &[
                 "attention_bf16_32_window_7_7_cap50",
@@ -185,6 +207,8 @@ fn options_select_kernels() {
     let run = warpwright(["export", "gemm", "--dtype", "s8", "--layout", "nn", "--out", out]);
     let expected = "expected row-major A and column-major B for types other than those of 16 bits";
     assert!(run.code == 2 && run.err.contains(expected), "{}", run.err);
+    let run = warpwright(["export", "gemm_ragged", "--layout", "tn", "--out", out]);
+    assert!(run.code == 2 && run.err.contains("expected row-major A for groups"), "{}", run.err);
     let run = warpwright(["export", "gemm", "--layout", "nx", "--out", out]);
     assert!(run.code == 2 && run.err.contains("expected two letters n or t, found `nx`"), "{}", run.err);
 }
@@ -220,7 +244,7 @@ fn invalid_options_are_errors_in_one_line() {
         ),
         (
             &["copy", "--type", "f32,f32"],
-            "`copy`: kernel `copy_f32`: the module has another declaration of `copy_f32`",
+            "`copy`: kernel `copy_f32`: expected one declaration of `copy_f32` in the module, found two",
         ),
     ] {
         let run = warpwright(["export", "--out", out].iter().chain(arguments));

@@ -39,7 +39,7 @@ fn value(expression: &str) -> String {
 }
 
 /// Returns the error of an expression: the only line on standard error.
-fn mistake(expression: &str) -> String {
+fn error_of(expression: &str) -> String {
     let output = layout(&[expression], "");
     assert_eq!((output.status.code(), stdout(&output)), (Some(2), ""), "{expression}");
     let text = stderr(&output).to_owned();
@@ -148,7 +148,7 @@ fn listed_functions_exist() {
     for line in stdout(&listed).lines() {
         let first = line.split('(').next().expect("a name");
         for name in std::iter::once(first).chain(line.split("  also ").skip(1)) {
-            assert!(mistake(&format!("{name}()")).contains(&format!("{name}: expected (")), "{line}");
+            assert!(error_of(&format!("{name}()")).contains(&format!("{name}: expected (")), "{line}");
             count += 1;
         }
     }
@@ -156,7 +156,7 @@ fn listed_functions_exist() {
 }
 
 #[test]
-fn mistakes_are_one_line_with_their_column() {
+fn errors_are_one_line_with_their_column() {
     for (expression, expected) in [
         ("foo(3)", "column 1: expected the name of a function, found `foo`; --functions lists them"),
         ("coalesce((2,3):(1,2)", "column 21: expected `,` or `)`, found the end"),
@@ -183,14 +183,14 @@ fn mistakes_are_one_line_with_their_column() {
         ("1 o 2 o 3:1", "column 1: o: argument 1: expected a swizzle before the offset, found an integer 1"),
         ("size()", "column 1: size: expected (layout or shape[, mode]), found 0 arguments"),
     ] {
-        assert_eq!(mistake(expression), format!("error: {expression:?}, {expected}"));
+        assert_eq!(error_of(expression), format!("error: {expression:?}, {expected}"));
     }
     let deep = format!("{}1{}", "(".repeat(100), ")".repeat(100));
-    assert!(mistake(&deep).contains("at most 64 nested parentheses"));
+    assert!(error_of(&deep).contains("at most 64 nested parentheses"));
 }
 
 #[test]
-fn a_mistake_in_any_expression_writes_nothing() {
+fn an_error_in_any_expression_writes_nothing() {
     let output = layout(&["(2,2)", "bad("], "");
     assert_eq!((stdout(&output), output.status.code()), ("", Some(2)));
 }
@@ -211,7 +211,7 @@ fn the_reader_may_close_the_pipe() {
 }
 
 #[test]
-fn lines_are_evaluated_in_turn() {
+fn lines_are_evaluated_in_order() {
     let output = layout(&["--no-table"], "size((2,3))\n\ncoalesce(\n(2,2):(1,3) o 4:1\n");
     assert_eq!(stdout(&output), "6\n(2,2):(1,3)\nsize 4  cosize 5  injective: yes\n");
     let expected =
@@ -227,7 +227,7 @@ fn answers(lines: &str) -> Vec<Value> {
 
 /// CuTe's results, through the command line. The library's own test covers results that are not compared literally.
 #[test]
-fn oracle_lines_are_answered() {
+fn oracle_cases_have_results() {
     let cases = include_str!("../../../tests/data/layout/algebra.jsonl");
     let answers = answers(cases);
     let mut compared = 0;
@@ -243,7 +243,7 @@ fn oracle_lines_are_answered() {
 }
 
 #[test]
-fn oracle_traps_are_answered_with_errors() {
+fn oracle_traps_are_errors() {
     let traps = include_str!("../../../tests/data/layout/traps.jsonl");
     let answers = answers(traps);
     assert_eq!(answers.len(), 24);
@@ -251,7 +251,7 @@ fn oracle_traps_are_answered_with_errors() {
 }
 
 #[test]
-fn bad_lines_of_json_are_answered_with_errors() {
+fn invalid_lines_of_json_are_errors() {
     let answers = answers(
         "{\"id\":1\n{\"id\":2,\"op\":\"foo\",\"in\":[]}\n{\"id\":3,\"op\":\"coalesce\",\"in\":[true]}\n\
          {\"id\":\"x\",\"op\":\"size\",\"in\":[4]}\n\

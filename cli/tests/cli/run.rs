@@ -114,7 +114,7 @@ fn the_exit_code_of_a_program_is_kept() {
 }
 
 #[test]
-fn what_cannot_be_started_is_named() {
+fn programs_and_drivers_that_cannot_be_started_are_named() {
     let ran = warpwright(["run", "--driver", "missing.so", "true"]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.starts_with("error: missing.so: expected the driver here"), "{}", ran.err);

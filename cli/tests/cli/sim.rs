@@ -21,14 +21,14 @@ const STORE: &str = ".reg .b32 %r<8>; .reg .b64 %rd<8>;
     add.s64 %rd1, %rd0, %rd1;";
 
 #[test]
-fn a_clean_run_writes_outputs_and_says_nothing() {
+fn a_clean_run_writes_outputs_and_prints_nothing() {
     let (run, out) = corpus_run("misaligned_vector_fixed", "clean", &[]);
     assert_eq!((run.code, run.out.as_str(), run.err.as_str()), (0, "", ""));
     assert_eq!(files(&out), ["out.npy"]);
 }
 
 #[test]
-fn what_is_written_is_what_the_device_gave() {
+fn outputs_are_those_of_the_device() {
     for (case, name) in [("collatz", "peak"), ("shuffles", "out"), ("const_and_globals", "launches")] {
         let (run, out) = corpus_run(case, &format!("device_{case}"), &["--seed", "7"]);
         assert_eq!((run.code, run.err.as_str()), (0, ""), "{case}");
@@ -170,7 +170,7 @@ fn tensor_maps_are_encoded() {
 }
 
 #[test]
-fn reports_count() {
+fn reports_have_consistent_counts() {
     let (run, _) = corpus_run("mma_f16_exact", "report", &["--report", "json"]);
     assert_eq!(run.code, 0);
     let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
@@ -201,7 +201,7 @@ fn reports_count() {
 
 /// `missing_proxy_fence` is a finding; fences in the kernel's text are not.
 #[test]
-fn reports_of_a_clean_run_do_not_read_like_findings() {
+fn reports_of_a_clean_run_contain_no_names_of_findings() {
     let body = format!("{STORE}\nfence.proxy.async;\nst.global.u32 [%rd1], %r0; ret;");
     let case = Case::new("fenced", &json(OUT, ""), ".param .u64 out", &body);
     for form in ["table", "json"] {
@@ -212,7 +212,7 @@ fn reports_of_a_clean_run_do_not_read_like_findings() {
 }
 
 #[test]
-fn findings_are_told_even_if_outputs_cannot_be_written() {
+fn findings_are_printed_even_if_outputs_cannot_be_written() {
     let body =
         format!("{STORE}\n.shared .b32 s[1]; ld.shared.u32 %r1, [s];\nst.global.u32 [%rd1], %r1; ret;");
     let case = Case::new("unwritable", &json(OUT, ""), ".param .u64 out", &body);
@@ -352,7 +352,7 @@ fn members_of_a_family_are_architectures() {
 }
 
 #[test]
-fn a_run_may_be_given_up_after_some_steps() {
+fn a_run_stops_at_the_step_limit() {
     let body = format!("{STORE}\nL: add.u32 %r1, %r1, 1; bra L;");
     let run = Case::new("steps", &json(OUT, ""), ".param .u64 out", &body).run(&["--steps", "5000"]);
     assert_eq!(run.code, 1);
@@ -370,7 +370,7 @@ fn a_run_may_be_given_up_after_some_steps() {
 
 /// (1 + 2⁻¹²)² is not a number of 24 bits: contracted, the square minus the rounded square is 2⁻²⁴.
 #[test]
-fn contraction_is_a_choice() {
+fn contraction_is_an_option() {
     let body = format!(
         "{STORE}\n.reg .f32 %f<4>; add.u32 %r2, %r0, 0x3f800800; mov.b32 %f0, %r2;
         mul.rn.f32 %f1, %f0, %f0; mul.f32 %f2, %f0, %f0; sub.f32 %f3, %f2, %f1;
@@ -389,7 +389,7 @@ fn contraction_is_a_choice() {
 }
 
 #[test]
-fn the_heap_has_the_size_that_is_asked_for() {
+fn the_heap_has_the_requested_size() {
     let body = format!(
         "{STORE}\n.reg .pred %p; setp.ne.u32 %p, %r0, 0; @%p ret;
         {{ .param .b64 n; .param .b64 q; mov.u64 %rd2, 5000; st.param.b64 [n], %rd2;

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_borrow_travels_through_a_chain_of_subtractions() {
+    fn a_borrow_propagates_through_a_chain_of_subtractions() {
         let a = 5u128 << 64 | 3;
         let b = 2u128 << 64 | 9;
         let (low, carry) = sub_with_carry(Int::U64, a as u64, b as u64, true);

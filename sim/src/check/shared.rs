@@ -60,7 +60,7 @@ impl Cluster<'_> {
     #[inline(always)]
     pub(super) fn partial(&self, rank: usize, all: &Lanes64, bytes: u64, m: u32) -> u32 {
         let written = &self.ctas[rank].shared.written;
-        if !self.checks(Checks::UNDEFINED) || written.surely(all, bytes as usize) {
+        if !self.checks(Checks::UNDEFINED) || written.known_defined(all, bytes as usize) {
             return 0;
         }
         self.find_partial(rank, all, bytes, m)

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_are_apart_and_reused_late() {
+    fn blocks_have_gaps_and_are_reused_late() {
         let heap = Heap::new(4096..4096 + 2048, 1024);
         let first = heap.allocate(20, 1).expect("there is room");
         assert_eq!(first % ALIGN, 0);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_heap_refuses_and_takes_back() {
+    fn a_full_heap_returns_null_and_accepts_frees() {
         let heap = Heap::new(4096..4096 + (1 << 20), 1024);
         assert_eq!(heap.allocate(1 << 40, 1), None);
         assert_eq!(heap.allocate(u64::MAX, 1), None);

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn pixels_go_through_the_bounding_box() {
+    fn positions_of_pixels_stay_in_the_bounding_box() {
         let bytes = map().encode().expect("a valid map");
         let tiled = TensorMap::decode(&bytes).expect("a map");
         let columns = Columns::decode(&bytes, &tiled).expect("in im2col mode");

@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_orders_what_was_before_it() {
+    fn a_release_orders_preceding_accesses() {
         let mut c = clocks();
         let before = c.now();
         let mut barrier = vec![];
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn knowledge_is_passed_on() {
+    fn ordering_is_transitive() {
         let mut c = clocks();
         let before = c.now();
         let (mut first, mut second) = (vec![], vec![]);
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_barrier_passes_on_no_more_of_an_engine_than_is_known() {
+    fn a_barrier_does_not_order_later_work_of_an_engine() {
         let mut c = clocks();
         let mut barrier = vec![];
         c.release(0, &mut barrier);
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_fence_orders_what_its_warp_knows() {
+    fn a_proxy_fence_orders_accesses_ordered_before_its_warp() {
         let mut c = clocks();
         let before = c.now();
         let mut barrier = vec![];
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn some_lanes_order_each_other_and_pass_that_on() {
+    fn ordering_of_some_lanes_is_transitive() {
         let mut c = clocks();
         c.sync_lanes(0);
         let before = c.now();

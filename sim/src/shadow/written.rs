@@ -31,7 +31,7 @@ impl Written {
 
     /// Returns whether all words from which lanes load `bytes` bytes each are known to be defined; `false` is inconclusive.
     #[inline(always)]
-    pub(crate) fn surely(&self, all: &[u64; 32], bytes: usize) -> bool {
+    pub(crate) fn known_defined(&self, all: &[u64; 32], bytes: usize) -> bool {
         self.is_sound()
             && match bytes {
                 0..=4 => self.full::<1>(all),
@@ -42,7 +42,7 @@ impl Written {
     }
 
     /// Returns whether all 16 bytes at an address are known to be written and defined.
-    pub(crate) fn surely_unit(&self, address: u64) -> bool {
+    pub(crate) fn known_defined_unit(&self, address: u64) -> bool {
         let first = (address >> 2) as usize;
         self.is_sound()
             && self.bytes.get(first..first + 4).is_some_and(|words| words.iter().all(|&word| word == 15))

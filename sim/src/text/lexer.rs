@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_closed_is_an_error_at_its_start() {
+    fn unterminated_tokens_are_errors_at_their_start() {
         let error = lex("a\n  /* b").expect_err("open comment");
         assert_eq!((error.line(), error.column()), (2, 3));
         assert!(lex("\"abc").is_err());

@@ -15,7 +15,7 @@ ld.global.v4.b16 {%h0, %h1, %h2, %h3}, [%rd1]; ld.global.v4.b32 {%r0, %r1, %r2, 
 setp.gt.u32 %p0, %r60, 5;";
 
 #[test]
-fn contracts_what_ptxas_contracts() {
+fn contraction_matches_ptxas() {
     let mut contracted = 0;
     for case in RECORDED.lines().filter(|line| !line.starts_with('#')) {
         let (body, wanted) = case.split_once('\t').expect("two columns");
@@ -103,7 +103,7 @@ fn halves_are_contracted_each() {
 }
 
 #[test]
-fn the_report_says_what_was_contracted() {
+fn the_report_lists_contracted_instructions() {
     let text = kernel(
         ".param .u64 to, .param .u64 from",
         ".reg .f32 %f<9>; .reg .b64 %rd<3>;

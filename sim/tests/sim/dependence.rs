@@ -53,7 +53,7 @@ fn launch(kernels: &[&str], between: impl Fn(&mut Memory, u64)) -> Result<(), Fi
 }
 
 #[test]
-fn what_the_preceding_launch_has_written_is_accessed_after_the_wait() {
+fn results_of_the_preceding_launch_are_accessed_after_the_wait() {
     let nothing = |_: &mut Memory, _: u64| ();
     assert_eq!(launch(&["write", "late"], nothing), Err(FindingKind::MissingGridWait));
     assert_eq!(launch(&["write", "right"], nothing), Ok(()));

@@ -35,7 +35,7 @@ fn outputs(body: &str, threads: u32, input: &[u32]) -> Vec<u32> {
 }
 
 #[test]
-fn both_ways_of_a_branch_meet_again() {
+fn both_sides_of_a_branch_reconverge() {
     let body = "and.b32 %r2, %r0, 1; setp.eq.u32 %p0, %r2, 0; @%p0 bra EVEN;
         add.u32 %r3, %r0, 100; bra JOIN;
         EVEN: add.u32 %r3, %r0, 200;
@@ -46,7 +46,7 @@ fn both_ways_of_a_branch_meet_again() {
 
 /// Lanes of one warp may execute a `.sync` instruction with different masks, as cooperative groups of 16 lanes do.
 #[test]
-fn halves_of_a_warp_have_masks_of_their_own() {
+fn halves_of_a_warp_have_separate_masks() {
     let together = "and.b32 %r2, %r0, 16; mov.u32 %r3, 65535; shl.b32 %r3, %r3, %r2;
         bar.warp.sync %r3; shfl.sync.down.b32 %r4, %r0, 8, 4127, %r3; vote.sync.ballot.b32 %r5, 1, %r3;
         add.u32 %r4, %r4, %r5; st.global.u32 [%rd3], %r4;";
@@ -65,7 +65,7 @@ fn halves_of_a_warp_have_masks_of_their_own() {
 
 /// Both sides of a branch may contain a copy of a `.sync` instruction for the whole warp, with different registers.
 #[test]
-fn lanes_meet_at_the_same_instruction_in_two_places() {
+fn lanes_synchronize_at_equal_instructions_of_two_branches() {
     let both = |high: &str, low: &str| {
         let body = format!(
             "setp.lt.u32 %p0, %r0, 16; and.b32 %r4, %r0, 1; setp.eq.u32 %p2, %r4, 1; mov.u32 %r9, -1;
@@ -90,7 +90,7 @@ fn lanes_meet_at_the_same_instruction_in_two_places() {
 }
 
 #[test]
-fn different_instructions_do_not_meet() {
+fn different_instructions_do_not_synchronize() {
     let body = "setp.lt.u32 %p0, %r0, 16; @%p0 bra LOW; shfl.sync.bfly.b32 %r3, %r0, 16, 31, -1; bra JOIN;
         LOW: shfl.sync.up.b32 %r3, %r0, 16, 0, -1; JOIN: st.global.u32 [%rd3], %r3;";
     let error = run(&text(body), &one_block(32), &[0], 32).expect_err("they wait for each other");
@@ -99,7 +99,7 @@ fn different_instructions_do_not_meet() {
 
 /// A kernel is not stuck if memory does not change for a long time but a register counts.
 #[test]
-fn long_computations_are_no_deadlocks() {
+fn long_computations_are_not_deadlocks() {
     let polling =
         "mov.u32 %r2, 0; mov.u32 %r3, 0; L: ld.volatile.global.u32 %r4, [%rd1]; add.u32 %r3, %r3, %r4;
         add.u32 %r2, %r2, 1; setp.lt.u32 %p0, %r2, 200000; @%p0 bra L; st.global.u32 [%rd3], %r3;";
@@ -116,7 +116,7 @@ fn long_computations_are_no_deadlocks() {
 /// Such accesses exist since PTX ISA 9.1; nvcc emits them for variables that C++ calls volatile.
 /// A block may compute for a long time without a store after it has waited for a long time.
 #[test]
-fn a_long_computation_after_a_long_wait_is_no_deadlock() {
+fn a_long_computation_after_a_long_wait_is_not_a_deadlock() {
     let body = "setp.ne.u32 %p0, %r30, 0; mov.u32 %r2, 0; @%p0 bra WAIT;
         A: add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 1000000; @%p1 bra A;
         st.global.u32 [%rd0], 7; fence.acq_rel.gpu; st.relaxed.gpu.global.u32 [%rd1], 1; ret;
@@ -137,7 +137,7 @@ fn volatile_accesses_of_local_memory() {
 
 /// Blocks that wait for each other's ordinary stores terminate on any machine, although they race.
 #[test]
-fn blocks_may_talk_through_ordinary_accesses() {
+fn blocks_may_communicate_through_ordinary_accesses() {
     for fence in ["membar.gl;", ""] {
         let body = format!(
             "setp.eq.u32 %p0, %r30, 1; @%p0 bra STORE;
@@ -154,7 +154,7 @@ fn blocks_may_talk_through_ordinary_accesses() {
 
 /// `setmaxnreg.inc` waits for registers that other warps return to the pool. `.maxnreg` determines the initial registers of each thread.
 #[test]
-fn registers_are_waited_for() {
+fn setmaxnreg_waits_for_registers() {
     let module = |give: &str| {
         format!(
             ".version 8.8\n.target sm_90a\n.address_size 64\n.visible .entry k({PARAMS}) .maxnreg 128 {{ {HEAD}
@@ -176,7 +176,7 @@ fn registers_are_waited_for() {
 
 /// A grid barrier as in `grid.sync()` of cooperative groups: the driver passes its address in two registers.
 #[test]
-fn cooperative_groups_find_their_barrier() {
+fn grid_barriers_of_cooperative_groups_synchronize_all_blocks() {
     let body = "mov.u32 %r2, %envreg2; mov.u32 %r3, %envreg1; mov.b64 %rd5, {%r2, %r3};
         atom.global.add.release.gpu.u32 %r4, [%rd5+4], 1;
         L: ld.global.acquire.gpu.u32 %r4, [%rd5+4]; setp.lt.u32 %p0, %r4, 3; @%p0 bra L;
@@ -190,7 +190,7 @@ fn cooperative_groups_find_their_barrier() {
 }
 
 #[test]
-fn lanes_loop_as_often_as_they_like() {
+fn lanes_have_separate_iteration_counts() {
     let body = "mov.u32 %r2, 0; mov.u32 %r3, 0;
         L: add.u32 %r3, %r3, %r2; add.u32 %r2, %r2, 1; setp.le.u32 %p0, %r2, %r0; @%p0 bra L;
         st.global.u32 [%rd3], %r3;";
@@ -199,7 +199,7 @@ fn lanes_loop_as_often_as_they_like() {
 }
 
 #[test]
-fn a_lane_may_spin_on_another_of_its_warp() {
+fn a_lane_may_spin_on_a_store_of_its_warp() {
     // Lane 0 waits for a store by lane 31, which is on the other side of the branch.
     for wait in ["ld.volatile.shared.u32 %r2, [flag];", "atom.shared.or.b32 %r2, [flag], 0;"] {
         let body = format!(
@@ -237,14 +237,14 @@ fn a_block_may_wait_for_a_later_one() {
 }
 
 #[test]
-fn waiting_for_nobody_is_found() {
+fn a_wait_without_a_store_is_a_deadlock() {
     let body = "W: ld.volatile.global.u32 %r2, [%rd0]; setp.eq.u32 %p1, %r2, 0; @%p1 bra W;";
     let error = run(&text(body), &one_block(32), &[0], 32).expect_err("livelock");
     assert_eq!(error.kind(), Some(FindingKind::Deadlock));
 }
 
 #[test]
-fn an_mbarrier_that_misses_bytes_never_completes() {
+fn an_mbarrier_with_missing_bytes_never_completes() {
     let body = |bytes: u32| {
         format!(
             ".shared .align 8 .b64 bar; .shared .align 16 .b8 tile[64];
@@ -355,7 +355,7 @@ fn isspacep_distinguishes_constants() {
 
 /// All elements are read before the results are written.
 #[test]
-fn an_atomic_may_exchange_its_registers() {
+fn an_atomic_may_return_into_its_operands() {
     let body = "mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f40000000; add.s64 %rd5, %rd0, 8;
         atom.global.add.v2.f32 {%f1, %f2}, [%rd5], {%f2, %f1}; st.global.v2.f32 [%rd0], {%f1, %f2};";
     let body = format!(
@@ -398,7 +398,7 @@ fn blocks_of_a_cluster_read_each_other() {
 }
 
 #[test]
-fn vectors_and_narrow_elements_keep_their_places() {
+fn vectors_and_narrow_elements_keep_their_order() {
     let body = ".reg .b16 %h<8>; ld.global.v4.u8 {%h0, %h1, %h2, %h3}, [%rd4]; ld.global.s8 %r2, [%rd4+1];
         cvt.u32.u16 %r3, %h3; st.global.v2.u8 [%rd3], {%h3, %h0}; st.global.s8 [%rd3+2], %r2; st.global.u8 [%rd3+3], %h2;";
     let input: Vec<u32> = (0..32).map(|i| 0x8040_2010 + i).collect();
@@ -407,7 +407,7 @@ fn vectors_and_narrow_elements_keep_their_places() {
 }
 
 #[test]
-fn special_registers_say_where_a_thread_is() {
+fn special_registers_have_the_indices_of_threads() {
     let body = "mov.u32 %r2, %tid.y; mov.u32 %r3, %ctaid.y; mov.u32 %r4, %laneid; mov.u32 %r5, %warpid;
         mad.lo.u32 %r6, %r2, 100, %r4; mad.lo.u32 %r6, %r5, 10000, %r6; mad.lo.u32 %r6, %r3, 1000000, %r6;
         mov.u32 %r7, %ntid.x; mad.lo.u32 %r8, %r2, %r7, %r0; mad.lo.u32 %r8, %r3, 40, %r8;
@@ -424,7 +424,7 @@ fn special_registers_say_where_a_thread_is() {
 }
 
 #[test]
-fn clocks_never_go_back() {
+fn clocks_are_monotonic() {
     let body = "mov.u64 %rd5, %clock64; mov.u64 %rd6, %globaltimer; add.u32 %r2, %r0, 1; mov.u64 %rd7, %clock64;
         mov.u64 %rd8, %globaltimer; setp.lt.u64 %p0, %rd5, %rd7; setp.le.u64 %p1, %rd6, %rd8; and.pred %p0, %p0, %p1;
         selp.u32 %r3, 1, 0, %p0; st.global.u32 [%rd3], %r3;";
@@ -447,7 +447,7 @@ fn progress_is_reported() {
 }
 
 #[test]
-fn everything_can_be_sent_between_threads() {
+fn public_types_are_send() {
     fn send<T: Send>() {}
     send::<Sim<'_>>();
     send::<Memory>();
@@ -458,7 +458,7 @@ fn everything_can_be_sent_between_threads() {
 
 /// A tensor map describes a tile of a matrix: 8 rows of 32 words, from column `x` and row `y`.
 #[test]
-fn a_tensor_copy_fills_what_lies_outside_with_zeros() {
+fn a_tensor_copy_fills_elements_out_of_bounds_with_zeros() {
     use warpwright_sim::{TensorMap, TensorSwizzle, TensorType};
     let body = ".shared .align 8 .b64 bar; .shared .align 1024 .b8 tile[1024]; .reg .b64 %m;
         mov.u64 %m, map; cvta.param.u64 %m, %m;
@@ -540,7 +540,7 @@ proptest! {
 }
 
 #[test]
-fn rare_forms_compute() {
+fn rare_forms_are_computed() {
     // The value of `%r2` after `body`, which starts with the carry flag set.
     let one = |body: &str| {
         let body = format!(

@@ -49,7 +49,7 @@ fn global_out_of_bounds() {
 }
 
 #[test]
-fn an_address_before_a_buffer_or_far_behind_it_is_in_no_other() {
+fn addresses_before_or_far_past_a_buffer_are_out_of_bounds() {
     for offset in ["-4", "1048576", "1073741824", "-2147483648"] {
         let fault = finding(&format!("st.global.u32 [%rd4+{offset}], %r0;"), 1);
         assert_eq!(fault.kind, FindingKind::GlobalOutOfBounds, "at {offset}");
@@ -58,7 +58,7 @@ fn an_address_before_a_buffer_or_far_behind_it_is_in_no_other() {
 
 /// On sm_75, `ldmatrix` requires valid addresses from lanes that provide no row, too (PTX ISA, "ldmatrix").
 #[test]
-fn rows_of_matrices_that_no_lane_provides() {
+fn ldmatrix_on_sm_75_requires_valid_addresses_of_all_lanes() {
     let body = |lane: &str| {
         let body = format!(
             ".shared .align 16 .b8 rows[128]; shl.b32 %r1, %r0, 2; mov.u32 %r2, rows; add.u32 %r1, %r2, %r1; st.shared.u32 [%r1], %r0;
@@ -189,7 +189,7 @@ fn uninitialized_shared_memory() {
 }
 
 #[test]
-fn unchecked_runs_do_not_ask_who_wrote() {
+fn unchecked_runs_read_uninitialized_memory() {
     let sim = Sim::new().checks(Checks::empty());
     let text = text(".shared .b8 s[4]; ld.shared.u32 %r1, [s]; st.global.u32 [%rd3], %r1;");
     let (out, _) = run_on(&sim, &text, &one_block(1), &[1], 1).unwrap_or_else(|e| panic!("{e}"));
@@ -197,7 +197,7 @@ fn unchecked_runs_do_not_ask_who_wrote() {
 }
 
 #[test]
-fn a_copy_that_nobody_waited_for_has_not_arrived() {
+fn an_unwaited_copy_is_incomplete() {
     let body = |wait: &str| {
         format!(
             ".shared .align 16 .b8 s[16]; st.shared.u32 [s], 1; cp.async.ca.shared.global [s], [%rd1], 4;
@@ -240,7 +240,7 @@ fn barriers_that_some_threads_miss() {
 
 /// Whether a later block runs alongside the one that fails depends on the timing of host threads; the report does not.
 #[test]
-fn notes_of_blocks_after_a_failure_are_left_out() {
+fn notes_of_blocks_after_a_failure_are_omitted() {
     let text = text(
         "mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra B; mov.u64 %rd4, 16; st.global.u32 [%rd4], 1; ret;
         B: setp.lt.u32 %p0, %r0, 16; @%p0 bra A; ret; A: bar.sync 0; ret;",
@@ -254,7 +254,7 @@ fn notes_of_blocks_after_a_failure_are_left_out() {
 }
 
 #[test]
-fn a_run_goes_on_after_threads_that_ended_before_a_barrier() {
+fn a_run_continues_after_threads_exited_before_a_barrier() {
     let text =
         text("setp.lt.u32 %p0, %r0, 32; @%p0 bra A; ret; A: bar.sync 0; st.global.u32 [%rd3], 1; ret;");
     for sim in [Sim::new(), Sim::new().keep_going(1)] {
@@ -270,7 +270,7 @@ fn a_run_goes_on_after_threads_that_ended_before_a_barrier() {
 }
 
 #[test]
-fn hardware_lets_ended_threads_off_when_nobody_checks() {
+fn without_checks_exited_threads_do_not_block_barriers() {
     let sim = Sim::new().checks(Checks::all() - Checks::BARRIERS);
     let text =
         text("setp.lt.u32 %p0, %r0, 32; @%p0 bra A; ret; A: bar.sync 0; st.global.u32 [%rd3], 1; ret;");
@@ -279,7 +279,7 @@ fn hardware_lets_ended_threads_off_when_nobody_checks() {
 }
 
 #[test]
-fn a_deadlock_says_where_everyone_stands() {
+fn a_deadlock_names_the_position_of_every_warp() {
     let body = "shr.u32 %r1, %r0, 5; setp.eq.u32 %p0, %r1, 0; @%p0 bra A; bar.sync 2, 64; ret; A: bar.sync 1, 64; ret;";
     let fault = finding(body, 64);
     assert_eq!(fault.kind, FindingKind::Deadlock);
@@ -293,7 +293,7 @@ fn a_deadlock_says_where_everyone_stands() {
 }
 
 #[test]
-fn counts_that_disagree_or_make_no_sense() {
+fn different_and_invalid_thread_counts() {
     let body = "shr.u32 %r1, %r0, 5; setp.eq.u32 %p0, %r1, 0; @%p0 bra A; bar.sync 1, 96; ret; A: bar.sync 1, 64; ret;";
     assert_eq!(finding(body, 64).kind, FindingKind::DivergentBarrier);
     assert_eq!(finding("mov.u32 %r1, 33; bar.sync 1, %r1;", 64).kind, FindingKind::InvalidOperand);
@@ -301,7 +301,7 @@ fn counts_that_disagree_or_make_no_sense() {
 }
 
 #[test]
-fn endless_loops_end() {
+fn endless_loops_are_stopped() {
     let sim = Sim::new().step_limit(100_000);
     let cases = [
         ("L: bra L;", FindingKind::Deadlock),
@@ -317,14 +317,14 @@ fn endless_loops_end() {
 }
 
 #[test]
-fn masks_that_leave_their_own_lane_out() {
+fn masks_without_the_executing_lane() {
     let fault = finding("shfl.sync.idx.b32 %r1, %r0, 0, 31, 0xffff;", 32);
     assert_eq!((fault.kind, fault.site.lane), (FindingKind::SyncMask, Some(16)));
     clean("setp.lt.u32 %p0, %r0, 16; @%p0 shfl.sync.idx.b32 %r1, %r0, 0, 31, 0xffff;", 32);
 }
 
 #[test]
-fn shuffles_from_lanes_that_take_no_part() {
+fn shuffles_from_inactive_lanes() {
     let fault = finding("setp.lt.u32 %p0, %r0, 16; @%p0 shfl.sync.idx.b32 %r1, %r0, 20, 31, 0xffff;", 32);
     assert_eq!(fault.kind, FindingKind::ShflInactiveLane);
     clean("setp.lt.u32 %p0, %r0, 16; @%p0 shfl.sync.idx.b32 %r1, %r0, 3, 31, 0xffff;", 32);
@@ -348,7 +348,7 @@ fn traps() {
 }
 
 #[test]
-fn a_report_reads_well() {
+fn the_text_of_a_report() {
     let text = kernel(PARAMS, &format!("{HEAD}.loc 1 42 7\nld.global.u32 %r1, [%rd4+4];\nret;"))
         .replace(".address_size 64", ".address_size 64\n.file 1 \"src/kernels/copy.rs\"");
     let launch = Launch { grid: [1, 2, 1], block: [16, 2, 1], ..Launch::default() };
@@ -365,7 +365,7 @@ global memory out of bounds: a load of 4 bytes at 0x2000000040, offset 64 of the
 }
 
 #[test]
-fn the_first_block_at_fault_is_reported_whoever_finds_it() {
+fn the_first_failing_block_is_reported() {
     let body = "mov.u32 %r1, %ctaid.x; setp.lt.u32 %p0, %r1, 11; @%p0 bra E; ld.global.u32 %r2, [%rd1+4096]; E: ret;";
     let launch = Launch { grid: [64, 1, 1], block: [32, 1, 1], ..Launch::default() };
     for _ in 0..20 {
@@ -375,7 +375,7 @@ fn the_first_block_at_fault_is_reported_whoever_finds_it() {
 }
 
 #[test]
-fn launches_that_do_not_fit() {
+fn launches_with_other_arguments_and_shapes() {
     let module =
         parse(&kernel(".param .u64 out, .param .f32 x", ".reg .b32 %r;").replace("\n{", "\n.reqntid 32\n{"));
     let mut memory = Memory::new();

@@ -52,7 +52,7 @@ const PAIRS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn reads_of_memory_that_was_never_written() {
+fn reads_of_uninitialized_memory() {
     for (bug, twin) in PAIRS {
         let (report, ..) = run(&Sim::new().keep_going(10), bug);
         let [finding] = &report.findings[..] else { panic!("{bug}: {:?}", report.findings) };

@@ -50,7 +50,7 @@ fn module(form: &str, version: &str, target: &str) -> String {
 }
 
 #[test]
-fn instructions_are_valid_where_ptxas_takes_them() {
+fn instructions_are_valid_where_ptxas_accepts_them() {
     let mut wrong = vec![];
     let mut count = 0;
     for row in include_str!("../data/forms.tsv").lines().filter(|row| !row.starts_with('#')) {

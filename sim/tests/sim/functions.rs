@@ -9,7 +9,7 @@ use super::{
 use warpwright_sim::FindingKind;
 
 #[test]
-fn functions_may_take_nothing_and_return_something() {
+fn functions_without_parameters_return_values() {
     let module = format!(
         ".version 7.0\n.target sm_80\n.address_size 64\n.func (.param .b32 back) seven() {{ st.param.b32 [back], 7; ret; }}
         .visible .entry k({PARAMS}) {{ {HEAD}
@@ -111,7 +111,7 @@ fn recursive_functions_save_registers_on_the_stack() {
 }
 
 #[test]
-fn alloca_grows_the_frame_and_calls_go_behind_it() {
+fn alloca_grows_the_frame_and_frames_of_calls_follow_it() {
     let text = format!(
         ".version 8.8\n.target sm_90a\n.address_size 64\n
         .func (.param .b32 sum) f(.param .b32 n) {{

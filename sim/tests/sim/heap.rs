@@ -38,7 +38,7 @@ fn words(memory: &Memory, address: u64, count: usize) -> Vec<u64> {
 }
 
 #[test]
-fn a_full_heap_gives_null() {
+fn malloc_of_a_full_heap_returns_null() {
     let mut memory = Memory::new();
     let out = memory.alloc(8 * 64);
     let body = format!("mov.u64 %rd3, 48; {MALLOC} st.global.u64 [%rd1], %rd4;");
@@ -73,7 +73,7 @@ fn the_heap_has_8_mib_by_default() {
 }
 
 #[test]
-fn blocks_outlive_the_launch_and_are_told_of() {
+fn blocks_outlive_the_launch_and_are_reported_as_leaks() {
     let mut memory = Memory::new();
     let out = memory.alloc(8 * 64);
     let make = format!("mov.u64 %rd3, 40; {MALLOC} st.global.u64 [%rd1], %rd4; st.u32 [%rd4+36], %r0;");
@@ -93,7 +93,7 @@ fn blocks_outlive_the_launch_and_are_told_of() {
 }
 
 #[test]
-fn a_block_that_is_reused_is_no_race() {
+fn reuse_of_a_block_is_not_a_race() {
     // The heap has space for one block, which is allocated and freed repeatedly.
     let body = format!(
         "and.b32 %r3, %r0, 31; setp.ne.u32 %p1, %r3, 0; @%p1 ret; mov.u32 %r4, 0;
@@ -111,7 +111,7 @@ fn a_block_that_is_reused_is_no_race() {
 }
 
 #[test]
-fn what_is_in_the_heap_is_described() {
+fn messages_describe_addresses_in_the_heap() {
     let mut memory = Memory::new();
     let out = memory.alloc(8 * 32);
     let body = format!("mov.u64 %rd3, 40; {MALLOC} {FREE} st.u32 [%rd4+4], %r0;");

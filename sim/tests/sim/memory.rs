@@ -81,7 +81,7 @@ fn kernels_and_the_host_share_words() {
 }
 
 #[test]
-fn registered_host_words_have_an_address_of_their_own() {
+fn registered_host_words_have_a_separate_address() {
     let mut memory = Memory::new();
     let host = words(2);
     let address = memory.register_host(host);

@@ -30,7 +30,7 @@ fn an_instruction_that_is_not_supported_stops_only_the_kernels_that_reach_it() {
 }
 
 #[test]
-fn what_is_not_supported_is_refused_with_the_reason() {
+fn unsupported_features_are_refused_with_the_reason() {
     let copy = "cp.async.bulk.tensor";
     let load = "shared::cluster.global.mbarrier::complete_tx::bytes";
     let cases = [

@@ -30,7 +30,7 @@ fn assembles(ptxas: &Path, text: &str, file: &Path) -> (bool, String) {
 
 #[test]
 #[ignore = "needs WARPWRIGHT_PTXAS and minutes"]
-fn mutated_kernels_are_judged_as_ptxas_judges_them() {
+fn mutated_kernels_are_accepted_where_ptxas_accepts_them() {
     let ptxas = PathBuf::from(std::env::var_os("WARPWRIGHT_PTXAS").expect("WARPWRIGHT_PTXAS"));
     let count = number("WARPWRIGHT_MUTATIONS", 2000);
     let seed = number("WARPWRIGHT_SEED", 1);

@@ -186,7 +186,7 @@ fn every_bug_is_found_and_every_twin_is_clean() {
 }
 
 #[test]
-fn names_tell_the_pairs_apart() {
+fn names_of_pairs_are_unique() {
     let mut names: Vec<&str> = all().map(|pair| pair.name).collect();
     let count = names.len();
     names.sort_unstable();
@@ -206,7 +206,7 @@ fn every_kind_has_a_pair() {
 }
 
 #[test]
-fn without_checks_only_what_the_hardware_refuses_is_found() {
+fn without_checks_only_hardware_faults_are_found() {
     let sim = || Sim::new().checks(Checks::empty()).step_limit(100_000);
     let race = all().find(|pair| pair.kind == FindingKind::SharedRace).expect("one");
     launch(&sim(), race, race.bug).unwrap_or_else(|error| panic!("{error}")).assert_clean();

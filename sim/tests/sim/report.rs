@@ -66,7 +66,7 @@ fn work_is_counted_by_line_and_class() {
 }
 
 #[test]
-fn nothing_is_counted_when_nobody_asks() {
+fn without_counts_no_line_is_counted() {
     let sim = Sim::new().checks(Checks::all() - Checks::COUNTS);
     let (_, report) = run_on(&sim, &text("add.u32 %r3, %r0, 1;"), &one_block(32), &[0], 1).expect("it runs");
     assert!(report.lines.is_empty());
@@ -79,7 +79,7 @@ const THREE: &str = "ld.shared.u32 %r3, [s]; ld.shared.u32 %r4, [s+64]; ld.local
     st.global.u32 [%rd1], %r3; st.global.u32 [%rd1], %r4; st.global.u32 [%rd1], %r5; st.global.u32 [%rd1+100000000], %r0; add.u32 %r3, %r0, 1;";
 
 #[test]
-fn a_run_goes_on_until_something_ends_it() {
+fn a_run_continues_up_to_the_limit_of_findings() {
     let body = format!(".local .b32 a; {THREE}");
     let launch = |limit: usize| {
         let sim = Sim::new().checks(Checks::all() - Checks::SHARED_RACES).keep_going(limit);
@@ -99,7 +99,7 @@ fn a_run_goes_on_until_something_ends_it() {
 }
 
 #[test]
-fn one_seed_is_one_order() {
+fn a_seed_determines_the_order() {
     let body = "atom.global.add.u32 %r3, [%rd0], 1; shl.b32 %r3, %r3, 2; cvt.u64.u32 %rd2, %r3; add.u64 %rd2, %rd2, %rd0;
         mad.lo.u32 %r4, %r1, 256, %r0; st.global.u32 [%rd2+4], %r4;";
     let module = parse(&text(body));
@@ -122,7 +122,7 @@ fn one_seed_is_one_order() {
 
 #[test]
 #[should_panic(expected = "uninitialized shared memory")]
-fn an_unclean_report_says_so() {
+fn assert_clean_panics_on_findings() {
     let sim = Sim::new().keep_going(1);
     let (_, report) =
         run_on(&sim, &text("ld.shared.u32 %r3, [s]; st.global.u32 [%rd1], %r3;"), &one_block(32), &[0], 1)

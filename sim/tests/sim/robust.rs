@@ -82,7 +82,7 @@ fn exercise(text: &str) -> bool {
 /// Mutates many kernels of real compilers: `WARPWRIGHT_FUZZ` is the number, `WARPWRIGHT_SEED` the seed.
 #[test]
 #[ignore = "takes minutes; WARPWRIGHT_FUZZ=1000000 cargo test --release --test sim -- --ignored --nocapture damaged_kernels"]
-fn damaged_kernels_end_soon() {
+fn damaged_kernels_terminate() {
     let (count, seed) = (number("WARPWRIGHT_FUZZ", 20_000), number("WARPWRIGHT_SEED", 1));
     let mut texts: Vec<String> = kernels().into_iter().map(|(_, text)| text).collect();
     texts.push(base());

@@ -50,7 +50,7 @@ fn stores_arrive_at_the_other_block() {
 }
 
 #[test]
-fn wide_values_go_in_pairs() {
+fn wide_values_are_stored_in_pairs() {
     let send =
         "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%r7], {%rd3, %rd3}, [%r8];";
     let words = exchange(STORE, true).map(|(words, _)| words);
@@ -58,7 +58,7 @@ fn wide_values_go_in_pairs() {
 }
 
 #[test]
-fn reductions_add_to_what_is_there() {
+fn reductions_add_to_the_stored_value() {
     let add = |offset: u32, value: &str| {
         format!(
             "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r7+{offset}], {value}, [%r8];\n"
@@ -77,7 +77,7 @@ fn reductions_add_to_what_is_there() {
 }
 
 #[test]
-fn reading_before_they_came_is_found() {
+fn reads_before_the_stores_complete_are_found() {
     let kind = exchange(STORE, false).expect_err("a finding").kind();
     assert!(matches!(kind, Some(FindingKind::AsyncCopyUnwaited | FindingKind::AsyncProxyRace)), "{kind:?}");
 }

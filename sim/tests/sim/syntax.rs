@@ -30,7 +30,7 @@ unknown instruction `frobnicate.u32`
 }
 
 #[test]
-fn tabs_keep_the_caret_in_place() {
+fn tabs_do_not_shift_the_caret() {
     let text = refusal("\t.reg .b32 %r<2>;\n\tadd.u32 \t%r1, %x, 1;");
     let want = "\
 `%x` is not declared
@@ -61,7 +61,7 @@ fn positions_are_numbers_too() {
 }
 
 #[test]
-fn mistakes_are_found_before_anything_runs() {
+fn errors_are_found_before_the_launch() {
     let regs = ".reg .b32 %r<4>; .reg .f32 %f<4>; .reg .b64 %rd<4>; .reg .pred %p<4>; .reg .b16 %h<4>;";
     let cases = [
         ("add.u32 %r1, %r0;", "`add.u32` takes 3 operands, found 2"),
@@ -82,7 +82,7 @@ fn mistakes_are_found_before_anything_runs() {
         ("ld.shared.u32 %r0, [out];", "`out` is in param space, not in shared"),
         ("st.const.u32 [%rd0], %r0;", "constant space is read only"),
         ("cp.async.cg.shared.global [%r0], [%rd0], 8;", "`.cg` copies 16 bytes, not 8"),
-        ("call nobody, ();", "there is no function `nobody`"),
+        ("call missing, ();", "there is no function `missing`"),
         ("L: L:", "`L` is declared twice"),
         (".reg .b32 %r<2>;", "registers `%r<…>` are declared twice"),
         (".reg .b33 %x;", "unknown register type `.b33`"),
@@ -282,7 +282,7 @@ fn statement() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_is_printed_parses_to_what_was_parsed(body in prop::collection::vec(statement(), 0..20), nested in any::<bool>()) {
+    fn printed_modules_parse_to_the_same_tree(body in prop::collection::vec(statement(), 0..20), nested in any::<bool>()) {
         let mut inner = body.join("\n");
         if nested {
             inner = format!("{{ .reg .b32 inner; mov.u32 inner, 1;\n{inner}\n}}");

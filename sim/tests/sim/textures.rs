@@ -239,7 +239,7 @@ fn accesses_outside_and_wrong_handles_are_found() {
 }
 
 #[test]
-fn what_was_never_written_and_who_writes_at_the_same_time_is_found() {
+fn uninitialized_texels_and_races_are_found() {
     let text = |body: &str| {
         let head = ".reg .b64 %rd<3>; .reg .b32 %r<9>; ld.param.u64 %rd1, [object]; mov.u32 %r0, %ctaid.x;";
         kernel(".param .u64 object", &format!("{head}\n{body}\nret;"))

@@ -283,7 +283,7 @@ fn folder() -> PathBuf {
 }
 
 #[test]
-fn every_recorded_instruction_gives_the_recorded_bits() {
+fn every_recorded_instruction_returns_the_recorded_bits() {
     let folder = folder();
     let only = std::env::var("WARPWRIGHT_TRUTH_ONLY").unwrap_or_default();
     let text = std::fs::read_to_string(folder.join("index.json")).expect("the index");

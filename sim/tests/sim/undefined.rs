@@ -34,7 +34,7 @@ fn told(body: &str) -> Vec<(FindingKind, u32, Option<u32>)> {
 }
 
 #[test]
-fn a_use_names_the_read_too() {
+fn findings_of_a_use_name_the_read() {
     use FindingKind::{UninitializedLocalRead as Local, UninitializedRegister as Register};
     let load =
         "ld.local.u32 %r1, [depot+16];\nst.local.u32 [depot+32], %r1;\nld.local.u32 %r2, [depot+32];\n";
@@ -76,7 +76,7 @@ fn each_check_has_its_own_kind() {
 }
 
 #[test]
-fn copies_of_unset_members_are_no_mistake() {
+fn copies_of_unset_members_are_not_findings() {
     let clean = |body: &str| {
         let found = findings(body);
         assert!(found.is_empty(), "{}", found[0]);

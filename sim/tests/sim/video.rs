@@ -14,7 +14,7 @@ fn value(instruction: &str, operands: [u32; 3]) -> u32 {
 }
 
 #[test]
-fn scalar_ones_take_parts_and_merge() {
+fn scalar_instructions_select_parts_and_merge() {
     assert_eq!(value("vadd.u32.u32.u32 %r4, %r1.b1, %r2.h1;", [0xaabb_ccdd, 0x0102_0304, 0]), 0xcc + 0x0102);
     assert_eq!(value("vsub.s32.s32.s32.sat %r4, %r1, %r2;", [0x8000_0000, 1, 0]), 0x8000_0000);
     assert_eq!(value("vmin.u32.u32.u32 %r4.b2, %r1.b0, %r2.b0, %r3;", [7, 9, 0x1122_3344]), 0x1107_3344);

@@ -7,7 +7,7 @@ use warpwright_sim::arith::minmax::{MinMaxMode, max, min};
 use warpwright_sim::arith::{Float, Round, approx, float};
 
 #[test]
-fn flushing_looks_at_the_rounded_result() {
+fn flushing_applies_to_the_rounded_result() {
     // The exact sum is just below the smallest normal number, but the rounded sum is not.
     assert_eq!(float::fma(Float::F16, Round::Rn, true, false, 0x0400, 0x0400, 0x8400), 0x8400);
     assert_eq!(float::fma(Float::F16, Round::Rz, true, false, 0x0400, 0x0400, 0x8400), 0x8000);
@@ -24,7 +24,7 @@ fn an_f16_nan_keeps_its_sign_and_payload_in_f64() {
 }
 
 #[test]
-fn of_two_f64_nans_one_passes_on() {
+fn one_of_two_f64_nans_is_returned() {
     let pairs = [
         (0x7fff_ffff_ffff_ffff, 0x7ff8_0000_0000_0000),
         (0x7ff0_0000_0000_0001, 0x7fff_ffff_ffff_ffff),

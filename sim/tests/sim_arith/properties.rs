@@ -63,7 +63,7 @@ proptest! {
     }
 
     #[test]
-    fn integers_survive_a_wide_enough_float(x in any::<i32>()) {
+    fn s32_to_f64_and_back_is_exact(x in any::<i32>()) {
         let there = cvt(Float::F64.into(), Int::S32.into(), CvtMode::default(), u64::from(x as u32));
         prop_assert_eq!(f64::from_bits(there), f64::from(x));
         prop_assert_eq!(cvt(Int::S32.into(), Float::F64.into(), CvtMode::default(), there), u64::from(x as u32));
@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn an_extracted_field_goes_back(a in any::<u32>(), position in 0u32..40, length in 0u32..40) {
+    fn an_extracted_field_is_inserted_back(a in any::<u32>(), position in 0u32..40, length in 0u32..40) {
         let field = bits::bfe(Int::U32, a.into(), position, length);
         prop_assert_eq!(bits::bfi(Int::U32, field, a.into(), position, length), u64::from(a));
         let mask = bits::bmsk(Beyond::Clamp, position, length);

@@ -50,7 +50,7 @@ proptest! {
     }
 
     #[test]
-    fn sparse_rows_meet_the_selected_k((op, k, a, b, c) in cases(), seed in any::<u64>()) {
+    fn sparse_rows_use_the_selected_k((op, k, a, b, c) in cases(), seed in any::<u64>()) {
         let products = k / 2;
         let a = &a[..16 * products];
         let k_of: Vec<u16> =
@@ -67,7 +67,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_k_does_not_show((op, k, a, b, c) in cases(), by in 1usize..32) {
+    fn the_order_of_k_does_not_change_the_bits((op, k, a, b, c) in cases(), by in 1usize..32) {
         // Within one fused dot-add any permutation common to A and B gives the same bits.
         let op = TensorOp { arch: TensorArch::Sm100, ..op };
         let rotated = |x: &[u32]| -> Vec<u32> { (0..k).map(|i| x[(i + by) % k]).collect() };

@@ -42,7 +42,7 @@ pub fn copy_atoms() -> impl Iterator<Item = &'static CopyAtom> {
 pub fn copy_atom(name: &str) -> Result<&'static CopyAtom, UnknownAtom> {
     copy_atoms()
         .find(|atom| atom.name == name)
-        .ok_or_else(|| UnknownAtom::new("copy", name, copy_atoms().map(CopyAtom::name)))
+        .ok_or_else(|| UnknownAtom::new("a copy", name, copy_atoms().map(CopyAtom::name)))
 }
 
 /// Returns a layout whose shape and stride are known to be congruent.

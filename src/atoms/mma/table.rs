@@ -18,9 +18,9 @@ use crate::{
 
 /// An unrecognized atom name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("no {what} atom `{name}`{}", closest.as_ref().map_or_else(String::new, |closest| format!(": the closest name is `{closest}`")))]
+#[error("expected the name of {what} atom, found `{name}`{}", closest.as_ref().map_or_else(String::new, |closest| format!(": the closest name is `{closest}`")))]
 pub struct UnknownAtom {
-    /// `"mma"` or `"copy"`.
+    /// `"an mma"` or `"a copy"`.
     what: &'static str,
     /// The unrecognized name.
     name: String,
@@ -84,7 +84,7 @@ pub fn mma_atoms() -> impl Iterator<Item = &'static MmaAtom> {
 /// Returns [`UnknownAtom`] if no atom has this name. The error message suggests a similar name, if any.
 pub fn mma_atom(name: &str) -> Result<&'static MmaAtom, UnknownAtom> {
     let found = WARP.find(name).or_else(|| WGMMA.find(name));
-    found.ok_or_else(|| UnknownAtom::new("mma", name, mma_atoms().map(MmaAtom::name)))
+    found.ok_or_else(|| UnknownAtom::new("an mma", name, mma_atoms().map(MmaAtom::name)))
 }
 
 /// Returns the first atom with the given mnemonic, which may be in the spelling of the PTX manual or of CuTe. Returns `None` if no atom has

@@ -2,29 +2,28 @@
 
 use std::marker::PhantomData;
 
-mod format;
 mod merge;
 mod pages;
 mod problem;
 mod rows;
 mod scaled;
+mod views;
+mod widened;
 
 use super::{
-    scores::{Scores, nonzero},
+    scores::Scores,
     strides,
     values::OfKeys,
-    visible::{AttentionMask, Visible},
-    warpgroup::{Order, Queries, Warpgroup},
+    warpgroup::{FactorRing, Order, Queries, Warpgroup},
 };
 use crate::{
-    ptx::{self, BuildError, Builder, Global, In, Kernel, Out, Ptr, Read, Target, Val, Write},
+    ptx::{self, BuildError, Builder, Global, In, Kernel, Out, Ptr, Read, Scope, Target, Val, Write},
     tensor::TensorElement,
-    tiles::{Convert, Product, Row, Schedule, St, consumers, contiguous, producer, row_major, vector},
+    tiles::{AllToAll, ColVec, Consumer, Convert, Product, Row, Rt, St, consumers, producer, row_major},
 };
-use format::{Format, OfQueries};
 use merge::merged;
 use pages::Caches;
-use rows::GroupRows;
+use views::{CacheTile, Views};
 
 pub use problem::CachedAttentionProblem;
 pub use scaled::{ScaledCachedAttentionArgs, ScaledPagedAttentionArgs};
@@ -106,8 +105,9 @@ impl CachedAttention {
             |k, (q, keys, values, o, lse, lengths, sizes, of_queries, of_keys, scale)| {
                 let [batches, kv_heads, group, queries, n] = sizes;
                 let sizes = [batches, kv_heads, group, queries];
-                let inputs = Inputs { q, o, lse, lengths, sizes, of_queries, scale, scales: None };
-                self.emit_contiguous::<T, T, OfQueries, OfQueries>(k, inputs, [keys, values], n, of_keys);
+                let inputs = Inputs { q, o, lse, lengths, sizes, of_queries, scale };
+                let (factors, caches) = contiguous_caches(&inputs, [keys, values], n, of_keys);
+                self.emit(k, inputs, factors, caches);
             },
         )
     }
@@ -136,94 +136,64 @@ impl CachedAttention {
             |k, (q, keys, values, o, lse, lengths, tables, sizes, of_queries, of_keys, scale)| {
                 let [batches, kv_heads, group, queries, pages, table] = sizes;
                 let sizes = [batches, kv_heads, group, queries];
-                let inputs = Inputs { q, o, lse, lengths, sizes, of_queries, scale, scales: None };
+                let inputs = Inputs { q, o, lse, lengths, sizes, of_queries, scale };
                 let pages = Pages { tables, pages, table, rows: page };
-                self.emit_paged::<T, T, OfQueries, OfQueries>(k, inputs, [keys, values], pages, of_keys);
+                let (factors, caches) = paged_caches(k, &inputs, [keys, values], pages, of_keys);
+                self.emit(k, inputs, factors, caches);
             },
         )
     }
 
-    /// Emits the kernel for contiguous caches of `n` rows, with elements of type `E`.
-    fn emit_contiguous<'k, T, E, F4, F8>(
+    #[track_caller]
+    fn emit<'k, T>(
         &self,
         k: Builder<'k>,
         inputs: Inputs<'k, T>,
-        [keys, values]: [Ptr<'k, E, Global, Read>; 2],
-        n: Val<'k, u32>,
-        of_keys: [[Val<'k, u32>; 3]; 2],
-    ) where
-        T: TensorElement + Product<T, f32>,
-        f32: Convert<T>,
-        F4: Format<'k, T, 4, Element = E>,
-        F8: Format<'k, T, 8, Element = E>,
-    {
-        let [batches, kv_heads, ..] = inputs.sizes;
-        let extents = [batches, kv_heads, n];
-        let caches = [(keys, extents, of_keys[0]), (values, extents, of_keys[1])];
-        self.emit::<T, E, F4, F8>(k, inputs, caches, Caches::Contiguous { rows: n });
-    }
-
-    /// Emits the kernel for caches that are stored in pages, with elements of type `E`.
-    fn emit_paged<'k, T, E, F4, F8>(
-        &self,
-        k: Builder<'k>,
-        inputs: Inputs<'k, T>,
-        [keys, values]: [Ptr<'k, E, Global, Read>; 2],
-        Pages { tables, pages, table, rows: page }: Pages<'k>,
-        of_keys: [[Val<'k, u32>; 3]; 2],
-    ) where
-        T: TensorElement + Product<T, f32>,
-        f32: Convert<T>,
-        F4: Format<'k, T, 4, Element = E>,
-        F8: Format<'k, T, 8, Element = E>,
-    {
-        let [batches, kv_heads, ..] = inputs.sizes;
-        if !(8..=128).contains(&page) || !page.is_power_of_two() {
-            k.block([128]);
-            return k.refuse(format!("expected pages of 8, 16, 32, 64 or 128 rows, found {page}"));
-        }
-        let tables = k.global(tables, row_major(batches, table));
-        let extents = [pages, kv_heads, Val::from(page)];
-        let caches = [(keys, extents, of_keys[0]), (values, extents, of_keys[1])];
-        self.emit::<T, E, F4, F8>(k, inputs, caches, Caches::Paged { tables, count: table, page });
-    }
-
-    fn emit<'k, T, E, F4, F8>(
-        &self,
-        k: Builder<'k>,
-        inputs: Inputs<'k, T>,
-        factors: [Rows<'k, E>; 2],
+        factors: [Rows<'k, T>; 2],
         caches: Caches<'k>,
     ) where
         T: TensorElement + Product<T, f32>,
         f32: Convert<T>,
-        F4: Format<'k, T, 4, Element = E>,
-        F8: Format<'k, T, 8, Element = E>,
     {
         let Self { head_size, parts, queries } = *self;
-        k.describe(format!(
-            "o = softmax(scale·q·Kᵀ)·V with rows of {head_size} ({}) and a cache of K and V{}; {parts} blocks for each",
-            T::NAME,
-            if inputs.scales.is_some() { " (e4m3 with scales of heads)" } else { "" }
-        ));
-        if !Self::QUERIES.contains(&queries) {
-            k.block([128]);
-            return k.refuse(format!("expected 1, 2, 4 or 8 queries, found {queries}"));
-        }
+        self.describe::<T>(k, "");
         match [head_size, parts] {
-            [64, 1] => emit::<T, F4, 4, 1, 4>(k, inputs, factors, caches, queries),
-            [64, 2] => emit::<T, F4, 4, 2, 2>(k, inputs, factors, caches, queries),
-            [64, 4] => emit::<T, F4, 4, 4, 1>(k, inputs, factors, caches, queries),
-            [128, 1] => emit::<T, F8, 8, 1, 8>(k, inputs, factors, caches, queries),
-            [128, 2] => emit::<T, F8, 8, 2, 4>(k, inputs, factors, caches, queries),
-            [128, 4] => emit::<T, F8, 8, 4, 2>(k, inputs, factors, caches, queries),
-            _ => {
-                k.block([128]);
-                k.refuse(format!(
-                    "expected a head size of 64 or 128 and 1, 2 or 4 parts, found a head size of {head_size} and {parts} parts"
-                ));
-            }
+            _ if !self.is_supported() => self.refuse(k),
+            [64, 1] => emit::<T, 4, 1, 4>(k, inputs, factors, caches, queries),
+            [64, 2] => emit::<T, 4, 2, 2>(k, inputs, factors, caches, queries),
+            [64, _] => emit::<T, 4, 4, 1>(k, inputs, factors, caches, queries),
+            [_, 1] => emit::<T, 8, 1, 8>(k, inputs, factors, caches, queries),
+            [_, 2] => emit::<T, 8, 2, 4>(k, inputs, factors, caches, queries),
+            _ => emit::<T, 8, 4, 2>(k, inputs, factors, caches, queries),
         }
+    }
+
+    #[track_caller]
+    fn describe<T: TensorElement>(&self, k: Builder<'_>, of_cache: &str) {
+        let Self { head_size, parts, .. } = *self;
+        k.describe(format!(
+            "o = softmax(scale·q·Kᵀ)·V with rows of {head_size} ({}) and a cache of K and V{of_cache}; {parts} blocks for each",
+            T::NAME
+        ));
+    }
+
+    /// Returns whether the values of all fields are supported.
+    fn is_supported(&self) -> bool {
+        let Self { head_size, parts, queries } = self;
+        [64, 128].contains(head_size) && Self::PARTS.contains(parts) && Self::QUERIES.contains(queries)
+    }
+
+    #[track_caller]
+    fn refuse(&self, k: Builder<'_>) {
+        let Self { head_size, parts, queries } = self;
+        k.block([128]);
+        k.refuse(if Self::QUERIES.contains(queries) {
+            format!(
+                "expected a head size of 64 or 128 and 1, 2 or 4 parts, found a head size of {head_size} and {parts} parts"
+            )
+        } else {
+            format!("expected 1, 2, 4 or 8 queries, found {queries}")
+        });
     }
 }
 
@@ -238,8 +208,44 @@ struct Inputs<'k, T> {
     /// The strides of Q and of O between batches, heads and queries.
     of_queries: [[Val<'k, u32>; 3]; 2],
     scale: Val<'k, f32>,
-    /// The scale factors for K and for V, one for each KV head.
-    scales: Option<[Ptr<'k, f32, Global, Read>; 2]>,
+}
+
+/// The extents of contiguous caches of `n` rows, and the strides of their keys and values.
+fn contiguous_caches<'k, T, E>(
+    inputs: &Inputs<'k, T>,
+    rows: [Ptr<'k, E, Global, Read>; 2],
+    n: Val<'k, u32>,
+    of_keys: [[Val<'k, u32>; 3]; 2],
+) -> ([Rows<'k, E>; 2], Caches<'k>) {
+    let [batches, kv_heads, ..] = inputs.sizes;
+    (with_layouts(rows, [batches, kv_heads, n], of_keys), Caches::Contiguous { rows: n })
+}
+
+/// Returns caches that are stored in pages. Rejects an unsupported number of rows per page.
+#[track_caller]
+fn paged_caches<'k, T, E>(
+    k: Builder<'k>,
+    inputs: &Inputs<'k, T>,
+    rows: [Ptr<'k, E, Global, Read>; 2],
+    Pages { tables, pages, table, rows: page }: Pages<'k>,
+    of_keys: [[Val<'k, u32>; 3]; 2],
+) -> ([Rows<'k, E>; 2], Caches<'k>) {
+    let [batches, kv_heads, ..] = inputs.sizes;
+    if !(8..=128).contains(&page) || !page.is_power_of_two() {
+        k.refuse(format!("expected pages of 8, 16, 32, 64 or 128 rows, found {page}"));
+    }
+    let page = page.clamp(8, 128).next_power_of_two();
+    let tables = k.global(tables, row_major(batches, table));
+    let extents = [pages, kv_heads, Val::from(page)];
+    (with_layouts(rows, extents, of_keys), Caches::Paged { tables, count: table, page })
+}
+
+fn with_layouts<'k, E>(
+    [keys, values]: [Ptr<'k, E, Global, Read>; 2],
+    extents: [Val<'k, u32>; 3],
+    of_keys: [[Val<'k, u32>; 3]; 2],
+) -> [Rows<'k, E>; 2] {
+    [(keys, extents, of_keys[0]), (values, extents, of_keys[1])]
 }
 
 /// The page table, the number of pages, the number of columns of the table, and the number of rows per page.
@@ -260,91 +266,54 @@ const STAGES: usize = 2;
 
 /// Emits the kernel for rows of `D` subtiles and at most `most` queries per head. Each of the `PARTS` blocks stores `P` subtiles of each
 /// row.
-fn emit<'k, T, F, const D: usize, const PARTS: usize, const P: usize>(
+fn emit<'k, T, const D: usize, const PARTS: usize, const P: usize>(
     k: Builder<'k>,
     inputs: Inputs<'k, T>,
-    factors: [Rows<'k, F::Element>; 2],
+    factors: [Rows<'k, T>; 2],
     caches: Caches<'k>,
     most: u32,
 ) where
     T: TensorElement + Product<T, f32>,
-    F: Format<'k, T, D>,
     f32: Convert<T>,
 {
-    let Inputs { q, o, lse, lengths, sizes, of_queries, scale, scales } = inputs;
-    let [batches, kv_heads, group, queries] = sizes;
-    k.block([256]);
-    if PARTS > 1 {
-        k.cluster([PARTS as u32]);
-    }
-    let (d, step) = (16 * D as u32, 16 * N as u32);
-    let queries = queries.at_most(most);
-    let rows = GroupRows::new(k, [batches, kv_heads, group, queries], most);
-    let (q, o) = (rows.matrices(q, d, of_queries[0]), rows.matrices(o, d, of_queries[1]));
-    let lse = rows.logarithms(lse);
-    let lengths = k.global(lengths, vector(batches));
-    let scales = scales.map(|scales| scales.map(|scales| k.global(scales, vector(kv_heads))));
-    let [keys, values] = factors.map(|(rows, [outer, heads, rows_of_each], [a, b, c])| {
-        let layout = contiguous([outer, heads, rows_of_each, d.into()]).with_strides([a, b, c, 1.into()]);
-        k.global(rows, layout)
-    });
-
-    let columns = group.ceil_div(rows.heads());
-    let tiles = k.persistent(Schedule::linear().split(PARTS as u32), batches * kv_heads, columns);
+    let (scale, step) = (inputs.scale, 16 * N as u32);
+    let views = Views::new(k, inputs, factors, [16 * D as u32, most, 64, PARTS as u32]);
+    let Views { rows, tiles, .. } = views;
     let query_ring = tiles.ring::<(St<T, 4, D>,), 1, 1>();
-    let (key_steps, value_steps) = (F::steps(k, tiles), F::steps(k, tiles));
+    let (key_ring, value_ring): (FactorRing<T, N, D, STAGES, 1>, FactorRing<T, N, D, STAGES, 1>) =
+        (tiles.ring(), tiles.ring());
     let all_to_all = (PARTS > 1).then(|| tiles.all_to_all::<f32, P>());
     let outbox = (most == 1).then(|| k.outbox::<T, P, 1, 1>());
     let part = tiles.part();
-    let mask = if most == 1 { AttentionMask::Full } else { AttentionMask::CausalFromEnd };
-
-    // Calls `each` with the batch, the KV head, the tile of heads, the number of keys in use, and this block's range of steps, which
-    // contains at least one step.
-    let each_tile = |each: &dyn Fn(_, _, _, Val<'k, u32>, [Val<'k, u32>; 2])| {
-        tiles.each(|row, tile| {
-            let (batch, head) = (row / kv_heads, row % kv_heads);
-            let length = lengths.at(batch).load().min(caches.capacity());
-            let (first, count) = part.of(length.ceil_div(step));
-            each(batch, head, tile, length, [first, first + count.max(1)]);
-        });
-    };
     k.specialize(
         producer(120, |p| {
-            each_tile(&|batch, head, tile, length, [first, end]| {
-                p.fill(&query_ring, |stage| stage.fill((rows.tile(&q, [batch, head], tile),)));
-                k.for_(ptx::Steps::new(first, end), |j| {
+            views.each_tile(&caches, step, |tile| {
+                let CacheTile { batch, head, index, length, .. } = tile;
+                p.fill(&query_ring, |stage| stage.fill((rows.tile(&views.q, [batch, head], index),)));
+                k.for_(ptx::Steps::new(tile.first, end_of(tile)), |j| {
                     let at = caches.locate(batch, j, length, step);
-                    F::fill(p, &key_steps, at.of(&keys, head));
-                    F::fill(p, &value_steps, at.of(&values, head));
+                    p.fill(&key_ring, |stage| stage.fill((at.of(&views.keys, head),)));
+                    p.fill(&value_ring, |stage| stage.fill((at.of(&views.values, head),)));
                 });
             });
         }),
-        consumers::<1, _>(F::REGISTERS, |c| {
-            each_tile(&|batch, head, tile, length, [first, end]| {
+        consumers::<1, _>(232, |c| {
+            views.each_tile(&caches, step, |tile| {
+                let CacheTile { batch, head, index, first, .. } = tile;
+                let end = end_of(tile);
                 let stage = c.receive(&query_ring);
-                let (queries_of_tile, stage) = if F::QUERIES_IN_REGISTERS {
-                    let of_warp = stage.tiles().0.subtile(c.warp(), 0).load::<1, D, Row>().frozen();
-                    c.release_loaded(&query_ring, stage);
-                    (Queries::Registers(of_warp), None)
-                } else {
-                    (Queries::Shared(stage.tiles().0.rows(c.rank())), Some(stage))
-                };
-                let visible = Visible { mask, queries, keys: length, step, heads: rows.heads() };
-                let of_head =
-                    scales.as_ref().map(|scales| scales.each_ref().map(|scales| scales.at(head).load()));
-                let (scale, factor) = match of_head {
-                    Some([keys, values]) => (nonzero(scale * keys), Some(values)),
-                    None => (scale, None),
-                };
+                let of_warp = stage.tiles().0.subtile(c.warp(), 0).load::<1, D, Row>().frozen();
+                c.release_loaded(&query_ring, stage);
+                let visible = views.visible(tile, step);
                 let work = Warpgroup {
                     c,
-                    queries: queries_of_tile,
+                    queries: Queries::Registers(of_warp),
                     scores: Scores { scale, soft_cap: None, slope: None },
                     sink: None,
                     dropout: None,
-                    factor,
-                    keys: &key_steps,
-                    values: &value_steps,
+                    factor: None,
+                    keys: &key_ring,
+                    values: &value_ring,
                     layout: PhantomData::<OfKeys>,
                     visible,
                     query: c.warp() * 16,
@@ -358,28 +327,37 @@ fn emit<'k, T, F, const D: usize, const PARTS: usize, const P: usize>(
                     .fold(ptx::Steps::new(first + 1, whole), state, |j, state| work.advance(j, false, state));
                 let masked = ptx::Steps::new(whole.max(first + 1), end);
                 let state = k.fold(masked, state, |j, state| work.advance(j, true, state));
-                if let Some(stage) = stage {
-                    c.release(&query_ring, stage);
-                }
-                let (sum, logs) = work.finish(state);
-
-                let parts = match &all_to_all {
-                    Some(all_to_all) => c.all_to_all(all_to_all, &sum, &logs),
-                    None => {
-                        sum.hsplit::<P, PARTS>().into_iter().map(|sum| (sum, logs.map(|log| log))).collect()
-                    }
-                };
-                let (sum, logs) = merged(k, parts);
+                let (sum, logs) = merged_parts::<D, PARTS, P>(c, all_to_all.as_ref(), work.finish(state));
                 k.if_(part.rank().eq(0), || {
-                    rows.store_logarithms(&lse, [batch, head], tile, c.warp(), &logs);
+                    rows.store_logarithms(&views.lse, [batch, head], index, c.warp(), &logs);
                 });
                 match &outbox {
                     Some(outbox) => {
-                        c.store(outbox, [sum], |_| o.batch((batch, 0, head)).tile(tile, part.rank()));
+                        c.store(outbox, [sum], |_| views.o.batch((batch, 0, head)).tile(index, part.rank()));
                     }
-                    None => rows.store(&o, [batch, head], [tile, part.rank()], c.warp(), &sum),
+                    None => rows.store(&views.o, [batch, head], [index, part.rank()], c.warp(), &sum),
                 }
             });
         }),
     );
+}
+
+/// Returns the end of the steps of a tile. There is at least one step, because products with its values start in the next one.
+#[track_caller]
+fn end_of<'k>(CacheTile { first, count, .. }: CacheTile<'k>) -> Val<'k, u32> {
+    first + count.max(1)
+}
+
+/// Merges the results of the `PARTS` blocks that process the keys of a tile, and returns the `P` columns of subtiles of this block.
+#[track_caller]
+fn merged_parts<'k, const D: usize, const PARTS: usize, const P: usize>(
+    c: Consumer<'k, 1>,
+    all_to_all: Option<&AllToAll<'k, f32, P>>,
+    (means, logs): (Rt<'k, f32, 1, D>, ColVec<'k, f32, 1>),
+) -> (Rt<'k, f32, 1, P>, ColVec<'k, f32, 1>) {
+    let parts = match all_to_all {
+        Some(all_to_all) => c.all_to_all(all_to_all, &means, &logs),
+        None => means.hsplit::<P, PARTS>().into_iter().map(|mean| (mean, logs.map(|log| log))).collect(),
+    };
+    merged(c.group().kernel(), parts)
 }

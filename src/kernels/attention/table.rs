@@ -1,6 +1,6 @@
 //! Tables of the fastest attention kernel for each problem, as measured on a GPU.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::LazyLock};
 
 use super::{
     Attention, AttentionMask, AttentionOverlap, AttentionProblem, AttentionTile, ProductOrder,
@@ -76,7 +76,18 @@ const TYPES: [&str; 3] = [bf16::NAME, f16::NAME, e4m3::NAME];
 const PRODUCTS: [(&str, ProductOrder); 3] =
     [("free", ProductOrder::Free), ("in-turn", ProductOrder::InTurn), ("staggered", ProductOrder::Staggered)];
 
+/// One table for each run of `tune`.
+static BUILTIN: LazyLock<[AttentionTable; 2]> = LazyLock::new(|| {
+    [include_str!("tables/h200.txt"), include_str!("tables/h200_llama.txt")]
+        .map(|text| text.parse().expect("the crate's tests parse the tables"))
+});
+
 impl AttentionTable {
+    /// Returns the crate's own tables, which the calls `attention` and `scaled_attention` search after those of the kernel cache.
+    pub fn builtin() -> &'static [Self] {
+        &*BUILTIN
+    }
+
     /// Returns the table's kernel for a problem with elements of type `T` (`bf16` or `f16`), or `None` if the table does not contain the
     /// problem for this type.
     pub fn get<T: Element>(&self, problem: &AttentionProblem) -> Option<Attention> {

@@ -3,13 +3,15 @@
 use std::marker::PhantomData;
 
 use super::{
-    dropout::HeadDropout, overlap::ProductOrder, scores::Scores, softmax::Softmax, steps::StepTiles,
-    values::Values, visible::Visible,
+    dropout::HeadDropout, overlap::ProductOrder, scores::Scores, softmax::Softmax, values::Values,
+    visible::Visible,
 };
 use crate::{
     ptx::{Builder, Scope, State, Val, Visitor},
     tensor::TensorElement,
-    tiles::{Baton, ColVec, Consumer, Filled, Frozen, InFlight, Product, Ring, Rt, SharedMatrix, St},
+    tiles::{
+        Baton, ColVec, Consumer, Filled, Frozen, InFlight, Product, Received, Ring, Rt, SharedMatrix, St,
+    },
 };
 
 /// Stages of `N`×`D` subtiles of keys or values.
@@ -49,15 +51,14 @@ pub(super) struct Warpgroup<
     const D: usize,
     const E: usize,
     const N: usize,
+    const STAGES: usize,
     const C: usize,
-    V,
-    KeySteps,
-    ValueSteps,
+    V: Values<'k, T, E, N>,
 > {
     pub(super) c: Consumer<'k, C>,
     pub(super) queries: Queries<'k, T, D>,
-    pub(super) keys: &'a KeySteps,
-    pub(super) values: &'a ValueSteps,
+    pub(super) keys: &'a FactorRing<'k, T, N, D, STAGES, C>,
+    pub(super) values: &'a Ring<'k, (V::Tile,), STAGES, C>,
     /// The layout of values in shared memory.
     pub(super) layout: PhantomData<V>,
     pub(super) visible: Visible<'k>,
@@ -106,13 +107,11 @@ impl<'k, Values: State<'k>, Weights: State<'k>, const E: usize> State<'k>
     }
 }
 
-impl<'k, T, const D: usize, const E: usize, const N: usize, const C: usize, V, KeySteps, ValueSteps>
-    Warpgroup<'_, 'k, T, D, E, N, C, V, KeySteps, ValueSteps>
+impl<'k, T, const D: usize, const E: usize, const N: usize, const STAGES: usize, const C: usize, V>
+    Warpgroup<'_, 'k, T, D, E, N, STAGES, C, V>
 where
     T: TensorElement + Product<T, f32>,
     V: Values<'k, T, E, N>,
-    KeySteps: StepTiles<'k, C, Tile = St<'k, T, N, D>>,
-    ValueSteps: StepTiles<'k, C, Tile = V::Tile>,
 {
     #[track_caller]
     fn products(&self, keys: &Filled<St<'k, T, N, D>>) -> InFlight<'k, Rt<'k, f32, 1, N>> {
@@ -169,13 +168,13 @@ where
 
     /// Computes the weights of the first step.
     #[track_caller]
-    pub(super) fn start(&self, first: Val<'k, u32>) -> Running<'k, ValueSteps::Received, V::Weights, E> {
+    pub(super) fn start(&self, first: Val<'k, u32>) -> Running<'k, Received<'k, (V::Tile,)>, V::Weights, E> {
         let Self { c, keys, .. } = *self;
         let k = c.group().kernel();
         let sum = k.zeros();
-        let step = keys.receive(c);
-        let (products, ()) = self.multiply(|| (self.products(keys.tile(&step)), ()));
-        keys.release(c, step);
+        let step = c.receive(keys);
+        let (products, ()) = self.multiply(|| (self.products(&step.tiles().0), ()));
+        c.release(keys, step);
         let scores = self.scores(products, first, true);
         let (softmax, weights) = Softmax::start(k, self.scores.factor(), V::LIFT, scores);
         let weights = self.kept(weights, first);
@@ -189,16 +188,21 @@ where
         &self,
         j: Val<'k, u32>,
         masked: bool,
-        Running { values: previous, sum, weights, softmax }: Running<'k, ValueSteps::Received, V::Weights, E>,
-    ) -> Running<'k, ValueSteps::Received, V::Weights, E> {
+        Running { values: previous, sum, weights, softmax }: Running<
+            'k,
+            Received<'k, (V::Tile,)>,
+            V::Weights,
+            E,
+        >,
+    ) -> Running<'k, Received<'k, (V::Tile,)>, V::Weights, E> {
         let Self { c, keys, values, .. } = *self;
         let k = c.group().kernel();
-        let step = keys.receive(c);
+        let step = c.receive(keys);
         let (products, sum) = self.multiply(|| {
-            let products = self.products(keys.tile(&step));
-            (products, V::add(c.group().accumulate(sum), weights, values.tile(&previous)))
+            let products = self.products(&step.tiles().0);
+            (products, V::add(c.group().accumulate(sum), weights, &previous.tiles().0))
         });
-        keys.release(c, step);
+        c.release(keys, step);
         let scores = self.scores(products, j, masked);
         let (softmax, weights, rescale) = softmax.weigh(scores);
         let weights = self.kept(weights, j);
@@ -208,10 +212,9 @@ where
             Weights::Exact(weights)
         };
         // This wait also keeps ptxas from moving the next wait ahead of the weights.
-        let next = (!ValueSteps::ARE_REPLACED).then(|| self.receive_values(j, masked));
+        let next = self.receive_values(j, masked);
         let sum = sum.wait();
-        values.release(c, previous);
-        let next = next.unwrap_or_else(|| self.receive_values(j, masked));
+        c.release(values, previous);
         let sum = rescale.apply(sum);
         let weights = match weights {
             Weights::Rounded(weights) => weights,
@@ -222,10 +225,10 @@ where
 
     /// Waits for the values of step `j`. If `masked` is true, some values may be past the last key.
     #[track_caller]
-    fn receive_values(&self, j: Val<'k, u32>, masked: bool) -> ValueSteps::Received {
-        let step = self.values.receive(self.c);
+    fn receive_values(&self, j: Val<'k, u32>, masked: bool) -> Received<'k, (V::Tile,)> {
+        let step = self.c.receive(self.values);
         if masked {
-            self.clear_values(self.values.tile(&step), j);
+            self.clear_values(&step.tiles().0, j);
         }
         step
     }
@@ -252,25 +255,30 @@ where
     #[track_caller]
     pub(super) fn skip(&self, j: Val<'k, u32>) {
         let Self { c, keys, values, .. } = *self;
-        let step = keys.receive(c);
+        let step = c.receive(keys);
         self.pass();
-        keys.release(c, step);
-        let step = values.receive(c);
-        self.clear_values(values.tile(&step), j);
-        values.release(c, step);
+        c.release(keys, step);
+        let step = c.receive(values);
+        self.clear_values(&step.tiles().0, j);
+        c.release(values, step);
     }
 
     /// Multiplies the values of the last step, and returns the rows of O and the logarithms.
     #[track_caller]
     pub(super) fn finish(
         &self,
-        Running { values: previous, sum, weights, softmax }: Running<'k, ValueSteps::Received, V::Weights, E>,
+        Running { values: previous, sum, weights, softmax }: Running<
+            'k,
+            Received<'k, (V::Tile,)>,
+            V::Weights,
+            E,
+        >,
     ) -> (Rt<'k, f32, 1, E>, ColVec<'k, f32, 1>) {
         let Self { c, values, .. } = *self;
-        let sum = V::add(c.group().accumulate(sum), weights, values.tile(&previous));
+        let sum = V::add(c.group().accumulate(sum), weights, &previous.tiles().0);
         let (divisor, log) = softmax.finish(self.sink);
         let sum = sum.wait();
-        values.release(c, previous);
+        c.release(values, previous);
         let factors = divisor.recip();
         let factors = match self.factor {
             Some(factor) => factors * factor,

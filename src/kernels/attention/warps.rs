@@ -21,9 +21,9 @@ enum Queries<'k, T: TensorElement, const M: usize, const H: usize, const D: usiz
 }
 
 /// The weighted sum of the values so far, and the softmax.
-struct Running<'k, const H: usize, const E: usize> {
-    sum: Rt<'k, f32, H, E>,
-    softmax: Softmax<'k, H>,
+pub(super) struct Running<'k, const H: usize, const E: usize> {
+    pub(super) sum: Rt<'k, f32, H, E>,
+    pub(super) softmax: Softmax<'k, H>,
 }
 
 impl<'k, const H: usize, const E: usize> State<'k> for Running<'k, H, E> {

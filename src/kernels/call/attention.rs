@@ -111,8 +111,9 @@ pub(super) struct Arguments {
 }
 
 /// Computes O = softmax(scale · Q·Kᵀ)·V for each head, and stores the logarithm of each row's sum of exponentials in `lse`, a contiguous
-/// array `[batch][head][query]`. If a [table of the cache](crate::run::KernelCache::with_attention_table) contains the problem, that table
-/// determines the kernel; otherwise, [`Attention::for_problem`] chooses it. Requires a device of compute capability 8.0 or later.
+/// array `[batch][head][query]`. If a table of the [cache](crate::run::KernelCache::with_attention_table) or [of the
+/// crate](crate::kernels::AttentionTable::builtin) contains the problem, that table determines the kernel; otherwise,
+/// [`Attention::for_problem`] chooses it. Requires a device of compute capability 8.0 or later.
 ///
 /// ```
 /// use warpwright::{kernels::{AttentionMask, call}, prelude::*, run::{Device, KernelCache, Simulator}};

@@ -104,7 +104,7 @@ pub fn scaled_cached_attention<'a, T>(
     lse: impl Into<BufferMut<'a, f32>>,
 ) -> Result<Called, CallError>
 where
-    T: ConvertibleElement + Product<T, f32>,
+    T: ConvertibleElement,
     f32: Convert<T>,
 {
     const CALL: &str = "scaled_cached_attention";

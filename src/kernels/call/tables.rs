@@ -36,7 +36,8 @@ impl KernelCache<'_> {
 
     /// Returns the cache with an additional table, such as one written by `warpwright tune attention`. For problems in the table,
     /// [`attention`](crate::kernels::call::attention()) and [`scaled_attention`](crate::kernels::call::scaled_attention) use the table's
-    /// kernels instead of those that [`Attention::for_problem`](crate::kernels::Attention::for_problem) and
+    /// kernels instead of those of the [crate's own tables](AttentionTable::builtin), or those that
+    /// [`Attention::for_problem`](crate::kernels::Attention::for_problem) and
     /// [`ScaledAttention::for_problem`](crate::kernels::ScaledAttention::for_problem) return. Tables for other kinds of GPUs have no
     /// effect. If several tables contain a problem, the last one added applies.
     #[must_use]
@@ -47,11 +48,13 @@ impl KernelCache<'_> {
     }
 }
 
-/// Returns the first result of `get` on the tables for the queue's GPU, starting with the table that was added last.
+/// Returns the first result of `get` on the tables for the queue's GPU, starting with the table that was added last and ending with the
+/// crate's own.
 pub(super) fn from_attention_tables<R>(
     queue: Queue<'_>,
     get: impl Fn(&AttentionTable) -> Option<R>,
 ) -> Option<R> {
-    let (gpu, tables) = (gpu_of(queue), queue.cache().setting::<Vec<AttentionTable>>()?);
-    tables.iter().rev().filter(|table| table.gpu == gpu).find_map(get)
+    let (gpu, added) = (gpu_of(queue), queue.cache().setting::<Vec<AttentionTable>>());
+    let tables = added.into_iter().flatten().rev().chain(AttentionTable::builtin());
+    tables.filter(|table| table.gpu == gpu).find_map(get)
 }

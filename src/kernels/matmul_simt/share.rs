@@ -139,16 +139,16 @@ impl Share {
         b: &[Val<'k, f32>],
     ) {
         let [rows, cols] = self.size();
-        let [a, b] = [a, b].map(|factor| factor.iter().map(|x| [x.in_register(k)]).collect::<Vec<_>>());
+        let [a, b] = [a, b].map(|factor| factor.iter().map(|x| x.in_register(k)).collect::<Vec<_>>());
         let sums: Vec<_> = sums.all_registers().chunks(cols).collect();
         for step in 0..STEP {
             for row in (0..rows).step_by(2) {
                 for col in (0..cols).step_by(2) {
                     let col = if row % 4 == 0 { col } else { cols - 2 - col };
                     for (row, col) in [(row, col), (row + 1, col), (row + 1, col + 1), (row, col + 1)] {
-                        let sum = [sums[row][col]];
+                        let sum = sums[row][col];
                         let (a, b) = (self.rows.factor(&a, row, step), self.cols.factor(&b, col, step));
-                        k.product_of_words("fma.rn.f32", true, [&sum, a, b, &sum]);
+                        k.mad_of_registers::<f32>([sum, *a, *b, sum]);
                     }
                 }
             }

@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_are_worth_something() {
+    fn facts_of_common_expressions() {
         let tid = Known::at_most(127, 32);
         let constant = |c| Known::constant(c, 32);
         assert_eq!(tid.and(constant(3)).mul(constant(16)).shr(6).as_constant(), Some(0));

@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_tell_what_was_compared() {
+    fn comparisons_hold_in_their_branch() {
         build(|k, m, n| {
             let i = k.ctaid_x() * 128 + k.tid_x();
             k.if_else(
@@ -383,7 +383,7 @@ mod tests {
 
     /// `(n + 63) / 64` may wrap around, so it is known to equal `ceil_div` only in the branch, not after it.
     #[test]
-    fn what_an_outer_register_is_in_a_branch_it_need_not_be_after_it() {
+    fn facts_of_a_register_in_a_branch_end_with_it() {
         build(|k, m, n| {
             let blocks = (n + 63) / 64;
             // The register of this `ceil_div` is defined in the branch and cannot be used after it.
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_is_not_bounded_by_what_it_was() {
+    fn bounds_of_loop_state_do_not_hold_after_an_update() {
         build(|k, m, n| {
             let last = k.fold(8, m, |_, state| {
                 k.if_(state.lt(n), || assert!(state.is_below(&n)));

@@ -9,6 +9,7 @@ use crate::ptx::{
     body::RegId,
     checked::CheckedPtr,
     error::BuildErrorKind,
+    fold::Number,
     kernel::Builder,
     mnemonic::MnemonicText,
     operand::Operand,
@@ -178,6 +179,14 @@ impl<'k> Builder<'k> {
         let operands = operands
             .map(|words| if bare { Operand::Reg(words[0].in_place()) } else { Operand::Words(words) });
         self.emit(mnemonic, &operands);
+    }
+
+    /// Emits the multiply-add of `T`, which computes `d = a · b + c`, where all four are registers that contain one element. For
+    /// floating-point types, the result is rounded once.
+    #[track_caller]
+    pub(crate) fn mad_of_registers<T: Number>(self, [d, a, b, c]: [RegId; 4]) {
+        let operands = [d, a, b, c].map(|register| Operand::Reg(register.in_place()));
+        self.emit([T::MAD, ".", T::PTX], &operands);
     }
 
     /// Emits `mnemonic`, which computes `d = a · b + c` with a sparse A. `operands` contains the words of d, a, b and c.

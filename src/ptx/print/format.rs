@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hole() {
+    fn invalid_holes_are_rejected() {
         for (format, culprit) in [
             ("{", "{"),
             ("}", "}"),

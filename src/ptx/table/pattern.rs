@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn expands_to_what_it_matches() {
+    fn expansions_match_their_pattern() {
         let p = Pattern::new("add{.rn|.rz}{.ftz}.f32");
         let all = p.expand();
         assert_eq!(

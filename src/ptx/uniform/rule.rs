@@ -198,7 +198,7 @@ mod tests {
 
     /// Instructions without a result must be known as such; otherwise, their first operand would be treated as a result.
     #[test]
-    fn rules_agree_with_the_table_on_what_has_a_result() {
+    fn rules_and_table_have_the_same_results() {
         for form in table::forms() {
             let (name, operands) = (form.mnemonic, form.operands);
             if name.starts_with(['%', '.']) {

@@ -62,7 +62,7 @@ fn elements_and_views_do_not_leave_the_branch_that_proves_them() {
 }
 
 #[test]
-fn views_of_views_do_not_leave_the_branch_either() {
+fn views_of_views_do_not_leave_their_branch() {
     let rows = run(32, 1, |k, x, n| {
         let (x, mut escaped) = (k.global(x, row_major(n, 1)), None);
         let rows = k.ctaid_x() + 2;
@@ -125,7 +125,7 @@ fn values_do_not_leave_the_branch_that_simplifies_them() {
 }
 
 #[test]
-fn a_grid_declared_in_a_branch_does_not_keep_the_branch() {
+fn a_grid_declared_in_a_branch_keeps_no_facts_of_it() {
     run(32, 20, |k, x, n| {
         let (x, i) = (k.slice(x, n), k.ctaid_x() * 32 + k.tid_x());
         k.if_(i.lt(n), || k.grid([1]));
@@ -147,7 +147,7 @@ fn registers_of_fragments_have_no_facts() {
 }
 
 #[test]
-fn extents_beyond_32_bits_are_no_divisors() {
+fn extents_beyond_32_bits_are_not_divisors() {
     run(32, 2, |k, x, _| {
         let x = k.tensor_with_layout(x, &k.layout("(4294967296,2):(0,1)"));
         fill(&x.slice(k.tid_x()), 1.0);
@@ -163,7 +163,7 @@ fn a_wider_element_needs_its_bytes() {
 }
 
 #[test]
-fn elements_that_a_view_has_not_are_refused() {
+fn elements_outside_a_view_are_refused() {
     let refused = run(32, 8, |k, x, _| {
         k.tensor_with_layout(x, &k.layout("8:1")).put(1_000_000, 1.0.into());
     });
@@ -171,7 +171,7 @@ fn elements_that_a_view_has_not_are_refused() {
 }
 
 #[test]
-fn a_quotient_of_a_number_that_may_be_negative_is_no_bound() {
+fn a_quotient_of_a_number_that_may_be_negative_is_not_a_bound() {
     run(32, 8, |k, x, n| {
         let (x, v) = (k.slice(x, n), n.cast::<i32>() - 12);
         let quotient = v / 3;
@@ -183,7 +183,7 @@ fn a_quotient_of_a_number_that_may_be_negative_is_no_bound() {
 }
 
 #[test]
-fn a_quotient_by_zero_is_no_bound() {
+fn a_quotient_by_zero_is_not_a_bound() {
     let quotients: [fn(Val<'_, u32>) -> Val<'_, u32>; 4] =
         [|n| n / 0, |n| n % 0, |n| n.ceil_div(0), |n| (n.cast::<i32>() / 0).cast()];
     for quotient in quotients {
@@ -202,7 +202,7 @@ fn a_quotient_by_zero_is_no_bound() {
 }
 
 #[test]
-fn bytes_past_an_edge_count_along_one_axis() {
+fn bytes_out_of_bounds_are_counted_along_one_axis() {
     run(1, 1, |k, x, n| {
         let from = k.tensor(x, [100.into(), n], [0.into(), 1.into()]).local_tile((2, 2), (0, 0));
         let to = k.shared_tensor::<f32>(k.layout("(2,2):(2,3)"));
@@ -252,7 +252,7 @@ fn assumptions_about_the_bits_of_signed_numbers_are_refused() {
 }
 
 #[test]
-fn assumptions_do_not_keep_what_a_branch_knows() {
+fn assumptions_do_not_keep_facts_of_a_branch() {
     let kept = of_signed(-7, |k, n| {
         k.if_(n.ge(0), || {
             let _ = n.multiple_of(7);
@@ -301,7 +301,7 @@ impl<'k> State<'k> for Swapped<'k> {
 }
 
 #[test]
-fn state_is_the_same_at_every_visit() {
+fn loop_state_has_the_same_type_in_every_iteration() {
     for (differ, expected) in
         [(Differ::View, "expected loop state to keep its layout"), (Differ::Order, "found another of type")]
     {

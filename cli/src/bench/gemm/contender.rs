@@ -33,16 +33,19 @@ pub(super) enum Kind {
     Rival,
     /// The kernel chosen for the size.
     Chosen,
+    /// The kernel chosen for the product without the epilogue.
+    Plain,
     /// Another kernel in a sweep.
     Variant,
     /// The rate of the tensor cores alone.
     Ceiling,
 }
 
-/// A, B and D.
+/// A, B, C and D. C has one element unless the epilogue adds it.
 pub(super) struct Buffers<P: Precision> {
     pub(super) a: CudaSlice<P::StoredFactor>,
     pub(super) b: CudaSlice<P::StoredFactor>,
+    pub(super) c: CudaSlice<P::StoredResult>,
     pub(super) d: CudaSlice<P::StoredResult>,
 }
 

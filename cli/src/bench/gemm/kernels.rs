@@ -5,14 +5,15 @@ use std::{rc::Rc, sync::Arc};
 use cudarc::driver::{CudaSlice, CudaStream};
 use warpwright::{
     gpu::Gpu,
-    kernels::{Gemm, GemmArgs, GemmTile, MatrixOrder, PadRowsArgs, pad_rows},
-    prelude::{BuildError, Target},
+    kernels::{FusedGemmArgs, Gemm, GemmArgs, GemmTile, MatrixOrder, PadRowsArgs, pad_rows},
+    prelude::{BuildError, Kernel, Target},
     ptx::Element,
     run::Loaded,
 };
 
 use super::{
     contender::{Boxed, Buffers, Contender, Kind, Unit},
+    epilogue::Vectors,
     precision::Precision,
     shapes::{Layout, Size},
 };
@@ -26,9 +27,19 @@ struct Ours<P: Precision> {
     name: String,
     kind: Kind,
     size: Size,
+    /// The number of columns of B.
+    cols: usize,
     gemm: Gemm,
-    kernel: Shared<P>,
+    code: Code<P>,
     padded: [Option<Padded<P>>; 2],
+}
+
+/// A kernel that is loaded on the GPU.
+pub(super) enum Code<P: Precision> {
+    /// The kernel reads only A and B.
+    Plain(Shared<P>),
+    /// The kernel also reads the operands of an epilogue.
+    Fused(Box<Loaded<FusedGemmArgs<P::Factor, P::Result>>>, Vectors),
 }
 
 /// A copy of a factor with a row pitch that is a multiple of 16 bytes. Every launch makes the copy.
@@ -75,8 +86,9 @@ impl<P: Precision> Contender<P> for Ours<P> {
 
     fn launch(&mut self, stream: &Arc<CudaStream>, buffers: &mut Buffers<P>) -> Result<(), Failed> {
         let [m, n, k] = self.size.0.map(|size| size as u32);
-        let (lda, ldb) = (self.gemm.a.leading_dimension(m, k), self.gemm.b.leading_dimension(k, n));
-        let Buffers { a, b, d } = buffers;
+        let (lda, ldb) =
+            (self.gemm.a.leading_dimension(m, k), self.gemm.b.leading_dimension(k, self.cols as u32));
+        let Buffers { a, b, c, d } = buffers;
         let [padded_a, padded_b] = &mut self.padded;
         for (padded, from) in [(&mut *padded_a, &*a), (&mut *padded_b, &*b)] {
             if let Some(padded) = padded {
@@ -85,7 +97,16 @@ impl<P: Precision> Contender<P> for Ours<P> {
         }
         let (a, lda) = padded_a.as_ref().map_or((&*a, lda), |padded| (&padded.to, padded.stride));
         let (b, ldb) = padded_b.as_ref().map_or((&*b, ldb), |padded| (&padded.to, padded.stride));
-        self.kernel.launch(stream, (a, lda, b, ldb, d, n, m, n, k)).map_err(Failed::of)
+        let launched = match &self.code {
+            Code::Plain(kernel) => kernel.launch(stream, (a, lda, b, ldb, d, n, m, n, k)),
+            Code::Fused(kernel, Vectors { bias, scales }) => {
+                let [alpha, beta] = [1.0f32; 2];
+                // No epilogue scales rows.
+                let operands = (a, lda, b, ldb, d, n, m, n, k, alpha, beta, &*c, n, bias, scales, scales);
+                kernel.launch(stream, operands)
+            }
+        };
+        launched.map_err(Failed::of)
     }
 }
 
@@ -106,16 +127,35 @@ pub(super) fn ours<P: Precision>(
     of_kernel(gpu, name, kind, gemm, Rc::new(gpu.load(&P::kernel(gemm)?)?), size)
 }
 
+/// Checks that [`Gemm`] has a kernel with promoted sums for these types and orders.
+pub(super) fn check_promoted<P: Precision>(layout: Layout) -> Fallible<()> {
+    promoted_kernel::<P>(layout.of(Gemm::new(GemmTile::T128x192))).map(|_| ())
+}
+
+/// Builds a kernel with promoted sums.
+pub(super) fn promoted_kernel<P: Precision>(gemm: Gemm) -> Fallible<Kernel<GemmArgs<P::Factor, P::Result>>> {
+    Ok(if_8_bits::<P, _>(P::promoted(gemm))??)
+}
+
+/// Returns a kernel with promoted sums, which only 8-bit floats have.
+pub(super) fn if_8_bits<P: Precision, K>(kernel: Option<K>) -> Result<K, String> {
+    kernel.ok_or_else(|| format!("expected e4m3 or e5m2 for promoted sums, found {}", P::DTYPE))
+}
+
 /// Returns the kernel for contiguous matrices of this size.
 pub(super) fn for_contiguous<P: Precision>(gemm: Gemm, size: Size) -> Gemm {
     let [m, n, k] = size.0.map(|size| size as u32);
-    let is_any = |elements: u32, bytes: u32| !(elements * bytes).is_multiple_of(16);
     let (of_a, of_b) = (gemm.a.leading_dimension(m, k), gemm.b.leading_dimension(k, n));
     // With tensor copies, padded factors are read instead.
     let any_size =
-        gemm.target != Target::SM_90A && [of_a, of_b].iter().any(|&run| is_any(run, P::Factor::SIZE));
+        gemm.target != Target::SM_90A && [of_a, of_b].iter().any(|&run| !is_whole::<P::Factor>(run));
     let gemm = if any_size { gemm.with_any_size() } else { gemm };
-    Gemm { any_ldd: is_any(n, P::Result::SIZE), ..gemm }
+    Gemm { any_ldd: !is_whole::<P::Result>(n), ..gemm }
+}
+
+/// Returns whether the elements occupy a multiple of 16 bytes.
+pub(super) fn is_whole<T: Element>(elements: u32) -> bool {
+    (elements * T::SIZE).is_multiple_of(16)
 }
 
 /// Returns the kernels for a target that may be the fastest for contiguous matrices of this size.
@@ -134,7 +174,7 @@ pub(super) fn promoted<P: Precision>(gpu: &Gpu, layout: Layout, size: Size) -> F
     of_kernel(gpu, name, Kind::Variant, gemm, Rc::new(gpu.load(&kernel?)?), size).map(Some)
 }
 
-/// Returns the contender for a kernel, with memory for copies of factors that the kernel cannot read.
+/// Returns the contender for a kernel that computes a product.
 pub(super) fn of_kernel<P: Precision>(
     gpu: &Gpu,
     name: String,
@@ -143,13 +183,26 @@ pub(super) fn of_kernel<P: Precision>(
     kernel: Shared<P>,
     size: Size,
 ) -> Fallible<Boxed<P>> {
-    let [m, n, k] = size.0;
+    of_code(gpu, name, kind, gemm, Code::Plain(kernel), size, size.0[1])
+}
+
+/// Returns the contender for a kernel, with memory for copies of factors that the kernel cannot read. B has `cols` columns.
+pub(super) fn of_code<P: Precision>(
+    gpu: &Gpu,
+    name: String,
+    kind: Kind,
+    gemm: Gemm,
+    code: Code<P>,
+    size: Size,
+    cols: usize,
+) -> Fallible<Boxed<P>> {
+    let [m, _, k] = size.0;
     let rows = |order, rows, cols| if order == MatrixOrder::Row { [rows, cols] } else { [cols, rows] };
     let padded = if gemm.any_size {
         [None, None]
     } else {
-        [Padded::new(gpu, rows(gemm.a, m, k))?, Padded::new(gpu, rows(gemm.b, k, n))?]
+        [Padded::new(gpu, rows(gemm.a, m, k))?, Padded::new(gpu, rows(gemm.b, k, cols))?]
     };
     let name = if padded.iter().any(Option::is_some) { format!("{name}, factors padded") } else { name };
-    Ok(Box::new(Ours::<P> { name, kind, size, gemm, kernel, padded }))
+    Ok(Box::new(Ours::<P> { name, kind, size, cols, gemm, code, padded }))
 }

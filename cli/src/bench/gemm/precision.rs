@@ -6,7 +6,7 @@ use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 use half::{bf16, f16};
 use warpwright::{
     gpu::{CublasLtTypes, Gpu},
-    kernels::{Epilogue, Gemm, GemmArgs, GemmSum, PartialGemmArgs, SplitKSumArgs},
+    kernels::{Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmSum, PartialGemmArgs, SplitKSumArgs},
     prelude::{e4m3, e5m2, tf32},
     ptx::{BuildError, Kernel},
     run::StorageFor,
@@ -60,6 +60,9 @@ pub(super) type LoadCeiling<P> = fn(&Gpu) -> Fallible<Boxed<P>>;
 /// A kernel, or the reason that it cannot be built.
 pub(super) type Built<T, D> = Result<Kernel<GemmArgs<T, D>>, BuildError>;
 
+/// A kernel with an epilogue, or the reason that it cannot be built.
+pub(super) type BuiltFused<T, D> = Result<Kernel<FusedGemmArgs<T, D>>, BuildError>;
+
 /// The kernels that compute the parts of a product and their sum.
 pub(super) type SplitK<P> = (
     Kernel<PartialGemmArgs<<P as Precision>::Factor, <P as Precision>::Sum>>,
@@ -86,10 +89,18 @@ pub(super) trait Precision: 'static {
 
     /// Builds a kernel.
     fn kernel(gemm: Gemm) -> Built<Self::Factor, Self::Result>;
+    /// Builds a kernel with an epilogue.
+    fn fused(gemm: Gemm, epilogue: Epilogue) -> BuiltFused<Self::Factor, Self::Result>;
+    /// Builds a kernel for gated products.
+    fn gated(gemm: Gemm) -> Built<Self::Factor, Self::Result>;
     /// Builds the kernels that compute the parts of a product and their sum.
     fn split(gemm: Gemm) -> Result<SplitK<Self>, BuildError>;
     /// Builds a kernel with sums that are promoted to f32, for 8-bit types whose sums would otherwise have fewer bits.
     fn promoted(_gemm: Gemm) -> Option<Built<Self::Factor, Self::Result>> {
+        None
+    }
+    /// Builds a kernel with an epilogue and with promoted sums.
+    fn fused_promoted(_gemm: Gemm, _epilogue: Epilogue) -> Option<BuiltFused<Self::Factor, Self::Result>> {
         None
     }
     /// Converts a random normal number to a factor.
@@ -98,13 +109,16 @@ pub(super) trait Precision: 'static {
     fn number(factor: Self::StoredFactor) -> f64;
     /// Returns the number that a result represents.
     fn result(result: Self::StoredResult) -> f32;
+    /// Converts a number to a result.
+    fn rounded(number: f32) -> Self::StoredResult;
 }
 
 macro_rules! precisions {
     ($(
         $name:ident: $factor:ty as $stored_factor:ty, $sum:ty, $result:ty as $stored_result:ty, $tolerance:literal,
-        |$normal:ident| $to_factor:expr, |$bits:ident| $to_number:expr, |$of:ident| $to_result:expr,
-        [$($rival:literal $types:expr),*], $mma_sync:expr $(, $promoted:ident)?;
+        |$normal:ident| $to_factor:expr, |$bits:ident| $to_number:expr,
+        |$of:ident| $to_result:expr, |$from:ident| $rounded:expr,
+        [$($rival:literal $types:expr),*], $mma_sync:expr $(, $promoted:ident $fused_promoted:ident)?;
     )*) => {$(
         #[derive(Debug)]
         pub(super) enum $name {}
@@ -126,14 +140,28 @@ macro_rules! precisions {
                 gemm.kernel::<$factor, $sum, $result>()
             }
 
+            fn fused(gemm: Gemm, epilogue: Epilogue) -> BuiltFused<$factor, $result> {
+                gemm.fused_kernel::<$factor, $sum, $result>(epilogue)
+            }
+
+            fn gated(gemm: Gemm) -> Built<$factor, $result> {
+                gemm.gated_kernel::<$factor, $sum, $result>()
+            }
+
             fn split(gemm: Gemm) -> Result<SplitK<Self>, BuildError> {
                 let partial = gemm.partial_kernel::<$factor, $sum>()?;
                 Ok((partial, gemm.sum_kernel::<$sum, $result>(Epilogue::default())?))
             }
 
-            $(fn promoted(gemm: Gemm) -> Option<Built<$factor, $result>> {
-                Some(gemm.$promoted::<$factor, $result>())
-            })?
+            $(
+                fn promoted(gemm: Gemm) -> Option<Built<$factor, $result>> {
+                    Some(gemm.$promoted::<$factor, $result>())
+                }
+
+                fn fused_promoted(gemm: Gemm, epilogue: Epilogue) -> Option<BuiltFused<$factor, $result>> {
+                    Some(gemm.$fused_promoted::<$factor, $result>(epilogue))
+                }
+            )?
 
             fn factor($normal: f32) -> $stored_factor {
                 $to_factor
@@ -146,37 +174,48 @@ macro_rules! precisions {
             fn result($of: $stored_result) -> f32 {
                 $to_result
             }
+
+            fn rounded($from: f32) -> $stored_result {
+                $rounded
+            }
         }
     )*};
 }
 
 precisions! {
     Bf16: bf16 as u16, f32, bf16 as u16, 0.02,
-        |x| bf16::from_f32(x).to_bits(), |bits| bf16::from_bits(bits).to_f64(), |bits| bf16::from_bits(bits).to_f32(),
+        |x| bf16::from_f32(x).to_bits(), |bits| bf16::from_bits(bits).to_f64(),
+        |bits| bf16::from_bits(bits).to_f32(), |x| bf16::from_f32(x).to_bits(),
         ["cuBLASLt" CublasLtTypes::Bf16], Some(ceilings::mma_sync);
     F16: f16 as u16, f32, f16 as u16, 0.002,
-        |x| f16::from_f32(x).to_bits(), |bits| f16::from_bits(bits).to_f64(), |bits| f16::from_bits(bits).to_f32(),
+        |x| f16::from_f32(x).to_bits(), |bits| f16::from_bits(bits).to_f64(),
+        |bits| f16::from_bits(bits).to_f32(), |x| f16::from_f32(x).to_bits(),
         ["cuBLASLt" CublasLtTypes::F16], Some(ceilings::mma_sync);
     // Rounded on the host, because tensor cores ignore the other bits.
     Tf32: tf32 as f32, f32, f32 as f32, 0.001,
-        |x| tf32::from_f32(x).to_f32(), |x| f64::from(x), |x| x,
+        |x| tf32::from_f32(x).to_f32(), |x| f64::from(x),
+        |x| x, |x| x,
         ["cuBLASLt" CublasLtTypes::Tf32], None;
     // Tensor cores accumulate 8-bit products in sums with fewer bits than f32.
     E4m3: e4m3 as u8, f32, bf16 as u16, 0.05,
-        |x| e4m3::from_f32(x).to_bits(), |bits| e4m3::from_bits(bits).to_f32().into(), |bits| bf16::from_bits(bits).to_f32(),
+        |x| e4m3::from_f32(x).to_bits(), |bits| e4m3::from_bits(bits).to_f32().into(),
+        |bits| bf16::from_bits(bits).to_f32(), |x| bf16::from_f32(x).to_bits(),
         [
             "cuBLASLt, fast accumulation" CublasLtTypes::E4m3 { fast_accumulation: true },
             "cuBLASLt" CublasLtTypes::E4m3 { fast_accumulation: false }
-        ], None, promoted_kernel;
+        ], None, promoted_kernel fused_promoted_kernel;
     // cuBLASLt does not support products of two e5m2 matrices.
     E5m2: e5m2 as u8, f32, bf16 as u16, 0.05,
-        |x| e5m2::from_f32(x).to_bits(), |bits| e5m2::from_bits(bits).to_f32().into(), |bits| bf16::from_bits(bits).to_f32(),
-        [], None, promoted_kernel;
+        |x| e5m2::from_f32(x).to_bits(), |bits| e5m2::from_bits(bits).to_f32().into(),
+        |bits| bf16::from_bits(bits).to_f32(), |x| bf16::from_f32(x).to_bits(),
+        [], None, promoted_kernel fused_promoted_kernel;
     S8: i8 as i8, i32, i32 as i32, 0.0,
-        |x| (x * 30.0) as i8, |x| x.into(), |x| x as f32,
+        |x| (x * 30.0) as i8, |x| x.into(),
+        |x| x as f32, |x| x as i32,
         ["cuBLASLt" CublasLtTypes::I8], None;
     // cuBLASLt does not support products of two u8 matrices. With magnitudes below 100, all sums up to k = 16384 are exact in f32.
     U8: u8 as u8, i32, i32 as i32, 0.0,
-        |x| (x.abs() * 18.0) as u8, |x| x.into(), |x| x as f32,
+        |x| (x.abs() * 18.0) as u8, |x| x.into(),
+        |x| x as f32, |x| x as i32,
         [], None;
 }

@@ -10,12 +10,13 @@ use warpwright::gpu::Gpu;
 
 use super::{
     contender::{Buffers, Contender, Kind, Refusal, Unit},
+    epilogue::Epilogue,
     precision::Precision,
     shapes::{Layout, Size},
 };
 use crate::bench::{
     Fallible,
-    normals::filled,
+    normals::{filled, normals},
     samples::{Samples, Sampling},
 };
 
@@ -27,6 +28,7 @@ pub(super) struct Problem<P: Precision> {
     stream: Arc<CudaStream>,
     size: Size,
     layout: Layout,
+    epilogue: Epilogue,
     /// Sets of buffers that together are larger than the level-2 cache.
     buffers: Vec<Buffers<P>>,
 }
@@ -50,6 +52,9 @@ impl Timed {
     }
 }
 
+/// The number of different elements of C.
+const ADDENDS: usize = 1 << 20;
+
 /// The maximum number of sets of buffers.
 const SETS: usize = 256;
 
@@ -61,29 +66,42 @@ const QUEUED: u32 = 16;
 const CHECKED: usize = 100;
 
 impl<P: Precision> Problem<P> {
-    /// Allocates buffers of random normal numbers.
+    /// Allocates buffers of random normal numbers; `factors` are those of A and B.
     pub(super) fn new(
         gpu: &Gpu,
-        normals: &CudaSlice<P::StoredFactor>,
+        factors: &CudaSlice<P::StoredFactor>,
         size: Size,
         layout: Layout,
+        epilogue: Epilogue,
     ) -> Fallible<Self> {
-        let (stream, [m, n, k]) = (gpu.stream(), size.0);
-        let bytes = size_of::<P::StoredFactor>() * (m * k + n * k) + size_of::<P::StoredResult>() * m * n;
+        let (stream, [m, n, k]) = (gpu.stream(), epilogue.product(size).0);
+        let addends = if epilogue.has_c() {
+            Some(stream.clone_htod(&normals(ADDENDS).map(P::rounded).collect::<Vec<_>>())?)
+        } else {
+            None
+        };
+        let results = if addends.is_some() { 2 } else { 1 };
+        let bytes =
+            size_of::<P::StoredFactor>() * (m * k + n * k) + size_of::<P::StoredResult>() * results * m * n;
         let sets = (2 * gpu.properties().l2_bytes as usize).div_ceil(bytes).clamp(1, SETS);
         let set = |set| {
             Ok(Buffers {
-                a: filled(&stream, normals, m * k, set)?,
-                b: filled(&stream, normals, n * k, set + 17)?,
+                a: filled(&stream, factors, m * k, set)?,
+                b: filled(&stream, factors, n * k, set + 17)?,
+                c: match &addends {
+                    Some(addends) => filled(&stream, addends, m * n, set + 31)?,
+                    None => stream.alloc_zeros(1)?,
+                },
                 d: stream.alloc_zeros(m * n)?,
             })
         };
         let buffers = (0..sets).map(set).collect::<Fallible<_>>()?;
-        Ok(Self { stream, size, layout, buffers })
+        Ok(Self { stream, size, layout, epilogue, buffers })
     }
 
     /// Launches each contender once and checks the results: some elements of the first result against f64 sums, and all elements of the
-    /// others against the first result. Returns the contenders that compute the product, and the reasons that others do not.
+    /// others against the first result. Results without the epilogue are compared in the same way, with each other. Returns the contenders
+    /// that compute the product, and the reasons that others do not.
     ///
     /// # Errors
     /// Returns an error if a result is wrong.
@@ -91,7 +109,9 @@ impl<P: Precision> Problem<P> {
         &mut self,
         contenders: Contenders<'c, P>,
     ) -> Fallible<(Contenders<'c, P>, Vec<Refusal>)> {
-        let (mut verified, mut refused, mut expected) = (Vec::new(), Vec::new(), None::<Vec<f32>>);
+        let (mut verified, mut refused) = (Vec::new(), Vec::new());
+        // The first result, and the first result without the epilogue.
+        let mut expected: [Option<Vec<f32>>; 2] = [None, None];
         for contender in contenders {
             let buffers = &mut self.buffers[0];
             self.stream.memset_zeros(&mut buffers.d)?;
@@ -101,9 +121,12 @@ impl<P: Precision> Problem<P> {
             }
             self.stream.synchronize()?;
             if let Some(found) = contender.result(&self.stream, &self.buffers[0])? {
-                let checked = match &expected {
-                    Some(expected) => self.check(expected, &found),
-                    None => self.check_some(&found),
+                let is_plain = contender.kind() == Kind::Plain;
+                let epilogue = if is_plain { Epilogue::None } else { self.epilogue };
+                let expected = &mut expected[usize::from(is_plain)];
+                let checked = match expected {
+                    Some(expected) => self.check(epilogue, expected, &found),
+                    None => self.check_some(epilogue, &found),
                 };
                 checked.map_err(|error| format!("{}: {error}", contender.name()))?;
                 expected.get_or_insert(found);
@@ -132,35 +155,44 @@ impl<P: Precision> Problem<P> {
         Ok(least.as_secs_f64() * 1e6 / f64::from(QUEUED))
     }
 
+    /// Returns the number of columns of a result with the epilogue of the problem, or without an epilogue.
+    fn columns(&self, epilogue: Epilogue) -> usize {
+        let size = if epilogue == self.epilogue { self.size } else { self.epilogue.product(self.size) };
+        size.0[1]
+    }
+
     /// Compares all elements of a result.
-    fn check(&self, expected: &[f32], found: &[f32]) -> Fallible<()> {
+    fn check(&self, epilogue: Epilogue, expected: &[f32], found: &[f32]) -> Fallible<()> {
         let mut pairs = expected.iter().zip(found).enumerate();
-        pairs.try_for_each(|(at, (&expected, &found))| self.check_element(at, expected, found))
+        pairs.try_for_each(|(at, (&expected, &found))| self.check_element(epilogue, at, expected, found))
     }
 
     /// Compares some elements of a result with sums in f64.
-    fn check_some(&self, found: &[f32]) -> Fallible<()> {
-        let [m, n, k] = self.size.0;
+    fn check_some(&self, epilogue: Epilogue, found: &[f32]) -> Fallible<()> {
+        let ([m, _, k], n) = (self.size.0, self.columns(epilogue));
+        let cols = self.columns(Epilogue::None);
         let number = |matrix: &[P::StoredFactor], order, [row, col]: [usize; 2], [rows, cols]: [usize; 2]| {
             use warpwright::kernels::MatrixOrder::Row;
             P::number(matrix[if order == Row { row * cols + col } else { col * rows + row }])
         };
-        let Buffers { a, b, .. } = &self.buffers[0];
-        let (a, b) = (self.stream.clone_dtoh(a)?, self.stream.clone_dtoh(b)?);
+        let Buffers { a, b, c, .. } = &self.buffers[0];
+        let (a, b, c) = (self.stream.clone_dtoh(a)?, self.stream.clone_dtoh(b)?, self.stream.clone_dtoh(c)?);
         let [of_a, of_b] = self.layout.0;
         // The last element, and others at distances that are unrelated to tile sizes.
         (0..CHECKED).map(|i| m * n - 1 - i * 1_000_003 % (m * n)).try_for_each(|at| {
             let (row, col) = (at / n, at % n);
-            let terms =
-                (0..k).map(|i| number(&a, of_a, [row, i], [m, k]) * number(&b, of_b, [i, col], [k, n]));
-            self.check_element(at, terms.sum::<f64>() as f32, found[at])
+            let term = |i, col| number(&a, of_a, [row, i], [m, k]) * number(&b, of_b, [i, col], [k, cols]);
+            let sum = |col| (0..k).map(|i| term(i, col)).sum::<f64>();
+            let addend = if epilogue.has_c() { P::result(c[at]).into() } else { 0.0 };
+            self.check_element(epilogue, at, epilogue.element(sum, [col, n], addend) as f32, found[at])
         })
     }
 
-    fn check_element(&self, at: usize, expected: f32, found: f32) -> Fallible<()> {
-        let [_, n, k] = self.size.0;
+    fn check_element(&self, epilogue: Epilogue, at: usize, expected: f32, found: f32) -> Fallible<()> {
         let error = (expected - found).abs();
-        if error.is_nan() || error > P::TOLERANCE * expected.abs().max((k as f32).sqrt()) {
+        let magnitude = epilogue.magnitude(self.size.0[2], self.epilogue.deviation());
+        if error.is_nan() || error > P::TOLERANCE * expected.abs().max(magnitude) {
+            let n = self.columns(epilogue);
             let (row, col) = (at / n, at % n);
             return Err(format!("row {row}, column {col}: expected {expected}, found {found}").into());
         }
@@ -173,12 +205,12 @@ impl<P: Precision> Problem<P> {
         mut contenders: Contenders<'_, P>,
         sampling: Sampling,
     ) -> Fallible<Vec<Timed>> {
-        let Self { stream, size, buffers, .. } = self;
+        let Self { stream, size, epilogue, buffers, .. } = self;
         let samples = sampling.take(stream, contenders.len(), |contender, i| {
             let set = i % buffers.len();
             contenders[contender].launch(stream, &mut buffers[set])
         })?;
-        let flops = 2.0 * size.0.iter().map(|&size| size as f64).product::<f64>();
+        let flops = 2.0 * epilogue.product(*size).0.iter().map(|&size| size as f64).product::<f64>();
         let timed = contenders.iter().zip(samples).map(|(contender, samples)| {
             Ok(Timed {
                 kind: contender.kind(),

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{
     contender::{Kind, Refusal, Unit},
+    epilogue::Epilogue,
     precision::Dtype,
     problem::Timed,
     shapes::{Layout, Size},
@@ -15,6 +16,7 @@ pub(super) struct Report {
     pub(super) dtype: Dtype,
     pub(super) layout: Layout,
     pub(super) size: Size,
+    pub(super) epilogue: Epilogue,
     pub(super) timed: Vec<Timed>,
     pub(super) refused: Vec<Refusal>,
 }
@@ -27,6 +29,7 @@ struct Row<'r> {
     m: usize,
     n: usize,
     k: usize,
+    epilogue: Epilogue,
     kind: Kind,
     unit: Unit,
     name: &'r str,
@@ -45,6 +48,11 @@ struct Row<'r> {
 }
 
 impl Report {
+    /// Describes the product.
+    fn title(&self) -> String {
+        format!("{} {} {}{}", self.dtype, self.layout, self.size, self.epilogue.suffix())
+    }
+
     /// Returns the medians of the fastest rival and of the default rival.
     fn rivals(&self) -> Option<[f64; 2]> {
         let mut medians =
@@ -60,13 +68,14 @@ impl Report {
     fn row<'r>(&self, timed: &'r Timed, provenance: &'r Provenance) -> Row<'r> {
         let ([m, n, k], samples) = (self.size.0, &timed.samples);
         let median = samples.median();
-        let rivals = self.rivals().filter(|_| timed.kind != Kind::Ceiling);
+        let rivals = self.rivals().filter(|_| !matches!(timed.kind, Kind::Ceiling | Kind::Plain));
         Row {
             dtype: self.dtype.to_string(),
             layout: self.layout.to_string(),
             m,
             n,
             k,
+            epilogue: self.epilogue,
             kind: timed.kind,
             unit: timed.unit,
             name: &timed.name,
@@ -88,7 +97,7 @@ impl Report {
             println!("{}", serde_json::to_string(&self.row(timed, provenance))?);
         }
         for Refusal { name, why } in &self.refused {
-            eprintln!("{} {} {}: {name}: {why}", self.dtype, self.layout, self.size);
+            eprintln!("{}: {name}: {why}", self.title());
         }
         Ok(())
     }
@@ -96,7 +105,7 @@ impl Report {
     pub(super) fn print_table(&self, provenance: &Provenance) {
         println!(
             "\n{:<50} {:>9} {:>8} {:>7} {:>7} {:>7}  10 % … 90 %",
-            format!("{} {} {}", self.dtype, self.layout, self.size),
+            self.title(),
             "µs",
             "TFLOP/s",
             "best",
@@ -125,9 +134,9 @@ impl Report {
     }
 }
 
-/// Prints how the chosen kernels compare with cuBLASLt, by factor type.
+/// Prints how the chosen kernels compare with cuBLASLt, by factor type and epilogue.
 pub(super) fn print_means(reports: &[Report]) {
-    let mut groups: Vec<(Dtype, Unit)> = Vec::new();
+    let mut groups: Vec<(Dtype, Epilogue, Unit)> = Vec::new();
     let chosen = |report: &Report, unit| {
         let timed = report.timed.iter().find(|timed| timed.kind == Kind::Chosen && timed.unit == unit)?;
         let [best, default] = report.rivals()?;
@@ -135,19 +144,20 @@ pub(super) fn print_means(reports: &[Report]) {
     };
     for report in reports {
         for unit in [Unit::Wgmma, Unit::MmaSync] {
-            let group = (report.dtype, unit);
+            let group = (report.dtype, report.epilogue, unit);
             if chosen(report, unit).is_some() && !groups.contains(&group) {
                 groups.push(group);
             }
         }
     }
     println!();
-    for (dtype, unit) in groups {
-        let of_type = reports.iter().filter(|report| report.dtype == dtype);
-        let ratios: Vec<_> = of_type.filter_map(|report| chosen(report, unit)).collect();
+    for (dtype, epilogue, unit) in groups {
+        let of_group = reports.iter().filter(|report| (report.dtype, report.epilogue) == (dtype, epilogue));
+        let ratios: Vec<_> = of_group.filter_map(|report| chosen(report, unit)).collect();
         let [best, default] = [0, 1].map(|i| geometric_mean(ratios.iter().map(|ratios| ratios[i])));
         println!(
-            "{dtype}, {unit}, {} products, geometric mean: {best:.3} of the best algorithm of cuBLASLt, {default:.3} of its default",
+            "{dtype}{}, {unit}, {} products, geometric mean: {best:.3} of the best algorithm of cuBLASLt, {default:.3} of its default",
+            epilogue.suffix(),
             ratios.len()
         );
     }

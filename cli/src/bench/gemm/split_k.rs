@@ -12,6 +12,7 @@ use warpwright::{
 
 use super::{
     contender::{Boxed, Buffers, Contender, Kind, Unit},
+    instructions,
     precision::Precision,
     shapes::{Layout, Size},
 };
@@ -58,15 +59,14 @@ impl<P: Precision> Contender<P> for SplitK<P> {
 
     fn name(&self) -> String {
         let SplitKGemm { gemm, parts } = self.split;
-        let instructions = if gemm.target == Target::SM_90A { "" } else { ", mma.sync" };
-        format!("{}, {parts} parts in memory{instructions}", gemm.tile)
+        format!("{}, {parts} parts in memory{}", gemm.tile, instructions(&gemm))
     }
 
     fn launch(&mut self, stream: &Arc<CudaStream>, buffers: &mut Buffers<P>) -> Result<(), Failed> {
         let ([m, n, k], parts) = (self.size.0.map(|size| size as u32), self.split.parts);
         let Gemm { a: of_a, b: of_b, .. } = self.split.gemm;
         let (lda, ldb) = (of_a.leading_dimension(m, k), of_b.leading_dimension(k, n));
-        let Buffers { a, b, d } = buffers;
+        let Buffers { a, b, d, .. } = buffers;
         let Self { partial, sum, workspace, empty, no_c, .. } = self;
         let operands = (&*a, lda, &*b, ldb, &mut *workspace, n, m * n, m, n, k, parts);
         partial.launch(stream, operands).map_err(Failed::of)?;

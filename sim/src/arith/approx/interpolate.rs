@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn squares_err_below_by_less_than_the_dropped_columns_hold() {
+    fn squares_are_low_by_less_than_the_dropped_columns() {
         for x in [0, 1, 0x1ff, 0x1_0000, 0x1_2345, 0x1_ffff] {
             let exact = u64::from(x) * u64::from(x);
             let error = exact - square(x);

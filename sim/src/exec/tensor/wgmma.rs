@@ -63,7 +63,7 @@ impl Source {
         let mut first = None;
         let written = &shared.written;
         for (row, _, address) in self.units() {
-            if address + 16 > shared.bytes as usize || written.surely_unit(address as u64) {
+            if address + 16 > shared.bytes as usize || written.known_defined_unit(address as u64) {
                 continue;
             }
             for byte in 0..16 {

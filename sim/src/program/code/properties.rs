@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn only_strong_loads_of_global_memory_meet_blocks() {
+    fn only_strong_loads_of_global_memory_synchronize_blocks() {
         let meets =
             |space, strong| Op::Memory(Memory::LdR(access(space, strong), R(0))).properties().meets_blocks;
         assert!(meets(Space::Global, true) && meets(Space::Generic, true));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shuffle_passes_on_its_value_and_not_its_lane() {
+    fn a_shuffle_depends_on_its_value_and_not_its_lane() {
         let shfl = crate::program::code::Shfl {
             mode: crate::program::code::ShflMode::Idx,
             d: R(0),

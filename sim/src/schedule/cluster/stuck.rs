@@ -140,8 +140,8 @@ impl ClusterRun<'_> {
         let groups =
             self.warps.iter().enumerate().flat_map(|(i, warp)| warp.groups.iter().map(move |g| (i, *g)));
         let causes = groups.map(|(i, group)| (self.cause_of(i, &group), i, group));
-        let nobody = Group { pc: 0, mask: 0, depth: 0, wait: Wait::Ready };
-        causes.min_by_key(|(cause, ..)| *cause).unwrap_or((Cause::Consequence, 0, nobody))
+        let no_group = Group { pc: 0, mask: 0, depth: 0, wait: Wait::Ready };
+        causes.min_by_key(|(cause, ..)| *cause).unwrap_or((Cause::Consequence, 0, no_group))
     }
 
     /// Returns how much of a deadlock this cluster explains.

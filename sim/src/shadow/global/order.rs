@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_behind_a_fence_orders_those_who_read_it() {
+    fn a_flag_after_a_fence_orders_its_readers() {
         let (mut order, cell) = order();
         assert_eq!(order.access(&cell, who(0), Manner::Write, None), None);
         order.fence(0, ONE);
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn knowledge_is_passed_on() {
+    fn ordering_is_transitive() {
         let (mut order, cell) = order();
         assert_eq!(order.access(&cell, who(0), Manner::Write, None), None);
         order.strong(0, ONE, 64, Reads::No, true, true);
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn an_atomic_does_not_hide_the_plain_write_before_it() {
+    fn an_atomic_does_not_hide_the_preceding_plain_write() {
         let (mut order, cell) = order();
         assert_eq!(order.access(&cell, who(0), Manner::Write, None), None);
         assert_eq!(order.access(&cell, who(0), Manner::Atomic, None), None);
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn clusters_read_back_what_several_of_them_write() {
+    fn clusters_read_back_words_written_by_several_clusters() {
         let (mut order, cell) = order();
         let five = |cluster| Accessor::new(cluster, 7, 0).writing(5);
         for cluster in 0..3 {
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn an_atomic_of_a_block_is_none_for_others() {
+    fn an_atomic_of_block_scope_is_not_atomic_for_other_blocks() {
         let (mut order, cell) = order();
         assert_eq!(order.access(&cell, who(0), Manner::Narrow, None), None);
         assert_eq!(order.access(&cell, who(1), Manner::Atomic, None), Some(who(0)));
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_beside_atomics_of_others_is_meant_if_nothing_was_waited_for() {
+    fn an_unordered_read_of_an_atomic_counter_is_not_a_race() {
         let (mut order, cell) = order();
         assert_eq!(order.access(&cell, who(0), Manner::Atomic, None), None);
         assert_eq!(order.access(&cell, who(1), Manner::Atomic, None), None);

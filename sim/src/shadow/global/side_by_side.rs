@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_of_segments_meet_writes_of_single_units() {
+    fn reads_of_segments_conflict_with_writes_of_units() {
         assert_eq!(races(&[(0, None, 3..30), (1, Some(1), 2..3), (1, Some(1), 29..31)]), [29]);
         assert_eq!(races(&[(0, Some(0), 13..14), (1, None, 0..PAGE)]), [13]);
         let edge = [(0, Some(0), PAGE - 1..PAGE + 1), (1, None, PAGE - 9..PAGE + 9)];
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_reads_back_what_it_wrote() {
+    fn a_cluster_reads_back_its_own_writes() {
         // Only the accesses of cluster 2 race with those of cluster 1.
         assert_eq!(races(&[(1, Some(1), 8..16), (1, None, 0..24), (2, Some(2), 0..1)]), [0]);
         assert_eq!(races(&[(1, Some(1), 8..16), (1, None, 0..24), (2, None, 10..11)]), [10]);

@@ -47,7 +47,7 @@ pub(super) const PAIRS: &[Pair] = &[
         ),
     ),
     cluster(
-        "another block's mbarrier before the cluster has met",
+        "another block's mbarrier before the barrier of the cluster",
         MbarrierMisuse,
         "@%p0 mbarrier.init.shared.b64 [bar], 1; // HERE
          fence.mbarrier_init.release.cluster; bar.sync 0;

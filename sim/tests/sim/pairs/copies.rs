@@ -32,7 +32,7 @@ pub(super) const PAIRS: &[Pair] = &[
          ld.shared.u32 %r9, [%r2]; cp.async.wait_group 0; ld.shared.u32 %r9, [%r2+128];",
     ),
     pair(
-        "a bulk copy whose mbarrier nobody waits for",
+        "a bulk copy without a wait at its mbarrier",
         AsyncCopyUnwaited,
         1,
         "mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster;
@@ -46,7 +46,7 @@ pub(super) const PAIRS: &[Pair] = &[
          W: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra W; ld.shared.u32 %r9, [s];",
     ),
     pair(
-        "a store to where a bulk copy is going",
+        "a store to the destination of a bulk copy",
         AsyncProxyRace,
         1,
         "mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster;
@@ -60,7 +60,7 @@ pub(super) const PAIRS: &[Pair] = &[
          W: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra W; st.shared.u32 [s], 5;",
     ),
     pair(
-        "an mbarrier that expects more threads than come",
+        "an mbarrier that expects more threads than arrive",
         MbarrierNeverCompletes,
         32,
         "@%p0 mbarrier.init.shared.b64 [bar], 33; bar.sync 0; mbarrier.arrive.shared.b64 %rd9, [bar];
@@ -113,7 +113,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "@%p0 mbarrier.init.shared.b64 [bar], 64; bar.sync 0; mbarrier.arrive.shared.b64 %rd9, [bar], 2;",
     ),
     pair(
-        "an mbarrier overwritten in the middle of a phase",
+        "an mbarrier overwritten during a phase",
         MbarrierMisuse,
         32,
         "@!%p0 bra E; mbarrier.init.shared.b64 [bar], 2; mbarrier.arrive.shared.b64 %rd9, [bar];
@@ -155,7 +155,7 @@ pub(super) const PAIRS: &[Pair] = &[
          W: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra W;",
     ),
     pair(
-        "a buffer taken for a tensor map",
+        "a buffer passed as a tensor map",
         InvalidDescriptor,
         1,
         "mov.u64 %rd9, %rd1; mbarrier.init.shared.b64 [bar], 1; fence.proxy.async;

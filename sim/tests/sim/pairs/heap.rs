@@ -78,7 +78,7 @@ pub(super) const PAIRS: &[Pair] = &[
         ),
     ),
     pair(
-        "the end of a block that is freed",
+        "an address inside a block that is freed",
         InvalidFree,
         32,
         block!(

@@ -8,7 +8,7 @@ use warpwright_sim::FindingKind::{
 
 pub(super) const PAIRS: &[Pair] = &[
     pair(
-        "a value that is stated to be uniform in the warp",
+        "a value that is assumed to be uniform in the warp",
         NotUniform,
         64,
         "shr.u32 %r9, %r0, 4;
@@ -17,7 +17,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "shr.u32 %r9, %r0, 5; .pragma \"warpwright.uniform %r9 32\";",
     ),
     pair(
-        "a value that is stated to be uniform in the block, in the third iteration",
+        "a value that is assumed to be uniform in the block, in the third iteration",
         NotUniform,
         96,
         "shr.u32 %r9, %r0, 5; mov.u32 %r10, 0;
@@ -29,7 +29,7 @@ pub(super) const PAIRS: &[Pair] = &[
          add.u32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 4; @%p4 bra L;",
     ),
     pair(
-        "a predicate that is stated to be uniform where another one holds",
+        "a predicate that is assumed to be uniform where another predicate is true",
         NotUniform,
         32,
         ".pragma \"warpwright.uniform %p0 32 @%p1\"; // HERE
@@ -54,7 +54,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "bar.sync 0; @%p2 exit;",
     ),
     pair(
-        "words that lanes outside of a shuffle in two arms exchange",
+        "words exchanged by lanes that do not take part in a shuffle in two branches",
         SharedRace,
         32,
         // Lanes 0 and 1 synchronize in the two branches, which does not order lanes 2 and 3.
@@ -76,7 +76,7 @@ pub(super) const PAIRS: &[Pair] = &[
          F:",
     ),
     pair(
-        "a barrier for more threads than come",
+        "a barrier for more threads than arrive",
         Deadlock,
         64,
         "bar.sync 1, 96; // HERE",
@@ -105,7 +105,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "@%p2 bra A; bar.sync 1, 64; bar.sync 2, 64; bra E; A: bar.sync 1, 64; bar.sync 2, 64; E:",
     ),
     pair(
-        "a leader that looks for a flag while the others wait at the barrier",
+        "a leader that polls a flag while the others wait at the barrier",
         Deadlock,
         64,
         "@!%p0 bra J;
@@ -140,7 +140,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "L: ld.global.u32 %r9, [%rd1+4]; setp.eq.u32 %p4, %r9, 0; @%p4 bra L;",
     ),
     pair(
-        "a lock that nobody gives back",
+        "a lock that no thread releases",
         Deadlock,
         32,
         "@%p0 st.shared.u32 [%r5], 1; bar.sync 0;
@@ -152,7 +152,7 @@ pub(super) const PAIRS: &[Pair] = &[
          atom.shared.exch.b32 %r9, [%r5], 0;",
     ),
     pair(
-        "a shuffle from lanes that are elsewhere",
+        "a shuffle from inactive lanes",
         ShflInactiveLane,
         32,
         "@!%p1 bra E; mov.u32 %r9, 0xffff;
@@ -161,7 +161,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "shfl.sync.bfly.b32 %r10, %r0, 16, 31, 0xffffffff;",
     ),
     pair(
-        "a vote whose mask leaves voters out",
+        "a vote whose mask omits executing lanes",
         SyncMask,
         32,
         "vote.sync.ballot.b32 %r9, %p1, 0xffff; // HERE",

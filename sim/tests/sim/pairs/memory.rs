@@ -24,7 +24,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "st.shared.u32 [%r2+16256], %r0;",
     ),
     pair(
-        "an array of the thread's own with one element too few",
+        "a local array with one element too few",
         LocalOutOfBounds,
         1,
         ".local .align 4 .b8 a[20]; .reg .b64 %sp; mov.u64 %sp, a; mov.u32 %r9, 0;
@@ -43,7 +43,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "ld.global.v2.u32 {%r9, %r10}, [%rd1+8];",
     ),
     pair(
-        "shared memory that nobody wrote",
+        "uninitialized shared memory",
         UninitializedSharedRead,
         64,
         "@%p2 st.shared.u32 [%r2], %r0; bar.sync 0;
@@ -52,7 +52,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "@%p2 st.shared.u32 [%r2], %r0; bar.sync 0; ld.shared.u32 %r9, [%r2]; @%p2 st.global.u32 [%rd3], %r9;",
     ),
     pair(
-        "a row of a product with something that nobody wrote",
+        "a row of a product with an uninitialized operand",
         UninitializedSharedRead,
         32,
         // Row 7 of A is missing, and with it row 7 of D: the sums of lanes 28 to 31.
@@ -78,7 +78,7 @@ pub(super) const PAIRS: &[Pair] = &[
          st.global.u32 [%rd3], %r9;",
     ),
     pair(
-        "a frame that an earlier call has filled",
+        "a stack frame that an earlier call has filled",
         UninitializedLocalRead,
         1,
         "{ .param .b32 q; .param .b32 v; st.param.b32 [q], 1; call.uni (v), f, (q); ld.param.b32 %r9, [v]; }
@@ -133,7 +133,7 @@ pub(super) const PAIRS: &[Pair] = &[
          P: setmaxnreg.dec.sync.aligned.u32 40; E:",
     ),
     pair(
-        "more registers than before, given back",
+        "setmaxnreg.dec to more registers than before",
         InvalidOperand,
         128,
         "setmaxnreg.dec.sync.aligned.u32 40;

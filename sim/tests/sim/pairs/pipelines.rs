@@ -34,7 +34,7 @@ macro_rules! eight {
 
 pub(super) const PAIRS: &[Pair] = &[
     pair(
-        "a bulk copy behind a barrier, with a barrier instead of the wait",
+        "a bulk copy after a barrier, with a barrier instead of the wait",
         AsyncCopyUnwaited,
         128,
         "@%p0 mbarrier.init.shared.b64 [bar], 1; bar.sync 0; @!%p0 bra A;
@@ -77,7 +77,7 @@ pub(super) const PAIRS: &[Pair] = &[
          cp.async.mbarrier.arrive.noinc.shared.b64 [bar]; cp.async.wait_all; bar.sync 0; ld.shared.u32 %r9, [%r3];",
     ),
     pair(
-        "an mbarrier that no barrier shows to be initialized",
+        "an mbarrier without a barrier after its initialization",
         MbarrierMisuse,
         64,
         "@%p0 mbarrier.init.shared.b64 [bar], 64; // HERE
@@ -102,7 +102,7 @@ pub(super) const PAIRS: &[Pair] = &[
          W: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra W;",
     ),
     pair(
-        "a bulk copy over a load whose value is used after its thread has given the memory back",
+        "a bulk copy over a load whose value is used after its thread has released the memory",
         MissingProxyFence,
         64,
         "st.shared.u32 [%r2], %r0; fence.proxy.async.shared::cta;
@@ -180,7 +180,7 @@ pub(super) const PAIRS: &[Pair] = &[
          E:",
     ),
     pair(
-        "a tile given back before the warpgroup has waited for its product",
+        "a tile released before the warpgroup has waited for its product",
         WgmmaInFlight,
         160,
         super::tile!(

@@ -22,7 +22,7 @@ pub(super) const PAIRS: &[Pair] = &[
         ),
     ),
     pair(
-        "a wait that lets the last group go on",
+        "a wait that leaves the last group pending",
         WgmmaInFlight,
         128,
         super::tile!(

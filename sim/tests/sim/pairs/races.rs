@@ -44,7 +44,7 @@ pub(super) const PAIRS: &[Pair] = &[
          ld.shared.u32 %r10, [%r3]; bar.warp.sync 0xffff; st.shared.u32 [%r2], %r0; A:",
     ),
     pair(
-        "ldmatrix of what other lanes stored without bar.warp.sync",
+        "ldmatrix of stores by other lanes without bar.warp.sync",
         SharedRace,
         32,
         "shl.b32 %r9, %r0, 4; add.u32 %r9, %r9, %r5; st.shared.v4.b32 [%r9], {%r0, %r0, %r0, %r0};
@@ -65,7 +65,7 @@ pub(super) const PAIRS: &[Pair] = &[
          ld.shared.u32 %r10, [%r9];",
     ),
     pair(
-        "a counter that only some update atomically",
+        "a counter that only some threads update atomically",
         SharedRace,
         64,
         "@%p0 st.shared.u32 [%r5], 0; bar.sync 0; @%p2 bra A;
@@ -148,7 +148,7 @@ pub(super) const PAIRS: &[Pair] = &[
               ld.global.u32 %r10, [%rd0]; E:",
     ),
     blocks(
-        "a flag that all may set, read by those who did not",
+        "a flag read by blocks that did not set it",
         GlobalRace,
         (4, 64),
         "and.b32 %r9, %r1, 1; setp.eq.u32 %p4, %r9, 0; @%p4 bra R;
@@ -291,7 +291,7 @@ pub(super) const PAIRS: &[Pair] = &[
          st.volatile.shared.u32 [%r2], %r9; ld.volatile.shared.u32 %r10, [%r2];",
     ),
     pair(
-        "a bulk store of what no proxy fence lets it see",
+        "a bulk store of stored words without a proxy fence",
         MissingProxyFence,
         32,
         "st.shared.u32 [%r2], %r0; // HERE
@@ -396,7 +396,7 @@ pub(super) const PAIRS: &[Pair] = &[
               @%p0 st.global.u32 [%rd1], 9; E:",
     ),
     pair(
-        "a flag that is not the one that was set",
+        "a wait for a flag other than that of the store",
         SharedRace,
         96,
         "@%p0 st.shared.v2.u32 [s+8192], {0, 0}; @%p0 st.shared.u32 [s], 0; bar.sync 0; @!%p2 bra N;

@@ -7,7 +7,7 @@ use warpwright_sim::FindingKind::{
 
 pub(super) const PAIRS: &[Pair] = &[
     pair(
-        "a parameter behind the last",
+        "a load past the last parameter",
         ParamOutOfBounds,
         32,
         "ld.param.u64 %rd5, [map+128]; // HERE",
@@ -31,7 +31,7 @@ pub(super) const PAIRS: &[Pair] = &[
          atom.add.u32 %r9, [%rd0], 1;",
     ),
     pair(
-        "a loop without an end",
+        "an endless loop",
         StepLimit,
         32,
         "mov.u32 %r9, 7;
@@ -49,7 +49,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "bar.sync 1, %r4;",
     ),
     pair(
-        "an element that must not be",
+        "a trap on an invalid element",
         Trap,
         32,
         "ld.global.u32 %r9, [%rd4]; setp.eq.u32 %p4, %r9, 31;
@@ -57,7 +57,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "ld.global.u32 %r9, [%rd4]; setp.eq.u32 %p4, %r9, 32; @%p4 trap;",
     ),
     pair(
-        "an assertion that does not hold",
+        "an assertion that fails",
         Assertion,
         32,
         "setp.ne.u32 %p4, %r0, 31; @%p4 bra E;

@@ -102,7 +102,7 @@ pub(super) const PAIRS: &[Pair] = &[
         ),
     ),
     pair(
-        "a counter that starts anywhere",
+        "a counter without an initial value",
         UninitializedLocalRead,
         32,
         array!(
@@ -115,7 +115,7 @@ pub(super) const PAIRS: &[Pair] = &[
         ),
     ),
     pair(
-        "an address from an array that is not filled",
+        "an address from an uninitialized array",
         UninitializedLocalRead,
         32,
         array!(
@@ -128,7 +128,7 @@ pub(super) const PAIRS: &[Pair] = &[
         ),
     ),
     pair(
-        "a branch on the largest so far",
+        "a branch on an uninitialized maximum",
         UninitializedLocalRead,
         32,
         array!(
@@ -143,7 +143,7 @@ pub(super) const PAIRS: &[Pair] = &[
         ),
     ),
     pair(
-        "a selection of what is not there",
+        "a selection of an uninitialized element",
         UninitializedLocalRead,
         32,
         array!(
@@ -166,7 +166,7 @@ pub(super) const PAIRS: &[Pair] = &[
          shr.u32 %r10, %r10, 6; and.b32 %r10, %r10, 3; setp.ne.u32 %p4, %r10, 0; @%p4 st.global.u32 [%rd3], %r0;",
     ),
     pair(
-        "a member that a call copies and nobody sets",
+        "an uninitialized member that a call copies",
         UninitializedLocalRead,
         1,
         copying!(
@@ -181,7 +181,7 @@ pub(super) const PAIRS: &[Pair] = &[
         ),
     ),
     pair(
-        "a counter that another thread is shown",
+        "an uninitialized counter that another thread reads",
         UninitializedLocalRead,
         32,
         array!(
@@ -217,7 +217,7 @@ pub(super) const PAIRS: &[Pair] = &[
          and.b32 %r11, %r11, 255; setp.eq.u32 %p4, %r11, 0; @%p4 st.global.u32 [%rd3+1024], %r10;",
     ),
     pair(
-        "some bits of a register nobody wrote",
+        "some bits of an uninitialized register",
         UninitializedRegister,
         32,
         "and.b32 %r10, %r9, 255; // HERE
@@ -226,7 +226,7 @@ pub(super) const PAIRS: &[Pair] = &[
          st.global.u32 [%rd3], %r10;",
     ),
     pair(
-        "a value of lanes that have none",
+        "a shuffle from lanes whose value is uninitialized",
         UninitializedRegister,
         32,
         "@%p1 mov.u32 %r9, 1;
@@ -236,7 +236,7 @@ pub(super) const PAIRS: &[Pair] = &[
          @%p4 st.global.u32 [%rd3], %r10;",
     ),
     pair(
-        "a value that one arm sets, used in the other",
+        "a value that one branch sets, used in the other",
         UninitializedRegister,
         32,
         "@%p1 bra A; mov.u32 %r9, 1; bra E;
@@ -247,7 +247,7 @@ pub(super) const PAIRS: &[Pair] = &[
          E:",
     ),
     pair(
-        "a value of lanes that have none, by a shuffle in two arms",
+        "a shuffle in two branches from lanes whose value is uninitialized",
         UninitializedRegister,
         32,
         "@%p1 mov.u32 %r9, 1; and.b32 %r11, %r0, 1; setp.eq.u32 %p4, %r11, 0; @%p4 bra A;
@@ -274,7 +274,7 @@ pub(super) const PAIRS: &[Pair] = &[
         async_product!("0"),
     ),
     pair(
-        "a vote on a question that half of the lanes were not asked",
+        "a vote on a predicate that half of the lanes have not set",
         UninitializedRegister,
         32,
         "@%p1 setp.eq.u32 %p4, %r0, 3;
@@ -307,7 +307,7 @@ pub(super) const PAIRS: &[Pair] = &[
          E: st.param.b32 [v], %a1;",
     ),
     pair(
-        "a key past the end that is compared",
+        "a comparison with a key past the end",
         UninitializedSharedRead,
         32,
         half!(
@@ -322,7 +322,7 @@ pub(super) const PAIRS: &[Pair] = &[
         ),
     ),
     pair(
-        "a value for the next turn of a loop, which there is not",
+        "a value for an iteration past the last",
         UninitializedSharedRead,
         32,
         half!(
@@ -338,7 +338,7 @@ pub(super) const PAIRS: &[Pair] = &[
         ),
     ),
     pair(
-        "an address from shared memory that is not filled",
+        "an address from uninitialized shared memory",
         UninitializedSharedRead,
         32,
         half!(
@@ -349,7 +349,7 @@ pub(super) const PAIRS: &[Pair] = &[
         half!("ld.volatile.shared.u32 %r9, [%r2+64]; mul.wide.u32 %rd5, %r9, 4; add.s64 %rd5, %rd1, %rd5;"),
     ),
     pair(
-        "an aggregate of a tile that is not full",
+        "a reduction of a partially filled tile",
         UninitializedSharedRead,
         32,
         half!(
@@ -359,7 +359,7 @@ pub(super) const PAIRS: &[Pair] = &[
         half!("ld.shared.u32 %r9, [%r2]; @!%p1 mov.u32 %r9, 0; redux.sync.add.u32 %r10, %r9, -1; st.global.u32 [%rd3], %r10;"),
     ),
     pair(
-        "a column of a product with something that is not written",
+        "a column of a product with an uninitialized operand",
         UninitializedSharedRead,
         32,
         // Column 7 of B is missing, and with it column 7 of D: the second sums of every fourth lane.
@@ -376,7 +376,7 @@ pub(super) const PAIRS: &[Pair] = &[
          @%p5 st.global.f32 [%rd3], %f1;",
     ),
     pair(
-        "a row of an asynchronous product that is not written",
+        "an uninitialized row of an asynchronous product",
         UninitializedSharedRead,
         128,
         async_tiles!("15", "-1", "st.global.f32 [%rd3], %f2;"),
@@ -388,7 +388,7 @@ pub(super) const PAIRS: &[Pair] = &[
         ),
     ),
     pair(
-        "a column of an asynchronous product that is not written",
+        "an uninitialized column of an asynchronous product",
         UninitializedSharedRead,
         128,
         async_tiles!("-1", "3", "st.global.f32 [%rd3], %f1;"),

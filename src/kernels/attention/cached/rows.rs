@@ -3,10 +3,10 @@
 use crate::{
     ptx::{Builder, Global, Ptr, Read, Val, Write},
     tensor::TensorElement,
-    tiles::{ColVec, Convert, Gl, GlTile, Joined, Rt, contiguous},
+    tiles::{ColVec, Convert, Gl, GlTile, Joined, Row, Rt, contiguous},
 };
 
-/// The rows of a tile of 64 rows. Each query has the same number of rows, one per query head.
+/// The rows of a tile. Each query has the same number of rows, one per query head.
 #[derive(Clone, Copy)]
 pub(super) struct GroupRows<'k> {
     k: Builder<'k>,
@@ -14,19 +14,21 @@ pub(super) struct GroupRows<'k> {
     sizes: [Val<'k, u32>; 4],
     /// The maximum number of queries per query head: 1, 2, 4 or 8.
     most: u32,
+    /// The number of rows of a tile: at least 8 per query.
+    rows: u32,
 }
 
 /// The number of rows per warp.
 const WARP: u32 = 16;
 
 impl<'k> GroupRows<'k> {
-    pub(super) fn new(k: Builder<'k>, sizes: [Val<'k, u32>; 4], most: u32) -> Self {
-        Self { k, sizes, most }
+    pub(super) fn new(k: Builder<'k>, sizes: [Val<'k, u32>; 4], most: u32, rows: u32) -> Self {
+        Self { k, sizes, most, rows }
     }
 
     /// Returns the number of heads in a tile.
     pub(super) fn heads(self) -> u32 {
-        64 / self.most
+        self.rows / self.most
     }
 
     /// Returns, for each batch, query and KV head, a matrix whose rows are the query heads. `[batch, head, query]` are the strides between
@@ -50,7 +52,7 @@ impl<'k> GroupRows<'k> {
         self.k.global(lse, contiguous([batches, kv_heads, group, queries])).permuted([0, 1, 3, 2])
     }
 
-    /// Returns a tile of 64 rows. Rows for nonexistent queries and heads are zeros.
+    /// Returns a tile. Rows for nonexistent queries and heads are zeros.
     #[track_caller]
     pub(super) fn tile<T: TensorElement>(
         self,
@@ -59,6 +61,28 @@ impl<'k> GroupRows<'k> {
         tile: Val<'k, u32>,
     ) -> Joined<'k, T, Read> {
         GlTile::stacked((0..self.most).map(|query| q.batch((batch, query, kv_head)).tile(tile, 0)).collect())
+    }
+
+    /// Loads the 16 rows of a warp. Rows for nonexistent queries and heads are zeros.
+    #[track_caller]
+    pub(super) fn load<T: TensorElement, const D: usize>(
+        self,
+        q: &Gl<'k, T, Read, 5>,
+        [batch, kv_head]: [Val<'k, u32>; 2],
+        tile: Val<'k, u32>,
+        warp: impl Into<Val<'k, u32>>,
+    ) -> Rt<'k, T, 1, D> {
+        let [_, _, group, _] = self.sizes;
+        let of_part = |[query, head]: [Val<'k, u32>; 2]| {
+            let head = tile * self.heads() + head;
+            let count = (group.max(head) - head).min(self.rows_of_part());
+            let rows = q.batch((batch, query, kv_head)).sub_matrix((head, 0), (count, 16 * D as u32));
+            rows.tile(0, 0).load::<T, 1, D, Row>().registers()
+        };
+        let parts: Vec<_> = self.parts(warp.into()).into_iter().map(of_part).collect();
+        // The registers of rows that are 8 apart alternate. A second part is loaded as the first 8 rows.
+        let register = |at: usize| if parts.len() == 1 { parts[0][at] } else { parts[at % 2][at & !1] };
+        Rt::from_registers(self.k, (0..parts[0].len()).map(register).collect::<Vec<_>>())
     }
 
     /// Stores the 16 rows of a warp to a column of tiles.

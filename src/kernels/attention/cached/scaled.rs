@@ -1,11 +1,13 @@
 //! Kernels for caches of 8-bit floats with one scale factor per KV head.
 
-use super::{CachedAttention, Inputs, Pages, format::Widened};
+use super::{
+    CachedAttention, Inputs, Pages, Rows, contiguous_caches, paged_caches, pages::Caches, widened::emit,
+};
 use crate::{
     kernels::attention::strides,
-    ptx::{BuildError, In, Kernel, Out, Target, e4m3},
+    ptx::{BuildError, Builder, Global, In, Kernel, Out, Ptr, Read, Target, e4m3},
     tensor::ConvertibleElement,
-    tiles::{Convert, Product},
+    tiles::Convert,
 };
 
 /// The arguments of the kernel that [`CachedAttention::scaled_kernel`] builds:
@@ -45,17 +47,20 @@ pub type ScaledPagedAttentionArgs<T> = (
 );
 
 impl CachedAttention {
-    /// Builds the kernel for contiguous caches of `e4m3` elements with one scale factor per KV head. Elements are converted exactly to `T`
-    /// before the matrix products. The kernel's name also contains the element type of the cache, as in
-    /// `attention_cached_bf16_e4m3_128_split2`. With a head size of 128 and [`queries`](Self::queries) = 8, the kernel spills a few
-    /// registers once per tile.
+    /// Builds the kernel for contiguous caches of `e4m3` elements with one scale factor per KV head. Elements of the
+    /// cache are converted exactly to f16. Each row of Q is divided by a power of two, so that its largest element is from 1 to 2, and
+    /// rounded to f16; this changes only bf16 elements below 2⁻¹⁷ of the largest one. Weights, of which the largest is at most 2⁸, are
+    /// rounded to f16 before they are multiplied by values. Sums are f32.
+    ///
+    /// A tile has 16 rows for one or two [`queries`](Self::queries), 32 for four, and 64 for eight. The kernel's name also contains the
+    /// element type of the cache, as in `attention_cached_bf16_e4m3_128_split2`.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel).
     #[doc(alias = "fp8")]
     pub fn scaled_kernel<T>(&self) -> Result<Kernel<ScaledCachedAttentionArgs<T>>, BuildError>
     where
-        T: ConvertibleElement + Product<T, f32>,
+        T: ConvertibleElement,
         f32: Convert<T>,
     {
         let signature = format!(
@@ -72,9 +77,9 @@ impl CachedAttention {
             |k, (q, keys, values, o, lse, lengths, scales, sizes, of_queries, of_keys, scale)| {
                 let [batches, kv_heads, group, queries, n] = sizes;
                 let sizes = [batches, kv_heads, group, queries];
-                let inputs = Inputs { q, o, lse, lengths, sizes, of_queries, scale, scales: Some(scales) };
-                let factors = [keys, values];
-                self.emit_contiguous::<T, e4m3, Widened<2>, Widened<4>>(k, inputs, factors, n, of_keys);
+                let inputs = Inputs { q, o, lse, lengths, sizes, of_queries, scale };
+                let (factors, caches) = contiguous_caches(&inputs, [keys, values], n, of_keys);
+                self.emit_scaled(k, inputs, scales, factors, caches);
             },
         )
     }
@@ -86,7 +91,7 @@ impl CachedAttention {
     /// Returns the same errors as [`paged_kernel`](Self::paged_kernel).
     pub fn scaled_paged_kernel<T>(&self, page: u32) -> Result<Kernel<ScaledPagedAttentionArgs<T>>, BuildError>
     where
-        T: ConvertibleElement + Product<T, f32>,
+        T: ConvertibleElement,
         f32: Convert<T>,
     {
         let signature = format!(
@@ -103,11 +108,57 @@ impl CachedAttention {
             |k, (q, keys, values, o, lse, lengths, tables, scales, sizes, of_queries, of_keys, scale)| {
                 let [batches, kv_heads, group, queries, pages, table] = sizes;
                 let sizes = [batches, kv_heads, group, queries];
-                let inputs = Inputs { q, o, lse, lengths, sizes, of_queries, scale, scales: Some(scales) };
+                let inputs = Inputs { q, o, lse, lengths, sizes, of_queries, scale };
                 let pages = Pages { tables, pages, table, rows: page };
-                let factors = [keys, values];
-                self.emit_paged::<T, e4m3, Widened<2>, Widened<4>>(k, inputs, factors, pages, of_keys);
+                let (factors, caches) = paged_caches(k, &inputs, [keys, values], pages, of_keys);
+                self.emit_scaled(k, inputs, scales, factors, caches);
             },
         )
+    }
+
+    #[track_caller]
+    fn emit_scaled<'k, T>(
+        &self,
+        k: Builder<'k>,
+        inputs: Inputs<'k, T>,
+        scales: [Ptr<'k, f32, Global, Read>; 2],
+        factors: [Rows<'k, e4m3>; 2],
+        caches: Caches<'k>,
+    ) where
+        T: ConvertibleElement,
+        f32: Convert<T>,
+    {
+        self.describe::<T>(k, " (e4m3 with scales of heads)");
+        // The number of warps that divide the keys of a step is 4 for up to two queries, then 2 and 1.
+        match self.queries {
+            1 | 2 => self.emit_widened::<T, 2>(k, inputs, scales, factors, caches),
+            4 => self.emit_widened::<T, 4>(k, inputs, scales, factors, caches),
+            _ => self.emit_widened::<T, 8>(k, inputs, scales, factors, caches),
+        }
+    }
+
+    /// Emits the kernel whose warps have `K` subtiles of keys in a step.
+    #[track_caller]
+    fn emit_widened<'k, T, const K: usize>(
+        &self,
+        k: Builder<'k>,
+        inputs: Inputs<'k, T>,
+        scales: [Ptr<'k, f32, Global, Read>; 2],
+        factors: [Rows<'k, e4m3>; 2],
+        caches: Caches<'k>,
+    ) where
+        T: ConvertibleElement,
+        f32: Convert<T>,
+    {
+        let Self { head_size, parts, queries } = *self;
+        match [head_size, parts] {
+            _ if !self.is_supported() => self.refuse(k),
+            [64, 1] => emit::<T, 4, 2, 1, 4, K>(k, inputs, scales, factors, caches, queries),
+            [64, 2] => emit::<T, 4, 2, 2, 2, K>(k, inputs, scales, factors, caches, queries),
+            [64, _] => emit::<T, 4, 2, 4, 1, K>(k, inputs, scales, factors, caches, queries),
+            [_, 1] => emit::<T, 8, 4, 1, 8, K>(k, inputs, scales, factors, caches, queries),
+            [_, 2] => emit::<T, 8, 4, 2, 4, K>(k, inputs, scales, factors, caches, queries),
+            _ => emit::<T, 8, 4, 4, 2, K>(k, inputs, scales, factors, caches, queries),
+        }
     }
 }

@@ -11,7 +11,9 @@ use warpwright::{
 use super::{
     super::{
         contender::{Boxed, Kind},
-        described, gpu_kind,
+        described,
+        epilogue::Epilogue,
+        gpu_kind,
         kernels::{Shared, candidates, for_contiguous, of_kernel},
         precision::Precision,
         problem::{Contenders, Problem},
@@ -39,7 +41,7 @@ impl<'g, P: Precision> Tuner<'g, P> {
 
     /// Searches for the fastest kernel for a problem.
     pub(super) fn fastest(&mut self, layout: Layout, size: Size) -> Outcome {
-        let problem = match Problem::new(self.gpu, &self.numbers, size, layout) {
+        let problem = match Problem::new(self.gpu, &self.numbers, size, layout, Epilogue::None) {
             Ok(problem) => problem,
             Err(why) => return Outcome { fastest: Err(why.to_string()), failures: Vec::new() },
         };
@@ -86,7 +88,8 @@ impl<P: Precision> OnGpu<'_, '_, P> {
     /// Returns a cuBLASLt algorithm or, if cuBLASLt does not compute the product, the simplest kernel.
     fn reference(&mut self) -> Fallible<Boxed<P>> {
         for &rival in P::RIVALS {
-            let algorithms = rivals(&self.tuner.gpu.stream(), rival, self.size, self.layout, 1);
+            let stream = self.tuner.gpu.stream();
+            let algorithms = rivals(&stream, rival, self.size, self.layout, Epilogue::None, 1);
             for mut algorithm in algorithms.into_iter().flatten() {
                 if self.problem.run(&mut *algorithm).is_ok() {
                     return Ok(algorithm);

@@ -5,11 +5,11 @@ use std::fs;
 use super::files;
 
 /// Returns the beginnings of paths that exist on one machine. They are assembled here, so that this file does not contain them.
-fn places() -> Vec<String> {
+fn machine_paths() -> Vec<String> {
     let folders = ["work", "root", "home", "Users", "opt/ptxas", "tmp/wt", "tmp/target"];
-    let mut places: Vec<String> = folders.iter().map(|folder| ["/", folder, "/"].concat()).collect();
-    places.push(["..", "shared", ""].join("/"));
-    places
+    let mut paths: Vec<String> = folders.iter().map(|folder| ["/", folder, "/"].concat()).collect();
+    paths.push(["..", "shared", ""].join("/"));
+    paths
 }
 
 /// Kernels that other compilers generated, which name the source files of their authors.
@@ -20,12 +20,12 @@ fn complaints(name: &str, bytes: &[u8]) -> Vec<String> {
     let mut out = Vec::new();
     for (number, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
         let line = String::from_utf8_lossy(line);
-        for place in places() {
+        for path in machine_paths() {
             // The same letters inside a longer path or an address do not count.
             let begins =
                 |at: usize| !line[..at].ends_with(|c: char| c.is_alphanumeric() || "_-.)}".contains(c));
-            if line.match_indices(&place).any(|(at, _)| begins(at)) {
-                out.push(format!("{name}:{}: names `{place}`, a path on one machine", number + 1));
+            if line.match_indices(&path).any(|(at, _)| begins(at)) {
+                out.push(format!("{name}:{}: names `{path}`, a path on one machine", number + 1));
             }
         }
     }
@@ -33,7 +33,7 @@ fn complaints(name: &str, bytes: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn no_committed_file_names_a_place_on_a_machine() {
+fn committed_files_contain_no_machine_specific_paths() {
     let mut found = Vec::new();
     for path in files::committed() {
         let name = files::name(&path);
@@ -46,12 +46,12 @@ fn no_committed_file_names_a_place_on_a_machine() {
 }
 
 #[test]
-fn a_place_on_a_machine_is_found() {
-    for place in places() {
-        let line = format!("fn main() {{}}\nlet path = \"{place}x.npy\";\n");
-        assert_eq!(complaints("a.rs", line.as_bytes()).len(), 1, "{place}");
+fn machine_specific_paths_are_found() {
+    for path in machine_paths() {
+        let line = format!("fn main() {{}}\nlet path = \"{path}x.npy\";\n");
+        assert_eq!(complaints("a.rs", line.as_bytes()).len(), 1, "{path}");
     }
-    assert_eq!(complaints("a.bin", &[[0xff, 0].as_slice(), places()[0].as_bytes()].concat()).len(), 1);
-    let inside = ["see docs", &places()[0], "x.md and net", &places()[2]].concat();
+    assert_eq!(complaints("a.bin", &[[0xff, 0].as_slice(), machine_paths()[0].as_bytes()].concat()).len(), 1);
+    let inside = ["see docs", &machine_paths()[0], "x.md and net", &machine_paths()[2]].concat();
     assert_eq!(complaints("a.md", inside.as_bytes()), [""; 0]);
 }

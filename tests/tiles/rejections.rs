@@ -15,7 +15,7 @@ fn refused<A: Params>(
     write: impl for<'k> FnOnce(Builder<'k>, A::Handles<'k>),
 ) -> (String, BuildErrorKind) {
     let error: BuildError =
-        Kernel::<A>::build("mistake", target, write).expect_err("the kernel must be refused");
+        Kernel::<A>::build("rejected", target, write).expect_err("the kernel must be refused");
     assert_eq!((error.location().file(), error.location().line()), (file!(), line), "{error}");
     (error.to_string(), error.kind().clone())
 }
@@ -109,7 +109,7 @@ fn a_tile_stays_in_its_block() {
 
 /// A product accumulated in place inside a loop, into a tile that the loop does not carry: it would add up over the iterations.
 #[test]
-fn an_accumulator_is_the_loops_state() {
+fn an_accumulator_is_part_of_the_loop_state() {
     let (_, kind) = refused::<()>(Target::SM_80, line!() + 4, |k, ()| {
         let (a, b) = (k.zeros::<Rt<bf16, 1, 1>>(), k.zeros::<Rt<bf16, 1, 1, Col>>());
         let sum = k.zeros::<Rt<f32, 1, 1>>();
@@ -121,7 +121,7 @@ fn an_accumulator_is_the_loops_state() {
 }
 
 #[test]
-fn a_loop_goes_forward() {
+fn loop_steps_are_positive() {
     let (text, _) = refused::<()>(Target::SM_80, line!() + 1, |k, ()| {
         k.for_(Steps::new(0u32, 4u32).by(0u32), |_| {});
     });
@@ -141,7 +141,7 @@ fn two_warps_do_not_store_to_one_tile() {
         // Each of the two warps would double the result.
         x.tile(k.ctaid_x(), 0).store(&(&tile + &tile));
     });
-    assert!(text.contains("all warps of the block store to the same tile"), "{text}");
+    assert!(text.contains("found one to which all warps of the block store"), "{text}");
     let kernel = Kernel::<(InOut<f32>,)>::build("rows", Target::SM_80, |k, (x,)| {
         k.block([64]);
         let x = k.global(x, row_major(64, 16));
@@ -414,7 +414,7 @@ fn a_part_of_a_matrix_stays_in_its_branch() {
 
 /// Scopes of two and of three warps share warps, but neither contains the other.
 #[test]
-fn scopes_that_overlap_wait_as_a_block() {
+fn overlapping_scopes_wait_as_a_block() {
     let kernel = Kernel::<(In<f32>, Out<f32>)>::build("overlap", Target::SM_80, |k, (x, y)| {
         k.block([192]);
         k.grid([1]);

@@ -13,7 +13,7 @@ use warpwright::{
 /// Builds a kernel that must be rejected at `line`; returns the error.
 #[track_caller]
 fn refused<A: Params>(line: u32, write: &dyn for<'k> Fn(Builder<'k>, A::Handles<'k>)) -> String {
-    let error: BuildError = Kernel::<A>::build("mistake", Target::SM_90A, |k, args| write(k, args))
+    let error: BuildError = Kernel::<A>::build("rejected", Target::SM_90A, |k, args| write(k, args))
         .expect_err("the kernel must be refused");
     assert_eq!((error.location().file(), error.location().line()), (file!(), line), "{error}");
     error.kind().to_string()
@@ -35,7 +35,7 @@ const MOVED: &str = "expected products in flight in the same registers before an
 fn ignore<T>(_: T) {}
 
 #[test]
-fn accumulators_in_flight_do_not_change_places() {
+fn accumulators_in_flight_are_not_exchanged() {
     let text = refused::<(u32,)>(line!() + 1, &|k, (n,)| {
         let [x, y] = k.fold(n, two(k), |_, [x, y]| [y, x]);
         let _ = (x.wait(), y.wait());
@@ -156,7 +156,7 @@ fn tile<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>(
 }
 
 #[test]
-fn products_need_a_swizzle_that_wgmma_knows() {
+fn products_require_a_swizzle_of_wgmma() {
     let text = refused::<(In<bf16>,)>(line!() + 3, &|k, (a,)| {
         let a = tile::<_, 4, 4, Plain>(k, a);
         let sum = k.warp_group().accumulate(k.zeros::<Rt<f32, 1, 4>>());
@@ -208,7 +208,7 @@ fn parts_are_in_the_tile() {
 
 #[test]
 fn products_need_sm_90a() {
-    let error = Kernel::<(In<bf16>,)>::build("mistake", Target::SM_90, |k, (a,)| {
+    let error = Kernel::<(In<bf16>,)>::build("rejected", Target::SM_90, |k, (a,)| {
         let a = tile::<_, 4, 4, Auto>(k, a);
         let sum = k.warp_group().accumulate(k.zeros::<Rt<f32, 1, 4>>());
         let _ = sum.mma_abt(&a, &a).wait();
@@ -287,7 +287,7 @@ type Source<'s> =
 
 /// Builds a kernel whose ring is filled from this tile of `x`, which must be rejected in this file; returns the error.
 fn not_copied<S: SharedSwizzle>(source: &Source<'_>) -> String {
-    let error = Kernel::<(In<bf16>, u32)>::build("mistake", Target::SM_90A, |k, (x, n)| {
+    let error = Kernel::<(In<bf16>, u32)>::build("rejected", Target::SM_90A, |k, (x, n)| {
         k.block([256]);
         let ring = k.ring::<(St<'_, bf16, 4, 4, S>,), 2, 1>();
         k.specialize(
@@ -457,7 +457,7 @@ type Fill<'a> =
 
 /// Builds a kernel whose ring is filled by `fill`, which must be rejected in this file; returns the error.
 fn not_filled(fill: Fill<'_>) -> String {
-    let error = Kernel::<(In<bf16>,)>::build("mistake", Target::SM_90A, |k, (x,)| {
+    let error = Kernel::<(In<bf16>,)>::build("rejected", Target::SM_90A, |k, (x,)| {
         k.block([256]);
         let x = k.global(x, row_major(256, 256));
         let ring = k.ring::<Square<'_>, 2, 1>();
