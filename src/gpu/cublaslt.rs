@@ -112,7 +112,7 @@ impl CublasLtTypes {
             Self::Bf16 | Self::E4m3 { .. } => bf16::from_f32(number).to_ne_bytes().into(),
             Self::F16 => f16::from_f32(number).to_ne_bytes().into(),
             Self::F32 | Self::Tf32 => number.to_ne_bytes().into(),
-            Self::I8 => (number as i32).to_ne_bytes().into(),
+            Self::I8 => (number.round_ties_even() as i32).to_ne_bytes().into(),
         }
     }
 

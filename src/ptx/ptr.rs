@@ -106,8 +106,7 @@ pub trait Access: Sealed + 'static {}
 /// Access that permits reads: [`Read`] or [`ReadWrite`].
 #[diagnostic::on_unimplemented(
     message = "this pointer is write-only",
-    note = "declare the parameter as `In<T>` or `InOut<T>`",
-    note = "a tensor in shared memory is readable after the copy that fills it: `wait()` on the result of the copy returns a readable tensor"
+    note = "declare the parameter as `In<T>` or `InOut<T>`"
 )]
 pub trait Readable: Access {}
 /// Access that permits writes: [`Write`] or [`ReadWrite`].

@@ -6,7 +6,7 @@ use super::{copy::copy, element::TensorElement, fragment::Fragment, memory::Tens
 use crate::{
     atoms::{Group, MmaAtom, MmaOperand},
     layout::{Layout, Slot, Tuple},
-    ptx::{Builder, ReadWrite, Readable, RegId, Scalar, Shared, sealed::Sealed},
+    ptx::{Builder, Read, Readable, RegId, Scalar, Shared, sealed::Sealed},
 };
 
 /// Operand A or B of [`gemm`]: a [`Fragment`], or a tensor in shared memory, which is loaded one step along k at a time.
@@ -71,7 +71,7 @@ impl<'k, T: TensorElement, A: Readable> GemmFactor<'k, T> for Tensor<'k, Shared,
         let single = mma.atom().group() == Group::Thread;
         let class = if single { T::Word::CLASS } else { mma.atom().register_class(operand) };
         let fragment = Fragment::uninitialized(builder, &layout, class);
-        copy(&fragment, &part.with_access::<ReadWrite>());
+        copy(&fragment, &part.with_access::<Read>());
         values_first(&fragment, shape)
     }
 }

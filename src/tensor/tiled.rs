@@ -17,7 +17,7 @@ use super::{
 use crate::{
     atoms::{CopyKind, MmaOperand},
     layout::Layout,
-    ptx::{Builder, CpAsyncCache, ReadWrite, Readable, Scalar, Shared, Val},
+    ptx::{Builder, CpAsyncCache, Read, Readable, Scalar, Shared, Val},
 };
 
 /// One thread's view of a [`TiledCopy`] in a kernel. The index of the thread may be in a register.
@@ -262,7 +262,7 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         let _located = self.k.locate(Location::caller());
         let partition = self.partition(operand, tensor);
         let fragment = self.fragment_like(operand, &partition);
-        copy(&fragment, &partition.with_access::<ReadWrite>());
+        copy(&fragment, &partition.with_access::<Read>());
         fragment
     }
 }

@@ -39,7 +39,7 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize> Rt<'k, T, H, W, 
         let converted = k.all_owned(|| {
             let of_subtile = |words: &[Val<'k, u32>]| {
                 let pairs: Vec<_> = words.iter().map(|&word| through_f32::<T, U>(&[word])).collect();
-                // The words of an 8-bit subtile alternate between rows 8 apart; those of the first two are in the first 16 columns.
+                // The words of an 8-bit subtile alternate between rows 8 apart; the first two words are in the first 16 columns.
                 [0, 1].map(|half| [0, 1].map(|pair| [0, 1].map(|row| pairs[2 * half + row][pair])))
             };
             self.words().chunks_exact(WORDS).flat_map(of_subtile).flatten().flatten().collect()

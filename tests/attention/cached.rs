@@ -312,6 +312,19 @@ fn scaled_caches() {
     check::<f16>(attention, Problem { heads: 8, queries: 3, scaled: true, ..ONE });
 }
 
+/// More heads than a tile has, for each number of queries.
+#[test]
+fn scaled_caches_and_large_groups() {
+    for (head_size, parts, most, heads, queries) in
+        [(64, 4, 1, 71, 1), (128, 1, 2, 19, 2), (64, 2, 4, 11, 4), (128, 2, 8, 9, 7)]
+    {
+        let attention = CachedAttention { head_size, parts, queries: most };
+        let lengths = &[150, 0, 400, 3];
+        let problem = Problem { heads, kv_heads: 1, queries, lengths, capacity: 400, scaled: true, ..ONE };
+        check::<bf16>(attention, problem);
+    }
+}
+
 /// Queries that f16 cannot represent.
 #[test]
 fn scaled_caches_and_queries_of_any_magnitude() {

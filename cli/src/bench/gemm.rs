@@ -139,7 +139,7 @@ impl Args {
         self.reports()
     }
 
-    /// Rejects types, orders and epilogues that no kernel supports, before anything is timed.
+    /// Rejects types and orders that no kernel supports, and types without epilogues, before anything is timed.
     fn check(&self) -> Fallible<()> {
         for &dtype in &self.dtype {
             for &layout in &self.layout {

@@ -55,8 +55,9 @@ pub type PagedAttentionArgs<T> =
 /// that exceed the number of rows of the cache are clamped to that number. For a query that attends to no keys, O is 0 and the logarithm is
 /// −∞.
 ///
-/// The queries of the heads that share a KV head form tiles of 64 rows; each key and value is read once per tile. The blocks of a cluster
-/// process different keys of a sequence and merge their results. The arithmetic is the same as in [`Attention`](super::Attention).
+/// The queries of the heads that share a KV head form tiles of 64 rows, or of 16, 32 or 64 rows for caches of `e4m3`; each key and value is
+/// read once per tile. The blocks of a cluster process different keys of a sequence and merge their results. The arithmetic is the same as
+/// in [`Attention`](super::Attention), except for caches of `e4m3`.
 #[doc(alias = "flash_decoding")]
 #[doc(alias = "speculative_decoding")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,7 +66,8 @@ pub struct CachedAttention {
     pub head_size: u32,
     /// The number of blocks among which the keys of a sequence are divided: 1, 2 or 4.
     pub parts: u32,
-    /// The maximum number of queries per sequence and query head: 1, 2, 4 or 8. A tile contains the queries of 64 / `queries` heads.
+    /// The maximum number of queries per sequence and query head: 1, 2, 4 or 8. A tile of `r` rows contains the queries of `r` / `queries`
+    /// heads.
     pub queries: u32,
 }
 
@@ -348,16 +350,15 @@ fn end_of<'k>(CacheTile { first, count, .. }: CacheTile<'k>) -> Val<'k, u32> {
     first + count.max(1)
 }
 
-/// Merges the results of the `PARTS` blocks that process the keys of a tile, and returns the `P` columns of subtiles of this block.
+/// Merges the results of the blocks that process the keys of a tile, and returns the `P` columns of subtiles of this block.
 #[track_caller]
 fn merged_parts<'k, const D: usize, const PARTS: usize, const P: usize>(
     c: Consumer<'k, 1>,
     all_to_all: Option<&AllToAll<'k, f32, P>>,
     (means, logs): (Rt<'k, f32, 1, D>, ColVec<'k, f32, 1>),
 ) -> (Rt<'k, f32, 1, P>, ColVec<'k, f32, 1>) {
-    let parts = match all_to_all {
-        Some(all_to_all) => c.all_to_all(all_to_all, &means, &logs),
-        None => means.hsplit::<P, PARTS>().into_iter().map(|mean| (mean, logs.map(|log| log))).collect(),
-    };
-    merged(c.group().kernel(), parts)
+    match all_to_all {
+        Some(all_to_all) => merged(c.group().kernel(), c.all_to_all(all_to_all, &means, &logs)),
+        None => (means.hsplit::<P, PARTS>().into_iter().next().expect("a part"), logs),
+    }
 }

@@ -105,13 +105,18 @@ impl Quantize {
     }
 
     /// Returns the kernel that quantizes norm(x) · w, for elements of at most `bytes` bytes. `sizes` contains the maximum row length,
-    /// followed by the row pitches; see [`RowTiling::for_copied_rows`]. Aligned rows of 129 to 8192 groups have other tilings.
+    /// followed by the row pitches; see [`RowTiling::for_copied_rows`]. With [`ScaleGroup::Row`] and for aligned rows, many lengths have
+    /// other tilings.
     #[must_use]
     pub fn for_norm_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_copied_rows(target, bytes, sizes);
-        let can_copy = !tiling.unaligned && bytes <= 4 && target.features().contains(Features::AMPERE);
-        let fastest = fastest_of_norms(group, bytes, tiling, sizes)
-            .filter(|way| can_copy && way.fits(target, bytes, 1));
+        let can_copy = bytes <= 4 && target.features().contains(Features::AMPERE);
+        let fastest = match (tiling.unaligned, group) {
+            (true, ScaleGroup::Row) => fastest_of_unaligned_norms(bytes, tiling, sizes),
+            (true, ScaleGroup::Block) => None,
+            (false, _) => fastest_of_norms(group, target, bytes, tiling, sizes),
+        };
+        let fastest = fastest.filter(|way| can_copy && way.fits(target, bytes, 1));
         match fastest {
             Some(tiling) => Self { tiling, group },
             None if group == ScaleGroup::Row => Self { tiling, group },
@@ -345,7 +350,8 @@ fn fastest_of_rows(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32])
         |cluster| tiling.in_cluster(cluster, groups, 4).filter(|_| has_clusters).unwrap_or(tiling);
     match (tiling.unaligned, groups) {
         _ if !matches!(bytes, 2 | 4) || tiling.threads <= 32 => tiling,
-        (true, ..=2240) if bytes == 4 => tiling.in_registers(groups, 7, 0),
+        (true, ..=2240) if bytes == 4 => tiling.in_registers(groups, 5, 0).without_minimum(),
+        (true, 257..=384) if bytes == 2 => tiling.in_registers(groups, 3, 0).without_minimum(),
         (true, ..=768) if bytes == 2 => tiling.in_registers(groups, 6, 0).without_minimum(),
         (true, ..=1280) if bytes == 2 => tiling.in_registers(groups, 4, 0).without_minimum(),
         (true, _) => tiling,
@@ -360,9 +366,20 @@ fn fastest_of_rows(target: Target, bytes: u32, tiling: RowTiling, sizes: &[u32])
 
 /// Returns the fastest tiling on an H200 for quantized norms of aligned rows, given the tiling of [`RowTiling::for_copied_rows`]. Most rows
 /// are copied to shared memory, and several rows share the weights. Returns `None` for very short and very long rows.
-fn fastest_of_norms(group: ScaleGroup, bytes: u32, tiling: RowTiling, sizes: &[u32]) -> Option<RowTiling> {
+fn fastest_of_norms(
+    group: ScaleGroup,
+    target: Target,
+    bytes: u32,
+    tiling: RowTiling,
+    sizes: &[u32],
+) -> Option<RowTiling> {
     let groups = tiling.groups(sizes);
     let (is_row, is_wide) = (group == ScaleGroup::Row, bytes == 4);
+    let in_cluster = |cluster, stripes| {
+        let held = tiling.in_cluster(cluster, groups, stripes)?;
+        let held = RowTiling { resident: 1024 / held.threads, ..held };
+        target.features().contains(Features::HOPPER).then_some(held)
+    };
     // Groups per thread, rows in shared memory, rows in turn, and the maximum number of threads per multiprocessor.
     let [stripes, ahead, turns, together] = match groups {
         129..=1024 => [4, 2, if is_row { 2 } else { 4 }, 768],
@@ -377,11 +394,44 @@ fn fastest_of_norms(group: ScaleGroup, bytes: u32, tiling: RowTiling, sizes: &[u
         6145..=8192 if is_wide && is_row => [8, 1, 16, 1024],
         2049..=4096 if is_wide || is_row => [4, 2, 4, 1024],
         2049..=4096 => [8, 1, 4, 1024],
+        4097..=8192 if !is_wide && is_row => return in_cluster(MOST_BLOCKS, 4),
+        8193..=16384 if is_wide && is_row => return in_cluster(4, 8),
         _ => return None,
     };
     let copied = tiling.copied(groups, stripes, ahead, turns);
     Some(RowTiling { resident: (together / copied.threads).clamp(1, 4), ..copied })
 }
+
+/// Returns the fastest tiling on an H200 for quantized norms of unaligned rows with one scale per row, given the tiling of
+/// [`RowTiling::for_copied_rows`]. Returns `None` for very short and long rows.
+fn fastest_of_unaligned_norms(bytes: u32, tiling: RowTiling, sizes: &[u32]) -> Option<RowTiling> {
+    let (groups, n) = (tiling.groups(sizes), *sizes.first()?);
+    // `together` is the number of threads per multiprocessor.
+    let copied = |stripes, together: u32, [least, most]: [u32; 2]| {
+        let copied = tiling.copied(groups, stripes, 2, 4);
+        Some(RowTiling { resident: (together / copied.threads).clamp(least, most), ..copied })
+    };
+    let threads = n.div_ceil(SINGLE).next_multiple_of(32);
+    match (bytes, groups) {
+        (2, 129..=160) => {
+            let warp = tiling.in_registers(groups, 5, 0);
+            Some(RowTiling { resident: 8, ahead: 1, turns: 4, ..warp })
+        }
+        (2, 513..=1152) => copied(3, 768, [2, 4]),
+        (4, 129..=384) => copied(3, 576, [1, 6]),
+        // Whole elements require no shifts; they are faster if few threads have fewer elements than the others.
+        (4, 385..=2560) if 5 * threads * SINGLE < 6 * n => {
+            let (stripes, resident) = (n.div_ceil(threads), (576 / threads).max(1));
+            let single = RowTiling { threads, rows: 1, cluster: 1, adjacent: 1, unaligned: false, ..tiling };
+            Some(RowTiling { stripes, streamed: false, resident, ahead: 0, turns: 1, ..single })
+        }
+        (4, 385..=2560) => copied(5, 672, [1, 3]),
+        _ => None,
+    }
+}
+
+/// The number of single elements per thread.
+const SINGLE: u32 = 32;
 
 /// The results of a row.
 struct Results<'k, Q: TensorElement> {

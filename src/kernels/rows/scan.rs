@@ -28,6 +28,7 @@ impl CumulativeSum {
         // Without a minimum for unaligned rows, fewer blocks would be resident.
         let (threads, rows, resident) = match chosen.groups(sizes) {
             _ if chosen.threads <= 32 => (32, 8, 0),
+            ..=384 if chosen.unaligned && bytes > 1 => (64, 1, 32),
             _ if chosen.unaligned => (128, 1, if bytes > 1 { 16 } else { 8 }),
             ..=1024 => (128, 1, 8),
             _ => (256, 1, 4),

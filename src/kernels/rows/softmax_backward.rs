@@ -38,9 +38,8 @@ impl SoftmaxBackward {
         let held = RowTiling::for_held_rows(target, bytes, sizes);
         let groups = direct.groups(sizes);
         let in_one_block = if bytes < 4 { 2048 } else { 4096 };
-        let in_cluster = direct
-            .in_cluster(MOST_BLOCKS, groups, 2)
-            .filter(|_| bytes == 2 && groups > 2304 && target.features().contains(Features::HOPPER));
+        let in_cluster =
+            in_cluster(bytes, direct, groups).filter(|_| target.features().contains(Features::HOPPER));
         let fits = |tiling: &RowTiling| tiling.fits(target, bytes, 2);
         let tiling = match direct.unaligned {
             true if in_cluster.is_some() => in_cluster.unwrap_or(direct),
@@ -100,5 +99,24 @@ impl SoftmaxBackward {
                 });
             },
         )
+    }
+}
+
+/// Returns the fastest tiling on an H200 for long unaligned rows of `groups` groups, which are divided among the blocks of a cluster, given
+/// the tiling of [`RowTiling::for_rows`]. Returns `None` for other rows.
+fn in_cluster(bytes: u32, direct: RowTiling, groups: u32) -> Option<RowTiling> {
+    match (bytes, groups) {
+        (2, 2049..=2560) => direct.in_cluster(4, groups, 5),
+        (2, 2561..=5120) | (4, 4097..=10240) => direct.in_cluster(MOST_BLOCKS, groups, 5),
+        (2, 5121..=9216) => {
+            let held = direct.in_cluster(MOST_BLOCKS, groups, 6)?;
+            Some(RowTiling { resident: 2, ahead: 1, turns: 4, ..held })
+        }
+        (2, 9217..) => direct.in_cluster(MOST_BLOCKS, groups, 2),
+        (4, 10241..=18432) => {
+            let held = direct.in_cluster(MOST_BLOCKS, groups, 3)?;
+            Some(RowTiling { resident: 2, ..held })
+        }
+        _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! Merges the results of several blocks, each of which processes some of the keys.
+//! Merges the results of several blocks or warps, each of which processes some of the keys.
 
 use std::f32::consts::{LN_2, LOG2_E};
 

@@ -72,6 +72,7 @@ impl<'k> GroupRows<'k> {
         tile: Val<'k, u32>,
         warp: impl Into<Val<'k, u32>>,
     ) -> Rt<'k, T, 1, D> {
+        const { assert!(T::SIZE == 2, "queries have 16 bits") };
         let [_, _, group, _] = self.sizes;
         let of_part = |[query, head]: [Val<'k, u32>; 2]| {
             let head = tile * self.heads() + head;

@@ -27,8 +27,8 @@ const WARPS: usize = 4;
 /// blocks stores `P` subtiles of each row. Each warp has `K` subtiles
 /// of keys in a step.
 ///
-/// Of a tile's rows, each warp has 16; if there are fewer than 64, several warps have the same rows, and divide the keys of a step among
-/// them.
+/// Each warp processes 16 rows. A tile has 8·`K` rows; if it has fewer than 64, several warps have the same rows, and each of them processes
+/// other keys of a step.
 pub(super) fn emit<
     'k,
     T,
@@ -50,7 +50,8 @@ pub(super) fn emit<
 {
     let (scale, step) = (inputs.scale, 16 * N as u32);
     let scales = scales.map(|scales| k.global(scales, vector(inputs.sizes[1])));
-    let row_warps = (most / 2).max(1);
+    // All warps with the same rows together have the keys of a step.
+    let row_warps = (WARPS * K / N) as u32;
     let views = Views::new(k, inputs, factors, [16 * D as u32, most, 16 * row_warps, PARTS as u32]);
     let Views { rows, tiles, .. } = views;
     let ring = tiles.ring::<(St<e4m3, N, W>, St<e4m3, N, W>), STAGES, 1>();
@@ -73,7 +74,7 @@ pub(super) fn emit<
                 let [key_scale, value_scale] = scales.each_ref().map(|scales| scales.at(head).load());
                 let scale = nonzero(scale * key_scale);
                 let (of_warp, magnitudes) =
-                    rounded::<T, D>(k, &rows.load(&views.q, [batch, head], index, of_rows));
+                    rounded_queries::<T, D>(k, &rows.load(&views.q, [batch, head], index, of_rows));
                 // Each warp has `unit` keys of a step.
                 let unit = 16 * K as u32;
                 let visible = views.visible(tile, unit);
@@ -146,10 +147,10 @@ fn add_values<'k, const D: usize, const W: usize, const P: usize, const K: usize
     })
 }
 
-/// Rounds each row of queries, divided by a power of two, to f16, and returns these powers. The largest element of a row becomes at least 1
-/// and less than 2, so that elements are rounded only below 2⁻¹⁴ of it.
+/// Rounds each row of queries, divided by a power of two, to f16, and returns these powers. Unless it is less than 2⁻¹²⁶ or at least 2¹²⁷,
+/// the largest element of a row becomes at least 1 and less than 2, so that only elements below 2⁻¹⁴ of it can lose bits.
 #[track_caller]
-fn rounded<'k, T: ConvertibleElement, const D: usize>(
+fn rounded_queries<'k, T: ConvertibleElement, const D: usize>(
     k: Builder<'k>,
     queries: &Rt<'k, T, 1, D>,
 ) -> (Rt<'k, f16, 1, D>, ColVec<'k, f32, 1>) {
