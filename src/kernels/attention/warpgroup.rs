@@ -95,6 +95,10 @@ pub(super) struct Running<'k, Values, Weights, const E: usize> {
     softmax: Softmax<'k>,
 }
 
+/// The state between two steps of values with the layout `V`.
+type OfStep<'k, T, V, const E: usize, const N: usize> =
+    Running<'k, Received<'k, (<V as Values<'k, T, E, N>>::Tile,)>, <V as Values<'k, T, E, N>>::Weights, E>;
+
 impl<'k, Values: State<'k>, Weights: State<'k>, const E: usize> State<'k>
     for Running<'k, Values, Weights, E>
 {
@@ -168,7 +172,7 @@ where
 
     /// Computes the weights of the first step.
     #[track_caller]
-    pub(super) fn start(&self, first: Val<'k, u32>) -> Running<'k, Received<'k, (V::Tile,)>, V::Weights, E> {
+    pub(super) fn start(&self, first: Val<'k, u32>) -> OfStep<'k, T, V, E, N> {
         let Self { c, keys, .. } = *self;
         let k = c.group().kernel();
         let sum = k.zeros();
@@ -194,7 +198,7 @@ where
             V::Weights,
             E,
         >,
-    ) -> Running<'k, Received<'k, (V::Tile,)>, V::Weights, E> {
+    ) -> OfStep<'k, T, V, E, N> {
         let Self { c, keys, values, .. } = *self;
         let k = c.group().kernel();
         let step = c.receive(keys);

@@ -6,10 +6,9 @@ use super::{
 };
 use crate::{
     kernels::{
-        Activation, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmSum, GemmTile, GpuKind,
-        MatrixOrder,
+        Activation, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmSum, GpuKind, MatrixOrder,
     },
-    ptx::{BuildError, Kernel, Target, bf16, e4m3, e5m2, f16, tf32},
+    ptx::{BuildError, Kernel, bf16, e4m3, e5m2, f16, tf32},
     run::{BufferRef, CallError, Called, Queue},
     tensor::TensorElement,
     tiles::{Convert, Product},
@@ -178,7 +177,7 @@ where
     let called = queue.launch::<_, _, GemmArgs<T, D>>(
         CALL,
         (shape, any),
-        |_| for_gated(shape.picked::<T, D>(queue, both, any)),
+        |_| shape.picked::<T, D>(queue, both, any).for_gated_products(),
         Gemm::gated_kernel::<T, T::Sum, D>,
         (a.buffer(), a.stride(), b.buffer(), b.stride(), d, ldd, shape.m, shape.n, shape.k),
     )?;
@@ -278,14 +277,4 @@ impl GemmShape {
 pub(super) fn gpu_of(queue: Queue<'_>) -> GpuKind {
     let cache = queue.cache();
     GpuKind { name: cache.name(), capability: cache.capability(), multiprocessors: cache.multiprocessors() }
-}
-
-/// Returns the kernel with a tile that gated products support.
-fn for_gated(gemm: Gemm) -> Gemm {
-    let tile = match gemm.tile {
-        tile if tile.size()[0] <= 64 && gemm.target == Target::SM_90A => GemmTile::T64x128,
-        GemmTile::T128x256 if gemm.target != Target::SM_90A => GemmTile::T128x256,
-        _ => GemmTile::T128x128,
-    };
-    Gemm { tile, cluster: [1, 1], parts: 1, ..gemm }
 }

@@ -174,6 +174,19 @@ impl Gemm {
         times.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(gemm, _)| gemm)
     }
 
+    /// Returns this kernel with the most similar tile that [`gated_kernel`](Self::gated_kernel) supports, without clusters and with an
+    /// undivided depth.
+    #[must_use]
+    pub fn for_gated_products(self) -> Self {
+        let has_wgmma = self.target == Target::SM_90A;
+        let tile = match self.tile {
+            tile if tile.size()[0] <= 64 && has_wgmma => GemmTile::T64x128,
+            GemmTile::T128x256 if !has_wgmma => GemmTile::T128x256,
+            _ => GemmTile::T128x128,
+        };
+        Self { tile, cluster: [1, 1], parts: 1, ..self }
+    }
+
     /// Returns this kernel with [`any_size`](Self::any_size) set to `true`, so that rows (or columns, in column order) of A and B may have
     /// any length and stride. Tiles of 128×256 are replaced with 128×128. The target must not have `wgmma`.
     #[must_use]

@@ -114,8 +114,9 @@ fn in_cluster(bytes: u32, direct: RowTiling, groups: u32) -> Option<RowTiling> {
         }
         (2, 9217..) => direct.in_cluster(MOST_BLOCKS, groups, 2),
         (4, 10241..=18432) => {
-            let held = direct.in_cluster(MOST_BLOCKS, groups, 3)?;
-            Some(RowTiling { resident: 2, ..held })
+            let threads = groups.div_ceil(3 * MOST_BLOCKS).next_multiple_of(32);
+            let held = RowTiling { threads, rows: 1, cluster: MOST_BLOCKS, stripes: 3, ..direct };
+            Some(RowTiling { streamed: false, resident: 2, ahead: 0, turns: 1, ..held })
         }
         _ => None,
     }

@@ -4,8 +4,7 @@ use std::rc::Rc;
 
 use warpwright::{
     gpu::Gpu,
-    kernels::{Gemm, GemmTile, GpuKind},
-    ptx::Target,
+    kernels::{Gemm, GpuKind},
 };
 
 use super::{
@@ -63,7 +62,7 @@ fn fused<P: Precision>(
     let gemm = Gemm { activation: epilogue.activation(), ..gemm };
     let ([_, n, _], [_, cols, _]) = (size.0, epilogue.product(size).0);
     let (gemm, form, code) = if epilogue == Epilogue::Swiglu {
-        let gemm = Gemm { any_ldd: !kernels::is_whole::<P::Result>(n as u32), ..gated(gemm) };
+        let gemm = Gemm { any_ldd: !kernels::is_whole::<P::Result>(n as u32), ..gemm.for_gated_products() };
         let kernel = P::gated(gemm)?;
         (gemm, form(kernel.name()), Code::Plain(Rc::new(gpu.load(&kernel)?)))
     } else {
@@ -77,17 +76,6 @@ fn fused<P: Precision>(
     };
     let name = format!("warpwright {form}{}", instructions(&gemm));
     kernels::of_code(gpu, name, Kind::Chosen, gemm, code, size, cols)
-}
-
-/// Returns the kernel that [`gated_gemm`](warpwright::kernels::call::gated_gemm) derives from the kernel for the product A·B.
-fn gated(gemm: Gemm) -> Gemm {
-    let has_wgmma = gemm.target == Target::SM_90A;
-    let tile = match gemm.tile {
-        tile if tile.size()[0] <= 64 && has_wgmma => GemmTile::T64x128,
-        GemmTile::T128x256 if !has_wgmma => GemmTile::T128x256,
-        _ => GemmTile::T128x128,
-    };
-    Gemm { tile, cluster: [1, 1], parts: 1, ..gemm }
 }
 
 /// Returns the part of a kernel's name that follows types and orders, such as `128x128_bias_relu`. It begins with the tile, which may be
