@@ -183,6 +183,11 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         Ptr { k, base, offset, align, never_written, assumed_valid, kind: PhantomData }
     }
 
+    /// Returns whether both pointers are known to have the same address.
+    pub(crate) fn is_same(self, other: Self) -> bool {
+        self.base.is_same(&other.base) && self.offset == other.offset
+    }
+
     /// Returns the pointer with its memory marked as belonging to an `In` parameter.
     pub(super) fn never_written(self) -> Self {
         Self { never_written: true, ..self }

@@ -19,6 +19,7 @@ use crate::{
     layout::{Codomain, IntTuple, Layout, LayoutError, Swizzle, Tiler, Tuple},
     ptx::{
         Builder, Element, Ptr, Read, ReadWrite, Readable, Shared, SharedCluster, Space, State, Val, Visitor,
+        Write,
     },
 };
 
@@ -313,6 +314,20 @@ impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
     /// Returns the address of the tensor's allocation, before swizzling.
     pub(crate) fn address(&self) -> Ptr<'k, u8, Shared> {
         self.pointer.assume_access().cast()
+    }
+
+    /// Returns the tensor as the destination of copies that all threads of a block or scope make together: what they fill is the whole
+    /// tensor, whichever parts of it a thread copies.
+    pub(crate) fn filled_together(&self) -> Tensor<'k, Shared, T, Write> {
+        let whole = self.with_access();
+        let mut view = whole.clone();
+        view.share(&whole);
+        view
+    }
+
+    /// Returns whether both tensors start at the same address.
+    pub(crate) fn starts_with<B>(&self, other: &Tensor<'k, Shared, T, B>) -> bool {
+        self.address().is_same(other.address())
     }
 
     pub(crate) fn with_access<B>(&self) -> Tensor<'k, Shared, T, B> {

@@ -87,6 +87,11 @@ impl<'k, V> Pending<'k, V> {
     {
     }
 
+    /// Returns the view of the data, which has not arrived.
+    pub(crate) fn view(&self) -> &V {
+        &self.view
+    }
+
     /// Converts the view of the data.
     pub(crate) fn map<W>(self, view: impl FnOnce(V) -> W) -> Pending<'k, W> {
         Pending { by: self.by, view: view(self.view), asynchronous: self.asynchronous }

@@ -130,12 +130,17 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     #[track_caller]
     pub fn tensor(&self) -> Tensor<'k, Shared, T, Write> {
         self.owner.sync_in_loop();
-        self.tensor.with_access()
+        self.tensor.filled_together()
     }
 
     /// Returns the tile as [`Pending`]. `by` represents the copies to the tile's [`tensor`](Self::tensor); [`wait`](Pending::wait) waits
-    /// for them.
-    pub fn written<V>(self, by: tensor::Pending<'k, V>) -> Pending<'k, Self> {
+    /// for them. The builder rejects copies to another tensor.
+    #[track_caller]
+    pub fn written(self, by: tensor::Pending<'k, Tensor<'k, Shared, T, Read>>) -> Pending<'k, Self> {
+        if !by.view().starts_with(&self.tensor) {
+            let k = self.tensor.kernel();
+            k.refuse("expected copies to the tensor of this tile, found copies to another tensor".into());
+        }
         by.map(|_| Filled { tile: self })
     }
 }

@@ -5,6 +5,7 @@ use warpwright::{
     prelude::*,
     ptx::{self, BuildError, BuildErrorKind, Params},
     run::{Device, Simulator},
+    tensor::copy,
     tiles::{Filled, Orthogonal, Swizzle128},
 };
 
@@ -35,6 +36,36 @@ fn a_swizzle_must_divide_the_row() {
         k.shared_tile::<St<bf16, 1, 3, Swizzle128>>();
     });
     assert!(text.contains("rows of 96 bytes cannot have a swizzle of 128"), "{text}");
+}
+
+/// Waiting for the copies to one tile does not make another one readable.
+#[test]
+fn copies_to_another_tile_do_not_fill_a_tile() {
+    let (text, _) = refused::<(In<f32>,)>(Target::SM_80, line!() + 7, |k, (x,)| {
+        k.block([32]);
+        k.grid([1]);
+        let x = k.global(x, row_major(32, 32));
+        let [filled, other] = [(); 2].map(|()| k.shared_tile::<St<f32, 2, 2>>());
+        let to = filled.tensor().slice((k.tid_x(), ..));
+        let pending = copy(&to, &x.tensor().local_tile((32, 32), (0, 0)).slice((k.tid_x(), ..)));
+        let _ = other.written(pending).wait();
+    });
+    assert!(
+        text.ends_with("expected copies to the tensor of this tile, found copies to another tensor"),
+        "{text}"
+    );
+    let (text, _) = refused::<(In<f32>,)>(Target::SM_80, line!() + 6, |k, (x,)| {
+        k.block([32]);
+        k.grid([1]);
+        let x = k.global(x, vector(32));
+        let [filled, other] = [(); 2].map(|()| k.shared_tile::<Sv<f32, 2>>());
+        let pending = copy(&filled.tensor(), &x.tensor());
+        let _ = other.written(pending).wait();
+    });
+    assert!(
+        text.ends_with("expected copies to the tensor of this vector, found copies to another tensor"),
+        "{text}"
+    );
 }
 
 #[test]
