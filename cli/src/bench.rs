@@ -4,6 +4,7 @@ mod attention;
 mod cached;
 mod ceiling;
 mod convolution;
+mod functions;
 mod gemm;
 mod linear;
 mod normals;

@@ -212,7 +212,7 @@ struct Inputs<'k, T> {
     scale: Val<'k, f32>,
 }
 
-/// The extents of contiguous caches of `n` rows, and the strides of their keys and values.
+/// Returns contiguous caches of `n` rows.
 fn contiguous_caches<'k, T, E>(
     inputs: &Inputs<'k, T>,
     rows: [Ptr<'k, E, Global, Read>; 2],

@@ -192,12 +192,7 @@ where
         &self,
         j: Val<'k, u32>,
         masked: bool,
-        Running { values: previous, sum, weights, softmax }: Running<
-            'k,
-            Received<'k, (V::Tile,)>,
-            V::Weights,
-            E,
-        >,
+        Running { values: previous, sum, weights, softmax }: OfStep<'k, T, V, E, N>,
     ) -> OfStep<'k, T, V, E, N> {
         let Self { c, keys, values, .. } = *self;
         let k = c.group().kernel();
@@ -271,12 +266,7 @@ where
     #[track_caller]
     pub(super) fn finish(
         &self,
-        Running { values: previous, sum, weights, softmax }: Running<
-            'k,
-            Received<'k, (V::Tile,)>,
-            V::Weights,
-            E,
-        >,
+        Running { values: previous, sum, weights, softmax }: OfStep<'k, T, V, E, N>,
     ) -> (Rt<'k, f32, 1, E>, ColVec<'k, f32, 1>) {
         let Self { c, values, .. } = *self;
         let sum = V::add(c.group().accumulate(sum), weights, &previous.tiles().0);

@@ -7,7 +7,10 @@ use serde::Serialize;
 use warpwright::kernels::{self, Activation};
 
 use super::{precision::Dtype, shapes::Size};
-use crate::bench::Fallible;
+use crate::bench::{
+    Fallible,
+    functions::{gelu_tanh, sigmoid},
+};
 
 /// The operation that follows a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
@@ -110,12 +113,12 @@ impl Epilogue {
         match self {
             Self::None => sum(col),
             Self::Bias => biased(),
-            Self::Gelu => gelu(biased()),
+            Self::Gelu => gelu_tanh(biased()),
             Self::Relu => biased().max(0.0),
             Self::Gate => c + f64::from(scale(col)) * biased(),
             Self::Swiglu => {
                 let gate = sum(col);
-                gate / (1.0 + (-gate).exp()) * sum(n + col)
+                gate * sigmoid(gate) * sum(n + col)
             }
         }
     }
@@ -129,12 +132,6 @@ pub(super) fn bias(col: usize) -> f32 {
 /// Returns the factor of a column.
 fn scale(col: usize) -> f32 {
     0.5 + (col * 29 % 16) as f32 / 16.0
-}
-
-/// GELU with the tanh approximation.
-fn gelu(x: f64) -> f64 {
-    let u = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3));
-    0.5 * x * (1.0 + u.tanh())
 }
 
 /// The vectors that a fused kernel reads.

@@ -60,7 +60,8 @@ where
     Ok(contenders)
 }
 
-/// Returns tilings that read rows in parts. With wider groups of unaligned rows, a smaller fraction of the random words comes from the next lane.
+/// Returns tilings that read rows in parts. With wider groups of unaligned rows, a smaller fraction of the random words comes from the
+/// next lane.
 fn of_parts(chosen: RowTiling) -> Vec<RowTiling> {
     let wide = RowTiling { adjacent: 2 * chosen.adjacent, ..chosen };
     let ways = [Some(chosen), Some(wide).filter(|wide| wide.unaligned && wide.adjacent <= 16)];

@@ -1,6 +1,6 @@
 //! Elementwise functions.
 
-use std::{cell::RefCell, f64::consts::PI};
+use std::cell::RefCell;
 
 use warpwright::{
     gpu::Gpu,
@@ -14,25 +14,10 @@ use super::{
     element::Element,
     forward::{TARGET, is_selected, load, shown},
 };
-use crate::bench::{Failed, Fallible};
-
-fn sigmoid(x: f64) -> f64 {
-    1.0 / (1.0 + (-x).exp())
-}
-
-/// Returns x · Φ(x), computed with the power series of the error function.
-fn gelu(x: f64) -> f64 {
-    let (mut term, mut sum) = (x / (2.0 * PI).sqrt(), 0.5);
-    for i in 0..200 {
-        sum += term / f64::from(2 * i + 1);
-        term *= -x * x / f64::from(2 * (i + 1));
-    }
-    x * sum
-}
-
-fn gelu_tanh(x: f64) -> f64 {
-    x / 2.0 * (1.0 + ((2.0 / PI).sqrt() * (x + 0.044_715 * x.powi(3))).tanh())
-}
+use crate::bench::{
+    Failed, Fallible,
+    functions::{gelu, gelu_tanh, sigmoid},
+};
 
 fn of_both(f: fn(f64, f64) -> f64) -> Reference {
     Box::new(move |rows| rows.x.iter().zip(&rows.r).map(|(&x, &r)| f(x, r)).collect())

@@ -73,10 +73,9 @@ impl<'k> GroupRows<'k> {
         warp: impl Into<Val<'k, u32>>,
     ) -> Rt<'k, T, 1, D> {
         const { assert!(T::SIZE == 2, "queries have 16 bits") };
-        let [_, _, group, _] = self.sizes;
         let of_part = |[query, head]: [Val<'k, u32>; 2]| {
-            let head = tile * self.heads() + head;
-            let count = (group.max(head) - head).min(self.rows_of_part());
+            let (head, count) = self.in_group(tile, head);
+            let count = count.min(self.rows_of_part());
             let rows = q.batch((batch, query, kv_head)).sub_matrix((head, 0), (count, 16 * D as u32));
             rows.tile(0, 0).load::<T, 1, D, Row>().registers()
         };
@@ -103,12 +102,10 @@ impl<'k> GroupRows<'k> {
             let [query, head] = of_rows;
             let registers = swapped(rows.registers(), part == 1);
             let rows: Rt<f32, 1, P> = Rt::from_registers(self.k, registers);
-            let [_, _, group, _] = self.sizes;
             let columns = 16 * P as u32;
-            let (head, end) = (tile * self.heads() + head, self.rows_of_part());
-            let count = group.max(head) - head;
+            let (head, count) = self.in_group(tile, head);
             o.batch((batch, query, kv_head))
-                .sub_matrix((head, column * columns), (count.min(end), columns))
+                .sub_matrix((head, column * columns), (count.min(self.rows_of_part()), columns))
                 .tile(0, 0)
                 .store(&rows);
         }
@@ -126,11 +123,9 @@ impl<'k> GroupRows<'k> {
     ) {
         for (part, [query, head]) in self.parts(warp.into()).into_iter().enumerate() {
             let logs = ColVec::<f32, 1>::from_registers(self.k, swapped(logs.registers(), part == 1));
-            let [_, _, group, _] = self.sizes;
-            let (head, end) = (tile * self.heads() + head, self.rows_of_part());
-            let count = group.max(head) - head;
+            let (head, count) = self.in_group(tile, head);
             lse.batch((batch, kv_head))
-                .sub_matrix((query, head), (1, count.min(end)))
+                .sub_matrix((query, head), (1, count.min(self.rows_of_part())))
                 .row(0)
                 .tile(0)
                 .store(&logs);
@@ -145,6 +140,14 @@ impl<'k> GroupRows<'k> {
             .map(|part| first + part * heads)
             .map(|row| [row / heads, row % heads])
             .collect()
+    }
+
+    /// Returns the index within the group of the head with index `head` in a tile, and the number of heads of the group from it on.
+    #[track_caller]
+    fn in_group(self, tile: Val<'k, u32>, head: Val<'k, u32>) -> (Val<'k, u32>, Val<'k, u32>) {
+        let [_, _, group, _] = self.sizes;
+        let head = tile * self.heads() + head;
+        (head, group.max(head) - head)
     }
 
     /// Returns the number of rows of a warp that belong to one query.

@@ -47,15 +47,15 @@ pub type ScaledPagedAttentionArgs<T> = (
 );
 
 impl CachedAttention {
-    /// Builds the kernel for contiguous caches of `e4m3` elements with one scale factor per KV head. Elements of the
-    /// cache are converted exactly to f16. Each row of Q is divided by a power of two, so that its largest element is usually from 1 to 2, and
-    /// rounded to f16; this changes only elements below 2⁻¹⁷ (bf16) or 2⁻¹⁴ (f16) of the largest one. Weights, of which the largest is at most 2⁸, are
-    /// rounded to f16 before they are multiplied by values. Sums are f32.
+    /// Builds the kernel for contiguous caches of `e4m3` elements with one scale factor per KV head. Elements of the cache are converted
+    /// exactly to f16. Each row of Q is divided by a power of two, so that its largest element is usually from 1 to 2, and rounded to
+    /// f16; this changes only elements below 2⁻¹⁷ (bf16) or 2⁻¹⁴ (f16) of the largest one. Weights, of which the largest is at most 2⁸,
+    /// are rounded to f16 before they are multiplied by values. Sums are f32.
     ///
-    /// A tile has 16 rows for one or two [`queries`](Self::queries), 32 for four, and 64 for eight. Heads that share a KV head and are more
-    /// than a tile contains read the cache several times, mostly from the level-2 cache. With four queries, all elements are converted twice,
-    /// and with eight, four times; eight queries take longer than with a 16-bit cache. The kernel's name also contains the
-    /// element type of the cache, as in `attention_cached_bf16_e4m3_128_split2`.
+    /// A tile has 16 rows for one or two [`queries`](Self::queries), 32 for four, and 64 for eight. Heads that share a KV head and are
+    /// more than a tile contains read the cache several times, mostly from the level-2 cache. With four queries, all elements are
+    /// converted twice, and with eight, four times; eight queries take longer than with a 16-bit cache. The kernel's name also contains
+    /// the element type of the cache, as in `attention_cached_bf16_e4m3_128_split2`.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel).
