@@ -85,7 +85,7 @@ impl Args {
     pub(super) fn run(self) -> Result<ExitCode, Error> {
         let text = match (&self.name, &self.out) {
             (Some(name), Some(out)) => self.export(name, out)?,
-            // clap requires both without --list.
+            // Without --list, clap requires both.
             _ => {
                 format!("{}\n", heading())
                     + &all().iter().map(|kernel| format!("{kernel}\n")).collect::<String>()

@@ -1,4 +1,4 @@
-# What the scripts here share: where the libraries are, how a program is run with them, and the line about its outcome.
+# Code shared by the scripts: the locations of the libraries, and functions that run a program with them and print its outcome.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 nvcc=${WARPWRIGHT_NVCC:-nvcc}
@@ -14,26 +14,27 @@ for name in libcublas.so libcublas.so.13 libcublas.so.12 libcurand.so libcurand.
     ln -s "$release/libwarpwright_cuda_math.so" "$work/lib/$name"
 done
 export LD_LIBRARY_PATH=$work/lib
-# NVIDIA's runtime library is linked into programs; in the package of the compiler, it is here.
+# NVIDIA's runtime library is linked into programs; the compiler's package contains it in this folder.
 static=$(dirname "$(command -v "$nvcc")")/../lib
 
-# compile ARGUMENTS...: runs nvcc for a program with PTX; what it prints is in $log.
+# compile ARGUMENTS...: runs nvcc for a program with PTX; its output is in $log.
 compile() {
     "$nvcc" -std=c++17 -arch=sm_80 -w --cudadevrt none -L "$work/lib" -L "$static" "$@" -lcuda >"$log" 2>&1
 }
 
-# report_build NAME: prints why it does not compile.
+# report_build NAME: prints the reason why the program does not compile.
 report_build() {
     printf '%-40s build     %s\n' "$1" "$(grep -m1 -E 'error|undefined|cannot' "$log" | sed 's/.*: //' | cut -c -80)"
 }
 
-# findings: prints the kinds of findings in $log, with their numbers.
+# findings: prints the kinds of findings in $log, with the number of each.
 findings() {
     sed -nE 's/.*warpwright: ([a-z_]+)(: launch.*)?$/\1/p' "$log" | sort | uniq -c | awk '{printf "%s %s, ", $1, $2}'
 }
 
-# run NAME COMMAND...: runs a program for at most SECONDS_PER_PROGRAM seconds and prints a line with its outcome: right (its own check
-# passes), findings, waived (it says that it lacks a feature), wrong, time; and the kinds of findings, or its last line.
+# run NAME COMMAND...: runs a program for at most SECONDS_PER_PROGRAM seconds and prints a line with its outcome, which is right (its own
+# check passes), findings, waived (it reports a missing feature), wrong, or time (it exceeds the time limit). The line ends with the kinds
+# of findings; for waived, wrong and time, these are followed by the first "not supported" line or the last line of output.
 run() {
     local name=$1 outcome kinds
     shift

@@ -6,7 +6,7 @@
 #
 # CHECKOUT is a checkout of https://github.com/karpathy/llm.c, NAME a program such as `softmax_forward` (all of them by default).
 # WARPWRIGHT_NVCC names the compiler (`.ci/nvcc`). common.sh explains the outcomes. Sizes are smaller than in the programs, and times are
-# measured once. cuBLAS is machine code: programs that need more of it than to start it do not link.
+# measured once. cuBLAS is machine code: programs that use more of it than handles do not build.
 set -uo pipefail
 checkout=$(cd "$1" && pwd)
 shift

@@ -50,7 +50,7 @@ struct Found {
     text: String,
 }
 
-/// The maximum number of findings and refusals up to which the report is rewritten for each of them; a longer report is written at exit.
+/// The number of findings and refusals up to which the report is rewritten after each of them; a longer report is written at exit.
 const MOST_WRITTEN_AGAIN: usize = 100;
 
 static RUN: Mutex<Option<Run>> = Mutex::new(None);

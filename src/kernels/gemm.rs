@@ -113,14 +113,16 @@ pub struct Gemm {
     /// returns the supported values. If D consists of few tiles, more parts keep more multiprocessors busy. On targets without `wgmma`,
     /// `parts` must be 1.
     pub parts: u32,
-    /// Whether `ldd` may have any value; if `false`, it must be a multiple of 16 bytes. On targets with `wgmma`, D is stored by threads if
-    /// this field is `true`, and by tensor copies otherwise. Stores by threads take longer. If warpgroups take turns on tiles, these stores
-    /// overlap with the `wgmma`s of the next tile. On targets without `wgmma`, this field also determines whether rows of D may have any
+    /// Whether `ldd` may have any value; if `false`, it must be a multiple of 16 bytes. On targets with
+    /// `wgmma`, D is stored by threads if this field is `true`, and by tensor copies otherwise. Stores by
+    /// threads are slower. If warpgroups take turns on tiles, these stores overlap with the `wgmma`s of the
+    /// next tile. On targets without `wgmma`, this field also determines whether rows of D may have any
     /// length; if `false`, the length must be a multiple of 16 bytes.
     pub any_ldd: bool,
-    /// On targets without `wgmma`, whether rows (or columns, in column order) of A and B may have any length and stride. If `true`,
-    /// elements are copied one at a time, which takes longer; if `false`, lengths and strides must be multiples of 16 bytes. On targets
-    /// with `wgmma`, this field must be `false`; strides must be multiples of 16 bytes, but lengths may have any value.
+    /// On targets without `wgmma`, whether rows (or columns, in column order) of A and B may have any length
+    /// and stride. If `true`, elements are copied one at a time, which is slower; if `false`, lengths and
+    /// strides must be multiples of 16 bytes. On targets with `wgmma`, this field must be `false`; strides
+    /// must be multiples of 16 bytes, but lengths may have any value.
     pub any_size: bool,
     /// The activation function f; if `None`, D = A·B.
     pub activation: Option<Activation>,

@@ -24,8 +24,9 @@ const THREADS: u32 = 256;
 /// The number of rows and columns of a transposed tile.
 const TILE: u32 = 64;
 
-/// A kernel that copies x to y with the axes in another order: axis i of y is axis `order[i]` of x, as in PyTorch's `permute`. x and y must
-/// be contiguous. They may have up to five axes, with strides of less than 2³² elements.
+/// A kernel that copies x to y with the axes in a different order: axis i of y is axis `order[i]` of x, as in
+/// PyTorch's `permute`. x and y must be contiguous. They may have up to five axes, with strides of less than
+/// 2³² elements.
 ///
 /// Axes of extent 1 are ignored, and axes that are adjacent and in the same order in both x and y are merged into one. If x and y then have
 /// the same last axis, rows are copied in groups of up to 16 bytes. Otherwise, tiles that span the last axis of x and the last axis of y

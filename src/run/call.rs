@@ -27,7 +27,7 @@ use super::{buffer::Store, device::bytes_of, gpu_device::GpuDevice, loaded::Load
 use crate::gpu::{Gpu, allocated};
 use crate::ptx::{BuildError, Element, Entry, Kernel, Params, Target};
 
-/// The maximum number of problems of one type that are remembered, and of kernels that are kept for them.
+/// The maximum number of problems per type that a cache remembers, and of kernels that it keeps for them.
 const MOST_KEPT: usize = 4096;
 
 /// A cache of the kernels that were built and loaded for one device.
@@ -74,7 +74,7 @@ enum Place<'d> {
 /// The kernels of one problem type, by call and problem.
 type Kept<P, A> = FxHashMap<(&'static str, P), Arc<Ready<A>>>;
 
-/// The choice that determines a kernel. This type, which no problem has, keeps lookups from confusing choices with problems.
+/// A choice that determines a kernel. Wrapping choices in a separate type keeps lookups from confusing them with problems.
 #[derive(PartialEq, Eq, Hash)]
 struct Recipe<R>(R);
 

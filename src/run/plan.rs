@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn written_buffers_share_no_bytes() {
-        // Inputs may overlap, and neighbors and empty buffers do not.
+        // Inputs may overlap. Adjacent and empty buffers do not count as overlapping.
         assert_eq!(overlap([(0, 16), (32, 32), (64, 8), (80, 2)]), None);
         assert_eq!(overlap([(0, 16), (32, 32), (64, 8), (70, 0)]), None);
         let expected = |first, second| {

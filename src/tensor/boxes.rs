@@ -35,8 +35,8 @@ pub(crate) struct RowEnds<'k> {
 /// The maximum coordinate of a tensor copy.
 const MOST: u64 = i32::MAX as u64;
 
-/// The unit of tensor copies in bytes. Copies start at multiples of this size in a row, and stores write past the end of a row, up to a
-/// multiple of it (observed on an H200).
+/// The unit of tensor copies in bytes. Copies start at multiples of this size in a row, and stores write past the end of a row, up to the
+/// next multiple (observed on an H200).
 const UNIT: u32 = 16;
 
 impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {

@@ -316,8 +316,8 @@ impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
         self.pointer.assume_access().cast()
     }
 
-    /// Returns the tensor as the destination of copies that all threads of a block or scope make together: what they fill is the whole
-    /// tensor, whichever parts of it a thread copies.
+    /// Returns the tensor as the destination of copies that all threads of a block or scope make together. The copies fill the whole
+    /// tensor, regardless of which parts each thread copies.
     pub(crate) fn filled_together(&self) -> Tensor<'k, Shared, T, Write> {
         let whole = self.with_access();
         let mut view = whole.clone();

@@ -121,8 +121,8 @@ impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
         if groups.ahead.is_same(&self.ahead) { 0.into() } else { self.ahead - groups.ahead }
     }
 
-    /// Returns where aligned groups start, relative to the first aligned group. Unless the groups are inside the row, their starts are used
-    /// as well, and the result is computed from them in order to occupy fewer registers.
+    /// Returns the starts of aligned groups, relative to the first aligned group. Unless the groups are inside the row, their starts are
+    /// used as well, and the result is computed from them in order to occupy fewer registers.
     #[track_caller]
     fn whole(&self, groups: &UnalignedGroups<'k>) -> Vec<Val<'k, u32>> {
         match groups.are_inside {
@@ -196,7 +196,7 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
         slots.flat_map(|slot| self.load_aligned(slot, self.contains(groups, slot))).map(Val::bits).collect()
     }
 
-    /// Loads groups of which each is part of two aligned groups.
+    /// Loads groups that each straddle two aligned groups.
     #[track_caller]
     fn load_shifted(&self, groups: &UnalignedGroups<'k>) -> Words<'k, T> {
         let shift = self.shift(groups);

@@ -112,8 +112,8 @@ impl<'k> Owner<'k> {
         tensor::Pending::by(self.0, tile.filled(), false)
     }
 
-    /// Rejects the owner `to` of a destination unless it is the same as this owner, which owns the source. Every warp of the source's owner
-    /// writes a part of the result.
+    /// Rejects `to`, the owner of a destination, unless it is the same as this owner, which owns the source.
+    /// Every warp of the source's owner writes a part of the result.
     #[track_caller]
     pub(super) fn check_result(self, to: Self) {
         let (own, found) = (self.0.uniformity(), to.0.uniformity());
@@ -124,8 +124,8 @@ impl<'k> Owner<'k> {
         }
     }
 
-    /// Rejects the owner `to` of a destination if it is larger than this owner, which owns the source. For example, a block cannot copy
-    /// from a tile that belongs to one warp.
+    /// Rejects `to`, the owner of a destination, if it is larger than this owner, which owns the source. For
+    /// example, a block cannot copy from a tile that belongs to one warp.
     #[track_caller]
     pub(super) fn check_copy(self, to: Self) {
         if !self.0.uniformity().covers(to.0.uniformity()) {
@@ -148,7 +148,7 @@ impl<'k> Owner<'k> {
     }
 }
 
-/// Returns a tile of another type that reuses the memory of `from`, which must be at least as large.
+/// Returns a tile of a different type that reuses the memory of `from`, which must be at least as large.
 #[track_caller]
 pub(super) fn reuse<'k, From: Allocate<'k>, To: Allocate<'k>>(from: From) -> To {
     const { assert!(To::BYTES <= From::BYTES, "the memory of a tile is reused for one that is not larger") };

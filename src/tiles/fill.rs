@@ -270,9 +270,9 @@ struct Split {
 }
 
 impl Split {
-    /// Divides a tile among as many threads as possible, at most `threads`. If a swizzled row is narrower than all banks together, the
-    /// threads along a row access adjacent bytes of one block of the swizzle, because the distance between blocks is a multiple of the
-    /// width of all banks.
+    /// Divides a tile among as many threads as possible, at most `threads`. If a swizzled row is shorter than
+    /// 128 bytes (the width of all banks), the threads along a row access adjacent bytes of one swizzle
+    /// block, because corresponding bytes of different blocks are in the same bank.
     fn new(threads: u32, shape: &Shape, bytes: u32) -> Self {
         let per_row = shape.row_bytes / bytes;
         let largest =

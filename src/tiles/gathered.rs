@@ -1,5 +1,5 @@
-//! Factors of products that are converted from 8-bit elements without moving elements between lanes. Their columns are therefore in
-//! another order, in which each lane owns adjacent elements.
+//! Factors of products that are converted from 8-bit elements without moving elements between lanes. Their
+//! columns are therefore in a different order, in which each lane owns adjacent elements.
 
 use std::panic::Location;
 
@@ -49,9 +49,9 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize> Rt<'k, T, H, W, 
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize> Rt<'k, T, H, W, Row> {
-    /// Moves the elements of a tile of 16-bit elements within rows, into the order of columns of [`widen_in_lanes`](Self::widen_in_lanes):
-    /// in every 32 columns, lane 4g + t owns the columns from 4t to 4t + 3 and from 16 + 4t to 16 + 4t + 3. All lanes of the warp must take
-    /// part.
+    /// Reorders the columns of a tile of 16-bit elements as in [`widen_in_lanes`](Self::widen_in_lanes): in
+    /// every 32 columns, lane 4g + t owns columns 4t to 4t + 3 and 16 + 4t to 16 + 4t + 3. All lanes of the
+    /// warp must take part.
     #[track_caller]
     pub(crate) fn in_order_of_lanes(&self) -> Self {
         const { assert!(T::SIZE == 2 && W.is_multiple_of(2), "the tile has 32 columns of 16-bit elements") };
@@ -67,8 +67,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize> Rt<'k, T, H, W, Row> 
     }
 }
 
-/// The order of the columns of a result whose second factor was loaded by [`load_widened`](Subtile::load_widened): of each `16·P` columns,
-/// column g of the j-th group of eight columns is column `2·P·g + j`.
+/// The order of the columns of a result whose second factor was loaded by
+/// [`load_widened`](Subtile::load_widened): in each `16·P` columns, column g of the j-th group of eight
+/// columns is column `2·P·g + j`.
 pub(crate) struct Gathered<const P: usize>;
 
 impl<const P: usize> Gathered<P> {
@@ -147,7 +148,7 @@ impl<'k, T: ConvertibleElement + TensorElement<Word = u32>> Subtile<'_, 'k, T> {
     }
 }
 
-/// The rows of a lane's elements of a factor in 16 rows, relative to the lane's first row.
+/// The rows of a lane's elements within 16 rows of a factor, relative to the lane's first row.
 const ROWS: [u32; 4] = [0, 1, 8, 9];
 
 impl<'k, T: TensorElement> SubtileMut<'_, 'k, T> {

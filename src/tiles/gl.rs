@@ -86,8 +86,9 @@ impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
         self.tensor.clone()
     }
 
-    /// Returns a view of the same elements with the axes in another order: axis `order[i]` becomes axis `i`. No instructions are emitted.
-    /// For example, the order `[0, 2, 1, 3]` changes the axes `[batches, rows, heads, cols]` to `[batches, heads, rows, cols]`.
+    /// Returns a view of the same elements with the axes in a different order: axis `order[i]` becomes axis
+    /// `i`. No instructions are emitted. For example, the order `[0, 2, 1, 3]` changes the axes
+    /// `[batches, rows, heads, cols]` to `[batches, heads, rows, cols]`.
     ///
     /// The builder rejects the call if `order` is not a permutation.
     #[doc(alias = "axis")]

@@ -30,7 +30,7 @@ pub struct Pipeline<'k, Tiles: StageTiles<'k>, const N: usize> {
     tiles: PhantomData<Tiles>,
 }
 
-/// A stage that can be filled because no thread reads its tiles anymore.
+/// A stage that can be filled because all threads have finished reading its tiles.
 pub struct Stage<'k, Tiles: StageTiles<'k>> {
     tiles: Tiles,
     k: PhantomData<Builder<'k>>,
@@ -215,7 +215,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         let state = (state, fragments, offsets.0, offsets.1);
         let (state, ..) = k.fold(count, state, |i, (mut state, mut fragments, read, write)| {
             let (stage, following) = (self.stage_at(read), self.next(read));
-            // Start the copies neither among the first loads, which the next products wait for, nor before the loads after the barrier.
+            // Start the copies after the first loads, which the next products wait for, but not immediately
+            // before the barrier, where they would delay the loads that follow it.
             let filled_in = 1.min(slices.saturating_sub(2));
             for slice in 0..slices {
                 let is_last = slice + 1 == slices;

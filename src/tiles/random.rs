@@ -279,7 +279,8 @@ impl<'k> DropoutRule<'k> {
 
     /// Returns an element after dropout, given its random word.
     ///
-    /// Unlike [`keeps`](Self::keeps), this requires no shift for each element, but a predicate, which is false if `p` is 1.
+    /// Unlike [`keeps`](Self::keeps), this method does not shift each word; instead, it requires a predicate
+    /// that is false if `p` is 1.
     #[track_caller]
     pub(crate) fn applied(self, x: Val<'k, f32>, random: Val<'k, u32>) -> Val<'k, f32> {
         let keeps = random.ge(self.least << 8) & self.least.lt(1 << 24);
@@ -295,7 +296,7 @@ pub(super) type OfWords<'f, 'k, S> = dyn Fn([Val<'k, u32>; 4]) -> [Val<'k, S>; 4
 fn normal_pair<'k>(k: Builder<'k>, radius: Val<'k, u32>, angle: Val<'k, u32>) -> [Val<'k, f32>; 2] {
     // Uniform in 0 < x ≤ 1, with all 32 bits near 0, where the radius is large.
     let uniform = radius.cast::<f32>().mad(1.0 / TWO_32, 0.5 / TWO_32);
-    // r² = −2 ln x; the approximation may be positive near 1.
+    // r² = −2 ln x; the approximate logarithm may be positive for x near 1.
     let square = (k.lg2_approx_ftz(uniform) * (-2.0 * LN_2)).max(0.0);
     let radius = k.sqrt_approx_ftz(square);
     // From −π to π, where the approximations are most precise.

@@ -149,8 +149,8 @@ macro_rules! scans {
             #[doc = concat!("Returns the prefix ", $what, " along each row: element (i, j) of the result is the ", $combined, " of elements (i, 0) to (i, j), computed in")]
             /// [`Accumulate::Sum`].
             ///
-            /// A tile of 8-bit elements must first be [widened](Self::widen), because the subtiles of the result have another shape; the
-            /// call does not compile otherwise.
+            /// A tile of 8-bit elements must first be [widened](Self::widen), because the subtiles of the
+            /// result have a different shape; the call does not compile otherwise.
             ///
             /// All lanes of the warp must take part. Per 8×8 elements, a scan along rows requires two shuffles for a [`Row`](super::Row)
             /// tile and six for a [`Col`](super::Col) tile; a scan along columns requires six for a `Row` tile and two for a `Col` tile.

@@ -97,7 +97,8 @@ macro_rules! reductions {
         impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {$(
             #[doc = concat!("Stores the ", $what, " of each row to the shared vector `to`.\n\nAll threads of the scope that owns the tile (by default, the block) must take part.")]
             ///
-            /// The same scope must own the vector; the builder rejects a vector that is owned by a scope of another size.
+            /// The same scope must own the vector; the builder rejects a vector that is owned by a scope of a
+            /// different size.
             #[track_caller]
             pub fn $row(&self, to: Sv<'k, T::Sum, H>) -> Pending<'k, Sv<'k, T::Sum, H>> {
                 self.rows_reduced(to, |band| band.$row())
@@ -105,8 +106,9 @@ macro_rules! reductions {
 
             #[doc = concat!("Stores the ", $what, " of each column to the shared vector `to`.\n\nAll threads of the scope that owns the tile (by default, the block) must take part.")]
             ///
-            /// `to` must have one element per column: `W` · 16 elements, or `W` · 32 for a tile of 8-bit elements; other lengths do not
-            /// compile. The same scope must own the vector; the builder rejects a vector that is owned by a scope of another size.
+            /// `to` must have one element per column: `W` · 16 elements, or `W` · 32 for a tile of 8-bit
+            /// elements; other lengths do not compile. The same scope must own the vector; the builder
+            /// rejects a vector that is owned by a scope of a different size.
             ///
             /// The reduction allocates shared memory for one vector per 16 rows. It emits one barrier (two inside an emitted loop) in
             /// addition to the one that waits for the result.

@@ -93,8 +93,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         })
     }
 
-    /// Returns a tile or vector of another type that reuses the memory of this tile: `tile.reuse::<St<f32, 4, 4>>()`. The call does not
-    /// compile if the result is larger than this tile.
+    /// Returns a tile or vector of a different type that reuses the memory of this tile:
+    /// `tile.reuse::<St<f32, 4, 4>>()`. The call does not compile if the result is larger than this tile.
     ///
     /// The builder rejects the call if the address is not known to have the alignment that the swizzle of the result requires.
     #[track_caller]

@@ -178,8 +178,9 @@ impl<'k> Stripes<'k> {
         }
     }
 
-    /// Converts this thread's elements of `vector` and stores them to the vector that starts at element `index` · [`length`](Self::length)
-    /// of `to`. Elements past the end of `to` are not written. The builder rejects the call if `vector` has another arrangement.
+    /// Converts this thread's elements of `vector` and stores them to the vector that starts at element
+    /// `index` · [`length`](Self::length) of `to`. Elements past the end of `to` are not written. The builder
+    /// rejects the call if `vector` has a different arrangement.
     #[track_caller]
     pub fn store<T: TensorElement, U: Convert<T>, A: Writable>(
         self,
@@ -328,8 +329,8 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
         Self { stripes: self.stripes, words: self.words.iter().map(|&x| f(x)).collect() }
     }
 
-    /// Applies `f` to each element and the corresponding element of `other`, and returns the results. The builder rejects the call if
-    /// `other` has another arrangement.
+    /// Applies `f` to each element and the corresponding element of `other`, and returns the results. The
+    /// builder rejects the call if `other` has a different arrangement.
     #[must_use]
     #[track_caller]
     pub fn zip(&self, other: &Self, f: impl Fn(Val<'k, T>, Val<'k, T>) -> Val<'k, T>) -> Self {

@@ -125,7 +125,8 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         StoringVector { vector: self.tensor.clone(), owner: self.owner }
     }
 
-    /// Returns a tile or vector of another type that reuses the memory of this vector, as [`St::reuse`] does.
+    /// Returns a tile or vector of a different type that reuses the memory of this vector, as [`St::reuse`]
+    /// does.
     #[track_caller]
     pub fn reuse<Tile: Allocate<'k>>(self) -> Tile {
         reuse(self)

@@ -71,9 +71,10 @@ pub(super) const fn padding<T: TensorElement, S: SharedSwizzle>() -> u32 {
 
 /// Returns the swizzled layout of a shared tile of `rows`×`cols` elements `T`, with the modes `(row, (col in block, block))`.
 ///
-/// A swizzled tile consists of consecutive column blocks, each as wide as one swizzled row. Within a block, rows are contiguous, and the
-/// 16-byte chunks of a row are permuted by the row index. The layouts are those of the 128-, 64- and 32-byte swizzle modes of TMA and
-/// `wgmma` (PTX ISA, "Shared Memory Matrix Layout").
+/// A swizzled tile consists of consecutive column blocks, each as wide as one swizzled row. Within a block,
+/// rows are contiguous, and the 16-byte chunks of a row are permuted according to the row index. The layouts
+/// are those of the 128-, 64- and 32-byte swizzle modes of TMA and `wgmma` (PTX ISA, "Shared Memory Matrix
+/// Layout").
 ///
 /// Every [`St`](super::St) has this layout.
 ///

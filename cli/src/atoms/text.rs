@@ -21,12 +21,12 @@ fn shape(atom: &MmaAtom) -> String {
     format!("{m}x{n}x{k}")
 }
 
-/// Returns the text in which `--find` searches.
+/// Returns the text of a matrix atom in which `--find` searches.
 pub(super) fn haystack(atom: &MmaAtom) -> String {
     format!("{} {} {} {}", atom.name(), atom.mnemonic(), shape(atom), types(atom))
 }
 
-/// Returns the text in which `--find` searches for copies.
+/// Returns the text of a copy atom in which `--find` searches.
 pub(super) fn copy_haystack(atom: &CopyAtom) -> String {
     format!("{} {}", atom.name(), instruction(atom))
 }

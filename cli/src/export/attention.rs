@@ -271,7 +271,7 @@ where
     })
 }
 
-/// Adds attention to contiguous caches.
+/// Adds the kernels for attention over contiguous caches.
 fn cached<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
 where
     T: TensorElement + Product<T, f32>,
@@ -280,7 +280,7 @@ where
     divided(of).try_for_each(|attention| add(module, |_| attention.kernel::<T>()))
 }
 
-/// Adds attention to contiguous caches with 8-bit floats.
+/// Adds the kernels for attention over contiguous caches of 8-bit floats.
 fn cached_e4m3<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
 where
     T: ConvertibleElement,
@@ -289,7 +289,7 @@ where
     divided(of).try_for_each(|attention| add(module, |_| attention.scaled_kernel::<T>()))
 }
 
-/// Adds attention to paged caches.
+/// Adds the kernels for attention over paged caches.
 fn paged<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
 where
     T: TensorElement + Product<T, f32>,
@@ -298,7 +298,7 @@ where
     in_pages(of, |attention, page| add(module, |_| attention.paged_kernel::<T>(page)))
 }
 
-/// Adds attention to paged caches with 8-bit floats.
+/// Adds the kernels for attention over paged caches of 8-bit floats.
 fn paged_e4m3<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
 where
     T: ConvertibleElement,
@@ -307,7 +307,8 @@ where
     in_pages(of, |attention, page| add(module, |_| attention.scaled_paged_kernel::<T>(page)))
 }
 
-/// Returns attention of a few queries to a cache, for each head size, number of queries and number of blocks.
+/// Returns the kernels for attention over a cache, for each head size, number of queries and number of
+/// blocks.
 fn divided(of: &Options<'_>) -> impl Iterator<Item = CachedAttention> {
     of.head_sizes.iter().flat_map(|&head_size| {
         [1, 4].into_iter().flat_map(move |queries| {

@@ -33,7 +33,7 @@ impl Function {
     }
 }
 
-/// Returns the function with that name.
+/// Returns the function with the given name.
 pub(super) fn find(name: &str) -> Option<&'static Function> {
     FUNCTIONS.iter().find(|function| function.names.split(' ').any(|known| known == name))
 }

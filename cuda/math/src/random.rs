@@ -163,7 +163,7 @@ fn give<T>(to: Address, value: T) -> Fallible {
 }
 
 entries! {
-    /// Quasirandom generators, which have types from 200 on, are not supported.
+    /// Quasirandom generators (types 200 and up) are not supported.
     fn curandCreateGenerator(out: Address, ty: u32) -> Status {
         if !(100..200).contains(&ty) {
             return Err(Status::unsupported(&format!("curandCreateGenerator with the curandRngType_t {ty}")));
@@ -183,7 +183,7 @@ entries! {
         give(version, VERSION[0] * 1000 + VERSION[1] * 100 + VERSION[2])
     }
 
-    /// The property is the index of a component of the version.
+    /// `property` is the index of a component of the version.
     fn curandGetProperty(property: u32, value: Address) -> Status {
         give(value, *VERSION.get(property as usize).ok_or(Status::OUT_OF_RANGE)?)
     }

@@ -308,8 +308,8 @@ fn from_array(
     })
 }
 
-/// Splits bytes of an array, from a position on, into rectangles (the rest of a row, whole rows, and the start of a row), and calls `copy`
-/// for each. The other arguments of `copy` are the width and height of the rectangle, and the number of bytes before it.
+/// Splits `bytes` bytes of an array, starting at a position, into rectangles (the rest of a row, whole rows, and the start of a row), and
+/// calls `copy` for each. The other arguments of `copy` are the width and height of the rectangle, and the number of bytes before it.
 fn along_rows(
     array: Address,
     [mut x, mut y]: [usize; 2],

@@ -41,7 +41,7 @@ entries! {
         set(result, properties::read(device)?)
     }
 
-    /// The variant in CUDA 12.
+    /// The CUDA 12 variant.
     fn cudaGetDeviceProperties_v2(result: Address, device: i32) {
         check(device)?;
         set(result, properties::read_12(device)?)

@@ -83,7 +83,7 @@ entries! {
         add(node, graph, after, data, count, params)
     }
 
-    /// The variant of `cudaGraphAddNode` in CUDA 12.
+    /// The CUDA 12 variant of `cudaGraphAddNode`.
     fn cudaGraphAddNode_v2(node: Address, graph: Address, after: Address, data: Address, count: usize, params: Address) {
         add(node, graph, after, data, count, params)
     }

@@ -239,7 +239,7 @@ entries! {
         ready()?.cuMemPrefetchAsync_v2(address, bytes, location, flags, stream_of(stream, own))
     }
 
-    /// The variants in CUDA 12 that receive a location.
+    /// The CUDA 12 variants that receive a location.
     fn cudaMemAdvise_v2(address: Address, bytes: usize, advice: u32, location: u64) {
         ready()?.cuMemAdvise_v2(address, bytes, advice, location)
     }

@@ -1,7 +1,7 @@
 //! Replaces NVIDIA's runtime library in programs and shared libraries, into which nvcc links it statically by default.
 //!
 //! The runtime library calls private functions of NVIDIA's driver. Each of its public functions is therefore replaced by the corresponding
-//! function of `warpwright-cudart`: a jump is written at its start, which the symbol table of the file specifies. In a program, functions
+//! function of `warpwright-cudart`: a jump is written at its start, which is found through the file's symbol table. In a program, functions
 //! are replaced before the program registers its kernels. A shared library may already have registered its kernels, and registers them
 //! again.
 

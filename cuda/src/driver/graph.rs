@@ -226,7 +226,7 @@ fn replace(old: &mut Operation, new: Operation) -> Fallible {
     Ok(())
 }
 
-/// Returns the position of each step in the order.
+/// Returns for each step the steps that it follows, directly or indirectly.
 fn branches(steps: &[Step]) -> Vec<Arc<Branch>> {
     let mut branches: Vec<Arc<Branch>> = vec![];
     for (index, step) in steps.iter().enumerate() {

@@ -58,7 +58,7 @@ pub(crate) fn size(start: u64) -> Option<u64> {
     plans().get(&start).map(|plan| plan.size)
 }
 
-/// Records that an operation of a graph is submitted. Memory that it allocates must be free, unless the graph frees the memory before.
+/// Records that an operation of a graph is submitted. Memory that it allocates must be free, unless the graph frees it first.
 pub(crate) fn submit(operation: &Operation, frees_before: bool) -> Fallible {
     match operation {
         Operation::Alloc(start, _) => {

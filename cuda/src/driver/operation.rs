@@ -114,8 +114,8 @@ impl Operation {
         }
     }
 
-    /// Handles the operation after a fault in its context, without executing it: reports the fault to the function of the program, if
-    /// necessary.
+    /// Handles the operation after a fault in its context, without executing it: a stream callback receives the fault, and a host function
+    /// is not called.
     pub(crate) fn abandon(&self, fault: Code) {
         if let Self::Host(host) = self
             && host.reports_faults

@@ -63,8 +63,8 @@ pub(crate) struct Position {
 /// The operations that the host knows to be complete.
 static HOST: Mutex<Known> = Mutex::new(Known { all: 0, streams: BTreeMap::new() });
 
-/// A completed wait for a value, and the operations that precede its completion. They were unknown when the operations after the wait were
-/// submitted.
+/// A completed wait for a value, and the operations that precede its completion. These operations were unknown when the operations after
+/// the wait were submitted.
 #[derive(Debug)]
 struct EndedWait {
     wait: Position,

@@ -29,7 +29,7 @@ pub(crate) struct Physical {
     contents: File,
     /// The number of references that the program has. Memory without references exists as long as it is mapped.
     owners: AtomicUsize,
-    /// The number of places where the memory is mapped.
+    /// The number of mappings of the memory.
     mapped: AtomicUsize,
 }
 

@@ -1,4 +1,4 @@
-/* What the driver tells about ranges of managed memory, textures and surfaces. */
+/* The attributes that the driver reports for ranges of managed memory, textures and surfaces. */
 #include "driver.h"
 
 typedef struct {
@@ -62,7 +62,7 @@ static void ranges(void) {
     OK(cuMemAdvise_v2(x, 8192, SET_ACCESSED_BY, device));
     OK(cuMemAdvise_v2(x, 4096, SET_ACCESSED_BY, host));
     HOLDS(of(READ_MOSTLY, x, 8192) == 1);
-    /* A location is that of a range only if it is that of all bytes. */
+    /* A range has a location only if all of its bytes have this location. */
     HOLDS(of(PREFERRED, x, 4096) == CPU && of(PREFERRED, x + 4096, 4096) == 0 && of(PREFERRED, x + 4095, 2) == NONE);
     HOLDS(of(PREFERRED_TYPE, x, 4096) == ON_HOST && of(PREFERRED_TYPE, x, 8192) == 0 && of(PREFERRED_ID, x + 4096, 1) == 0);
     OK(cuMemRangeGetAttribute(devices, sizeof devices, ACCESSED_BY, x, 4096));
@@ -87,7 +87,7 @@ static void ranges(void) {
     OK(cuMemAlloc_v2(&y, 64));
     EXPECT(INVALID_VALUE, cuMemRangeGetAttribute(&value, 4, READ_MOSTLY, y, 1));
     OK(cuMemFree_v2(y));
-    /* Advice ends with the memory. */
+    /* Advice does not outlive the memory. */
     OK(cuMemFree_v2(x));
     OK(cuMemAllocManaged(&y, 8192, 1));
     HOLDS(of(READ_MOSTLY, y, 8192) == 0 && of(PREFETCHED, y, 8192) == NONE);
@@ -96,7 +96,7 @@ static void ranges(void) {
 
 static void descriptors(void) {
     const Array shape = {16, 8, 0, 0x20, 1, 2};
-    /* Pitched memory: the address, the format and the channels, the width, the height and the pitch. */
+    /* Pitched memory: address, format and channels, width, height, and pitch. */
     Resource linear = {3, {0, 0x20 | 1ull << 32, 16, 8, 64}, 0}, image = {0, {0}, 0}, resource;
     const Texture sampler = {{1, 0, 3}, 1, 2, 0, {0}, {0.5f, 1, 2, 3}, {0}};
     Texture read;

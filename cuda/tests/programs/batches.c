@@ -1,10 +1,10 @@
-/* Copies with attributes, lists of copies, and attributes of streams. */
+/* Copies with attributes, batches of copies, and attributes of streams. */
 #include "driver.h"
 
 #include <pthread.h>
 #include <unistd.h>
 
-/* `CUmemcpyAttributes`: when the source is read (1 in the order of the stream, 2 during the call), and hints. */
+/* `CUmemcpyAttributes`: when the source is read (1: in stream order; 2: during the call), and hints. */
 typedef struct {
     int order, hints[4];
     unsigned flags;
@@ -51,7 +51,7 @@ int main(void) {
     OK(cuStreamCreate(&other, 1));
     OK(cuMemAlloc_v2(&x, sizeof back));
 
-    /* The source is read in the order of the stream, or during the call. */
+    /* The source is read in stream order, or during the call. */
     pthread_mutex_lock(&gate);
     OK(cuLaunchHostFunc(stream, pass, NULL));
     a[0] = b[0] = 1;
@@ -92,7 +92,7 @@ int main(void) {
         HOLDS(back[N] == 0 && back[N + 3] == 3 && back[N + 4] == 16 && back[N + 7] == 19);
     }
 
-    /* Attributes are stored. */
+    /* A stream stores its attributes. */
     value[0] = 3;
     OK(cuStreamSetAttribute(stream, 3, value)); /* CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY */
     EXPECT(INVALID_VALUE, cuStreamSetAttribute(stream, 2, value));

@@ -1,4 +1,4 @@
-/* What the programs use of cuBLAS: handles, statuses, and elements of matrices. */
+/* The parts of cuBLAS that the programs use: handles, statuses, and matrix elements. */
 #ifndef BLAS_H
 #define BLAS_H
 
@@ -14,7 +14,7 @@ int cublasSetMatrix(int, int, int, const void *, int, CUdeviceptr, int);
 /* Statuses (`cublasStatus_t`). */
 enum { NO_HANDLE = 1, INVALID = 7, UNSUPPORTED = 15 };
 
-/* Numbers of types (`cudaDataType_t`). */
+/* Data types (`cudaDataType_t`). */
 enum { F32 = 0, F64 = 1, F16 = 2, S8 = 3, S32 = 10, BF16 = 14 };
 
 static inline int bytes(int type) {
@@ -50,7 +50,7 @@ static inline double load(const void *at, int type, size_t i) {
     return single;
 }
 
-/* The numbers of a program, which are the same in each run. */
+/* Pseudorandom numbers from -most to most, which are the same in each run. */
 static unsigned state = 1;
 static inline int next(int most) {
     state = state * 1664525u + 1013904223u;

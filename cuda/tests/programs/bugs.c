@@ -1,4 +1,4 @@
-/* Bugs of programs, one for each name: `bugs NAME` has it, `bugs NAME fixed` does not. With QUICK_EXIT in the environment, exit handlers do not
+/* Programs with bugs, selected by name: `bugs NAME` has the bug, and `bugs NAME fixed` does not. If QUICK_EXIT is set, exit handlers do not
    run. */
 #include <stdlib.h>
 #include "driver.h"
@@ -81,7 +81,7 @@ static void uninitialized_argument(void) {
     OK(launch(kernel, x, y, 2, N, NULL));
 }
 
-/* The buffer of the next step is copied while a kernel reads it. */
+/* The buffer of the next step is overwritten by a copy while a kernel reads it. */
 static void copy_over_a_kernel(void) {
     OK(launch(kernel, y, x, 2, N, one));
     if (fixed) {
@@ -100,7 +100,7 @@ static void result_before_the_kernel(void) {
     OK(cuMemcpyDtoHAsync_v2(pinned, y, BYTES, two));
 }
 
-/* Two copies use one buffer of the host. */
+/* Two copies use the same host buffer. */
 static void staging_buffer_used_twice(void) {
     OK(cuMemcpyDtoHAsync_v2(pinned, x, BYTES, one));
     if (fixed) {
@@ -109,7 +109,7 @@ static void staging_buffer_used_twice(void) {
     OK(cuMemcpyHtoDAsync_v2(y, pinned, BYTES, two));
 }
 
-/* A stream that does not block is not ordered with the default stream. */
+/* A non-blocking stream is not ordered with the default stream. */
 static void fill_in_the_default_stream(void) {
     CUstream stream = one;
     if (fixed) {
@@ -119,7 +119,7 @@ static void fill_in_the_default_stream(void) {
     OK(cuMemsetD32Async(x, 0, N, NULL));
 }
 
-/* The same is true of the operations of a stream that is destroyed. */
+/* Nor are the operations of a non-blocking stream that has been destroyed. */
 static void destroyed_stream(void) {
     CUstream stream;
     OK(cuStreamCreate(&stream, fixed ? 0 : 1));
@@ -128,7 +128,7 @@ static void destroyed_stream(void) {
     OK(cuMemsetD32Async(x, 0, N, NULL));
 }
 
-/* A thread's default stream is ordered with the legacy one, but not with other streams. */
+/* A per-thread default stream is ordered with the legacy default stream, but not with non-blocking streams. */
 static void default_stream_of_the_thread(void) {
     CUstream own = (CUstream)2; /* CU_STREAM_PER_THREAD */
     OK(launch(kernel, y, x, 2, N, fixed ? NULL : two));
@@ -167,7 +167,7 @@ static void branches_of_a_graph(void) {
     OK(cuGraphLaunch(executable, one));
 }
 
-/* Memory of a graph that is used, and freed, by nodes that may be simultaneous. */
+/* Memory of a graph that is used and freed by nodes that may run concurrently. */
 static void memory_of_a_graph(int used_late, int freed_late) {
     CUgraph graph;
     CUgraphExec executable;
@@ -191,7 +191,7 @@ static void graph_frees_memory_early(void) {
     memory_of_a_graph(1, fixed);
 }
 
-/* Maps memory at the start of a range of twice its size. */
+/* Maps memory at the start of a reserved range of twice its size. */
 static CUdeviceptr mapped(const CUmemAccessDesc *access) {
     size_t unit = 2 << 20;
     CUdeviceptr range;
@@ -233,7 +233,7 @@ static void unmapped_too_early(void) {
     OK(launch(kernel, y, range, 2, N, NULL));
 }
 
-/* What a host function follows is complete when it signals the program. */
+/* The operations that precede a host function are complete when it signals the program. */
 static void finished(void *flag) {
     __atomic_store_n((int *)flag, 1, __ATOMIC_RELEASE);
 }

@@ -1,4 +1,4 @@
-/* The calls that captures in each mode forbid, as observed with a driver of version 580. */
+/* The calls that captures in each mode forbid, as observed with driver version 580. */
 #include "driver.h"
 #include <pthread.h>
 
@@ -41,7 +41,7 @@ static CUresult end(void) {
     return cuStreamEndCapture(captured, &graph);
 }
 
-/* A call, by a thread whose own mode is `mode`. */
+/* A call by a thread whose own mode is `mode`. */
 typedef struct {
     CUresult (*call)(void);
     int mode;
@@ -66,7 +66,7 @@ static CUresult in_another_thread(Call call) {
     return call.result;
 }
 
-/* Captures in a mode during a call. The capture is valid if the call is allowed. */
+/* Makes a call during a capture in the given mode. The capture remains valid if the call is allowed. */
 static void expect(CUresult expected, int mode, Call call, int elsewhere) {
     OK(cuStreamBeginCapture_v2(captured, mode));
     CUresult result = elsewhere ? in_another_thread(call) : (perform(&call), call.result);
@@ -86,11 +86,11 @@ int main(void) {
 
     CUresult (*const unsafe[])(void) = {allocate, allocate_in_order, query, synchronize};
     for (int i = 0; i < 4; i++) {
-        /* By the thread that captures: its own mode may relax that of the capture. */
+        /* From the capturing thread: its own mode may relax that of the capture. */
         for (int mode = GLOBAL; mode <= RELAXED; mode++)
             for (int own = GLOBAL; own <= RELAXED; own++)
                 expect(mode == RELAXED || own == RELAXED ? 0 : UNSUPPORTED, mode, (Call){unsafe[i], own, 0}, 0);
-        /* By another thread. */
+        /* From another thread. */
         for (int mode = GLOBAL; mode <= RELAXED; mode++)
             for (int own = GLOBAL; own <= RELAXED; own++)
                 expect(mode == GLOBAL && own == GLOBAL ? UNSUPPORTED : 0, mode, (Call){unsafe[i], own, 0}, 1);
@@ -98,12 +98,12 @@ int main(void) {
     for (int mode = GLOBAL; mode <= RELAXED; mode++) {
         expect(0, mode, (Call){copy, GLOBAL, 0}, 0);
         expect(UNSUPPORTED, mode, (Call){wait_for_all, RELAXED, 0}, 0);
-        /* Unless its mode is relaxed, the thread that began a capture must end it; in any case it has ended. */
+        /* Unless the mode is relaxed, only the thread that began a capture may end it; the capture ends in either case. */
         OK(cuStreamBeginCapture_v2(captured, mode));
         EXPECT(mode == RELAXED ? 0 : WRONG_THREAD, in_another_thread((Call){end, GLOBAL, 0}));
         OK(cuStreamSynchronize(captured));
     }
-    /* An event that a capture has recorded has no state. */
+    /* An event recorded in a capture has no status and cannot be waited for; an attempt invalidates the capture. */
     CUresult (*const request[])(CUevent) = {cuEventQuery, cuEventSynchronize};
     for (int mode = GLOBAL; mode <= RELAXED; mode++)
         for (int i = 0; i < 2; i++) {

@@ -1,4 +1,4 @@
-/* Two devices: contexts, peer access, libraries that are loaded into both. */
+/* Two devices: contexts, peer access, and a library loaded on both. */
 #include "driver.h"
 
 int main(void) {
@@ -36,7 +36,7 @@ int main(void) {
     OK(cuLibraryUnload(library));
     EXPECT(INVALID_HANDLE, launch((CUfunction)kernel, y, x, 2, 1, NULL));
 
-    /* A context takes its memory with it. */
+    /* Destroying a context frees its memory. */
     OK(cuCtxDestroy_v2(second));
     OK(cuCtxPushCurrent_v2(first));
     EXPECT(NOT_FOUND, cuMemGetAddressRange_v2(NULL, NULL, y));

@@ -1,5 +1,5 @@
-/* What the programs use of the driver's interface, and how they check it. Types and names are those of the manual "CUDA Driver
-   API"; handles are addresses. */
+/* The parts of the driver's interface that the programs use, and macros that check results. Types and names are those of the manual
+   "CUDA Driver API"; handles are addresses. */
 #ifndef DRIVER_H
 #define DRIVER_H
 
@@ -102,7 +102,7 @@ CUresult cuMemMap(CUdeviceptr, size_t, size_t, unsigned long long, unsigned long
 CUresult cuMemUnmap(CUdeviceptr, size_t);
 CUresult cuMemSetAccess(CUdeviceptr, size_t, const void *, size_t);
 
-/* `CUmemAllocationProp` and `CUmemAccessDesc` of the first device: pinned memory; no access, reads, reads and writes. */
+/* `CUmemAllocationProp` and `CUmemAccessDesc` of the first device: pinned memory; no, read-only and read-write access. */
 typedef struct {
     int type, handleTypes, locationType, location;
     void *metadata;
@@ -197,7 +197,7 @@ enum {
     NOT_SUPPORTED = 801
 };
 
-/* y[i] = f * x[i] for i < n, and a variable. */
+/* A kernel that computes y[i] = f * x[i] for i < n, and a variable. */
 static const char SCALE[] =
     ".version 8.0\n"
     ".target sm_80\n"

@@ -1,4 +1,4 @@
-/* Wrong arguments, stale handles, and functions that are not there. */
+/* Wrong arguments, stale handles, and missing functions. */
 #include "driver.h"
 
 int main(void) {
@@ -62,7 +62,7 @@ int main(void) {
         EXPECT(INVALID_PTX, cuModuleLoadDataEx(&module, broken, 2, keys, values));
         HOLDS(strstr(log, "line 6; error   : ") != NULL && (size_t)values[1] == strlen(log));
 
-        /* The log of a linker is that of its creation. */
+        /* A linker uses the log buffer passed at its creation. */
         log[0] = 0;
         values[1] = (void *)sizeof log;
         OK(cuLinkCreate_v2(2, keys, values, &address));

@@ -1,7 +1,7 @@
-/* A kernel that reads past its buffer: the fault is returned by later calls of its context until that is destroyed. */
+/* A kernel that reads past its buffer: later calls in its context return the fault until the context is destroyed. */
 #include "driver.h"
 
-/* Functions that were added before the fault is known: a callback receives the error, a host function is not called. */
+/* Functions that are queued before the fault is known: a callback receives the error, and a host function is not called. */
 static void callback(CUstream stream, CUresult status, void *received) {
     (void)stream;
     *(CUresult *)received = status;
@@ -11,7 +11,7 @@ static void host_function(void *called) {
     *(int *)called = 1;
 }
 
-/* Waits until the other functions have been added. */
+/* Waits until the other functions have been queued. */
 static void hold(void *held) {
     while (__atomic_load_n((int *)held, __ATOMIC_ACQUIRE)) {
     }
@@ -46,7 +46,7 @@ int main(void) {
     OK(launch(scale(), y, x, 2, 101, NULL));
     OK(cuCtxDestroy_v2(context));
 
-    /* The primary context starts again. */
+    /* The primary context is usable again after its release. */
     OK(cuDevicePrimaryCtxRelease_v2(0));
     start();
     OK(cuCtxSynchronize());

@@ -20,7 +20,7 @@ CUresult cuEventRecordWithFlags(CUevent, CUstream, unsigned);
 CUresult cuStreamGetCaptureInfo_v3(CUstream, int *, uint64_t *, CUgraph *, const CUgraphNode **, const void **, size_t *);
 CUresult cuStreamUpdateCaptureDependencies_v2(CUstream, CUgraphNode *, const void *, size_t, unsigned);
 
-/* `CUgraphNodeParams`: the parameters of a type begin at `bytes`; those of a copy, its `CUDA_MEMCPY3D`, 16 bytes later. */
+/* `CUgraphNodeParams`: the parameters of a type start at `bytes`; the `CUDA_MEMCPY3D` of a copy starts 16 bytes later. */
 typedef struct {
     int type, reserved[3];
     union {
@@ -86,7 +86,7 @@ static CUgraphNodeParams of_type(int type) {
     return params;
 }
 
-/* pinned[0] = 2 * fill, by a fill, a kernel, a copy and a function; then each with other parameters. */
+/* pinned[0] = 2 * fill, computed by a fill, a kernel, a copy and a host function; then with other parameters. */
 static void parameters(void) {
     CUgraph graph, containing;
     CUgraphExec exec;
@@ -128,7 +128,7 @@ static void parameters(void) {
     OK(cuStreamSynchronize(NULL));
     HOLDS(pinned[0] == 2 && calls == 1);
 
-    /* The parameters are those that were set. A kernel's arguments belong to the node. */
+    /* The parameters are those that were set. The node keeps a copy of the kernel's arguments. */
     OK(cuGraphNodeGetParams(fill, &params));
     HOLDS(params.type == 2 && params.of.fill.dst == x && params.of.fill.value == 0x3f800000 && params.of.fill.width == 100);
     OK(cuGraphNodeGetParams(call, &params));
@@ -143,7 +143,7 @@ static void parameters(void) {
     two = 5;
     HOLDS(*(float *)params.of.kernel.kernelParams[2] == 2);
 
-    /* Parameters of the executable graph, and of a node, which affect later instances only. */
+    /* Changes to the executable graph affect later launches; changes to a node affect only later instantiations. */
     arguments[2] = &three;
     params.of.kernel.kernelParams = arguments;
     OK(cuGraphExecNodeSetParams(exec, work, &params));
@@ -169,7 +169,7 @@ static void parameters(void) {
     HOLDS(id > 0);
 }
 
-/* Attributes of a kernel node stay when its parameters change. */
+/* A kernel node keeps its attributes when its parameters change. */
 static void attributes(void) {
     CUgraph graph;
     CUgraphNode node, other;
@@ -197,7 +197,7 @@ static void attributes(void) {
     OK(cuGraphDestroy(graph));
 }
 
-/* A graph waits for an event, and records another, for which a stream waits. */
+/* A graph waits for an event and records another event, for which a stream waits. */
 static void events(void) {
     CUstream one, two, three;
     CUevent before, after, told;
@@ -239,7 +239,7 @@ static void events(void) {
     OK(cuStreamSynchronize(three));
     HOLDS(*(int *)pinned == 9);
 
-    /* Captured as such nodes. */
+    /* The same nodes, created by a capture. */
     OK(cuStreamBeginCapture_v2(two, 0));
     OK(cuStreamWaitEvent(two, before, 1)); /* CU_EVENT_WAIT_EXTERNAL */
     OK(cuMemsetD32Async(x, 7, 1, two));
@@ -259,7 +259,7 @@ static void events(void) {
     HOLDS(*(int *)pinned == 7);
 }
 
-/* The nodes on which the next operation of a captured stream depends are told, and can be replaced. */
+/* The nodes on which the next operation of a capturing stream depends can be queried and replaced. */
 static void dependencies(void) {
     CUstream stream;
     CUgraph graph;

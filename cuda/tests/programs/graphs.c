@@ -66,7 +66,7 @@ static void node_by_node(void) {
     HostParams counter = {count, &calls};
     UpdateResult result;
 
-    /* Added in the wrong order; the dependencies are x = 1, y = 2x, x = 3y, the call. */
+    /* Nodes added out of order; the dependencies give the order x = 1, y = 2x, x = 3y, host call. */
     OK(cuGraphCreate(&graph, 0));
     OK(cuGraphAddKernelNode_v2(&first, graph, NULL, 0, &params));
     OK(cuGraphAddMemsetNode(&fill, graph, NULL, 0, &one, NULL));
@@ -86,7 +86,7 @@ static void node_by_node(void) {
     OK(cuGraphLaunch(exec, NULL));
     HOLDS(value(x + 396) == 6 && value(y) == 2 && calls == 1);
 
-    /* Changes of the executable graph concern later launches. */
+    /* Changes to the executable graph affect later launches. */
     three = 5;
     OK(cuGraphLaunch(exec, NULL));
     HOLDS(value(x) == 6);
@@ -129,7 +129,7 @@ static void captured(void) {
     OK(cuEventCreate(&fork, 0));
     OK(cuEventCreate(&join, 0));
 
-    /* x and y are filled on two streams, then y is multiplied. */
+    /* x and y are filled on two streams, then y is scaled. */
     OK(cuMemsetD32Async(x, 0, 100, one));
     OK(cuStreamSynchronize(one));
     OK(cuStreamBeginCapture_v2(one, 0));
@@ -153,7 +153,7 @@ static void captured(void) {
     OK(cuStreamSynchronize(two));
     HOLDS(value(x) == 1 && value(y) == 8);
 
-    /* A call that waits ends a capture, and so does a stream that does not come back. */
+    /* A call that waits invalidates a capture. So does a forked stream that does not rejoin it. */
     OK(cuStreamBeginCapture_v2(one, 0));
     OK(cuMemsetD32Async(x, 0, 1, one));
     EXPECT(900, cuStreamSynchronize(one)); /* CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED */
@@ -171,7 +171,7 @@ static void captured(void) {
     EXPECT(900, cuStreamBeginCapture_v2(NULL, 0));
 }
 
-/* The bytes that nodes have allocated: now, or the most at a time. */
+/* The number of bytes that nodes have allocated: current (0) or peak (1). */
 static uint64_t used(int attribute) {
     uint64_t bytes;
     OK(cuDeviceGetGraphMemAttribute(0, attribute, &bytes));
@@ -191,7 +191,7 @@ static void memory_of_nodes(void) {
     int type;
     uint64_t zero = 0;
 
-    /* z = 2x, y = 3z, where z is memory of the graph. */
+    /* z = 2x, y = 3z, where z is allocated by the graph. */
     OK(cuMemsetD32Async(x, 0x3f800000, 100, NULL));
     OK(cuGraphCreate(&graph, 0));
     OK(cuGraphAddMemAllocNode(&alloc, graph, NULL, 0, &params));
@@ -206,7 +206,7 @@ static void memory_of_nodes(void) {
     OK(cuGraphAddKernelNode_v2(&copy, graph, &work, 1, &launched));
     EXPECT(INVALID_VALUE, cuMemFree_v2(z));
 
-    /* Without a node that frees it, the memory stays, and the graph cannot be launched again. */
+    /* Without a node that frees it, the memory remains allocated, and the graph cannot be launched again. */
     OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
     OK(cuGraphInstantiateWithFlags(&cleaning, graph, 1));
     HOLDS(used(0) == 0);
@@ -235,7 +235,7 @@ static void memory_of_nodes(void) {
     }
     HOLDS(value(y) == 6 && used(0) == 0 && used(1) == 400);
 
-    /* Captured calls become such nodes. */
+    /* Captured calls become allocation and free nodes. */
     {
         CUstream stream;
         CUgraph captured;

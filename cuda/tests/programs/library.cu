@@ -1,4 +1,4 @@
-// A shared library with a kernel, a variable and NVIDIA's runtime library in it.
+// A shared library with a kernel, a variable and a linked-in copy of NVIDIA's runtime library.
 #include <cstdio>
 
 __device__ int factor = 2;

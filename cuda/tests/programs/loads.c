@@ -1,4 +1,4 @@
-/* Loads a library by its path, or by its name in a folder that only this program names, and calls it. */
+/* Loads a library by its path, or by its name in a folder that only this program searches, and calls it. */
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* Products of matrices by cuBLAS and random numbers by cuRAND, compared with products in double precision and with the moments of the
+/* Matrix products by cuBLAS and random numbers by cuRAND, compared with products in double precision and with the moments of the
    distributions. With the argument "short", a product reads past the end of B. */
 #include "blas.h"
 
@@ -27,8 +27,8 @@ int curandGenerateNormal(Handle, CUdeviceptr, size_t, float, float);
 /* Statuses of cuRAND (`curandStatus_t`). */
 enum { NO_GENERATOR = 101, WRONG_TYPE = 103, ODD_LENGTH = 105 };
 
-/* A type of products: of A and B, of C, of alpha and beta, the number of the type of the sums. `most` bounds elements so that every
-   result is exact. */
+/* The types of a product: of A and B, of C, of alpha and beta, and the compute type. `most` bounds the elements so that every result
+   is exact. */
 typedef struct {
     int operand, result, scalar, compute, most;
 } Kind;
@@ -44,7 +44,7 @@ static const struct {
 enum { SINGLE, STRIDED, ARRAYS, FORMS };
 enum { BATCH = 3 };
 
-/* A matrix of a batch: the host's copy, and the addresses on the device. */
+/* A matrix of a batch: the host copy and the device addresses. */
 typedef struct {
     unsigned char *host;
     CUdeviceptr device, array;
@@ -62,7 +62,7 @@ static Matrix matrix(int rows, int columns, int type, int most, int written) {
         addresses[z] = a.device + z * a.stride * bytes(type);
         for (size_t i = 0; i < a.stride; ++i)
             store(a.host, type, z * a.stride + i, next(most));
-        /* The space between columns is not written on the device. */
+        /* The padding between columns is not written on the device. */
         if (written && rows > 0 && columns > 0)
             OK(cublasSetMatrix(rows, columns, bytes(type), a.host + z * a.stride * bytes(type), a.leading, addresses[z], a.leading));
     }
@@ -136,7 +136,7 @@ static void product(Handle handle, CUstream stream, Kind kind, int ta, int tb, i
     release(c);
 }
 
-/* Sums of numbers with fractions are rounded: the error is at most that of k roundings to f32. */
+/* Sums of fractions are rounded: the error is at most that of k roundings to f32. */
 static void fractions(Handle handle) {
     enum { M = 20, N = 9, K = 200 };
     static float a[M * K], b[K * N], c[M * N];
@@ -171,7 +171,7 @@ static void fractions(Handle handle) {
     OK(cuMemFree_v2(dc));
 }
 
-/* A matrix of 3 rows and 2 columns, vectors with steps of 2 and -1. */
+/* A matrix with 3 rows and 2 columns; vectors with strides of 2 and -1. */
 static void vectors(Handle handle) {
     const float a[6] = {1, 2, 3, 4, 5, 6}, x[4] = {10, 0, 1, 0}, y[3] = {1, 1, 1}, alpha = 2, beta = 3;
     float got[4];
@@ -196,7 +196,7 @@ static void vectors(Handle handle) {
     OK(cuMemFree_v2(dy));
 }
 
-/* A fourth power, a third power, a second power and a mean are enough to tell the distributions apart. */
+/* The first four moments suffice to tell the distributions apart. */
 static void moments(const double *x, int n, double mean, double deviation, double fourth) {
     double first = 0, second = 0, third = 0, last = 0;
     for (int i = 0; i < n; ++i) {
@@ -244,7 +244,7 @@ static void random_numbers(CUstream stream) {
     moments(numbers, COUNT, 3, 0.5, 3);
     EXPECT(ODD_LENGTH, curandGenerateNormal(generator, singles, 3, 0, 1));
     EXPECT(WRONG_TYPE, curandGenerateLongLong(generator, doubles, COUNT));
-    /* A graph cannot contain the numbers of a generator. */
+    /* Generators do not support stream capture. */
     CUgraph graph;
     OK(cuStreamBeginCapture_v2(stream, 0));
     EXPECT(WRONG_TYPE, curandGenerateUniform(generator, singles, COUNT));
@@ -296,7 +296,7 @@ int main(int count, char **arguments) {
     fractions(handle);
     vectors(handle);
     random_numbers(stream);
-    /* A leading dimension of less than the rows, a complex type, a function that does not exist here, a handle that does not. */
+    /* A leading dimension less than the number of rows, a complex type, an unsupported function, and a destroyed handle. */
     EXPECT(INVALID, cublasSgemm_v2(handle, 0, 0, 2, 1, 1, &one, 0, 1, 0, 1, &one, 0, 2));
     EXPECT(UNSUPPORTED, cublasGemmEx(handle, 0, 0, 1, 1, 1, &one, 0, 4, 1, 0, 4, 1, &one, 0, 4, 1, 68, -1));
     EXPECT(UNSUPPORTED, cublasSaxpy_v2());

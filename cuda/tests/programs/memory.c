@@ -1,4 +1,4 @@
-/* Memory of all kinds, copies, fills, and what the driver says about an address. */
+/* Memory of all kinds, copies, fills, and the attributes of an address. */
 #include "driver.h"
 
 static unsigned char bytes[4096];
@@ -61,7 +61,7 @@ int main(void) {
         EXPECT(INVALID_VALUE, cuMemcpy2D_v2(&copy));
     }
 
-    /* Managed memory has one address for the program and kernels. */
+    /* Managed memory has the same address on the host and in kernels. */
     OK(cuMemAllocManaged(&managed, 8192, 1));
     shared = (unsigned *)(uintptr_t)managed;
     shared[2000] = 5;
@@ -74,7 +74,7 @@ int main(void) {
     HOLDS(attribute(2, managed) == 2 && attribute(8, managed) == 1);
     OK(cuMemFree_v2(managed));
 
-    /* Memory of the program has another address in kernels. */
+    /* Registered host memory has a different address in kernels. */
     OK(cuMemHostRegister_v2(own, sizeof own, 0));
     EXPECT(712, cuMemHostRegister_v2(own, sizeof own, 0)); /* CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED */
     OK(cuMemHostGetDevicePointer_v2(&registered, own + 32, 0));
@@ -86,7 +86,7 @@ int main(void) {
     OK(cuMemHostUnregister(own));
     EXPECT(713, cuMemHostUnregister(own)); /* CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED */
 
-    /* Copies whose direction follows from the addresses. */
+    /* Copies whose direction is determined by the addresses. */
     OK(cuMemHostAlloc(&pinned, 16, 0));
     OK(cuMemcpy((CUdeviceptr)(uintptr_t)pinned, x, 16));
     OK(cuMemcpy((CUdeviceptr)(uintptr_t)own, (CUdeviceptr)(uintptr_t)pinned, 16));
@@ -97,7 +97,7 @@ int main(void) {
     OK(cuMemFreeHost(pinned));
     EXPECT(INVALID_VALUE, cuMemFreeHost(pinned));
 
-    /* Memory in the order of a stream. */
+    /* Stream-ordered memory. */
     OK(cuMemAllocAsync(&late, 64, NULL));
     OK(cuMemsetD32Async(late, 17, 16, NULL));
     OK(cuMemcpyDtoH_v2(&word, late + 60, 4));
@@ -110,7 +110,7 @@ int main(void) {
     OK(cuMemFreeAsync(late, NULL));
     EXPECT(INVALID_VALUE, cuMemAlloc_v2(&late, 0));
 
-    /* No bytes can be anywhere. */
+    /* An operation on 0 bytes accepts any address. */
     OK(cuMemcpyHtoDAsync_v2(0, bytes, 0, NULL));
     OK(cuMemsetD32Async(0, 0, 0, NULL));
     OK(cuMemcpyDtoH_v2(NULL, 0, 0));
@@ -134,7 +134,7 @@ int main(void) {
         OK(cuModuleGetGlobal_v2(&variable, NULL, module, "answer"));
         OK(cuLinkDestroy(linker));
 
-        /* A function that one module declares and another defines, and a weak one, of which the first definition remains. */
+        /* A function declared in one module and defined in another, and a weak function whose first definition is kept. */
 #define WEAK(RESULT) \
     ".weak .func  (.param .b32 r) unit(\n    .param .b32 x\n);\n" \
     ".weak .func  (.param .b32 r)\n unit(\n    .param .b32 x\n)  // a comment {\n" \

@@ -1,7 +1,7 @@
-/* Each function of the driver is found by its name, and one that does nothing says so. The argument is a file with the names. */
+/* Each function of the driver is found by its name, and an unsupported one returns an error. The argument is a file with the names. */
 #include "driver.h"
 
-/* Names of earlier forms, and of forms for the default stream of the thread, are not requested. */
+/* Versioned names, and names of variants for per-thread default streams, are not requested. */
 static int is_form(const char *name) {
     const char *end = strrchr(name, '_');
     return end && (strcmp(end, "_ptsz") == 0 || strcmp(end, "_ptds") == 0 || (end[1] == 'v' && end[2] >= '0' && end[2] <= '9'));

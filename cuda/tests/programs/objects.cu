@@ -1,4 +1,4 @@
-// Objects of the runtime interface: pools, libraries, attributes of functions and streams, nodes of graphs of any type.
+// Objects of the runtime interface: pools, libraries, attributes of functions and streams, and graph nodes of any type.
 #include <cstring>
 
 #include "runtime.h"
@@ -12,7 +12,7 @@ __global__ void add(int *y, const int *x, int n) {
     }
 }
 
-// The same kernel as text, for a library.
+// A kernel and a variable as PTX text, for a library.
 static const char TWICE[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n"
     ".visible .global .align 4 .b32 answer = 42;\n"
@@ -154,7 +154,7 @@ static void nodes() {
     HOLDS(pinned[0] == 12 && pinned[49] == 12 && pinned[50] == 7);
 }
 
-// Advice about managed memory is returned for the range.
+// The advice for a range of managed memory can be queried.
 static void advice() {
     const cudaMemLocation here = {cudaMemLocationTypeDevice, {0}};
     int *x, mostly = 0, preferred = 99;

@@ -1,4 +1,4 @@
-/* Pools of memory: the amounts that they report, as observed with a driver of version 580, and the pools of addresses. */
+/* Memory pools: the amounts that they report, as observed with driver version 580, and the pool of each address. */
 #include "driver.h"
 
 typedef struct {
@@ -62,7 +62,7 @@ int main(void) {
     OK(cuMemPoolTrimTo(own, 0));
     amounts(own, 0, 0);
 
-    /* Maxima can be reset; nothing else can be set. */
+    /* Peak amounts can only be reset to 0. Current amounts cannot be set. */
     EXPECT(INVALID_VALUE, set(own, RESERVED, 0));
     EXPECT(INVALID_VALUE, set(own, USED, 0));
     EXPECT(INVALID_VALUE, set(own, USED_HIGH, 7));
@@ -70,7 +70,7 @@ int main(void) {
     HOLDS(get(own, USED_HIGH) == 0 && get(own, RESERVED_HIGH) == 2ull * UNIT);
     EXPECT(INVALID_VALUE, set(own, 9, 0));
 
-    /* Memory survives its pool. */
+    /* Memory outlives its pool. */
     OK(cuMemAllocFromPoolAsync(&large, 5000, own, stream));
     OK(cuMemPoolDestroy(own));
     HOLDS(pool_of(large) == own);

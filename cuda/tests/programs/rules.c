@@ -1,4 +1,4 @@
-/* Rules of the manual "CUDA Driver API" that order operations, or refuse them. */
+/* Rules of the manual "CUDA Driver API" that order or forbid operations. */
 #include "driver.h"
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@ static void calls_the_driver(void *result) {
     *(CUresult *)result = cuCtxSynchronize();
 }
 
-/* Launches of an executable graph are ordered, also in different streams. */
+/* Launches of an executable graph are ordered, even in different streams. */
 static void launches_of_a_graph(CUfunction function, CUdeviceptr y, CUdeviceptr x) {
     CUstream one, two;
     CUgraph graph;
@@ -23,7 +23,7 @@ static void launches_of_a_graph(CUfunction function, CUdeviceptr y, CUdeviceptr 
     OK(cuCtxSynchronize());
 }
 
-/* A wait is an operation of the default stream: later operations of blocking streams wait, too. */
+/* A wait in the default stream is an operation: later operations of blocking streams also wait for it. */
 static void waits_of_the_default_stream(CUfunction function, CUdeviceptr y, CUdeviceptr x) {
     CUstream own, blocking;
     CUevent event;
@@ -43,7 +43,7 @@ static void waits_of_the_default_stream(CUfunction function, CUdeviceptr y, CUde
     OK(cuCtxSynchronize());
 }
 
-/* An event that was recorded in a capture says nothing after it. */
+/* An event that was recorded in a capture cannot be used after the capture. */
 static void events_of_a_capture(void) {
     CUstream one, two;
     CUevent event;
@@ -58,7 +58,7 @@ static void events_of_a_capture(void) {
     OK(cuStreamSynchronize(two));
 }
 
-/* Memory can be freed while a stream is captured in the relaxed mode. */
+/* Memory can be freed while a stream is captured in relaxed mode. */
 static void frees_in_a_capture(CUfunction function, CUdeviceptr y, CUdeviceptr x) {
     CUstream one;
     CUgraph graph;
@@ -103,7 +103,7 @@ int main(void) {
     OK(cuCtxSynchronize());
     HOLDS(result == 800); /* CUDA_ERROR_NOT_PERMITTED */
 
-    /* The address of registered memory in kernels is also that of copies. */
+    /* Copies also accept the device address of registered memory. */
     for (int i = 0; i < 100; i++) host[i] = i;
     OK(cuMemHostRegister_v2(host, sizeof host, 0));
     OK(cuMemHostGetDevicePointer_v2(&registered, host, 0));
@@ -111,13 +111,13 @@ int main(void) {
     OK(cuMemcpyDtoH_v2(values, y, sizeof values));
     HOLDS(memcmp(values, host, sizeof host) == 0);
 
-    /* Sizes whose number of bytes overflows. */
+    /* Sizes that overflow when converted to bytes. */
     EXPECT(1, cuMemsetD32Async(x, 1, ((size_t)1 << 62) + 1, NULL));
     EXPECT(1, cuMemsetD2D8_v2(x, (size_t)1 << 63, 1, 16, 3));
     OK(cuMemsetD2D8_v2(x, 16, 1, 0, (size_t)-1));
     OK(cuCtxSynchronize());
 
-    /* Rows that overlap, and rows that do not start at whole numbers. */
+    /* Rows that overlap, and rows that do not start at a multiple of the element size. */
     CUDA_MEMCPY2D copy = {0};
     copy.srcMemoryType = copy.dstMemoryType = 2; /* CU_MEMORYTYPE_DEVICE */
     copy.srcDevice = x, copy.dstDevice = y, copy.srcXInBytes = 8, copy.srcPitch = copy.dstPitch = 16;
@@ -128,7 +128,7 @@ int main(void) {
     EXPECT(1, cuMemsetD2D16_v2(x, 7, 1, 3, 2));
     OK(cuMemsetD2D16_v2(x, 8, 1, 3, 2));
 
-    /* The driver cannot be used in a process that shares nothing with the threads of its streams. */
+    /* The driver cannot be used in a forked process, which lacks the threads of the streams. */
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) _exit(cuMemcpyDtoH_v2(values, y, 4) == 3 && cuInit(0) == 3 ? 0 : 1);

@@ -35,7 +35,7 @@ __global__ void sums(int *out, const int *in) {
     }
 }
 
-// Each block reads what the next one has written before the barrier of the grid.
+// Each block reads the value that the next block wrote before the grid barrier.
 __global__ void rotate(int *a, int *b) {
     a[blockIdx.x] = blockIdx.x;
     cooperative_groups::this_grid().sync();

@@ -1,4 +1,4 @@
-// How the programs check the runtime interface.
+// Macros that check the results of the runtime interface.
 #pragma once
 
 #include <cstdio>

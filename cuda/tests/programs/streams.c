@@ -6,7 +6,7 @@
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
-/* An operation that takes as long as the program holds the gate. */
+/* An operation that blocks while the program holds the gate. */
 static void pass(void *unused) {
     (void)unused;
     pthread_mutex_lock(&gate);
@@ -81,7 +81,7 @@ int main(void) {
     OK(cuEventCreate(&after, 0));
     OK(cuMemAlloc_v2(&x, 4096));
 
-    /* One stream is busy, the others are not; the default stream waits for it, and those that block wait for that. */
+    /* While one stream is busy, the default stream waits for it, blocking streams wait for the default stream, and others do not wait. */
     pthread_mutex_lock(&gate);
     OK(cuEventRecord(before, one));
     OK(cuLaunchHostFunc(one, pass, NULL));
@@ -131,7 +131,7 @@ int main(void) {
 
     order_while_another_thread_waits(x, one, apart, after);
 
-    /* A kernel on pinned memory, which has one address. */
+    /* A kernel on pinned memory, which has the same address on the host and in kernels. */
     for (int i = 0; i < 100; ++i) {
         host[i] = i;
     }

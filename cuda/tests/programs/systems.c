@@ -11,7 +11,7 @@ enum { LEFT, RIGHT };
 enum { LOWER, UPPER };
 enum { NON_UNIT, UNIT };
 
-/* The sizes of B: systems of one equation, more columns or rows than a block has threads. */
+/* The sizes of B, including single equations and more columns or rows than a block has threads. */
 static const struct {
     int m, n;
 } SIZES[] = {{1, 1}, {1, 5}, {7, 1}, {6, 9}, {9, 6}, {130, 3}, {3, 131}};
@@ -19,15 +19,15 @@ static const struct {
 enum { SINGLE, ARRAYS, FORMS };
 enum { BATCH = 3 };
 
-/* What a call solves: its arguments, the value of alpha, and where alpha is. */
+/* A call: its arguments, the value of alpha, and whether alpha is on the device. */
 typedef struct {
     int type, form, side, fill, operation, diagonal, m, n;
     double alpha;
     int on_device;
 } Case;
 
-/* The triangle of a matrix of A, with zeros on its other side, and with ones on a unit diagonal. Elements of the diagonal are powers of 2,
-   so that every number is exact. */
+/* Generates the triangle of a matrix A, with zeros in the other triangle and ones on a unit diagonal. Diagonal elements are powers of 2,
+   so that all results are exact. */
 static void triangle(const Case *c, double *a, int order, int leading) {
     static const double DIAGONAL[] = {1, -1, 2, -2, 4, 0.5};
     for (int j = 0; j < order; ++j)
@@ -114,7 +114,7 @@ static void system_of(Handle handle, CUstream stream, const Case *c) {
              c->form == SINGLE ? db : arrays + BATCH * 8, ldb));
     OK(cuStreamSynchronize(stream));
     OK(cuMemcpyDtoH_v2(b, db, b_count * matrices * size));
-    /* The rows between m and the leading dimension keep their numbers. */
+    /* The rows between m and the leading dimension are unchanged. */
     for (size_t i = 0; i < b_count * matrices; ++i)
         if (load(b, c->type, i) != x[i]) {
             printf("type %d, form %d, side %d, fill %d, operation %d, diagonal %d, size %d %d, alpha %g: element %zu: expected %g, found %g\n",
@@ -130,7 +130,7 @@ static void system_of(Handle handle, CUstream stream, const Case *c) {
     OK(cuMemFree_v2(scalar));
 }
 
-/* Numbers with fractions are rounded: the error of the equation is at most that of a rounding to f32 for each product. */
+/* Systems with fractions are rounded: the error of an equation is at most that of one rounding to f32 per product. */
 static void fractions(Handle handle) {
     enum { ORDER = 60, COLUMNS = 7 };
     static float a[ORDER * ORDER], b[ORDER * COLUMNS], x[ORDER * COLUMNS];
@@ -162,7 +162,7 @@ static void fractions(Handle handle) {
     OK(cuMemFree_v2(db));
 }
 
-/* A zero on the diagonal is divided by. */
+/* Division by a zero on the diagonal returns infinity. */
 static void singular(Handle handle) {
     const double a = 0, b = -3, alpha = 1;
     double x;
@@ -181,12 +181,12 @@ static void singular(Handle handle) {
 /* Calls that do not launch a kernel: their matrices are null. */
 static void arguments(Handle handle) {
     const float one = 1;
-    /* Values that are not of the enumerations; `CUBLAS_FILL_MODE_FULL`. */
+    /* Invalid enumerators, and `CUBLAS_FILL_MODE_FULL`. */
     EXPECT(INVALID, cublasStrsm_v2(handle, 2, LOWER, 0, NON_UNIT, 1, 1, &one, 0, 1, 0, 1));
     EXPECT(INVALID, cublasStrsm_v2(handle, LEFT, 2, 0, NON_UNIT, 1, 1, &one, 0, 1, 0, 1));
     EXPECT(INVALID, cublasStrsm_v2(handle, LEFT, LOWER, 3, NON_UNIT, 1, 1, &one, 0, 1, 0, 1));
     EXPECT(INVALID, cublasStrsm_v2(handle, LEFT, LOWER, 0, 2, 1, 1, &one, 0, 1, 0, 1));
-    /* Negative sizes, and leading dimensions of less than the rows; A has n rows if it is on the right. */
+    /* Negative sizes, and leading dimensions less than the number of rows (A has n rows if it is on the right). */
     EXPECT(INVALID, cublasStrsm_v2(handle, LEFT, LOWER, 0, NON_UNIT, -1, 1, &one, 0, 1, 0, 1));
     EXPECT(INVALID, cublasStrsm_v2(handle, LEFT, LOWER, 0, NON_UNIT, 1, -1, &one, 0, 1, 0, 1));
     EXPECT(INVALID, cublasStrsm_v2(handle, LEFT, LOWER, 0, NON_UNIT, 3, 2, &one, 0, 2, 0, 3));

@@ -1,4 +1,4 @@
-// Arrays, textures and surfaces. `textures NAME` has a bug.
+// Arrays, textures and surfaces. `textures NAME` runs a case with a bug.
 #include <cstring>
 
 #include "runtime.h"
@@ -21,7 +21,7 @@ __global__ void fetch_linear(int *out, cudaTextureObject_t image) {
     out[threadIdx.x] = tex1Dfetch<int>(image, int(threadIdx.x) - 1);
 }
 
-// Each block moves a row to the opposite one of another surface.
+// Each block copies a row to the opposite row of another surface.
 __global__ void flip(cudaSurfaceObject_t to, cudaSurfaceObject_t from, int width) {
     int x = threadIdx.x, y = blockIdx.x;
     if (x < width) {
@@ -82,7 +82,7 @@ static void flat() {
     OK(cudaDestroyTextureObject(points));
     OK(cudaDestroyTextureObject(linear));
 
-    // A part of an array, and one array to another.
+    // Copies of part of an array, and from one array to another.
     float part[2][3] = {}, line[W + 2] = {};
     OK(cudaMemcpy2DFromArray(part, sizeof part[0], array, 4, 1, sizeof part[0], 2, cudaMemcpyDefault));
     HOLDS(part[0][0] == 11 && part[1][2] == 23);
@@ -91,7 +91,7 @@ static void flat() {
     OK(cudaMemcpy2DFromArray(line, W * 4, second, 0, 1, W * 4, 1, cudaMemcpyDefault));
     HOLDS(line[7] == 37);
 
-    // Surfaces see what kernels have stored, and textures of a later kernel too.
+    // Stores to a surface are visible to textures in a later kernel.
     cudaSurfaceObject_t from, to;
     cudaResourceDesc resource = of(array);
     OK(cudaCreateSurfaceObject(&from, &resource));
@@ -118,7 +118,7 @@ static void deep() {
     OK(cudaMemcpy3D(&copy));
     fetch_deep<<<1, 1>>>(out, texture(of(array), true, false), 2.5f, 1.5f, 1.0f);
     HOLDS(result() == 62);
-    // Part of a slice, from an element on.
+    // Part of a slice, starting at an element.
     float row[3] = {};
     copy = {};
     copy.srcArray = array;

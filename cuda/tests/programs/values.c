@@ -46,7 +46,7 @@ int main(int count, char **arguments) {
     OK(cuCtxSynchronize());
     memset(shared, 0, 64);
 
-    /* The second stream copies what the first has stored, and a third stream waits for the second. */
+    /* The second stream copies the value that the first stream stored, and a third stream waits for the second. */
     if (early)
         OK(cuMemcpyDtoHAsync_v2(copied, x, 4, two));
     OK(cuStreamWaitValue32_v2(three, flags + 8, 9, EQUAL));
@@ -72,7 +72,7 @@ int main(int count, char **arguments) {
     *(volatile unsigned *)(shared + 2) = 6;
     OK(cuStreamSynchronize(one));
 
-    /* Lists of operations: the wait of the first is for the last write of the second. */
+    /* Batches of operations: the first batch waits for the last write of the second. */
     Operation waits[] = {{BARRIER, 0, 0, 0, {0}}, {WAIT_64, flags + 16, 7ull << 32, EQUAL, {0}}, {WRITE_32, flags + 24, ~0u, 0, {0}}};
     Operation writes[] = {{WRITE_32, flags + 16, 1, 0, {0}}, {WRITE_64, flags + 16, 7ull << 32, 0, {0}}};
     OK(cuStreamBatchMemOp_v2(one, 3, waits, 0));

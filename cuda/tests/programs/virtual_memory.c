@@ -38,7 +38,7 @@ int main(void) {
     kernel = scale();
     before = available();
 
-    /* A range that grows. Adjacent mappings are one for copies and kernels. */
+    /* A range that grows. Copies and kernels can cross the boundary between adjacent mappings. */
     OK(cuMemAddressReserve(&range, LARGE * unit, 0, 0, 0));
     OK(cuMemCreate(&first, unit, &PROPERTIES, 0));
     OK(cuMemCreate(&second, unit, &PROPERTIES, 0));
@@ -56,7 +56,7 @@ int main(void) {
     HOLDS(value(range + unit - 4) == 3 && value(range + unit + 252) == 3);
     EXPECT(INVALID_VALUE, cuMemcpyDtoD_v2(range + 2 * unit - 4, range, 8));
 
-    /* What the driver says. */
+    /* Queries. */
     OK(cuMemGetAddressRange_v2(&base, &size, range + unit + 5));
     HOLDS(base == range + unit && size == unit);
     OK(cuMemGetAccess(&access, &READS, range));
@@ -64,7 +64,7 @@ int main(void) {
     OK(cuMemGetAllocationPropertiesFromHandle(&told, first));
     HOLDS(told.type == 1 && told.locationType == 1 && told.location == 0);
 
-    /* Memory with two addresses. What is written at one is there at the other. */
+    /* Memory mapped at two addresses: writes at one are visible at the other. */
     OK(cuMemAddressReserve(&alias, unit, 0, 0, 0));
     OK(cuMemMap(alias, unit, 0, second, 0));
     OK(cuMemSetAccess(alias, unit, &READS, 1));
@@ -74,7 +74,7 @@ int main(void) {
     value(alias + unit - 4);
     value(range + 2 * unit - 4);
 
-    /* Memory is kept by mappings, and mappings can be moved. */
+    /* A mapping keeps its memory alive, and the memory can be mapped at another address. */
     OK(cuMemRelease(second));
     EXPECT(INVALID_VALUE, cuMemRelease(second));
     OK(cuMemUnmap(range + unit, unit));
@@ -86,7 +86,7 @@ int main(void) {
     OK(cuMemSetAccess(range + 2 * unit, unit, &READS_AND_WRITES, 1));
     HOLDS(value(range + 2 * unit + 1024) == 5);
 
-    /* What is not possible. */
+    /* Invalid and unsupported calls. */
     EXPECT(INVALID_VALUE, cuMemCreate(&again, unit - 1, &PROPERTIES, 0));
     EXPECT(NOT_SUPPORTED, cuMemCreate(&again, unit, &shared, 0));
     EXPECT(INVALID_VALUE, cuMemMap(range, unit, 0, first, 0));

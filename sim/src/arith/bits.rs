@@ -1,6 +1,6 @@
 //! Bit fields, shifts, permutations and searches.
 //!
-//! PTX ISA, "Integer Arithmetic Instructions" (popc .. szext), "Logic and Shift Instructions", "prmt".
+//! PTX ISA, "Integer Arithmetic Instructions" (`popc` to `szext`), "Logic and Shift Instructions", "prmt".
 
 use super::format::Int;
 

@@ -228,8 +228,8 @@ fn ended(
     }
 }
 
-/// Runs the clusters that waited for stores by other clusters, after those have ended. They run one after the other, as long as any of them
-/// makes progress.
+/// Runs the clusters that waited for stores by other clusters, after all others have ended. They run one after the other, as long as any
+/// of them makes progress.
 fn try_again(
     machine: &Machine<'_>,
     module: &Module,

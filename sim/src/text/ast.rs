@@ -61,7 +61,7 @@ impl fmt::Debug for Name {
 
 /// An integer constant, in the combined range of `i64` and `u64`.
 ///
-/// Its alignment is smaller than that of `i128`, with which every operand would be 50 % larger.
+/// Its alignment is smaller than that of `i128`, with which every operand would be 50% larger.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(Rust, packed(8))]
 pub struct Integer(i128);

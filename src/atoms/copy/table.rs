@@ -187,7 +187,7 @@ fn bytes_by_columns(pairs: u32) -> Layout {
     }
 }
 
-/// Returns `ldmatrix` of 16×16 bytes, transposed (sm_100a), with CuTe's layouts.
+/// Returns `ldmatrix` of 16×16 bytes, transposed (sm_100a or sm_120a), with CuTe's layouts.
 fn ldmatrix_bytes(count: u32) -> CopyAtom {
     let dst = bytes_by_columns(2 * count);
     let src = match count {
@@ -204,8 +204,8 @@ fn ldmatrix_bytes(count: u32) -> CopyAtom {
     )
 }
 
-/// Returns `ldmatrix` of 8×16 4-bit or 6-bit elements, each expanded to a byte (sm_100a). CuTe's layouts number the bits of the expanded
-/// bytes.
+/// Returns `ldmatrix` of 8×16 4-bit or 6-bit elements, each expanded to a byte (sm_100a or sm_120a). CuTe's
+/// layouts number the bits of the expanded bytes.
 fn ldmatrix_expanding(count: u32, bits: u32) -> CopyAtom {
     let padding = if bits == 4 { "b4x16_p64" } else { "b6x16_p32" };
     let matrices = Matrices { count, transposed: false, element_bits: 8, memory_bits: bits, rows: 8 * count };
@@ -218,7 +218,7 @@ fn ldmatrix_expanding(count: u32, bits: u32) -> CopyAtom {
     )
 }
 
-/// Returns `stmatrix` of 16×8 bytes, transposed (sm_100a), with CuTe's layouts.
+/// Returns `stmatrix` of 16×8 bytes, transposed (sm_100a or sm_120a), with CuTe's layouts.
 fn stmatrix_bytes(count: u32) -> CopyAtom {
     let src = bytes_by_columns(count);
     let matrices = Matrices { count, transposed: true, element_bits: 8, memory_bits: 8, rows: 8 * count };

@@ -55,9 +55,10 @@ pub type PagedAttentionArgs<T> =
 /// that exceed the number of rows of the cache are clamped to that number. For a query that attends to no keys, O is 0 and the logarithm is
 /// −∞.
 ///
-/// The queries of the heads that share a KV head form tiles of 64 rows, or of 16, 32 or 64 rows for caches of `e4m3`; each key and value is
-/// read once per tile. The blocks of a cluster process different keys of a sequence and merge their results. The arithmetic is the same as
-/// in [`Attention`](super::Attention), except for caches of `e4m3`.
+/// The queries of the heads that share a KV head form tiles of 64 rows, or of 16, 32 or 64 rows for `e4m3`
+/// caches; each key and value is read once per tile. The blocks of a cluster process different keys of a
+/// sequence and merge their results. The arithmetic is the same as in [`Attention`](super::Attention), except
+/// for `e4m3` caches.
 #[doc(alias = "flash_decoding")]
 #[doc(alias = "speculative_decoding")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

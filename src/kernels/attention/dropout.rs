@@ -93,8 +93,9 @@ impl<'k> HeadDropout<'k> {
 }
 
 impl<'k> HeadDropout<'k> {
-    /// Returns dS = P ∘ (`scale` · Z ∘ dP − δ), where Z is 0 for the elements of P that are [marked](Self::mark) as dropped, and 1 for the
-    /// others. `deltas` has one element per row or column.
+    /// Returns dS = P ∘ (f · Z ∘ dP − δ), where f is the scale factor for kept weights, and Z is 0 for the
+    /// elements of P that are [marked](Self::mark) as dropped, and 1 for the others. `deltas` has one element
+    /// per row or column.
     #[track_caller]
     pub(super) fn of_scores<const N: usize, V>(
         self,

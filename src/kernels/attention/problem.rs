@@ -57,7 +57,8 @@ impl Attention {
     pub fn for_problem(problem: &AttentionProblem) -> Self {
         let AttentionProblem { target, head_size, value_size, mask, .. } = *problem;
         let attention = Self::new(target, head_size, value_size, mask);
-        // Without `wgmma`, twice as many keys per step are faster; only the kernel for packed sequences has too few registers for them.
+        // Without `wgmma`, steps with twice as many keys are faster; only the kernel for packed sequences has
+        // too few registers for them.
         let wider = |tile: &AttentionTile| {
             !uses_wgmma(target) && tile.queries == attention.tile.queries && tile.keys == 64
         };

@@ -5,8 +5,8 @@ use std::f32::consts::LOG2_E;
 use super::visible::Visible;
 use crate::{ptx::Val, tiles::Rt};
 
-/// Returns `scale`, or the smallest positive normal number if `scale` is 0, as it is for a head of zeros. With a scale of 0, the score of
-/// an invisible key would be −∞ · 0, which is NaN.
+/// Returns `scale`, or the smallest positive normal number if `scale` is 0, as it is for a head whose
+/// elements are all 0. With a scale of 0, the score of an invisible key would be −∞ · 0, which is NaN.
 #[track_caller]
 pub(super) fn nonzero<'k>(scale: Val<'k, f32>) -> Val<'k, f32> {
     scale.eq(0.0).select(f32::MIN_POSITIVE, scale)

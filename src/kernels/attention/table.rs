@@ -83,7 +83,8 @@ static BUILTIN: LazyLock<[AttentionTable; 2]> = LazyLock::new(|| {
 });
 
 impl AttentionTable {
-    /// Returns the crate's own tables, which the calls `attention` and `scaled_attention` search after those of the kernel cache.
+    /// Returns the crate's own tables, which `call::attention` and `call::scaled_attention` search after the
+    /// tables of the kernel cache.
     pub fn builtin() -> &'static [Self] {
         &*BUILTIN
     }

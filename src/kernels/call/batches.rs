@@ -28,8 +28,8 @@ pub struct GemmBatches {
 }
 
 impl GemmBatches {
-    /// Returns the parameters for `count` products whose matrices A are stored one directly after another, as are the matrices B and the
-    /// matrices D.
+    /// Returns the parameters for `count` products. The A matrices are stored one directly after another, as
+    /// are the B matrices and the D matrices.
     pub const fn new(count: u32) -> Self {
         Self { count, a_batch_stride: None, b_batch_stride: None, d_batch_stride: None }
     }

@@ -6,7 +6,7 @@ use crate::{
     run::{BufferMut, BufferRef, CallError, Queue},
 };
 
-/// Rows with more elements than this are long. A multiple of 16, the largest group size.
+/// The number of elements above which a row is long: a multiple of 16, the largest group size.
 const LONG_ROW: u32 = 1 << 20;
 
 /// A matrix that a kernel reads: either a buffer, in which the rows are contiguous, or a pair `(buffer, stride)`, where `stride` is the
@@ -71,8 +71,8 @@ pub(super) fn flattened<const N: usize>(size: [u32; 2], pitches: [u32; N]) -> ([
     if [m, n] == size { (size, pitches) } else { ([m, n], [n; N]) }
 }
 
-/// Returns the sizes by which the kernel for an elementwise function is chosen. All long rows whose
-/// lengths have the same remainder modulo 16 have the same tiling, so they count as one problem.
+/// Returns the sizes by which the kernel for an elementwise function is chosen. All long rows whose lengths
+/// have the same remainder modulo 16 have the same tiling, so they count as one problem.
 pub(super) fn sizes_of_problem<const N: usize>(sizes: [u32; N]) -> [u32; N] {
     sizes.map(|size| if size > LONG_ROW { LONG_ROW + size % 16 } else { size })
 }

@@ -1,4 +1,4 @@
-//! Attention of packed sequences, and its gradients.
+//! Attention for packed sequences, and its gradients.
 
 use super::{
     attention::{AttentionGradients, target_for},
@@ -93,8 +93,9 @@ impl PackedShape {
 /// ascending order, followed by the end of the last sequence. `lse` is a contiguous array `[head][query]`. Rows of O and elements of `lse`
 /// that do not belong to any sequence are not written.
 ///
-/// [`Attention::new`] chooses the kernel. The choice does not depend on the number and the lengths of the sequences, so calls with other
-/// sequences reuse the kernel. Requires a device of compute capability 8.0 or later.
+/// [`Attention::new`] chooses the kernel. The choice does not depend on the number and the lengths of the
+/// sequences, so calls with different sequences reuse the kernel. Requires a device of compute capability 8.0
+/// or later.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};

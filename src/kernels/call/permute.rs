@@ -7,8 +7,8 @@ use crate::{
     tensor::TensorElement,
 };
 
-/// Copies x to y with the axes in another order: axis i of y is axis `order[i]` of x. Both x and y must be contiguous, with at most five
-/// axes. `extents` contains the extents of x.
+/// Copies x to y with the axes in a different order: axis i of y is axis `order[i]` of x. Both x and y must
+/// be contiguous, with at most five axes. `extents` contains the extents of x.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if there are more than five axes, or if `order` does not contain each axis exactly once.

@@ -174,8 +174,8 @@ impl Gemm {
         times.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(gemm, _)| gemm)
     }
 
-    /// Returns this kernel with the most similar tile that [`gated_kernel`](Self::gated_kernel) supports, without clusters and with an
-    /// undivided depth.
+    /// Returns this kernel with the most similar tile that [`gated_kernel`](Self::gated_kernel) supports,
+    /// without clusters, and with [`parts`](Self::parts) = 1.
     #[must_use]
     pub fn for_gated_products(self) -> Self {
         let has_wgmma = self.target == Target::SM_90A;

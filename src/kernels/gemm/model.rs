@@ -29,15 +29,17 @@ const COSTS: [Cost; 12] = [
 ];
 /// The time, in microseconds, that a multiprocessor takes to read a cache line from the L2 cache while all multiprocessors read.
 const LINE: f64 = 0.001;
-/// The additional time until the blocks of clusters start, in microseconds.
+/// The additional time before the blocks of clusters start, in microseconds.
 const CLUSTER: f64 = 0.85;
 /// The time that the blocks of a cluster take to exchange the sums of a tile, in microseconds.
 const EXCHANGE: f64 = 0.9;
 /// The additional time of an exchange for each element of the tile, in microseconds.
 const EXCHANGE_OF_ELEMENT: f64 = 1.5e-4;
-/// The slowdown of several rounds of tiles in clusters, because the blocks of a cluster wait for each other.
+/// The slowdown if clusters compute several rounds of tiles, because the blocks of a cluster wait for each
+/// other.
 const IN_STEP: f64 = 1.05;
-/// The same slowdown for clusters of more than two blocks whose warpgroups compute a tile together, and do not multiply while they store.
+/// The same slowdown for clusters of more than two blocks whose warpgroups compute a tile together and
+/// therefore do not multiply while they store.
 const TOGETHER_IN_STEP: f64 = 1.12;
 /// The bandwidth of the GPU's memory in bytes per microsecond.
 const BANDWIDTH: f64 = 3.0e6;

@@ -55,7 +55,7 @@ impl<'k, T: TensorElement, A> Matrices<'k, T, A> {
     }
 }
 
-/// The way in which the A, B and D matrices of a launch form products.
+/// How the A, B and D matrices of a launch form products.
 #[allow(clippy::large_enum_variant, reason = "there is one for each kernel that is built")]
 pub(super) enum Batches<'k> {
     One,

@@ -22,7 +22,7 @@ pub enum GemmTile {
     T64x128,
     /// 128×128.
     T128x128,
-    /// 128×160, for results for which other tiles would leave many multiprocessors idle in the last wave.
+    /// 128×160, if other tiles would leave many multiprocessors idle in the last wave.
     T128x160,
     /// 128×176, for the same purpose as 128×160; the elements of the result must be 16-bit or 32-bit.
     /// [`Gemm::for_problem`](super::Gemm::for_problem) chooses this tile only from a [`GemmTable`](super::GemmTable). It is slow if B is

@@ -261,7 +261,8 @@ impl<'a, 'k> Candidates<'a, 'k> {
         })
     }
 
-    /// Returns for how many candidates a condition is true. `own` contains the conditions of this thread's candidates.
+    /// Returns the number of candidates for which a condition is true. `own` contains the conditions of this
+    /// thread's candidates.
     #[track_caller]
     fn total(&self, own: [Val<'k, bool>; 2]) -> Val<'k, u32> {
         let [first, second] = own.map(|own| self.row.team.count(own));

@@ -29,9 +29,10 @@ pub type ColumnReductionArgs<X> = (In<X>, u32, Out<f32>, u32, u32, u32, u32);
 
 /// A kernel that reduces the columns of x: row p of y contains the results for rows p, p + `parts`, p + 2 · `parts`, … of x.
 ///
-/// To reduce a tall matrix on all multiprocessors, launch the kernel twice: first with the value of `parts` that
-/// [`parts`](Self::parts) returns, and then with `parts` = 1 on the result of the first launch. If you choose another value, do not combine
-/// means in this way unless m is a multiple of it. Results do not depend on the order in which blocks run.
+/// To reduce a tall matrix on all multiprocessors, launch the kernel twice: first with the value of `parts`
+/// that [`parts`](Self::parts) returns, and then with `parts` = 1 on the result of the first launch. With a
+/// different value, means can be combined in this way only if m is a multiple of it. Results do not depend on
+/// the order in which blocks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ColumnReduction {
     /// How rows are divided among threads. All [`rows`](RowTiling::rows) sets of threads of a block process the same columns.
@@ -88,7 +89,7 @@ impl ColumnReduction {
             let (first, part) = self.tiling.part_of_one_row(k, [parts, n, ldx]);
             let neutral = self.function.neutral();
             let rows = (m.max(first.at) - first.at).ceil_div(parts);
-            // The sets of threads take turns in loading rows.
+            // The sets of threads take turns loading rows.
             let (sets, set) = (self.tiling.rows, first.in_block);
             let own_rows = (rows.max(set) - set).ceil_div(sets);
             let at = |turn| first.at + parts * (turn * sets + set);

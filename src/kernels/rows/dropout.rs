@@ -33,13 +33,15 @@ pub struct Dropout {
 }
 
 impl Dropout {
-    /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
-    /// [`RowTiling::for_elements`]. In long aligned rows, each thread has four groups instead of two; in long unaligned rows, groups are twice as wide, with
-    /// at most 16 elements.
+    /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length,
+    /// followed by the row pitches; see [`RowTiling::for_elements`]. In long aligned rows, each thread has
+    /// four groups instead of two; in long unaligned rows, groups are twice as wide, with at most 16
+    /// elements.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_elements(target, bytes, sizes);
-        // The kernel is limited by instructions. With more elements per thread, fewer of them determine the thread's part of a row.
+        // The kernel is limited by instruction throughput. With more elements per thread, fewer instructions
+        // per element determine the thread's part of a row.
         let tiling = match (tiling.streamed, tiling.unaligned) {
             (false, _) => tiling,
             (true, false) => RowTiling { stripes: 4, resident: 16, ..tiling },

@@ -104,9 +104,9 @@ impl Quantize {
         }
     }
 
-    /// Returns the kernel that quantizes norm(x) · w, for elements of at most `bytes` bytes. `sizes` contains the maximum row length,
-    /// followed by the row pitches; see [`RowTiling::for_copied_rows`]. With [`ScaleGroup::Row`] and for aligned rows, many lengths have
-    /// other tilings.
+    /// Returns the kernel that quantizes norm(x) · w, for elements of at most `bytes` bytes. `sizes` contains
+    /// the maximum row length, followed by the row pitches; see [`RowTiling::for_copied_rows`]. With
+    /// [`ScaleGroup::Row`], or if rows are aligned, many lengths have different tilings.
     #[must_use]
     pub fn for_norm_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_copied_rows(target, bytes, sizes);

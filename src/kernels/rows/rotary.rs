@@ -62,7 +62,8 @@ impl Rotary {
         let adjacent = if sizes.iter().all(|size| size.is_multiple_of(widest)) { widest } else { 1 };
         let half = sizes.first().map_or(1, |&half| half.max(1));
         let threads = (half / adjacent).next_power_of_two().min(32);
-        // The fastest on an H200. Without a minimum of resident blocks, ptxas may use so few registers that some are spilled.
+        // These values were the fastest on an H200. Without a minimum of resident blocks, ptxas may use so
+        // few registers that some are spilled.
         let (rows, resident) = match (pairs, bytes) {
             (RotaryPairs::Halves, _) => (2, 14),
             (RotaryPairs::Adjacent, ..=2) => (1, 24),

@@ -64,7 +64,8 @@ impl<'k> Team<'k> {
         }
     }
 
-    /// Returns in how many threads `predicate` is true, under the same conditions as [`any`](Self::any).
+    /// Returns the number of threads in which `predicate` is true, under the same conditions as
+    /// [`any`](Self::any).
     #[track_caller]
     pub(super) fn count(&self, predicate: Val<'k, bool>) -> Val<'k, u32> {
         match self.tiling.threads {

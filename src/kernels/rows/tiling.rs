@@ -106,8 +106,9 @@ impl RowTiling {
     /// - for longer rows, a block with 32 bytes per thread (for elements narrower than 32 bits, at least two such blocks fit on a
     ///   multiprocessor);
     /// - for even longer rows of f32, a block with up to 32 elements per thread and, for the longest rows, a cluster of up to 8 blocks;
-    /// - for long rows of 16-bit elements, and for all long rows on targets without clusters, a block that reads the row in parts. Kernels
-    ///   that read such a row twice find it in the L2 cache the second time.
+    /// - for long rows of 8-bit or 16-bit elements, and for all long rows on targets without clusters, a
+    ///   block that reads the row in parts. Kernels that read such a row twice find it in the L2 cache the
+    ///   second time.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let adjacent = (16 / bytes).max(1);
@@ -166,8 +167,9 @@ impl RowTiling {
     /// [`for_rows`](Self::for_rows) describes the parameters. If copying is not faster or not supported, the tiling is the same as that of
     /// `for_rows`.
     ///
-    /// On an H200, rows of 8 to 64 KiB (32 to 64 KiB for f32) are processed fastest by norms if each block copies a row to shared memory while
-    /// other blocks compute: more bytes can then be in flight than registers can contain. Unaligned rows are reordered in shared memory.
+    /// On an H200, norms of rows of 8 to 64 KiB (32 to 64 KiB for f32) are fastest if each block copies a row
+    /// to shared memory while other blocks compute: more bytes can then be in flight than registers can
+    /// contain. Unaligned rows are reordered in shared memory.
     #[must_use]
     pub fn for_copied_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let direct = Self::for_rows(target, bytes, sizes);
@@ -344,9 +346,10 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for elementwise functions; [`for_rows`](Self::for_rows) describes the parameters. The tiling is the same as that
-    /// of `for_rows`, except that rows that are too long for a warp are divided among blocks of 64 threads. Each of these threads processes
-    /// two groups.
+    /// Returns the tiling for elementwise functions; [`for_rows`](Self::for_rows) describes the parameters.
+    /// The tiling is the same as that of `for_rows`, except that rows that are too long for a warp, and
+    /// unaligned rows of more than 64 groups, are divided among blocks of 64 threads. Each of these threads
+    /// processes two groups.
     #[must_use]
     pub fn for_elements(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
@@ -485,7 +488,8 @@ impl RowTiling {
         self.row_at(k, sizes, |in_block| k.ctaid_x() * self.rows + in_block)
     }
 
-    /// Returns this thread's row, whose index is `at` of the row's index within the block.
+    /// Returns this thread's row. `at` returns the index of the row, given its index within the block. If a
+    /// cluster processes a row, the index is the rank of the cluster, and `at` is not called.
     #[track_caller]
     fn row_at<'k>(
         self,

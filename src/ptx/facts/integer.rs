@@ -51,7 +51,7 @@ impl Known {
         Self { zeros: mask(low), odd: odd_part(divisor), ..Self::nothing(width) }.tightened()
     }
 
-    /// Derives from each kind of fact what it implies for the others.
+    /// Tightens each kind of fact with the information in the others.
     fn tightened(mut self) -> Self {
         self.most = self.most.min(!self.zeros & mask(self.width));
         let unit = self.divisor();

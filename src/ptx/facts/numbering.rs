@@ -112,7 +112,7 @@ struct Expression {
 }
 
 impl Hash for Expression {
-    /// Adds the operands one by one: as a slice, they would be hashed as text.
+    /// Hashes the operands one by one, because a slice would be hashed as bytes.
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(u64::from(self.mnemonic) << 32 | u64::from(self.kinds));
         self.operands.iter().for_each(|&operand| state.write_u64(operand));

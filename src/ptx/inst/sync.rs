@@ -15,8 +15,8 @@ impl<'k> Builder<'k> {
     /// Waits at barrier `barrier` (0 to 15) until `threads` threads have arrived. Their earlier writes are then visible to the waiting
     /// threads. `threads` must be a multiple of 32, and the lanes of a warp must execute the instruction together.
     ///
-    /// [`Warps`](crate::ptx::Warps) and tiles also use barriers, which are numbered from 1. The builder rejects a constant `barrier` that
-    /// they already use. It does not check a `barrier` in a register.
+    /// [`Warps`](crate::ptx::Warps) and tiles also use barriers, starting with barrier 1. The builder rejects a constant `barrier` that
+    /// they already use, but does not check a `barrier` in a register.
     #[doc(alias = "bar.sync")]
     #[track_caller]
     pub fn bar_sync(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {

@@ -32,7 +32,7 @@ struct Format {
     exponent: u32,
     /// The width of the significand field.
     digits: u32,
-    /// The largest finite number. Larger magnitudes are NaN. If there are several, however, the smallest of them is infinity.
+    /// The largest finite number. Larger magnitudes are NaN, except that the smallest is infinity if there are several.
     max: u8,
 }
 

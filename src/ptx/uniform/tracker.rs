@@ -97,7 +97,7 @@ impl Tracker {
         self.threads = Some(shape.iter().map(|&n| u64::from(n)).product());
     }
 
-    /// Returns the level in normal form: a run that contains all threads of the block is the block.
+    /// Returns the level in normal form: a run that contains all threads of the block becomes `Block`.
     pub(super) fn normal(&self, level: Uniformity) -> Uniformity {
         match level {
             Uniformity::Threads(n) if self.threads.is_some_and(|all| u64::from(n) >= all) => {

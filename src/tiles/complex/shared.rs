@@ -200,7 +200,8 @@ impl<'k, T: TensorElement, const N: usize> Csv<'k, T, N> {
 }
 
 impl<'k, P: Allocate<'k>> Complex<P> {
-    /// Returns a complex tile or vector of another type that reuses the memory of this one, part by part; see [`St::reuse`].
+    /// Returns a complex tile or vector of a different type that reuses the memory of this one, part by part;
+    /// see [`St::reuse`].
     #[track_caller]
     pub fn reuse<Q: Allocate<'k>>(self) -> Complex<Q> {
         Complex { re: reuse(self.re), im: reuse(self.im) }

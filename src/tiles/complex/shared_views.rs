@@ -70,8 +70,9 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle>
 }
 
 impl<'k, T: Accumulate, const N: usize> Complex<Filled<Sv<'k, T, N>>> {
-    /// Returns whether the real or imaginary part of any element is NaN; see [`Filled::has_nan`](Filled#method.has_nan-1). All threads of
-    /// each calling warp must take part; all of them receive the same result.
+    /// Returns whether the real or imaginary part of any element is NaN; see
+    /// [`Filled::has_nan`](Filled#method.has_nan-1). All lanes of the calling warp must take part; all
+    /// receive the same result.
     #[track_caller]
     pub fn has_nan(&self) -> Val<'k, bool> {
         self.re.has_nan() | self.im.has_nan()

@@ -262,8 +262,8 @@ fn store_rows<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzl
     });
 }
 
-/// Stores the ends of the first `rows` rows of `to`, if they are in the tile of 64 rows and `W` columns of subtiles that starts at column
-/// `col`.
+/// Stores the ends of the first `rows` rows of `to`, which tensor copies cannot store, if they are in the
+/// tile of 64 rows and `W` columns of subtiles that starts at column `col`.
 #[track_caller]
 fn store_ends<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzle>(
     group: WarpGroup<'k>,

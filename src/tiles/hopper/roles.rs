@@ -91,11 +91,11 @@ impl<'k> Builder<'k> {
     ///
     /// The builder rejects:
     ///
-    /// - a block of another size;
+    /// - a block of a different size;
     /// - a [`min_blocks`](Self::min_blocks) other than 1;
     /// - block-wide barriers and returns in either role;
     /// - roles that together require more registers than the block has ([`max_registers`](Self::max_registers) reduces this number);
-    /// - a producer with more registers per thread than threads have at launch.
+    /// - a producer with more registers per thread than a thread has at launch.
     ///
     /// When both roles have finished, all blocks of a cluster wait for each other, because they fill and release each other's stages.
     #[doc(alias = "setmaxnreg")]

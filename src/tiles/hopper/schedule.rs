@@ -93,9 +93,9 @@ impl Schedule {
         (rows.max(1), cols.max(1))
     }
 
-    /// Returns the row and column of tile `number` of a result of `rows`×`cols` tiles. The row and column are unspecified if `number` is
-    /// past the last tile. In a kernel with clusters, the order applies to the rectangles of tiles that clusters compute, and `number`,
-    /// `rows` and `cols` refer to these rectangles.
+    /// Returns the row and column of tile `number` of a result of `rows`×`cols` tiles. The result is
+    /// unspecified if `number` is past the last tile. In a kernel with clusters, the order applies to the
+    /// rectangles of tiles that clusters compute, and `number`, `rows` and `cols` refer to these rectangles.
     #[must_use]
     pub fn tile(self, number: u32, rows: u32, cols: u32) -> (u32, u32) {
         let group = self.group.min(rows.max(1));

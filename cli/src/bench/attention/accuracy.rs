@@ -75,7 +75,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Errors are ignored, because the folder is in a folder for temporary files.
+        // Errors are ignored, because the folder is temporary.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! The kernels for attention to caches, with the buffers of a problem.
+//! The kernels for attention over caches, with the buffers of a problem.
 
 use std::{fmt, sync::Arc};
 

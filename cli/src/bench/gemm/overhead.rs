@@ -43,7 +43,8 @@ struct Row<'r> {
     provenance: &'r Provenance,
 }
 
-/// The m, n and k of the launched product, which are so small that the GPU is not slower than the launches.
+/// The value of m, n and k in the launched product, which is so small that the GPU is not slower than the
+/// launches.
 const SIDE: u32 = 64;
 
 /// The number of launches per sample, which is less than the number that the driver queues without waiting.

@@ -29,7 +29,7 @@ pub(super) struct Problem<P: Precision> {
     size: Size,
     layout: Layout,
     epilogue: Epilogue,
-    /// Sets of buffers that together are larger than the level-2 cache.
+    /// Sets of buffers that together are larger than the L2 cache.
     buffers: Vec<Buffers<P>>,
 }
 
@@ -58,7 +58,8 @@ const ADDENDS: usize = 1 << 20;
 /// The maximum number of sets of buffers.
 const SETS: usize = 256;
 
-/// The number of times that the host's launches are timed, and the number of launches each time, which the stream queues without waiting.
+/// The number of batches of launches that are timed on the host, and the number of launches per batch, which
+/// the stream queues without waiting.
 const HOST_SAMPLES: usize = 3;
 const QUEUED: u32 = 16;
 

@@ -76,8 +76,8 @@ impl<P: Precision> Contender<P> for SplitK<P> {
     }
 }
 
-/// Loads the kernels for the division that the model chooses and, in a sweep, for all tiles and numbers of parts. There are none if rows
-/// are not multiples of 16 bytes.
+/// Loads the kernels for the division that the model chooses and, in a sweep, for all tiles and numbers of
+/// parts. Returns none unless n, k and, for a column-major A, m are multiples of 16.
 pub(super) fn contenders<P: Precision>(
     gpu: &Gpu,
     layout: Layout,

@@ -95,7 +95,7 @@ where
     }
     if is_selected(names, "cross_entropy_backward") {
         let kernel = load(gpu, &kernels.backward_kernel::<E>(TARGET)?)?;
-        // Relative to sums of exponentials equal to 1.
+        // Logarithms of 0 represent sums of exponentials equal to 1.
         let (targets, logs, dlosses) = (targets()?, of_rows(0.0)?, of_rows(1.0)?);
         let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
             let arguments = (&*x, *n, &targets, &logs, &dlosses, y, *n, *m, *n, -1);

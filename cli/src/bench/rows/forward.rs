@@ -67,7 +67,7 @@ where
         let inputs = if entry.matrices > 2.0 { 2 } else { 1 };
         let others = match (sweep, entry.reference) {
             (false, _) => Vec::new(),
-            // A softmax may depend on the column, so blocks do not process segments.
+            // Softmax kernels may apply masks, which depend on the column, so blocks do not process segments.
             (true, Reference::Softmax | Reference::LogSoftmax) => tilings(chosen, n, E::SIZE, inputs),
             (true, _) => [tilings(chosen, n, E::SIZE, inputs), in_turn(n, E::SIZE, inputs)].concat(),
         };
@@ -90,7 +90,7 @@ where
     Ok(contenders)
 }
 
-/// Returns the chosen tiling, followed by the other ones.
+/// Returns the chosen tiling, followed by the others.
 pub(super) fn with_others(chosen: RowTiling, others: Vec<RowTiling>) -> impl Iterator<Item = RowTiling> {
     std::iter::once(chosen).chain(others.into_iter().filter(move |&tiling| tiling != chosen))
 }

@@ -23,7 +23,7 @@ fn of_both(f: fn(f64, f64) -> f64) -> Reference {
     Box::new(move |rows| rows.x.iter().zip(&rows.r).map(|(&x, &r)| f(x, r)).collect())
 }
 
-/// Loads those of SiLU, SwiGLU, their gradients, GELU, GeGLU and conversions that are in `names`.
+/// Loads the kernels with these names: SiLU, SwiGLU, their gradients, GELU, GeGLU and conversions.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
@@ -67,7 +67,7 @@ where
     }
     if is_selected(names, "swiglu_backward") {
         let kernel = load(gpu, &kernels.gated_backward_kernel::<E>(TARGET)?)?;
-        // The gradient with respect to the result is x. Its second read hits the level-2 cache.
+        // The gradient with respect to the result is x. Its second read hits the L2 cache.
         let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, y, h, .. }| {
             let arguments = (&*x, n, &*r, n, &*x, n, y, n, h, n, m, n);
             kernel.launch(stream, arguments).map_err(Failed::of)

@@ -106,7 +106,7 @@ entries! {
         with(handle, |_| give(version, VERSION[0] * 10000 + VERSION[1] * 100 + VERSION[2]))
     }
 
-    /// The property is the index of a component of the version.
+    /// `property` is the index of a component of the version.
     fn cublasGetProperty(property: u32, value: Address) -> Status {
         give(value, *VERSION.get(property as usize).ok_or(Status::INVALID_VALUE)?)
     }

@@ -15,7 +15,7 @@ pub(super) enum Type {
 }
 
 impl Type {
-    /// The size of an element in bytes.
+    /// Returns the size of an element in bytes.
     pub(super) fn bytes(self) -> i64 {
         match self {
             Self::S8 => 1,

@@ -31,7 +31,7 @@ pub enum Accumulator {
 }
 
 impl Accumulator {
-    /// The number format of C and D.
+    /// Returns the number format of C and D.
     pub const fn float(self) -> Float {
         match self {
             Self::F32 => Float::F32,

@@ -142,7 +142,8 @@ impl<'k> GroupRows<'k> {
             .collect()
     }
 
-    /// Returns the index within the group of the head with index `head` in a tile, and the number of heads of the group from it on.
+    /// Returns the index within the group of the head with index `head` in a tile, and the number of heads of
+    /// the group from that head onward.
     #[track_caller]
     fn in_group(self, tile: Val<'k, u32>, head: Val<'k, u32>) -> (Val<'k, u32>, Val<'k, u32>) {
         let [_, _, group, _] = self.sizes;

@@ -52,10 +52,11 @@ impl CachedAttention {
     /// f16; this changes only elements below 2⁻¹⁷ (bf16) or 2⁻¹⁴ (f16) of the largest one. Weights, of which the largest is at most 2⁸,
     /// are rounded to f16 before they are multiplied by values. Sums are f32.
     ///
-    /// A tile has 16 rows for one or two [`queries`](Self::queries), 32 for four, and 64 for eight. Heads that share a KV head and are
-    /// more than a tile contains read the cache several times, mostly from the level-2 cache. With four queries, all elements are
-    /// converted twice, and with eight, four times; eight queries take longer than with a 16-bit cache. The kernel's name also contains
-    /// the element type of the cache, as in `attention_cached_bf16_e4m3_128_split2`.
+    /// A tile has 16 rows for one or two [`queries`](Self::queries), 32 for four, and 64 for eight. If a tile
+    /// cannot contain all heads that share a KV head, the cache is read several times, mostly from the L2
+    /// cache. With four queries, all elements are converted twice, and with eight, four times; with eight
+    /// queries, the kernel is slower than with a 16-bit cache. The kernel's name also contains the element
+    /// type of the cache, as in `attention_cached_bf16_e4m3_128_split2`.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel).
@@ -131,7 +132,8 @@ impl CachedAttention {
         f32: Convert<T>,
     {
         self.describe::<T>(k, " (e4m3 with scales of heads)");
-        // The number of warps that divide the keys of a step is 4 for up to two queries, then 2 and 1.
+        // For up to two queries, the keys of a step are divided among 4 warps; for four, among 2; for eight,
+        // each warp processes all of them.
         match self.queries {
             1 | 2 => self.emit_widened::<T, 2>(k, inputs, scales, factors, caches),
             4 => self.emit_widened::<T, 4>(k, inputs, scales, factors, caches),
@@ -139,7 +141,7 @@ impl CachedAttention {
         }
     }
 
-    /// Emits the kernel whose warps have `K` subtiles of keys in a step.
+    /// Emits the kernel in which each warp processes `K` subtiles of keys per step.
     #[track_caller]
     fn emit_widened<'k, T, const K: usize>(
         &self,

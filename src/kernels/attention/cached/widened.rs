@@ -1,4 +1,5 @@
-//! Attention to caches of 8-bit floats. Each warp converts its keys and values in registers, and multiplies with `mma.sync`.
+//! Attention over caches of 8-bit floats. Each warp converts its keys and values in registers, and multiplies
+//! with `mma.sync`.
 
 use std::f32::consts::LOG2_E;
 
@@ -23,12 +24,12 @@ const STAGES: usize = 4;
 /// The number of warps that multiply.
 const WARPS: usize = 4;
 
-/// Emits the kernel for rows of `D` subtiles of queries, or `W` subtiles of keys, and at most `most` queries per head. Each of the `PARTS`
-/// blocks stores `P` subtiles of each row. Each warp has `K` subtiles
-/// of keys in a step.
+/// Emits the kernel for rows of `D` subtiles of queries, or `W` subtiles of keys, and at most `most` queries
+/// per head. Each of the `PARTS` blocks stores `P` subtiles of each row. Each warp processes `K` subtiles of
+/// keys per step.
 ///
-/// Each warp processes 16 rows. A tile has 8·`K` rows; if it has fewer than 64, several warps have the same rows, and each of them processes
-/// other keys of a step.
+/// Each warp processes 16 rows. A tile has 8·`K` rows; if it has fewer than 64, several warps process the
+/// same rows, each with different keys of a step.
 pub(super) fn emit<
     'k,
     T,
@@ -50,7 +51,7 @@ pub(super) fn emit<
 {
     let (scale, step) = (inputs.scale, 16 * N as u32);
     let scales = scales.map(|scales| k.global(scales, vector(inputs.sizes[1])));
-    // All warps with the same rows together have the keys of a step.
+    // The keys of a step are divided among the warps that process the same rows.
     let row_warps = (WARPS * K / N) as u32;
     let views = Views::new(k, inputs, factors, [16 * D as u32, most, 16 * row_warps, PARTS as u32]);
     let Views { rows, tiles, .. } = views;
@@ -75,7 +76,7 @@ pub(super) fn emit<
                 let scale = nonzero(scale * key_scale);
                 let (of_warp, magnitudes) =
                     rounded_queries::<T, D>(k, &rows.load(&views.q, [batch, head], index, of_rows));
-                // Each warp has `unit` keys of a step.
+                // Each warp processes `unit` keys per step.
                 let unit = 16 * K as u32;
                 let visible = views.visible(tile, unit);
                 let query = of_rows * 16;
@@ -147,8 +148,9 @@ fn add_values<'k, const D: usize, const W: usize, const P: usize, const K: usize
     })
 }
 
-/// Rounds each row of queries, divided by a power of two, to f16, and returns these powers. Unless it is less than 2⁻¹²⁶ or at least 2¹²⁷,
-/// the largest element of a row becomes at least 1 and less than 2, so that only elements below 2⁻¹⁴ of it can lose bits.
+/// Rounds each row of queries, divided by a power of two, to f16, and returns these powers. Unless it is less
+/// than 2⁻¹²⁶ or at least 2¹²⁷, the largest element of a row becomes at least 1 and less than 2, so that only
+/// elements smaller than 2⁻¹⁴ times the largest can lose bits.
 #[track_caller]
 fn rounded_queries<'k, T: ConvertibleElement, const D: usize>(
     k: Builder<'k>,
@@ -171,8 +173,9 @@ fn rounded_queries<'k, T: ConvertibleElement, const D: usize>(
 const EXPONENT: u32 = 0x7f80_0000;
 const RECIPROCALS: u32 = 2 * 0x3f80_0000;
 
-/// Merges the results of the warps with the same rows: those whose index modulo `row_warps` is the same. Calls `each` with columns of
-/// subtiles, which are divided among these warps. All warps of the warpgroup must take part.
+/// Merges the results of the warps that process the same rows: those whose index modulo `row_warps` is the
+/// same. Calls `each` with columns of subtiles, which are divided among these warps. All warps of the
+/// warpgroup must take part.
 #[track_caller]
 fn merge_warps<'k, const P: usize>(
     c: Consumer<'k, 1>,
