@@ -88,7 +88,7 @@ pub(crate) use random::DropoutRule;
 pub use random::{Random, RandomTile};
 pub use reduce::Accumulate;
 pub use registers::Distributed;
-pub use remote::{RemoteSt, RemoteStMut};
+pub use remote::{ClusterTiles, RemoteSt, RemoteStMut};
 pub use rt::{Fill, Rt};
 pub use saturating::SaturatingElement;
 pub use shared_copies::{Storing, Subtile, SubtileMut};

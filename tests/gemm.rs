@@ -19,6 +19,7 @@ mod gemm {
     mod promoted;
     mod ragged;
     mod random;
+    mod random_forms;
     mod split_k;
     mod table;
     mod types;

@@ -10,7 +10,12 @@ mod require;
 use std::fmt::Debug;
 
 use proptest::prelude::*;
-use warpwright::{kernels::Permute, prelude::*, run::Device, tensor::TensorElement};
+use warpwright::{
+    kernels::{Permute, RowTiling},
+    prelude::*,
+    run::Device,
+    tensor::TensorElement,
+};
 
 /// An element with this number; NaN and ∞ among them.
 trait Numbered: TensorElement + PartialEq + Debug {
@@ -109,6 +114,22 @@ fn matrices_are_transposed_in_groups() {
     check_wide::<e4m3>(&[272, 3, 144], &[2, 1, 0]);
 }
 
+/// Long rows that begin at any element: within a warp, of several parts, and all in one row.
+#[test]
+fn unaligned_rows_are_copied_in_groups() {
+    check_unaligned::<f32>(&[3, 4, 131], &[1, 0, 2]);
+    check_unaligned::<bf16>(&[3, 5, 2, 1025], &[2, 0, 1, 3]);
+    check_unaligned::<bf16>(&[2, 2, 3, 2, 259], &[3, 1, 0, 2, 4]);
+    check_unaligned::<e4m3>(&[7, 3, 2049], &[1, 0, 2]);
+    check_unaligned::<bf16>(&[40_001], &[0]);
+}
+
+fn check_unaligned<T: Numbered>(extents: &[u32], order: &[usize]) {
+    let permute = Permute::for_axes::<T>(extents, order).expect("an order");
+    assert!(matches!(permute, Permute::UnalignedRows { .. }), "{permute:?}");
+    check::<T>(extents, order);
+}
+
 fn check_wide<T: Numbered>(extents: &[u32], order: &[usize]) {
     let permute = Permute::for_axes::<T>(extents, order).expect("an order");
     assert_eq!(permute, Permute::Tiles { adjacent: 16 / T::SIZE });
@@ -162,6 +183,9 @@ fn wrong_orders_are_refused() {
         Permute::Rows { threads: 3, adjacent: 8 }.kernel::<bf16>(Target::SM_80).expect_err("refused");
     let expected = "expected powers of two, up to 256 threads of up to 16 bytes each, found 3 of 8 elements";
     assert!(kernel.to_string().contains(expected), "{kernel}");
+    let tiling = RowTiling::for_elements(Target::SM_80, 2, &[1024]);
+    let kernel = Permute::UnalignedRows { tiling }.kernel::<bf16>(Target::SM_80).expect_err("refused");
+    assert!(kernel.to_string().contains("expected an unaligned tiling"), "{kernel}");
 }
 
 proptest! {

@@ -20,8 +20,7 @@ struct Slot([MaybeUninit<u8>; 128]);
 /// it, is dropped; the buffer stays borrowed until then. An address that is extracted from a buffer and passed to [`Args::value`] is not
 /// tracked.
 ///
-/// Disable cudarc's event tracking (`CudaContext::disable_event_tracking`) while the stream is being captured into a graph, because a
-/// capturing stream cannot wait for an event that was recorded outside the capture.
+/// For launches on a stream that is being captured into a graph, see [`Gpu::allow_captures`](super::Gpu::allow_captures).
 pub struct Args<'a> {
     stream: &'a CudaStream,
     slots: Vec<Slot>,

@@ -7,6 +7,7 @@ use super::symbols::{Handle, device_attribute as attribute};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr};
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// The properties and limits of a device. Sizes are in bytes.
@@ -110,6 +111,8 @@ pub struct Gpu {
     properties: Arc<DeviceProperties>,
     /// See [`Gpu::zeros`].
     zeros: Arc<OnceLock<CudaSlice<u8>>>,
+    /// See [`Gpu::allow_captures`].
+    captures_allowed: Arc<AtomicBool>,
     pub(super) clusters: Arc<ResidentClusters>,
 }
 
@@ -141,6 +144,7 @@ impl Gpu {
             context,
             properties: Arc::new(properties),
             zeros: Arc::default(),
+            captures_allowed: Arc::default(),
             clusters: Arc::default(),
         })
     }
@@ -163,6 +167,31 @@ impl Gpu {
     /// Returns the driver that provides the device.
     pub fn driver(&self) -> &'static Driver {
         self.driver
+    }
+
+    /// Allows typed launches on streams that are being captured into a graph, through this device and its clones.
+    ///
+    /// Such launches are otherwise rejected: a graph repeats them later, without borrowing their buffers. While a stream is being captured,
+    /// also disable cudarc's event tracking (`CudaContext::disable_event_tracking`), because a capturing stream cannot wait for an event
+    /// that was recorded outside the capture.
+    ///
+    /// # Safety
+    /// Until a graph has been launched for the last time and has finished, the buffers of all captured launches must stay allocated, and
+    /// nothing else may access the buffers that these launches write while the graph executes.
+    #[doc(alias = "cuStreamBeginCapture")]
+    pub unsafe fn allow_captures(&self) {
+        self.captures_allowed.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether a launch on the stream, which belongs to this context, would be captured although this is not allowed.
+    pub(super) fn refuses_capture(&self, stream: &CudaStream) -> Result<bool, CallFailed> {
+        if self.captures_allowed.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let mut status = 0;
+        // SAFETY: the stream is live, and `status` is a valid place for the result.
+        unsafe { self.driver.api.cuStreamIsCapturing(stream.cu_stream().cast(), &mut status) }?;
+        Ok(status != 0)
     }
 
     /// Returns the free and the total memory in bytes.

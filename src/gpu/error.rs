@@ -281,6 +281,14 @@ pub enum LaunchError {
         /// The kernel name.
         kernel: String,
     },
+    /// The stream is being captured into a graph, which would repeat the launch after the buffers' borrows have ended.
+    #[error(
+        "kernel `{kernel}`: expected a stream that is not being captured, found one that is captured into a graph, which does not keep the buffers: see `Gpu::allow_captures`"
+    )]
+    Captured {
+        /// The kernel name.
+        kernel: String,
+    },
     /// A buffer belongs to a context other than the stream's.
     #[error(
         "kernel `{kernel}`, argument {index}: expected a buffer of the stream's CUDA context, found another context"

@@ -6,6 +6,7 @@ use super::error::LaunchError;
 use super::function::{Function, FunctionAttributes};
 use super::symbols::{Handle, LaunchAttribute, RawLaunchConfig};
 use arrayvec::ArrayVec;
+use cudarc::driver::CudaStream;
 use std::{ffi::c_void, ptr};
 
 /// The maximum number of blocks per cluster on hardware of compute capability 9.0 and later.
@@ -209,7 +210,10 @@ impl PreparedLaunch<'_> {
 
     /// Calls [`launch`](Self::launch) for typed kernels, whose arguments rustc has checked against the declaration.
     pub(crate) fn launch_matched(&mut self) -> Result<(), LaunchError> {
-        // SAFETY: as for `Function::launch_matched`; the buffers stay borrowed, and all launches are on the same stream.
+        self.function.check_capture(self.args.stream())?;
+        // SAFETY: the number, types and mutability of the arguments are those that the kernel declares, and every buffer was passed through
+        // `Args::read` or `Args::write`, which order its uses and its release. The buffers stay borrowed, all launches are on the same
+        // stream, and no graph repeats them.
         unsafe { self.launch() }
     }
 }
@@ -260,9 +264,17 @@ impl Function {
     ///
     /// The kernel's builder is responsible for keeping the kernel's accesses within the buffers.
     pub(crate) fn launch_matched(&self, config: &LaunchConfig, args: Args<'_>) -> Result<(), LaunchError> {
-        // SAFETY: the number, types and mutability of the arguments are those that the kernel declares, and every buffer was passed through
-        // `Args::read` or `Args::write`, which order its uses and its release.
-        unsafe { self.launch(config, args) }
+        self.prepare(config, args)?.launch_matched()
+    }
+
+    /// Rejects a stream that is being captured, unless [`Gpu::allow_captures`](super::Gpu::allow_captures) was called.
+    fn check_capture(&self, stream: &CudaStream) -> Result<(), LaunchError> {
+        let gpu = &self.module.gpu;
+        gpu.bind()?;
+        if gpu.refuses_capture(stream)? {
+            return Err(LaunchError::Captured { kernel: self.name().to_owned() });
+        }
+        Ok(())
     }
 
     fn check_args(&self, args: &Args<'_>) -> Result<(), LaunchError> {

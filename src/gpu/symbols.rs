@@ -102,6 +102,7 @@ driver_api! {
         function: Handle,
         config: *const RawLaunchConfig,
     );
+    fn cuStreamIsCapturing(stream: Handle, status: *mut c_uint);
     fn cuLaunchKernelEx(
         config: *const RawLaunchConfig,
         function: Handle,

@@ -2,7 +2,10 @@
 
 mod axes;
 
-use super::transpose::{WIDEST, transpose_wide, wide_group, wide_tile};
+use super::{
+    rows::{RowTiling, copy_rows},
+    transpose::{WIDEST, transpose_wide, wide_group, wide_tile},
+};
 use crate::{
     ptx::{BuildError, Builder, Global, In, IntoDim, Kernel, Out, Ptr, Read, Target, Val, Write},
     tensor::TensorElement,
@@ -21,6 +24,9 @@ pub type PermuteArgs<T> = (In<T>, Out<T>, [u32; 5], [u32; 4], [u32; 4]);
 const RANK: usize = 5;
 /// The number of threads per block.
 const THREADS: u32 = 256;
+/// The minimum length in bytes of unaligned rows that are copied 16 bytes at a time, and the limit of their length.
+const LONG_ROW: u64 = 512;
+const MOST_UNALIGNED: u64 = 1 << 30;
 /// The number of rows and columns of a transposed tile.
 const TILE: u32 = 64;
 
@@ -29,7 +35,7 @@ const TILE: u32 = 64;
 /// 2³² elements.
 ///
 /// Axes of extent 1 are ignored, and axes that are adjacent and in the same order in both x and y are merged into one. If x and y then have
-/// the same last axis, rows are copied in groups of up to 16 bytes. Otherwise, tiles that span the last axis of x and the last axis of y
+/// the same last axis, rows are copied in groups of up to 16 bytes, also if long rows do not begin at multiples of 16 bytes. Otherwise, tiles that span the last axis of x and the last axis of y
 /// are transposed in shared memory.
 ///
 /// ```
@@ -58,6 +64,11 @@ pub enum Permute {
         /// The number of adjacent elements that a thread copies together. It must be a power of two that divides the number of columns and
         /// all strides. The elements must occupy at most 16 bytes in total.
         adjacent: u32,
+    },
+    /// Copies rows that may begin at any element, 16 bytes at a time. Elements must have at most 4 bytes.
+    UnalignedRows {
+        /// How rows are divided among threads.
+        tiling: RowTiling,
     },
     /// Transposes tiles.
     Tiles {
@@ -106,7 +117,9 @@ impl Permute {
         let strides = [x_strides, y_strides].concat();
         Ok(match axes.transposes {
             true => Self::tiles::<T>(&[&[rows, cols], strides.as_slice()].concat()),
-            false => Self::rows::<T>(cols, &strides),
+            false => {
+                Self::unaligned_rows::<T>(axes.extents).unwrap_or_else(|| Self::rows::<T>(cols, &strides))
+            }
         })
     }
 
@@ -126,6 +139,19 @@ impl Permute {
         Self::Rows { threads, adjacent }
     }
 
+    /// Returns the kernel that copies the rows of contiguous tensors if it is [`Permute::UnalignedRows`]. The last extent is the number of
+    /// elements in a row.
+    fn unaligned_rows<T: TensorElement>([others @ .., cols]: [u32; RANK]) -> Option<Self> {
+        let rows: u64 = others.iter().map(|&extent| u64::from(extent)).product();
+        let length = u64::from(cols) * u64::from(T::SIZE);
+        let suits = T::SIZE <= 4
+            && !length.is_multiple_of(WIDEST.into())
+            && (LONG_ROW..MOST_UNALIGNED).contains(&length)
+            && rows <= u32::MAX.into();
+        let tiling = || RowTiling::for_elements(Target::SM_80, T::SIZE, &[cols]);
+        suits.then(|| Self::UnalignedRows { tiling: tiling() })
+    }
+
     /// Returns this kernel, or the one that replaces it if addresses are not multiples of 16 bytes; `are_multiples` returns whether they
     /// are multiples of a number of bytes.
     #[cfg(any(feature = "cuda", feature = "sim"))]
@@ -135,6 +161,7 @@ impl Permute {
             Self::Rows { threads, adjacent } => {
                 Self::Rows { threads: (threads * adjacent).min(THREADS), adjacent: 1 }
             }
+            Self::UnalignedRows { .. } => Self::Rows { threads: THREADS, adjacent: 1 },
             Self::Tiles { .. } => Self::Tiles { adjacent: 1 },
         }
     }
@@ -155,13 +182,14 @@ impl Permute {
     }
 
     /// Builds the kernel. Its name contains the type, `threads` for [`Permute::Rows`], and `adjacent` (for [`Permute::Tiles`] only if it is
-    /// not 1), for example `permute_rows_bf16_32_by8`.
+    /// not 1) or the tiling, for example `permute_rows_bf16_32_by8`.
     ///
     /// # Errors
     /// Returns an error if `threads` or `adjacent` has an invalid value.
     pub fn kernel<T: TensorElement>(&self, target: Target) -> Result<Kernel<PermuteArgs<T>>, BuildError> {
         let name = match self {
             Self::Rows { threads, adjacent } => format!("permute_rows_{}_{threads}_by{adjacent}", T::NAME),
+            Self::UnalignedRows { tiling } => format!("permute_rows_{}_{tiling}", T::NAME),
             Self::Tiles { adjacent: 1 } => format!("permute_tiles_{}", T::NAME),
             Self::Tiles { adjacent } => format!("permute_tiles_{}_by{adjacent}", T::NAME),
         };
@@ -187,6 +215,14 @@ impl Permute {
                     }
                     let tensors = Tensors::new(k, (x, y), extents, (x_strides, y_strides), adjacent);
                     tensors.copy_rows(threads, adjacent);
+                }
+                Self::UnalignedRows { tiling } => {
+                    if !tiling.unaligned || T::SIZE > 4 {
+                        k.block([THREADS]);
+                        return k.refuse(format!("expected an unaligned tiling and elements of at most 4 bytes, found {tiling:?} and {} bytes", T::SIZE));
+                    }
+                    let [of_rows @ .., n] = extents;
+                    copy_rows(tiling, k, (x, y), (of_rows, n), x_strides);
                 }
                 Self::Tiles { adjacent } => {
                     if adjacent != 1 && Some(adjacent) != wide_group::<T>() {

@@ -13,6 +13,7 @@ mod exponent;
 mod extremum;
 mod norm;
 mod norm_backward;
+mod permuted;
 mod pointwise;
 mod quantize;
 mod reduction;
@@ -35,6 +36,7 @@ pub use norm::{
     BiasedNormArgs, DropoutNormArgs, Norm, NormArgs, NormFunction, ResidualBiasedNormArgs, ResidualNormArgs,
 };
 pub use norm_backward::{NormBackward, NormBackwardArgs};
+pub(super) use permuted::copy_rows;
 pub use pointwise::{GatedArgs, GatedBackwardArgs, Pointwise, PointwiseArgs, PointwiseFunction};
 pub use quantize::{GatedQuantizeArgs, NormQuantizeArgs, Quantize, QuantizeArgs, Quantized, ScaleGroup};
 pub use reduction::{Reduction, RowReduction, RowReductionArgs};

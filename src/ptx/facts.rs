@@ -210,13 +210,14 @@ impl Body {
         }
     }
 
-    /// Records that the register may be written anywhere in the text, regardless of enclosing loops, so that no expression that reads it is
-    /// computed once and used twice.
+    /// Records that its owner may write the register anywhere in the text, regardless of enclosing loops, so that no expression that reads
+    /// it is computed once and used twice. Handles that others still have become invalid: in a loop, the owner's write may follow in the
+    /// text and precede in time.
     pub(crate) fn set_variable(&mut self, reg: RegId) {
         let facts = self.facts(reg);
         // Tiles that are divided and joined pass on registers for which this has been recorded.
         if !(facts.variable && facts.value.is_none()) {
-            self.written(reg);
+            self.overwrite(reg);
             self.facts_mut(reg).variable = true;
             self.uniform.set_changes(reg);
         }

@@ -317,7 +317,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         let align = gcd(self.align().into(), 16);
         *self = Self { base: self.address(), offset: 0, align, ..*self };
         visitor.shared(&mut self.base);
-        visitor.unchanged(&(align, self.never_written, self.assumed_valid));
+        visitor.form(&format_args!("{align} {} {}", self.never_written, self.assumed_valid));
     }
 
     /// Returns the address as an integer. Emits an addition if the address has a constant offset.

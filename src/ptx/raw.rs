@@ -56,6 +56,12 @@ impl RawOperand {
     }
 }
 
+/// Only this crate implements the public traits.
+mod sealed {
+    pub trait IntoRaw<'k> {}
+    pub trait Append<T> {}
+}
+
 /// A type whose values can be bound to a placeholder of raw PTX.
 ///
 /// A value or host constant becomes a register or an immediate. A [`Var`] becomes its register, which the text may write. A [`Ptr`] becomes
@@ -64,11 +70,12 @@ impl RawOperand {
     message = "`{Self}` cannot be an operand of a raw line",
     note = "bind a value, a host constant, a `Var`, a pointer, or an array of values"
 )]
-pub trait IntoRaw<'k> {
+pub trait IntoRaw<'k>: sealed::IntoRaw<'k> {
     /// Converts the value to an operand in kernel `k`.
     fn into_raw(self, k: Builder<'k>) -> RawOperand;
 }
 
+impl<'k, T: Scalar> sealed::IntoRaw<'k> for Val<'k, T> {}
 impl<'k, T: Scalar> IntoRaw<'k> for Val<'k, T> {
     #[track_caller]
     fn into_raw(self, k: Builder<'k>) -> RawOperand {
@@ -78,6 +85,7 @@ impl<'k, T: Scalar> IntoRaw<'k> for Val<'k, T> {
     }
 }
 
+impl<'k, T: Scalar> sealed::IntoRaw<'k> for T {}
 impl<'k, T: Scalar> IntoRaw<'k> for T {
     #[track_caller]
     fn into_raw(self, k: Builder<'k>) -> RawOperand {
@@ -85,6 +93,7 @@ impl<'k, T: Scalar> IntoRaw<'k> for T {
     }
 }
 
+impl<'k, T: Scalar, const N: usize> sealed::IntoRaw<'k> for [Val<'k, T>; N] {}
 impl<'k, T: Scalar, const N: usize> IntoRaw<'k> for [Val<'k, T>; N] {
     #[track_caller]
     fn into_raw(self, k: Builder<'k>) -> RawOperand {
@@ -92,12 +101,14 @@ impl<'k, T: Scalar, const N: usize> IntoRaw<'k> for [Val<'k, T>; N] {
     }
 }
 
+impl<'k, T: Scalar> sealed::IntoRaw<'k> for Var<'k, T> {}
 impl<'k, T: Scalar> IntoRaw<'k> for Var<'k, T> {
     fn into_raw(self, _: Builder<'k>) -> RawOperand {
         RawOperand::new(&Operand::Reg(self.register())).written()
     }
 }
 
+impl<'k, T: Element, S: Space, A> sealed::IntoRaw<'k> for Ptr<'k, T, S, A> {}
 impl<'k, T: Element, S: Space, A> IntoRaw<'k> for Ptr<'k, T, S, A> {
     #[track_caller]
     fn into_raw(self, _: Builder<'k>) -> RawOperand {
@@ -107,13 +118,14 @@ impl<'k, T: Element, S: Space, A> IntoRaw<'k> for Ptr<'k, T, S, A> {
 
 /// The results of raw PTX, to which another result of type `T` can be appended: `()` becomes `T`, `A` becomes `(A, T)`, `(A, B)` becomes
 /// `(A, B, T)`, and so on, up to eight results.
-pub trait Append<T> {
+pub trait Append<T>: sealed::Append<T> {
     /// The type of all results.
     type Joined;
     /// Appends a result.
     fn append(self, result: T) -> Self::Joined;
 }
 
+impl<T> sealed::Append<T> for () {}
 impl<T> Append<T> for () {
     type Joined = T;
 
@@ -122,6 +134,7 @@ impl<T> Append<T> for () {
     }
 }
 
+impl<T, A: Scalar> sealed::Append<T> for Val<'_, A> {}
 impl<T, A: Scalar> Append<T> for Val<'_, A> {
     type Joined = (Self, T);
 
@@ -130,6 +143,7 @@ impl<T, A: Scalar> Append<T> for Val<'_, A> {
     }
 }
 
+impl<T, A: Scalar, const N: usize> sealed::Append<T> for [Val<'_, A>; N] {}
 impl<T, A: Scalar, const N: usize> Append<T> for [Val<'_, A>; N] {
     type Joined = (Self, T);
 
@@ -140,6 +154,7 @@ impl<T, A: Scalar, const N: usize> Append<T> for [Val<'_, A>; N] {
 
 macro_rules! append {
     ($($r:ident)*) => {
+        impl<T, $($r),*> sealed::Append<T> for ($($r,)*) {}
         #[allow(non_snake_case, reason = "one name serves as type and binding")]
         impl<T, $($r),*> Append<T> for ($($r,)*) {
             type Joined = ($($r,)* T);

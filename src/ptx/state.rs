@@ -1,7 +1,7 @@
 //! The state that emitted loops carry from one iteration to the next and that branches return.
 
 use std::{
-    fmt::Debug,
+    fmt::{Debug, Display},
     hash::{Hash, Hasher},
     panic::Location,
 };
@@ -40,13 +40,27 @@ pub struct Visitor<'a, 'k> {
 #[derive(Debug)]
 enum Step<'a> {
     /// After the first branch: moves each value to a register that outlives the branch.
-    Merge { slots: &'a mut Vec<RegId>, parts: &'a mut Vec<u64> },
+    Merge { slots: &'a mut Vec<RegId>, parts: &'a mut Vec<Part> },
     /// Before the loop: assigns each value a register that the loop may overwrite.
-    Enter { slots: &'a mut Vec<RegId>, parts: &'a mut Vec<u64> },
+    Enter { slots: &'a mut Vec<RegId>, parts: &'a mut Vec<Part> },
     /// After the body: collects the values to be moved into those registers.
-    Collect { values: &'a mut Vec<Untyped>, parts: std::slice::Iter<'a, u64>, slots: &'a [RegId] },
+    Collect { values: &'a mut Vec<Untyped>, parts: std::slice::Iter<'a, Part>, slots: &'a [RegId] },
     /// After the moves: refers to those registers again.
-    Leave { slots: std::slice::Iter<'a, RegId>, parts: std::slice::Iter<'a, u64> },
+    Leave { slots: std::slice::Iter<'a, RegId>, parts: std::slice::Iter<'a, Part> },
+}
+
+/// One part of a state, in the order of the visit.
+#[derive(Debug, PartialEq)]
+enum Part {
+    /// A value in a register, of a PTX type.
+    Value(&'static str),
+    /// The hash of a component that is not in registers.
+    Component(u64),
+    /// The form of a type of this crate, such as the layout of a view. Implementations of [`State`] outside the crate cannot present it, so
+    /// they cannot give the registers of other values to a view.
+    Form(String),
+    /// The number of groups of `wgmma`s committed after a group in flight.
+    Group(u64),
 }
 
 fn hash(part: &impl Hash) -> u64 {
@@ -82,13 +96,23 @@ impl<'k> Visitor<'_, 'k> {
     /// a state with such a component if a branch returns it.
     #[track_caller]
     pub fn unchanged(&mut self, part: &(impl Hash + Debug)) {
-        let found = hash(part);
+        self.constant(Part::Component(hash(part)), &format_args!("{part:?}"));
+    }
+
+    /// Visits the form of a type of this crate, which must be the same in every iteration, as [`unchanged`](Self::unchanged) does.
+    #[track_caller]
+    pub(crate) fn form(&mut self, form: &impl Display) {
+        self.constant(Part::Form(form.to_string()), form);
+    }
+
+    #[track_caller]
+    fn constant(&mut self, part: Part, text: &dyn Display) {
         match &mut self.step {
-            Step::Enter { parts, .. } => parts.push(found),
+            Step::Enter { parts, .. } => parts.push(part),
             Step::Collect { parts, .. } | Step::Leave { parts, .. } => {
-                if parts.next() != Some(&found) {
+                if parts.next() != Some(&part) {
                     self.k.refuse(format!(
-                        "expected loop state to keep its layout, found {part:?} after an iteration: give both the same form"
+                        "expected loop state to keep its layout, found {text} after an iteration: give both the same form"
                     ));
                 }
             }
@@ -108,11 +132,11 @@ impl<'k> Visitor<'_, 'k> {
         let later = group.map(|group| u64::from(now.saturating_sub(group)));
         match &mut self.step {
             Step::Enter { parts, .. } => {
-                parts.push(later.unwrap_or(0));
+                parts.push(Part::Group(later.unwrap_or(0)));
                 *group = group.or(Some(now));
             }
             Step::Collect { parts, .. } => {
-                let expected = parts.next().copied().unwrap_or(0);
+                let expected = if let Some(Part::Group(expected)) = parts.next() { *expected } else { 0 };
                 if let Some(later) = later.filter(|&later| later < expected) {
                     self.k.refuse(format!(
                         "expected products in flight to be followed by at least {expected} groups after every iteration, as before the loop, found {later}"
@@ -120,7 +144,7 @@ impl<'k> Visitor<'_, 'k> {
                 }
             }
             Step::Merge { parts, .. } => {
-                parts.push(0);
+                parts.push(Part::Group(0));
                 *group = Some(now);
             }
             Step::Leave { parts, .. } => {
@@ -179,7 +203,7 @@ impl<'k> Visitor<'_, 'k> {
 
     #[track_caller]
     fn value<T: Scalar>(&mut self, value: &mut Val<'k, T>, owned: bool) {
-        let part = hash(&T::PTX);
+        let part = Part::Value(T::PTX);
         match &mut self.step {
             Step::Merge { slots, parts } => {
                 let slot = self.k.body().fresh_outside(T::CLASS);
@@ -221,7 +245,7 @@ fn other_value<T: Scalar>() -> String {
 /// The registers that contain the state of a loop or of two branches, and the sequence of values of the first visit.
 pub(crate) struct Slots {
     slots: Vec<RegId>,
-    parts: Vec<u64>,
+    parts: Vec<Part>,
 }
 
 impl Slots {

@@ -43,7 +43,7 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
     /// Returns the boxes of `rows`×`cols` elements of this matrix. Elements past the edges are read as zero. If `written` is true, elements
     /// past the edges and the [ends of rows](Self::row_ends) are not written.
     ///
-    /// The builder rejects a view that is not part of a buffer parameter, extents that cannot be computed at launch, rows of nonadjacent
+    /// The builder rejects a view that is not part of a buffer parameter, a view with elements of another type than the parameter, extents that cannot be computed at launch, rows of nonadjacent
     /// elements, and a view whose first column is known not to start at a multiple of 16 bytes or, if `written` is true, is not known to do
     /// so. In each of these cases, the result is `None`.
     #[track_caller]
@@ -54,6 +54,7 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
         swizzle: SwizzleMode,
         written: bool,
     ) -> Option<Boxes<'k, T, A>> {
+        self.check_open();
         match self.boxes_or_reason([rows, cols], swizzle, written) {
             Ok(boxes) => Some(boxes),
             Err(why) => {
@@ -80,6 +81,14 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
     ) -> Result<Boxes<'k, T, A>, String> {
         let parameter =
             self.pointer.parameter().ok_or("expected a view of a buffer parameter, found another pointer")?;
+        // The launch creates the map with the parameter's element type.
+        let expected = self.kernel().body().entry.params[parameter].element;
+        if as_copied(expected) != as_copied(T::NAME) {
+            return Err(format!(
+                "expected elements of the type of the buffer parameter, {expected}, found {}",
+                T::NAME
+            ));
+        }
         let [row, col] = [0, 1].map(|mode| self.axis_of(mode));
         let (row, col) =
             row.zip(col).ok_or("expected a matrix whose rows and columns are axes of the tensor")?;
@@ -150,6 +159,11 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
         let axis = axes.next().filter(|&axis| step.component(1 + axis) == 1)?;
         axes.next().is_none().then_some(axis)
     }
+}
+
+/// Returns the name of the element type with which tensor copies move elements of a type: `tf32` numbers are moved as `f32`.
+fn as_copied(element: &str) -> &str {
+    if element == "tf32" { "f32" } else { element }
 }
 
 impl<'k, T: TensorElement, A> Boxes<'k, T, A> {

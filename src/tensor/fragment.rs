@@ -93,6 +93,11 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         for register in &mut registers {
             *register = k.changing(*register);
         }
+        Self::of_values(k, registers, layout)
+    }
+
+    /// Creates a fragment over registers that other values may own. It must not be written.
+    pub(crate) fn of_values(k: Builder<'k>, registers: Vec<RegId>, layout: Layout) -> Self {
         Self {
             k,
             registers: registers.into(),

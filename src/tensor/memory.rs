@@ -374,7 +374,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> State<'k> for Tensor<'k, S, T, A> 
             self.pointer = self.pointer.byte_offset(elements * i64::from(T::SIZE));
             self.offset.step(&Step::along(0, 1), -elements);
         }
-        visitor.unchanged(&"a view");
+        visitor.form(&"a view");
         self.pointer.visit(visitor);
         if self.inner.as_constant().is_none() {
             visitor.shared(&mut self.inner);
@@ -387,7 +387,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> State<'k> for Tensor<'k, S, T, A> 
         }
         let edges: Vec<_> =
             self.axes.iter().map(|axis| (axis.extent, axis.stride, axis.tile.is_some())).collect();
-        visitor.unchanged(&format!(
+        visitor.form(&format_args!(
             "{} + {} with {}, inner offset {:?}, edges {edges:?} and {:?}",
             self.layout,
             self.offset,

@@ -116,28 +116,39 @@ impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
     }
 }
 
+/// Only this crate implements the public traits.
+mod sealed {
+    pub trait Batch<'k, const R: usize> {}
+}
+
 /// The coordinates of a matrix in a tensor of rank `R`: one integer for rank 3, a tuple of two for rank 4, or a tuple of three for rank 5.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not select a matrix of a tensor of rank {R}",
     note = "a tensor of rank 3 takes one number, of rank 4 a tuple of two, of rank 5 a tuple of three"
 )]
-pub trait Batch<'k, const R: usize> {
+pub trait Batch<'k, const R: usize>: sealed::Batch<'k, R> {
     #[doc(hidden)]
     fn coordinates(self) -> Vec<Val<'k, u32>>;
 }
 
+impl<'k, B: Into<Val<'k, u32>>> sealed::Batch<'k, 3> for B {}
 impl<'k, B: Into<Val<'k, u32>>> Batch<'k, 3> for B {
     fn coordinates(self) -> Vec<Val<'k, u32>> {
         vec![self.into()]
     }
 }
 
+impl<'k, B: Into<Val<'k, u32>>, H: Into<Val<'k, u32>>> sealed::Batch<'k, 4> for (B, H) {}
 impl<'k, B: Into<Val<'k, u32>>, H: Into<Val<'k, u32>>> Batch<'k, 4> for (B, H) {
     fn coordinates(self) -> Vec<Val<'k, u32>> {
         vec![self.0.into(), self.1.into()]
     }
 }
 
+impl<'k, B: Into<Val<'k, u32>>, H: Into<Val<'k, u32>>, D: Into<Val<'k, u32>>> sealed::Batch<'k, 5>
+    for (B, H, D)
+{
+}
 impl<'k, B: Into<Val<'k, u32>>, H: Into<Val<'k, u32>>, D: Into<Val<'k, u32>>> Batch<'k, 5> for (B, H, D) {
     fn coordinates(self) -> Vec<Val<'k, u32>> {
         vec![self.0.into(), self.1.into(), self.2.into()]

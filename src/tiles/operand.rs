@@ -13,6 +13,11 @@ use crate::{
     tensor::{Arithmetic, Computed, TensorElement, splat, splat_value},
 };
 
+/// Only this crate implements the public traits.
+mod sealed {
+    pub trait Elementwise<'k, Tile> {}
+}
+
 /// An operand that an elementwise operation combines with the elements of a `Tile`.
 ///
 /// The operand is a tile or vector of the same type, or a constant or a register of the element type, which is combined with every element.
@@ -25,7 +30,7 @@ use crate::{
             their rows or columns",
     note = "`convert` changes the element type, `swap_layout` and `Rv::to_layout` the layout"
 )]
-pub trait Elementwise<'k, Tile: Distributed<'k>> {
+pub trait Elementwise<'k, Tile: Distributed<'k>>: sealed::Elementwise<'k, Tile> {
     /// Returns the words that are combined with the tile's registers, in the order of the registers.
     #[doc(hidden)]
     #[track_caller]
@@ -34,24 +39,28 @@ pub trait Elementwise<'k, Tile: Distributed<'k>> {
 
 macro_rules! operands {
     ($tile:ty, $layout:ident: $bound:path, $(const $size:ident)*) => {
+        impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> sealed::Elementwise<'k, $tile> for $tile {}
         impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> Elementwise<'k, $tile> for $tile {
             fn words_for(&self, _: Builder<'k>) -> Vec<Val<'k, T::Word>> {
                 self.words()
             }
         }
 
+        impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> sealed::Elementwise<'k, $tile> for &$tile {}
         impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> Elementwise<'k, $tile> for &$tile {
             fn words_for(&self, _: Builder<'k>) -> Vec<Val<'k, T::Word>> {
                 self.words()
             }
         }
 
+        impl<'k, T: Computed, $(const $size: usize,)* $layout: $bound> sealed::Elementwise<'k, $tile> for T {}
         impl<'k, T: Computed, $(const $size: usize,)* $layout: $bound> Elementwise<'k, $tile> for T {
             fn words_for(&self, _: Builder<'k>) -> Vec<Val<'k, T::Word>> {
                 vec![splat(*self).into(); <$tile>::count()]
             }
         }
 
+        impl<'k, T: Arithmetic, $(const $size: usize,)* $layout: $bound> sealed::Elementwise<'k, $tile> for Val<'k, T> {}
         impl<'k, T: Arithmetic, $(const $size: usize,)* $layout: $bound> Elementwise<'k, $tile> for Val<'k, T> {
             #[track_caller]
             fn words_for(&self, k: Builder<'k>) -> Vec<Val<'k, T::Word>> {
@@ -64,6 +73,14 @@ macro_rules! operands {
 operands! { Rt<'k, T, H, W, L>, L: RegisterLayout, const H const W }
 operands! { Rv<'k, T, N, V>, V: VectorLayout, const N }
 
+impl<'k, T, L, V, const H: usize, const W: usize, const N: usize> sealed::Elementwise<'k, Rt<'k, T, H, W, L>>
+    for &Rv<'k, T, N, V>
+where
+    T: TensorElement,
+    L: RegisterLayout,
+    V: Broadcast<L, H, W, N, T::Length>,
+{
+}
 impl<'k, T, L, V, const H: usize, const W: usize, const N: usize> Elementwise<'k, Rt<'k, T, H, W, L>>
     for &Rv<'k, T, N, V>
 where

@@ -12,7 +12,7 @@ use super::{
     swizzle::SharedSwizzle,
 };
 use crate::{
-    ptx::{ReadWrite, Scope, Shared, Val},
+    ptx::{Cluster, ReadWrite, Scope, Shared, Val},
     tensor::{Tensor, TensorElement, copy},
 };
 
@@ -21,6 +21,12 @@ use crate::{
 pub struct RemoteSt<'a, 'k, T: TensorElement> {
     tile: &'a Tensor<'k, Shared, T, ReadWrite>,
     rank: Val<'k, u32>,
+}
+
+/// The tiles at the same address in the shared memory of all blocks of a cluster, to which [`St::exchange`] stores.
+#[derive(Clone, Copy)]
+pub struct ClusterTiles<'a, 'k, T: TensorElement> {
+    tile: &'a Tensor<'k, Shared, T, ReadWrite>,
 }
 
 /// A tile in the shared memory of a block of the cluster, at the same address as a tile of this block. Warps store register tiles to it.
@@ -32,6 +38,12 @@ impl<T: TensorElement> fmt::Debug for RemoteSt<'_, '_, T> {
     }
 }
 
+impl<T: TensorElement> fmt::Debug for ClusterTiles<'_, '_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} in all blocks", self.tile)
+    }
+}
+
 impl<T: TensorElement> fmt::Debug for RemoteStMut<'_, '_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -39,11 +51,12 @@ impl<T: TensorElement> fmt::Debug for RemoteStMut<'_, '_, T> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Returns the tile at the same address in the shared memory of block `rank` of the cluster, as a destination for stores.
+    /// Emits stores to the tiles at the same address in other blocks of the cluster, between two cluster barriers, and returns this block's
+    /// tile, which the blocks have filled.
     ///
-    /// The kernel must order the accesses with barriers of the cluster: one before the first access, which ensures that block `rank` is
-    /// running and has finished reading its tile, and one after the last access. Block `rank` then calls
-    /// [`stored_by_cluster`](Self::stored_by_cluster) to read the tile. Requires sm_90 or later.
+    /// The first barrier ensures that all blocks of the cluster are running and have finished reading the tile's memory. `store` emits the
+    /// stores; together, the blocks must store all tiles completely. A cluster barrier must precede the next stores to the tile. All threads
+    /// of the cluster must execute the emitted code. Requires sm_90 or later.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -54,27 +67,32 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     ///     k.grid([2]);
     ///     let cluster = k.cluster([2]);
     ///     let rank = k.this_block().rank();
-    ///     let tile = k.shared_tile::<St<f32, 1, 1>>();
     ///     let own: Rt<f32, 1, 1> = k.global(x, row_major(32, 16)).tile(rank, 0).load();
-    ///     cluster.sync();
-    ///     tile.in_block(rank ^ 1).store(&own);
-    ///     cluster.sync();
-    ///     let other: Rt<f32, 1, 1> = tile.stored_by_cluster().load();
+    ///     let tile = k.shared_tile::<St<f32, 1, 1>>();
+    ///     let tile = tile.exchange(cluster, |tiles| tiles.in_block(rank ^ 1).store(&own));
+    ///     let other: Rt<f32, 1, 1> = tile.load();
     ///     k.global(y, row_major(32, 16)).tile(rank, 0).store(&other);
     /// })?;
     /// # Ok::<(), warpwright::ptx::BuildError>(())
     /// ```
     #[doc(alias = "mapa")]
     #[doc(alias = "DSMEM")]
-    pub fn in_block(&self, rank: impl Into<Val<'k, u32>>) -> RemoteStMut<'_, 'k, T> {
-        RemoteStMut(RemoteSt { tile: &self.tensor, rank: rank.into() })
-    }
-
-    /// Returns the tile as a readable [`Filled`] tile. Call this method only after blocks of the cluster have stored the whole tile through
-    /// [`in_block`](Self::in_block) and all threads of the cluster have then passed a barrier of the cluster.
     #[must_use]
-    pub fn stored_by_cluster(self) -> Filled<Self> {
+    #[track_caller]
+    pub fn exchange(self, cluster: Cluster<'k>, store: impl FnOnce(ClusterTiles<'_, 'k, T>)) -> Filled<Self> {
+        let k = self.tensor.kernel();
+        let _located = k.locate(Location::caller());
+        cluster.sync();
+        k.unlocated(|| store(ClusterTiles { tile: &self.tensor }));
+        cluster.sync();
         Filled { tile: self }
+    }
+}
+
+impl<'a, 'k, T: TensorElement> ClusterTiles<'a, 'k, T> {
+    /// Returns the tile of block `rank`.
+    pub fn in_block(self, rank: impl Into<Val<'k, u32>>) -> RemoteStMut<'a, 'k, T> {
+        RemoteStMut(RemoteSt { tile: self.tile, rank: rank.into() })
     }
 }
 

@@ -195,7 +195,8 @@ impl<'k> Stripes<'k> {
         for (stripes, part) in self.parts(to, index) {
             let count = stripes.per_thread().div_ceil(T::PER_WORD as u32);
             let words: Vec<_> = words.by_ref().take(count as usize).collect();
-            copy(&part, &Fragment::<T>::over(self.k, words, in_order(stripes.per_thread().into())));
+            let fragment = Fragment::<T>::of_values(self.k, words, in_order(stripes.per_thread().into()));
+            copy(&part, &fragment);
         }
     }
 

@@ -72,12 +72,16 @@ fn calls_choose_from_tables() {
     let kernels = kernels.with_gemm_table(table(kind(&device), GemmTile::T128x192));
     assert_eq!(name(&kernels, &of_columns), "gemm_bf16_f32_row_col_128x192");
     // Calls with operands take the table's kernel, in a tile that has registers for them.
-    let operands = EpilogueOperands { alpha: Some(1.0), ..EpilogueOperands::default() };
-    let kernels = KernelCache::new(&device).with_gemm_table(first.clone());
     let mut d = results::<f32>(&device, 64 * 128);
-    let called = call::fused_gemm(&kernels, &of_columns, &operands, &on_a, &on_b, &mut d).expect("launched");
-    assert_eq!(called.kernel.name, "gemm_bf16_f32_row_col_128x128_alpha");
-    assert_near("d", &downloaded_floats(&device, &d), &product(&a, &b, SIZE), 1e-3);
+    let zeros = device.zeros::<f32>(64 * 128).expect("room");
+    let alpha = EpilogueOperands { alpha: Some(1.0), ..EpilogueOperands::default() };
+    let with_c = EpilogueOperands { c: Some(((&zeros).into(), 128, 1.0)), ..EpilogueOperands::default() };
+    for (operands, expected) in [(&alpha, "128x192_alpha"), (&with_c, "128x128_c")] {
+        let called =
+            call::fused_gemm(&kernels, &of_columns, operands, &on_a, &on_b, &mut d).expect("launched");
+        assert_eq!(called.kernel.name, format!("gemm_bf16_f32_row_col_{expected}"));
+        assert_near("d", &downloaded_floats(&device, &d), &product(&a, &b, SIZE), 1e-3);
+    }
 
     let other = GpuKind { name: "another".into(), ..first.gpu };
     let kernels = KernelCache::new(&device).with_gemm_table(table(other, GemmTile::T128x160));

@@ -12,6 +12,9 @@
 #define API __attribute__((visibility("default"))) int
 enum { OK = 0, INVALID_VALUE = 1, INVALID_PTX = 218, NOT_FOUND = 500 };
 
+#ifndef CAPTURING
+#define CAPTURING 0 /* the status of all streams */
+#endif
 #ifndef VERSION
 #define VERSION 13000
 #endif
@@ -91,6 +94,11 @@ API cuCtxSynchronize(void) { return OK; }
 API cuStreamCreate(void **out, unsigned flags) { (void)flags; *out = malloc(1); return OK; }
 API cuStreamDestroy_v2(void *stream) { free(stream); return OK; }
 API cuStreamSynchronize(void *stream) { (void)stream; return OK; }
+API cuStreamIsCapturing(void *stream, unsigned *status) {
+    (void)stream;
+    *status = CAPTURING;
+    return OK;
+}
 API cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
     (void)stream, (void)flags;
     printf("wait for event %d\n", *(int *)event);

@@ -34,10 +34,10 @@ fn kernel<T: Numeral + TensorElement, const W: usize, S: SharedSwizzle>(
             cluster.sync();
             tile.in_block((rank + 1) & (BLOCKS - 1)).load_subtile(warp, 0)
         } else {
-            cluster.sync();
-            tile.in_block((rank + BLOCKS - 1) & (BLOCKS - 1)).store_tile_of(block, &own);
-            cluster.sync();
-            tile.stored_by_cluster().tile_of(block).load()
+            let previous = (rank + BLOCKS - 1) & (BLOCKS - 1);
+            tile.exchange(cluster, |tiles| tiles.in_block(previous).store_tile_of(block, &own))
+                .tile_of(block)
+                .load()
         };
         y.tile(rank * 2 + warp, 0).store(&result);
         // No block ends while another one accesses its memory.
@@ -102,12 +102,13 @@ fn warps_and_lanes_of_a_block() {
         let built = Kernel::<(Out<f32>,)>::build("k", Target::SM_90, |k, (y,)| {
             k.block([64]);
             k.grid([2]);
-            k.cluster([2]);
-            let tile = k.shared_tile::<St<f32, 1, 1>>();
+            let cluster = k.cluster([2]);
+            let (tile, zeros) = (k.shared_tile::<St<f32, 1, 1>>(), k.zeros::<Rt<f32, 1, 1>>());
             if stores {
-                tile.in_block(of_block(k)).store(&k.zeros::<Rt<f32, 1, 1>>());
+                let _ = tile.exchange(cluster, |tiles| tiles.in_block(of_block(k)).store(&zeros));
             } else {
-                let tile = tile.stored_by_cluster();
+                let first = k.warp().rank().eq(0);
+                let tile = tile.store_with(|tile| k.if_(first, || tile.subtile(0, 0).store(&zeros))).wait();
                 let loaded: Rt<f32, 1, 1> = tile.in_block(of_block(k)).load();
                 k.global(y, row_major(32, 16)).tile(k.warp().rank(), 0).store(&loaded);
             }

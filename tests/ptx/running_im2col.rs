@@ -1,4 +1,5 @@
 //! Tensor copies in im2col mode, run on every device that supports them.
+#![allow(unsafe_code, reason = "im2col stores")]
 
 use pretty_assertions::assert_eq;
 use warpwright::{
@@ -46,7 +47,8 @@ fn column() -> Kernel<Args> {
             block.sync();
             k.if_(first, || {
                 let to = [0.into(), to_column, to_row, to_image];
-                z.reduce_im2col(ReduceOp::Add, pixels, to, Hints::default());
+                // SAFETY: the tests pass coordinates in the images.
+                unsafe { z.reduce_im2col(ReduceOp::Add, pixels, to, Hints::default()) };
                 k.cp_async_bulk_commit_group();
                 k.cp_async_bulk_wait_group(0);
             });

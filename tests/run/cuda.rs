@@ -163,6 +163,31 @@ fn first_tile() -> Result<Kernel<FirstTileArgs>, warpwright::ptx::BuildError> {
     })
 }
 
+/// A graph would repeat the launch when its buffers are no longer borrowed.
+#[test]
+fn launches_are_captured_only_if_allowed() {
+    let Some(printed) = run("child_captured", &["CAPTURING=1"]) else { return };
+    let refused = "kernel `kernel`: expected a stream that is not being captured, found one that is captured into a graph, which does not keep the buffers: see `Gpu::allow_captures`";
+    let launched = "launch grid 2,1,1 block 32,1,1 shared 0";
+    assert_eq!(printed.lines().collect::<Vec<_>>(), [refused, refused, launched]);
+}
+
+#[test]
+#[ignore = "run by launches_are_captured_only_if_allowed"]
+fn child_captured() {
+    let Some(gpu) = fake_gpu() else { return };
+    let stream = gpu.stream();
+    let kernel = gpu.load(&double(Target::SM_80).expect("it builds")).expect("loaded");
+    let x = stream.alloc_zeros::<f32>(33).expect("allocated");
+    let mut y = stream.alloc_zeros::<f32>(33).expect("allocated");
+    println!("{}", kernel.launch(&stream, (&x, &mut y, 33)).expect_err("rejected"));
+    let prepared = kernel.prepare(&stream, (&x, &mut y, 33), |launch| launch.launch()).expect("prepared");
+    println!("{}", prepared.expect_err("rejected"));
+    // SAFETY: nothing is captured.
+    unsafe { gpu.clone().allow_captures() };
+    kernel.launch(&stream, (&x, &mut y, 33)).expect("launched");
+}
+
 #[test]
 fn a_refused_kernel_names_the_rust_line() {
     let bad = bad().expect("it builds");

@@ -5,6 +5,7 @@
 mod escapes;
 #[cfg(feature = "cuda")]
 mod on_device;
+mod tiles;
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;

@@ -81,7 +81,7 @@ pub(in crate::bench) struct Args {
     #[arg(long, default_value_t = 4)]
     algorithms: usize,
     /// Also time all tile sizes, with several cluster sizes and tile orders
-    #[arg(long, conflicts_with_all = ["epilogue", "promoted"])]
+    #[arg(long, conflicts_with = "promoted")]
     sweep: bool,
     /// Instead of kernels, time the host: building a kernel for each type and layout, compiling it with the driver, and launching it
     #[arg(long, conflicts_with_all = ["sizes", "shapes", "epilogue", "path", "promoted", "sweep"])]
@@ -270,7 +270,7 @@ impl Args {
         if !self.promoted && epilogue == Epilogue::None {
             return self.plain(gpu, path, layout, size);
         }
-        fused::contenders(gpu, &path.gpu_kind(gpu), self.promoted, layout, size, epilogue)
+        fused::contenders(gpu, &path.gpu_kind(gpu), self.promoted, self.sweep, layout, size, epilogue)
     }
 
     /// Loads the kernel chosen for a size and, in a sweep, the kernels with all tiles.

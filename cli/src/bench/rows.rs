@@ -114,7 +114,7 @@ impl Args {
             contenders.extend(dropout::contenders(gpu, &buffers, &self.kernels, self.sweep)?);
             contenders.extend(selection::contenders(gpu, &buffers, &self.kernels, self.sweep)?);
             contenders.extend(reductions::contenders(gpu, &buffers, &self.kernels, self.sweep)?);
-            contenders.extend(permute::contenders(gpu, &buffers, &self.kernels)?);
+            contenders.extend(permute::contenders(gpu, &buffers, &self.kernels, self.sweep)?);
             missing.retain(|name| !contenders.iter().any(|contender| table::kernel(&contender.name) == name));
             for contender in &contenders {
                 contender.verify(gpu, &mut buffers)?;

@@ -273,15 +273,12 @@ where
     let dropout = Dropout::for_rows(target, T::SIZE, &[1 << 20, divisor]);
     super::kernels::add(module, |target| dropout.kernel::<T, T>(target))?;
     NORMS.into_iter().try_for_each(|function| {
-        add(module, T::SIZE, divisor, &dropout_tiling, |tiling| {
+        let tiling =
+            |target, bytes, sizes: &[u32]| Norm::for_dropout_rows(function, target, bytes, sizes).tiling;
+        add(module, T::SIZE, divisor, &tiling, |tiling| {
             Norm { tiling, function }.dropout_kernel::<T, T, T>(target)
         })
     })
-}
-
-/// Returns the tiling that is chosen for LayerNorm with dropout. With the tilings of RMSNorm, long unaligned rows of 16-bit elements spill.
-fn dropout_tiling(target: Target, bytes: u32, sizes: &[u32]) -> RowTiling {
-    Norm::for_dropout_rows(NormFunction::Layer, target, bytes, sizes).tiling
 }
 
 /// Adds the selection of rows by index, and the addition of rows at indices.

@@ -9,37 +9,47 @@ use crate::{
 /// The number of elements above which a row is long: a multiple of 16, the largest group size.
 const LONG_ROW: u32 = 1 << 20;
 
+/// Only this crate implements the public traits.
+mod sealed {
+    pub trait Rows<'a, T> {}
+    pub trait RowsMut<'a, T> {}
+}
+
 /// A matrix that a kernel reads: either a buffer, in which the rows are contiguous, or a pair `(buffer, stride)`, where `stride` is the
 /// stride between rows in elements. For a column-major matrix, the same applies to columns instead of rows.
-pub trait Rows<'a, T> {
+pub trait Rows<'a, T>: sealed::Rows<'a, T> {
     /// Returns the buffer, and the stride if it is given.
     fn rows(self) -> (BufferRef<'a, T>, Option<u32>);
 }
 
 /// A matrix that a kernel writes: a buffer or a pair `(buffer, stride)`, as described in [`Rows`].
-pub trait RowsMut<'a, T> {
+pub trait RowsMut<'a, T>: sealed::RowsMut<'a, T> {
     /// Returns the buffer, and the stride if it is given.
     fn rows_mut(self) -> (BufferMut<'a, T>, Option<u32>);
 }
 
+impl<'a, T, B: Into<BufferRef<'a, T>>> sealed::Rows<'a, T> for B {}
 impl<'a, T, B: Into<BufferRef<'a, T>>> Rows<'a, T> for B {
     fn rows(self) -> (BufferRef<'a, T>, Option<u32>) {
         (self.into(), None)
     }
 }
 
+impl<'a, T, B: Into<BufferRef<'a, T>>> sealed::Rows<'a, T> for (B, u32) {}
 impl<'a, T, B: Into<BufferRef<'a, T>>> Rows<'a, T> for (B, u32) {
     fn rows(self) -> (BufferRef<'a, T>, Option<u32>) {
         (self.0.into(), Some(self.1))
     }
 }
 
+impl<'a, T, B: Into<BufferMut<'a, T>>> sealed::RowsMut<'a, T> for B {}
 impl<'a, T, B: Into<BufferMut<'a, T>>> RowsMut<'a, T> for B {
     fn rows_mut(self) -> (BufferMut<'a, T>, Option<u32>) {
         (self.into(), None)
     }
 }
 
+impl<'a, T, B: Into<BufferMut<'a, T>>> sealed::RowsMut<'a, T> for (B, u32) {}
 impl<'a, T, B: Into<BufferMut<'a, T>>> RowsMut<'a, T> for (B, u32) {
     fn rows_mut(self) -> (BufferMut<'a, T>, Option<u32>) {
         (self.0.into(), Some(self.1))

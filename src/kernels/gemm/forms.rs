@@ -18,6 +18,16 @@ impl Gemm {
         Self { tile, ..*self }
     }
 
+    /// Returns this kernel, or the one with tiles of 128×128 if that is faster with an epilogue or if the tile does not support it. Tiles
+    /// that several warpgroups compute together are replaced, because no warpgroup multiplies while the others apply the epilogue. Tiles of
+    /// 128×192 are replaced if the epilogue adds C, because their sums leave no registers for it.
+    #[must_use]
+    pub fn for_epilogue(&self, epilogue: &Epilogue) -> Self {
+        let most = if epilogue.c { [128, 176] } else { [128, 192] };
+        let tile = if self.tile.size() > most { GemmTile::T128x128 } else { self.tile };
+        Self { tile, ..*self }
+    }
+
     /// Builds the kernel. Its name contains the types, the orders, the tile and, where set, the cluster, the parts and other options, for
     /// example `gemm_bf16_row_col_128x192`.
     ///
@@ -45,8 +55,8 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel that computes a product and applies an epilogue to it. Tiles larger than 128×128 are replaced with 128×128,
-    /// because their sums leave no registers for the operands of the epilogue.
+    /// Builds the kernel that computes a product and applies an epilogue to it. The tile is that of
+    /// [`for_epilogue`](Self::for_epilogue).
     ///
     /// ```
     /// use warpwright::{kernels::{Activation, Epilogue, Gemm, GemmTile, MatrixOrder}, prelude::*};
@@ -71,7 +81,7 @@ impl Gemm {
         C: GemmSum + Convert<D> + Convert<f32>,
         D: GemmResult,
     {
-        let gemm = self.of_128x128();
+        let gemm = self.for_epilogue(&epilogue);
         let name = gemm.name::<T, D>(&epilogue.suffix());
         let signature = format!(
             "{name}(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)"

@@ -4,7 +4,7 @@ use super::{Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmTile, Matri
 use crate::{
     ptx::{BuildError, Builder, In, Kernel, Out, Read, Val},
     tensor::TensorElement,
-    tiles::{ColVec, Consumer, Convert, Gl, Product, Rt, St, consumers, producer, row_major},
+    tiles::{ColVec, Consumer, Convert, Gl, InFlight, Product, Ring, Rt, St, consumers, producer, row_major},
 };
 
 /// The arguments of the kernel that [`Gemm::block_scaled_kernel`] builds: `(a, lda, a_scales, b, ldb, b_scales, d, ldd, m, n, k)`.
@@ -38,8 +38,10 @@ impl Gemm {
                 k.describe(format!("D = A·B, sums promoted to f32: {}", self.matrices::<T, D>()));
                 if self.check_promoted::<T>(k) {
                     match self.tile {
-                        GemmTile::T128x128 => promoted::<T, D, 8, 6, 2>(&problem, None),
-                        _ => promoted::<T, D, 12, 5, 2>(&problem, None),
+                        GemmTile::T128x128 => D::emit_promoted(&problem, None),
+                        // 4-byte results leave shared memory only for slots of one column of subtiles.
+                        _ if const { D::SIZE == 4 } => in_halves::<T, D, 12, 6, 5, 1, 3>(&problem),
+                        _ => in_halves::<T, D, 12, 6, 5, 2, 3>(&problem),
                     }
                 }
             },
@@ -73,7 +75,7 @@ impl Gemm {
             let problem = Problem { epilogue: Some(operands), ..product };
             k.describe(format!("D = A·B, sums promoted to f32: {}", gemm.matrices::<T, D>()));
             if gemm.check_promoted::<T>(k) {
-                promoted::<T, D, 8, 6, 2>(&problem, None);
+                D::emit_promoted(&problem, None);
             }
         })
     }
@@ -107,7 +109,7 @@ impl Gemm {
             let problem = Problem::one(gemm, false, (a, lda), (b, ldb), (d, ldd), [m, n, length]);
             k.describe(format!("D = A·B with scales of blocks of 128: {}", gemm.matrices::<T, D>()));
             if gemm.check_promoted::<T>(k) {
-                promoted::<T, D, 8, 6, 2>(&problem, Some(&scales));
+                D::emit_promoted(&problem, Some(&scales));
             }
         })
     }
@@ -157,13 +159,89 @@ impl<'k> BlockScales<'k> {
     }
 }
 
-/// Emits the kernel in which each of two warpgroups computes 64 rows of a tile of 128×(16·`N`) elements. The product of each step, 128
-/// elements deep, starts from zero; each warpgroup adds it to the sums in registers while the other warpgroup multiplies.
+/// The stages of a kernel with tiles of 128×(16·`N`) elements: 128 rows of A and 16·`N` rows of B, 128 elements deep.
+type PromotedRing<'k, T, const N: usize, const STAGES: usize> =
+    Ring<'k, (St<'k, T, 8, 4>, St<'k, T, N, 4>), STAGES, 2>;
+
+/// Emits the kernel in which each of two warpgroups computes 64 rows of a tile of 128×128 elements. The product of each step, 128 elements
+/// deep, starts from zero. A warpgroup starts the products of two steps at a time, and adds the first to the sums in registers while the
+/// second is computed.
 #[rustfmt::skip]
 #[track_caller]
-pub(super) fn promoted<'k, T, D, const N: usize, const STAGES: usize, const W: usize>(
+pub(super) fn in_pairs<'k, T, D, const N: usize, const STAGES: usize, const W: usize, const SLOTS: usize>(
     problem: &Problem<'k, T, D>,
     scales: Option<&BlockScales<'k>>,
+) where
+    T: TensorElement + Product<T, f32>,
+    D: GemmResult,
+    f32: Convert<D>,
+{
+    let k = problem.k;
+    promoted::<T, D, N, STAGES, W, SLOTS>(problem, |c, ring, steps, row, col| {
+        let start = || {
+            let stage = c.receive(ring);
+            let (a, b) = stage.tiles();
+            (c.group().accumulate_from_zero::<Rt<f32, 1, N>>().mma_abt(a.rows::<4>(c.rank()), b), stage)
+        };
+        let finish = |total: Rt<'k, f32, 1, N>, scales: &Option<StepScales<'k>>, (product, stage): (InFlight<'k, Rt<'k, f32, 1, N>>, _)| {
+            let product = product.wait();
+            c.release(ring, stage);
+            match scales {
+                None => total + &product,
+                Some((of_a, of_b)) => total.add_product(&product, &(of_a * *of_b)),
+            }
+        };
+        // The scales of the next two steps are loaded while these two are multiplied.
+        let scales_from = |step: Val<'k, u32>| [0, 1].map(|i| scales.map(|scales| scales.of_step(step + i, row, col)));
+        let state = (k.zeros(), scales_from(0.into()));
+        let (total, [last, _]) = k.fold(steps / 2, state, |pair, (total, [first, second])| {
+            let (of_first, of_second) = (start(), start());
+            let next = scales_from((pair + 1) * 2);
+            let total = finish(total, &first, of_first);
+            (finish(total, &second, of_second), next)
+        });
+        // The last step, if the number of steps is odd.
+        k.fold(steps & 1, (total, last), |_, (total, last)| (finish(total, &last, start()), last)).0
+    });
+}
+
+/// Emits a kernel like that of [`in_pairs`] for tiles of 128×(16·`N`) elements whose sums leave no registers for two products: the product
+/// of a step is divided into two halves of `P` columns of subtiles, and a warpgroup adds the first while the second is computed.
+#[rustfmt::skip]
+#[track_caller]
+fn in_halves<'k, T, D, const N: usize, const P: usize, const STAGES: usize, const W: usize, const SLOTS: usize>(
+    problem: &Problem<'k, T, D>,
+) where
+    T: TensorElement + Product<T, f32>,
+    D: GemmResult,
+    f32: Convert<D>,
+{
+    let k = problem.k;
+    promoted::<T, D, N, STAGES, W, SLOTS>(problem, |c, ring, steps, _, _| {
+        let halves = k.fold(steps, [(); 2].map(|()| k.zeros::<Rt<f32, 1, P>>()), |_, [left, right]| {
+            let stage = c.receive(ring);
+            let (a, b) = stage.tiles();
+            let [of_left, of_right] = [0, 1].map(|half| {
+                let product = c.group().accumulate_from_zero::<Rt<f32, 1, P>>();
+                product.mma_abt(a.rows::<4>(c.rank()), b.rows::<P>(half))
+            });
+            let left = left + &of_left.wait();
+            let of_right = of_right.wait();
+            c.release(ring, stage);
+            [left, right + &of_right]
+        });
+        Rt::hconcat(halves)
+    });
+}
+
+/// Emits a kernel with tiles of 128×(16·`N`) elements. `sums` emits the code with which a warpgroup computes its 64 rows of a tile; it
+/// receives the ring, the number of steps along k, and the index of the warp's first row and of the tile's first column, in subtiles and
+/// in tiles.
+#[rustfmt::skip]
+#[track_caller]
+fn promoted<'k, T, D, const N: usize, const STAGES: usize, const W: usize, const SLOTS: usize>(
+    problem: &Problem<'k, T, D>,
+    sums: impl FnOnce(Consumer<'k, 2>, &PromotedRing<'k, T, N, STAGES>, Val<'k, u32>, Val<'k, u32>, Val<'k, u32>) -> Rt<'k, f32, 1, N>,
 ) where
     T: TensorElement + Product<T, f32>,
     D: GemmResult,
@@ -173,8 +251,8 @@ pub(super) fn promoted<'k, T, D, const N: usize, const STAGES: usize, const W: u
     problem.launch(384);
     let tiles = problem.tiles(height, 16 * N as u32);
     let steps = problem.size[2].ceil_div(4 * T::SUBTILE_LENGTH);
-    let ring = tiles.ring::<(St<T, 8, 4>, St<T, N, 4>), STAGES, 2>();
-    let outbox = problem.outbox::<W, 1, 2>();
+    let ring: PromotedRing<'k, T, N, STAGES> = tiles.ring();
+    let outbox = problem.outbox::<W, SLOTS, 2>();
     k.programmatic_launch();
 
     k.specialize(
@@ -187,22 +265,7 @@ pub(super) fn promoted<'k, T, D, const N: usize, const STAGES: usize, const W: u
         consumers::<2, _>(232, |c: Consumer<'k, 2>| {
             tiles.each(|i, j| {
                 let row = (i * 2 + c.rank()) * 4 + c.warp();
-                // The scales of the next step are loaded while this one is multiplied.
-                let first = scales.map(|scales| scales.of_step(0.into(), row, j));
-                let (total, _) = k.fold(steps, (k.zeros::<Rt<f32, 1, N>>(), first), |step, (total, now)| {
-                    let stage = c.receive(&ring);
-                    let (a, b) = stage.tiles();
-                    let product = c.group().accumulate_from_zero::<Rt<f32, 1, N>>();
-                    let product = product.mma_abt(a.rows::<4>(c.rank()), b);
-                    let next = scales.map(|scales| scales.of_step(step + 1, row, j));
-                    let product = product.wait();
-                    let total = match now {
-                        None => total + &product,
-                        Some((of_a, of_b)) => total.add_product(&product, &(of_a * of_b)),
-                    };
-                    c.release(&ring, stage);
-                    (total, next)
-                });
+                let total = sums(c, &ring, steps, row, j);
                 problem.store_part(c, &outbox, [total], (problem.row_of_tiles(i), j), c.rank());
             });
         }),

@@ -1,6 +1,10 @@
 //! The element types of results.
 
-use super::{Gemm, GemmSum, GemmTile, problem::Problem};
+use super::{
+    Gemm, GemmSum, GemmTile,
+    problem::Problem,
+    promoted::{BlockScales, in_pairs},
+};
 use crate::{
     ptx::{Element, bf16, e4m3, e5m2, f16, tf32},
     tensor::TensorElement,
@@ -23,6 +27,13 @@ pub trait GemmResult: TensorElement + Convert<f32> {
     where
         T: TensorElement + Product<T, C>,
         C: GemmSum + Convert<f32>;
+    /// Emits the code of a kernel that computes products with promoted sums, with tiles of 128×128.
+    #[doc(hidden)]
+    #[allow(private_interfaces, reason = "only called by the crate")]
+    fn emit_promoted<'k, T>(problem: &Problem<'k, T, Self>, scales: Option<&BlockScales<'k>>)
+    where
+        T: TensorElement + Product<T, f32>,
+        f32: Convert<Self>;
 }
 
 /// Emits the code for tiles of 11 columns of subtiles, which are stored one at a time.
@@ -78,6 +89,15 @@ macro_rules! results {
                         gemm.gated_by_warps_of_depth::<T, C, Self, 4, 2, $of_sums, { 4 / $of_sums }, $cols>(problem);
                     }
                 }
+            }
+
+            #[allow(private_interfaces, reason = "only called by the crate")]
+            fn emit_promoted<'k, T>(problem: &Problem<'k, T, Self>, scales: Option<&BlockScales<'k>>)
+            where
+                T: TensorElement + Product<T, f32>,
+                f32: Convert<Self>,
+            {
+                in_pairs::<T, Self, 8, 6, $cols, 2>(problem, scales);
             }
         }
     )*};

@@ -142,22 +142,30 @@ impl<'k> PrintValue<'k> {
     }
 }
 
+/// Only this crate implements the public traits.
+mod sealed {
+    pub trait Print<'k> {}
+    pub trait PrintArgs<'k> {}
+}
+
 /// A type that [`Builder::print`](crate::ptx::Builder::print) accepts: a pointer, or a number, bits or a predicate in the form of a [`Val`]
 /// or a host constant.
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be printed from a kernel")]
-pub trait Print<'k>: Sized {
+pub trait Print<'k>: Sized + sealed::Print<'k> {
     /// Converts the value to the [`PrintValue`] variant for its type.
     fn print_value(self) -> PrintValue<'k>;
 }
 
 macro_rules! print {
     ($($t:ty, $variant:ident;)*) => {$(
+        impl<'k> sealed::Print<'k> for Val<'k, $t> {}
         impl<'k> Print<'k> for Val<'k, $t> {
             fn print_value(self) -> PrintValue<'k> {
                 PrintValue::$variant(self)
             }
         }
 
+        impl<'k> sealed::Print<'k> for $t {}
         impl<'k> Print<'k> for $t {
             fn print_value(self) -> PrintValue<'k> {
                 PrintValue::$variant(Val::from(self))
@@ -183,6 +191,7 @@ print! {
     f64,  F64;
 }
 
+impl<'k, T: Element, S: Space, A> sealed::Print<'k> for Ptr<'k, T, S, A> {}
 impl<'k, T: Element, S: Space, A> Print<'k> for Ptr<'k, T, S, A> {
     #[track_caller]
     fn print_value(self) -> PrintValue<'k> {
@@ -200,11 +209,12 @@ impl<'k, T: Element, S: Space, A> Print<'k> for Ptr<'k, T, S, A> {
     message = "`{Self}` cannot be printed from a kernel",
     note = "give one value or a tuple of up to 12: numbers, bits, predicates, pointers"
 )]
-pub trait PrintArgs<'k> {
+pub trait PrintArgs<'k>: sealed::PrintArgs<'k> {
     /// Converts each value to the [`PrintValue`] variant for its type.
     fn print_value(self) -> Vec<PrintValue<'k>>;
 }
 
+impl<'k, T: Print<'k>> sealed::PrintArgs<'k> for T {}
 impl<'k, T: Print<'k>> PrintArgs<'k> for T {
     #[track_caller]
     fn print_value(self) -> Vec<PrintValue<'k>> {
@@ -212,6 +222,7 @@ impl<'k, T: Print<'k>> PrintArgs<'k> for T {
     }
 }
 
+impl<'k> sealed::PrintArgs<'k> for () {}
 impl<'k> PrintArgs<'k> for () {
     fn print_value(self) -> Vec<PrintValue<'k>> {
         Vec::new()
@@ -220,6 +231,7 @@ impl<'k> PrintArgs<'k> for () {
 
 macro_rules! tuples {
     ($($p:ident)*) => {
+        impl<'k, $($p: Print<'k>),*> sealed::PrintArgs<'k> for ($($p,)*) {}
         #[allow(non_snake_case, reason = "one name serves as type and binding")]
         impl<'k, $($p: Print<'k>),*> PrintArgs<'k> for ($($p,)*) {
             #[track_caller]

@@ -34,6 +34,11 @@ use crate::{
     },
 };
 
+/// Only this crate implements the public traits.
+mod sealed {
+    pub trait ComplexOperand<'k, P> {}
+}
+
 /// The second operand of an operation on complex tiles or vectors with parts `P`: a complex tile or vector of the same type, or a scalar
 /// `Complex { re, im }` whose parts are constants or registers. For tiles, it may also be a reference to a complex vector, which is
 /// broadcast along the rows or columns.
@@ -42,7 +47,7 @@ use crate::{
     note = "operands are complex tiles of the same type, shape and layout, numbers `Complex {{ re, im }}`, and for tiles references to \
             complex vectors of their rows or columns; `scale` multiplies by real factors"
 )]
-pub trait ComplexOperand<'k, P: Distributed<'k>> {
+pub trait ComplexOperand<'k, P: Distributed<'k>>: sealed::ComplexOperand<'k, P> {
     /// The type of the operand that is combined with each part.
     type Part: Elementwise<'k, P>;
     /// Returns the operands that are combined with the real and the imaginary part.
@@ -50,6 +55,7 @@ pub trait ComplexOperand<'k, P: Distributed<'k>> {
     fn into_parts(self) -> Complex<Self::Part>;
 }
 
+impl<'k, P: Distributed<'k>, X: Elementwise<'k, P>> sealed::ComplexOperand<'k, P> for Complex<X> {}
 impl<'k, P: Distributed<'k>, X: Elementwise<'k, P>> ComplexOperand<'k, P> for Complex<X> {
     type Part = X;
 
@@ -58,6 +64,10 @@ impl<'k, P: Distributed<'k>, X: Elementwise<'k, P>> ComplexOperand<'k, P> for Co
     }
 }
 
+impl<'k, 'x, P: Distributed<'k>, X> sealed::ComplexOperand<'k, P> for &'x Complex<X> where
+    &'x X: Elementwise<'k, P>
+{
+}
 impl<'k, 'x, P: Distributed<'k>, X> ComplexOperand<'k, P> for &'x Complex<X>
 where
     &'x X: Elementwise<'k, P>,

@@ -1,12 +1,6 @@
 //! The states of a ring's stage: empty, being filled by tensor copies, and received.
 
-use std::{
-    fmt,
-    hash::{Hash, Hasher},
-    marker::PhantomData,
-    panic::Location,
-    thread,
-};
+use std::{fmt, marker::PhantomData, panic::Location, thread};
 
 use super::tensor_copy::BoxSources;
 use crate::{
@@ -61,12 +55,6 @@ pub(super) struct RingId {
 impl PartialEq for RingId {
     fn eq(&self, other: &Self) -> bool {
         self.register == other.register
-    }
-}
-
-impl Hash for RingId {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.register.hash(state);
     }
 }
 
@@ -138,7 +126,7 @@ where
 {
     #[track_caller]
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
-        visitor.unchanged(&self.ring);
+        visitor.form(&format_args!("{:?} in {}", self.ring, self.ring.register));
         self.released |= visitor.leaves_branch();
         self.tiles.visit(visitor);
         self.stage.visit(visitor);

@@ -82,10 +82,10 @@ pub(super) fn tensors() -> Result<Kernel<Maps>, BuildError> {
         for hints in [Hints::default(), Hints::default().policy(policy)] {
             d.store(shared, [x; 1], hints);
             d.store(shared, [x; 5], hints);
-            d.store_im2col(shared, [x; 4], hints);
+            unsafe { d.store_im2col(shared, [x; 4], hints) };
             for op in ReduceOp::ALL {
                 u.reduce(op, words, [x; 2], hints);
-                u.reduce_im2col(op, words, [x; 3], hints);
+                unsafe { u.reduce_im2col(op, words, [x; 3], hints) };
             }
             a.prefetch([x; 2], hints);
             a.prefetch_im2col([x; 5], [o; 3], hints);

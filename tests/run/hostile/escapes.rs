@@ -1,10 +1,12 @@
 //! Programs that left their buffers in earlier versions: each is rejected, or runs without an out-of-bounds access.
 
+use std::cell::Cell;
 use warpwright::{
     prelude::*,
     ptx::{Dim, ReadWrite, State, Visitor},
     run::{Device, RunError, Simulator},
-    tensor::{Tensor, WriteElements, fill},
+    tensor::{Tensor, TensorElement, WriteElements, fill},
+    tiles::{Convert, Gl, consumers, producer},
 };
 
 type Args = (InOut<f32>, u32);
@@ -320,6 +322,110 @@ fn loop_state_has_the_same_type_in_every_iteration() {
         let refused = kernel.expect_err("refused").to_string();
         assert!(refused.contains(expected), "{refused}");
     }
+}
+
+/// A state that visits the registers of a view in the first iteration and, in the same order, other values with the same descriptions
+/// afterwards.
+struct Forged<'k> {
+    view: Tensor<'k, Global, f32, ReadWrite>,
+    address: Val<'k, u64>,
+    visits: u32,
+}
+
+impl<'k> State<'k> for Forged<'k> {
+    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        self.visits += 1;
+        if self.visits != 2 {
+            return self.view.visit(visitor);
+        }
+        visitor.unchanged(&"a view");
+        visitor.shared(&mut self.address);
+        visitor.unchanged(&"16 false false");
+        visitor.unchanged(&"4:1@0 + 0 with Sw<0,4,3>, inner offset Some(0), edges [] and None");
+    }
+}
+
+#[test]
+fn the_registers_of_a_view_are_not_exchanged_for_other_values() {
+    let kernel = Kernel::<(InOut<f32>, u64)>::build("escape(x, a)", Target::SM_80, |k, (x, address)| {
+        k.block([1]);
+        k.grid([1]);
+        let view = k.tensor_with_layout(x, &k.layout("4:1"));
+        k.fold(2u32, Forged { view, address, visits: 0 }, |_, state| {
+            fill(&state.view, 1.0);
+            state
+        });
+    });
+    let refused = kernel.expect_err("refused").to_string();
+    assert!(refused.contains("expected loop state to keep its layout"), "{refused}");
+}
+
+/// A closure keeps a handle to a register that becomes part of a tile, which a loop overwrites after the handle's use.
+#[test]
+fn addresses_and_extents_do_not_share_registers_with_tiles() {
+    let address = run(32, 32, |k, x, n| {
+        let (x, kept) = (k.slice(x, n), Cell::new(None));
+        let tile = k.filled::<Rt<u64, 1, 1>>(0).map_words(|_| {
+            let element = x.at(k.tid_x());
+            kept.set(kept.get().or(Some(element)));
+            element.pointer().address()
+        });
+        let fragment = tile.into_fragment();
+        k.for_(2u32, |_| {
+            kept.get().expect("mapped").store(1.0);
+            fragment.set(0, Val::<u64>::from(0xdead_0000));
+        });
+    });
+    assert!(address.is_some_and(|why| why.contains("overwritten")));
+    let extent = run(32, 33, |k, x, n| {
+        let kept = Cell::new(None);
+        let tile = k.filled::<Rt<u32, 1, 1>>(0).map_words(|_| {
+            let length = n + 1;
+            kept.set(kept.get().or(Some(k.slice(x, length))));
+            length
+        });
+        let fragment = tile.into_fragment();
+        k.for_(2u32, |_| {
+            kept.get().expect("mapped").at(5000).store(1.0);
+            fragment.set(0, Val::<u32>::from(1_000_000));
+        });
+    });
+    assert!(extent.is_some_and(|why| why.contains("overwritten")));
+}
+
+/// Builds a kernel that stores a tile of 64×64 ones with a tensor copy, and returns the error with which it is rejected.
+fn stored_by_tensor_copy<T: TensorElement>(
+    view: impl for<'k> Fn(Builder<'k>, Ptr<'k, f32, Global>, [Val<'k, u32>; 2]) -> Gl<'k, T, ReadWrite>,
+) -> String
+where
+    f32: Convert<T>,
+{
+    let built = Kernel::<(InOut<f32>, u32, u32)>::build("escape(y, m, n)", Target::SM_90A, |k, (y, m, n)| {
+        k.block([256]);
+        k.grid([1]);
+        let (to, outbox) = (view(k, y, [m, n]), k.outbox::<T, 4, 1, 1>());
+        let ones = || [k.filled::<Rt<f32, 1, 4>>(1.0)];
+        let consumer = consumers::<1, _>(232, |c| c.store(&outbox, ones(), |_| to.tile(0, 0)));
+        k.specialize(producer(40, |_| {}), consumer);
+    });
+    built.expect_err("refused").to_string()
+}
+
+#[test]
+fn tensor_copies_do_not_use_views_of_a_branch() {
+    let refused = stored_by_tensor_copy(|k, y, [m, rows]| {
+        let (y, mut escaped) = (k.global(y, row_major(m, 64)), None);
+        k.if_(rows.lt(m), || escaped = Some(y.sub_matrix((0, 0), (rows, 64))));
+        escaped.expect("made")
+    });
+    assert!(refused.contains("has ended"), "{refused}");
+}
+
+#[test]
+fn tensor_copies_move_elements_of_the_buffers_type() {
+    let refused = stored_by_tensor_copy(|k, y, [m, _]| k.global(y.cast::<bf16>(), row_major(m, 64)));
+    let expected = "expected elements of the type of the buffer parameter, f32, found bf16";
+    assert!(refused.contains(expected), "{refused}");
 }
 
 /// A rule that divides by zero has no value, so there is nothing to check a launch against.

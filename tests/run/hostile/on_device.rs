@@ -1,6 +1,6 @@
 //! The same programs on a GPU, where an out-of-bounds access does not stop a kernel: canaries surround the buffers.
 
-use super::{Matrix, kernel, matrix, matrix_kernel, model, step, table, views};
+use super::{Matrix, kernel, matrix, matrix_kernel, model, step, table, tiles, views};
 use crate::require;
 use cudarc::driver::{CudaSlice, CudaStream, CudaViewMut, DeviceRepr};
 use proptest::prelude::*;
@@ -96,6 +96,24 @@ fn views_of_tensors_stay_inside() {
         let loaded = gpu.load(&kernel).expect("loaded");
         loaded.launch(&gpu.stream(), (&table.view().as_view(), &mut y.view(), m, n)).expect("launched");
         prop_assert!(y.content()?.iter().all(|&value| value == 0 || value == 7));
+        Ok(())
+    });
+}
+
+#[test]
+fn tiles_stay_inside() {
+    run(400, tiles::programs(), |gpu, program| {
+        let Some(kernel) = program.kernel() else { return Ok(()) };
+        let [b, m, n, pitch, distance] = program.sizes();
+        let mut table = Guarded::new(gpu, &program.table(), u32::MAX);
+        let mut y = Guarded::new(gpu, &vec![0.0_f32; program.len()], -3.0);
+        let loaded = gpu.load(&kernel).expect("loaded");
+        loaded
+            .launch(&gpu.stream(), (&table.view().as_view(), &mut y.view(), b, m, n, pitch, distance))
+            .expect("launched");
+        for (index, value) in y.content()?.into_iter().enumerate() {
+            prop_assert!(value == 0.0 || program.contains(index), "element {} is in a gap", index);
+        }
         Ok(())
     });
 }

@@ -40,9 +40,9 @@ const OTHERS: [&str; 25] = [
     "written",
     // Views, from which `load` loads.
     "col",
+    "exchange",
     "in_block",
     "row",
-    "stored_by_cluster",
     "subtile",
     "tile",
     "tile_of",

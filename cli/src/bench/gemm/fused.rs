@@ -18,11 +18,13 @@ use super::{
 };
 use crate::bench::Fallible;
 
-/// Loads the kernel chosen for a product and, if an epilogue follows, also the kernel chosen for the product without it.
+/// Loads the kernel chosen for a product and, if an epilogue follows, also the kernel chosen for the product without it; in a sweep, also
+/// the kernels with all tiles.
 pub(super) fn contenders<P: Precision>(
     gpu: &Gpu,
     kind: &GpuKind,
     promoted: bool,
+    sweep: bool,
     layout: Layout,
     size: Size,
     epilogue: Epilogue,
@@ -38,7 +40,25 @@ pub(super) fn contenders<P: Precision>(
     if epilogue == Epilogue::None {
         return Ok(vec![plain("warpwright ", Kind::Chosen)?]);
     }
-    Ok(vec![fused(gpu, gemm, promoted, size, epilogue)?, plain("product alone, ", Kind::Plain)?])
+    let mut contenders = vec![
+        fused(gpu, gemm, Kind::Chosen, promoted, size, epilogue)?,
+        plain("product alone, ", Kind::Plain)?,
+    ];
+    if sweep {
+        let candidates = kernels::candidates::<P>(gemm.target, layout, product);
+        for gemm in candidates.into_iter().filter(|gemm| has_tile(gemm, epilogue)) {
+            contenders.push(fused(gpu, gemm, Kind::Variant, promoted, size, epilogue)?);
+        }
+    }
+    Ok(contenders)
+}
+
+/// Returns whether the kernel with the epilogue has the tile, cluster and parts of the kernel for the product alone.
+fn has_tile(gemm: &Gemm, epilogue: Epilogue) -> bool {
+    match epilogue {
+        Epilogue::Swiglu => gemm.for_gated_products() == *gemm,
+        _ => gemm.for_epilogue(&epilogue.of_kernel()) == *gemm,
+    }
 }
 
 /// Returns the kernel chosen for a product.
@@ -55,6 +75,7 @@ fn chosen<P: Precision>(kind: &GpuKind, promoted: bool, Layout([a, b]): Layout, 
 fn fused<P: Precision>(
     gpu: &Gpu,
     gemm: Gemm,
+    kind: Kind,
     promoted: bool,
     size: Size,
     epilogue: Epilogue,
@@ -75,7 +96,7 @@ fn fused<P: Precision>(
         (gemm, form(kernel.name()), Code::Fused(Box::new(gpu.load(&kernel)?), vectors))
     };
     let name = format!("warpwright {form}{}", instructions(&gemm));
-    kernels::of_code(gpu, name, Kind::Chosen, gemm, code, size, cols)
+    kernels::of_code(gpu, name, kind, gemm, code, size, cols)
 }
 
 /// Returns the part of a kernel's name that follows types and orders, such as `128x128_bias_relu`. It begins with the tile, which may be

@@ -16,7 +16,8 @@ use super::{
 };
 use crate::bench::{Failed, Fallible};
 
-/// Loads the kernels with these names; in a sweep, also loads cross-entropy and the gradients of norms and softmax with other tilings.
+/// Loads the kernels with these names; in a sweep, also loads cross-entropy, its gradient, and the gradients of norms and softmax with
+/// other tilings.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
@@ -94,17 +95,20 @@ where
         }
     }
     if is_selected(names, "cross_entropy_backward") {
-        let kernel = load(gpu, &kernels.backward_kernel::<E>(TARGET)?)?;
-        // Logarithms of 0 represent sums of exponentials equal to 1.
-        let (targets, logs, dlosses) = (targets()?, of_rows(0.0)?, of_rows(1.0)?);
-        let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
-            let arguments = (&*x, *n, &targets, &logs, &dlosses, y, *n, *m, *n, -1);
-            kernel.launch(stream, arguments).map_err(Failed::of)
-        });
-        let reference: Reference = Box::new(|Rows { x, .. }| {
-            x.iter().enumerate().map(|(col, x)| x.exp() - f64::from(u8::from(col == 0))).collect()
-        });
-        add(format!("cross_entropy_backward {}", shown(kernels.backward)), 2.0, launch, Some(reference));
+        let others = if sweep { forward::in_fitting_parts(kernels.backward) } else { Vec::new() };
+        for backward in with_others(kernels.backward, others) {
+            let kernel = load(gpu, &CrossEntropy { backward, ..kernels }.backward_kernel::<E>(TARGET)?)?;
+            // Logarithms of 0 represent sums of exponentials equal to 1.
+            let (targets, logs, dlosses) = (targets()?, of_rows(0.0)?, of_rows(1.0)?);
+            let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
+                let arguments = (&*x, *n, &targets, &logs, &dlosses, y, *n, *m, *n, -1);
+                kernel.launch(stream, arguments).map_err(Failed::of)
+            });
+            let reference: Reference = Box::new(|Rows { x, .. }| {
+                x.iter().enumerate().map(|(col, x)| x.exp() - f64::from(u8::from(col == 0))).collect()
+            });
+            add(format!("cross_entropy_backward {}", shown(backward)), 2.0, launch, Some(reference));
+        }
     }
     Ok(contenders)
 }

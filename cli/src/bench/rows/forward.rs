@@ -162,6 +162,18 @@ pub(super) fn in_parts(chosen: RowTiling) -> Vec<RowTiling> {
     tilings.collect()
 }
 
+/// Returns tilings for rows that blocks read in parts of sizes that are not only powers of two, so that a part more or less can fit a row.
+pub(super) fn in_fitting_parts(chosen: RowTiling) -> Vec<RowTiling> {
+    let ways = [32, 64, 96, 128, 160, 192, 256, 320]
+        .into_iter()
+        .flat_map(|threads| (1..6).map(move |s| (threads, s)));
+    let tilings = ways.map(|(threads, stripes)| {
+        let (rows, cluster, streamed, ahead, resident) = (1, 1, true, 0, 0);
+        RowTiling { threads, rows, cluster, stripes, streamed, resident, ahead, ..chosen }
+    });
+    tilings.collect()
+}
+
 /// Returns tilings that divide long unaligned rows into segments, for kernels that do not sum over rows.
 pub(super) fn in_turn(n: u32, bytes: u32, inputs: u32) -> Vec<RowTiling> {
     // The rows of all inputs, and two weight vectors.

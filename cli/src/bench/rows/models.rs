@@ -15,7 +15,7 @@ use warpwright::{
 use super::{
     contender::{Buffers, Contender, Launch, Reference, Rows},
     element::Element,
-    forward::{TARGET, in_parts, is_selected, load, shown, tilings, with_others},
+    forward::{TARGET, in_fitting_parts, in_parts, is_selected, load, shown, tilings, with_others},
     reference::EPSILON,
 };
 use crate::bench::{Failed, Fallible};
@@ -53,7 +53,7 @@ fn rotated(pairs: RotaryPairs, rows: &Rows) -> Vec<f64> {
     y
 }
 
-/// Loads the kernels with these names; in a sweep, also loads quantization with other tilings.
+/// Loads the kernels with these names; in a sweep, also loads quantization and `gather` with other tilings.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
@@ -190,12 +190,15 @@ where
     // Each row once, in pseudorandom order.
     let indices: Vec<i32> = (0..u64::from(m)).map(|i| (i * 2_654_435_761 % u64::from(m)) as i32).collect();
     if is_selected(names, "gather") {
-        let kernel = load(gpu, &kernels.kernel::<E>(TARGET)?)?;
-        let indices = stream.clone_htod(&indices)?;
-        let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
-            kernel.launch(stream, (&*x, *n, &indices, y, *n, *m, *m, *n)).map_err(Failed::of)
-        });
-        add(format!("gather {}", shown(kernels.tiling)), 2.0 * size, launch, None);
+        let others = if sweep { in_fitting_parts(kernels.tiling) } else { Vec::new() };
+        for tiling in with_others(kernels.tiling, others) {
+            let kernel = load(gpu, &Embedding { tiling }.kernel::<E>(TARGET)?)?;
+            let indices = stream.clone_htod(&indices)?;
+            let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
+                kernel.launch(stream, (&*x, *n, &indices, y, *n, *m, *m, *n)).map_err(Failed::of)
+            });
+            add(format!("gather {}", shown(tiling)), 2.0 * size, launch, None);
+        }
     }
     if is_selected(names, "scatter_add") {
         let kernels = Embedding::for_added_rows(TARGET, E::SIZE, &[n]);

@@ -5,7 +5,7 @@ use warpwright::{gpu::Gpu, kernels::Permute};
 use super::{
     contender::{Buffers, Contender, Launch},
     element::Element,
-    forward::{TARGET, is_selected, load},
+    forward::{TARGET, in_fitting_parts, is_selected, load, shown},
 };
 use crate::bench::{Failed, Fallible};
 
@@ -13,10 +13,12 @@ use crate::bench::{Failed, Fallible};
 const HEADS: u32 = 32;
 
 /// Loads the kernels with these names: the transposition of the matrix, and the permutation of its rows from position order to head order.
+/// In a sweep, also loads copies of unaligned rows with other tilings.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
     names: &[String],
+    sweep: bool,
 ) -> Fallible<Vec<Contender<E>>> {
     let (m, n) = (buffers.m, buffers.n);
     // The largest power of two that divides the number of rows.
@@ -25,17 +27,23 @@ pub(super) fn contenders<E: Element>(
         [("permute_matrix", vec![m, n], &[1, 0]), ("permute_heads", vec![m / heads, heads, n], &[1, 0, 2])];
     let mut contenders = Vec::new();
     for (name, extents, order) in problems.into_iter().filter(|(name, ..)| is_selected(names, name)) {
-        let kernel = load(gpu, &Permute::for_axes::<E>(&extents, order)?.kernel::<E>(TARGET)?)?;
+        let mut kernels = vec![Permute::for_axes::<E>(&extents, order)?];
+        if let (Permute::UnalignedRows { tiling }, true) = (kernels[0], sweep) {
+            let others = in_fitting_parts(tiling).into_iter().map(|tiling| Permute::UnalignedRows { tiling });
+            kernels.extend(others);
+        }
         let (extents, x_strides, y_strides) = Permute::arguments(&extents, order)?;
-        let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, .. }| {
-            kernel.launch(stream, (&*x, y, extents, x_strides, y_strides)).map_err(Failed::of)
-        });
-        contenders.push(Contender {
-            name: name.into(),
-            bytes: 2.0 * buffers.matrix(),
-            launch,
-            reference: None,
-        });
+        for permute in kernels {
+            let kernel = load(gpu, &permute.kernel::<E>(TARGET)?)?;
+            let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, .. }| {
+                kernel.launch(stream, (&*x, y, extents, x_strides, y_strides)).map_err(Failed::of)
+            });
+            let name = match permute {
+                Permute::UnalignedRows { tiling } => format!("{name} {}", shown(tiling)),
+                Permute::Rows { .. } | Permute::Tiles { .. } => name.into(),
+            };
+            contenders.push(Contender { name, bytes: 2.0 * buffers.matrix(), launch, reference: None });
+        }
     }
     Ok(contenders)
 }

@@ -82,19 +82,28 @@ impl<'k> Row<'k> {
         matrix: Ptr<'k, T, Global, A>,
         pitch: Val<'k, u32>,
     ) -> Line<'k, T, A> {
-        let (k, adjacent) = (self.k, self.tiling.adjacent);
         if self.tiling.unaligned {
-            let [m, n] = self.declared.unwrap_or([self.m, self.length()]);
-            let _ = k.global(matrix, row_major(m, n).with_row_stride(pitch));
-            let sizes = [self.present(self.m), self.n, pitch];
-            // If groups are aligned for this pitch, this is the register of `stripes.ahead()`, and the code for shifted groups is omitted.
-            let ahead =
-                if self.is_like_first { self.stripes.ahead() } else { (self.at * pitch) & (adjacent - 1) };
-            let matrix = self.segment_of(matrix);
-            return Line::Unaligned(UnalignedRow::new(matrix, sizes, self.at, adjacent, ahead));
+            return Line::Unaligned(self.unaligned_of(matrix, pitch));
         }
-        let layout = row_major(self.m, self.n).with_row_stride(pitch.multiple_of(adjacent));
-        Line::Aligned(k.global(matrix, layout).row(self.at))
+        let layout = row_major(self.m, self.n).with_row_stride(pitch.multiple_of(self.tiling.adjacent));
+        Line::Aligned(self.k.global(matrix, layout).row(self.at))
+    }
+
+    /// Returns this row of a matrix with row pitch `pitch`, for an unaligned tiling.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn unaligned_of<T: TensorElement, A>(
+        &self,
+        matrix: Ptr<'k, T, Global, A>,
+        pitch: Val<'k, u32>,
+    ) -> UnalignedRow<'k, T, A> {
+        let adjacent = self.tiling.adjacent;
+        let [m, n] = self.declared.unwrap_or([self.m, self.length()]);
+        let _ = self.k.global(matrix, row_major(m, n).with_row_stride(pitch));
+        let sizes = [self.present(self.m), self.n, pitch];
+        // If groups are aligned for this pitch, this is the register of `stripes.ahead()`, and the code for shifted groups is omitted.
+        let ahead =
+            if self.is_like_first { self.stripes.ahead() } else { (self.at * pitch) & (adjacent - 1) };
+        UnalignedRow::new(self.segment_of(matrix), sizes, self.at, adjacent, ahead)
     }
 
     /// Returns the number of elements of the row, including those of other segments.
@@ -441,7 +450,7 @@ impl<'k> Row<'k> {
 
     /// Returns this thread's groups in part `part` of an unaligned row.
     #[track_caller]
-    fn unaligned_groups(&self, part: Val<'k, u32>) -> UnalignedGroups<'k> {
+    pub(in crate::kernels::rows) fn unaligned_groups(&self, part: Val<'k, u32>) -> UnalignedGroups<'k> {
         self.stripes.groups(part, self.is_inside.get())
     }
 

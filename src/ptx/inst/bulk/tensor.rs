@@ -1,4 +1,5 @@
 //! Tensor copies: `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`, `cp.async.bulk.prefetch.tensor`.
+#![allow(unsafe_code, reason = "declares obligations; nothing unsafe is done here")]
 
 use arrayvec::ArrayVec;
 
@@ -185,18 +186,21 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(None, "tile", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts copying pixels as [`store`](Self::store) does, but through a map in im2col mode with 3 to 5 dimensions. The map's bounding
-    /// box must be inside the images and contain the pixel at `coordinates`. The outermost coordinate, the index of the image, must not be
-    /// negative.
+    /// Starts copying pixels as [`store`](Self::store) does, but through a map in im2col mode with 3 to 5 dimensions.
+    ///
+    /// # Safety
+    /// The map's bounding box must be inside the images and contain the pixel at `coordinates`. The outermost coordinate, the index of the
+    /// image, must not be negative.
     #[doc(alias = "im2col_no_offs")]
     #[track_caller]
-    pub fn store_im2col<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
+    pub unsafe fn store_im2col<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
         self,
         from: Ptr<'k, T, Shared, R>,
         coordinates: [C; N],
         hints: Hints<'k>,
     ) {
         const { assert!(N >= 3, "im2col has 3 to 5 dimensions") };
+        self.kernel().count_unsafe_access();
         self.emit_store(None, "im2col_no_offs", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
@@ -220,11 +224,13 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(Some(op), "tile", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts combining pixels as [`reduce`](Self::reduce) does, but through a map in im2col mode with 3 to 5 dimensions. The requirements
-    /// of [`store_im2col`](Self::store_im2col) apply.
+    /// Starts combining pixels as [`reduce`](Self::reduce) does, but through a map in im2col mode with 3 to 5 dimensions.
+    ///
+    /// # Safety
+    /// The requirements of [`store_im2col`](Self::store_im2col) apply.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
-    pub fn reduce_im2col<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
+    pub unsafe fn reduce_im2col<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
         self,
         op: ReduceOp,
         from: Ptr<'k, T, Shared, R>,
@@ -232,6 +238,7 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         hints: Hints<'k>,
     ) {
         const { assert!(N >= 3, "im2col has 3 to 5 dimensions") };
+        self.kernel().count_unsafe_access();
         self.emit_store(Some(op), "im2col_no_offs", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
