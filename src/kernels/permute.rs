@@ -148,7 +148,7 @@ impl Permute {
             && !length.is_multiple_of(WIDEST.into())
             && (LONG_ROW..MOST_UNALIGNED).contains(&length)
             && rows <= u32::MAX.into();
-        let tiling = || RowTiling::for_elements(Target::SM_80, T::SIZE, &[cols]);
+        let tiling = || RowTiling::for_separate_rows(Target::SM_80, T::SIZE, &[cols]);
         suits.then(|| Self::UnalignedRows { tiling: tiling() })
     }
 

@@ -223,6 +223,12 @@ impl Body {
         }
     }
 
+    /// Records that expressions that read the register are computed again for each use, so that their results occupy no registers in between.
+    pub(crate) fn set_recomputed(&mut self, reg: RegId) {
+        self.written(reg);
+        self.facts_mut(reg).variable = true;
+    }
+
     /// Returns whether several values share the register, so that a value must be moved to another register before it is overwritten.
     pub(crate) fn is_shared(&self, reg: RegId) -> bool {
         self.facts(reg).shared

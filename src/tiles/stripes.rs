@@ -195,6 +195,8 @@ impl<'k> Stripes<'k> {
         for (stripes, part) in self.parts(to, index) {
             let count = stripes.per_thread().div_ceil(T::PER_WORD as u32);
             let words: Vec<_> = words.by_ref().take(count as usize).collect();
+            // Rows occupy many registers; results kept for reuse would occupy more.
+            words.iter().for_each(|&word| self.k.body().set_recomputed(word));
             let fragment = Fragment::<T>::of_values(self.k, words, in_order(stripes.per_thread().into()));
             copy(&part, &fragment);
         }

@@ -205,7 +205,7 @@ where
     let queue = on.into();
     let factors = (a.rows(), b.rows());
     let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), Counts::ONE)?;
-    let pick = |shape: &GemmShape, any| shape.picked::<T, D>(queue, shape.n, any);
+    let pick = |shape: &GemmShape, any| shape.picked::<T, D>(queue, shape.n, any).for_epilogue(shape.k);
     launch_fused(CALL, queue, operands, matrices, pick, Gemm::fused_kernel::<T, T::Sum, D>)
 }
 

@@ -9,8 +9,8 @@ use crate::{
 impl KernelCache<'_> {
     /// Returns the cache with an additional table, such as one written by `warpwright tune gemm`. For problems in the table,
     /// [`gemm`](crate::kernels::call::gemm()), `fused_gemm` and `gated_gemm` use the table's kernels instead of those that
-    /// [`Gemm::for_problem`](crate::kernels::Gemm::for_problem) returns. `fused_gemm` replaces tiles larger than 128×128 with 128×128.
-    /// `gated_gemm` looks up the product with all 2n columns of B and uses the most similar supported tile, without a cluster. Tables for
+    /// [`Gemm::for_problem`](crate::kernels::Gemm::for_problem) returns. `fused_gemm` may replace
+    /// their tiles (see [`Gemm::for_epilogue`](crate::kernels::Gemm::for_epilogue)). `gated_gemm` looks up the product with all 2n columns of B and uses the most similar supported tile, without a cluster. Tables for
     /// other kinds of GPUs have no effect. If several tables contain a problem, the last one added applies.
     ///
     /// ```no_run

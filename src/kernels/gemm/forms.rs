@@ -11,6 +11,9 @@ use crate::{
     tiles::{Convert, Product, vector},
 };
 
+/// The depth from which the time to apply an epilogue is short, compared with that to multiply.
+const DEEP: u32 = 8192;
+
 impl Gemm {
     /// Returns this kernel, with tiles of 128×128 if its tiles are larger.
     pub(super) fn of_128x128(&self) -> Self {
@@ -18,14 +21,19 @@ impl Gemm {
         Self { tile, ..*self }
     }
 
-    /// Returns this kernel, or the one with tiles of 128×128 if that is faster with an epilogue or if the tile does not support it. Tiles
-    /// that several warpgroups compute together are replaced, because no warpgroup multiplies while the others apply the epilogue. Tiles of
-    /// 128×192 are replaced if the epilogue adds C, because their sums leave no registers for it.
+    /// Returns this kernel, or the one with tiles of 128×128 if that is faster with an epilogue for products of depth `k`. Several
+    /// warpgroups compute a tile of more than 128 rows or 192 columns together, and do not multiply while they apply the epilogue. Unless
+    /// `k` is at least 8192, such tiles are replaced.
     #[must_use]
-    pub fn for_epilogue(&self, epilogue: &Epilogue) -> Self {
-        let most = if epilogue.c { [128, 176] } else { [128, 192] };
-        let tile = if self.tile.size() > most { GemmTile::T128x128 } else { self.tile };
-        Self { tile, ..*self }
+    pub fn for_epilogue(&self, k: u32) -> Self {
+        if self.tile.size() > [128, 192] && k < DEEP { self.of_128x128() } else { *self }
+    }
+
+    /// Returns this kernel, or the one with tiles of 128×128 if the sums of its tiles leave no registers for the operands of the epilogue:
+    /// larger tiles without `wgmma`, and tiles with 192 columns if C is added.
+    fn with_registers_for(&self, epilogue: &Epilogue) -> Self {
+        let [_, cols] = self.tile.size();
+        if !self.has_wgmma() || epilogue.c && cols == 192 { self.of_128x128() } else { *self }
     }
 
     /// Builds the kernel. Its name contains the types, the orders, the tile and, where set, the cluster, the parts and other options, for
@@ -55,8 +63,9 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel that computes a product and applies an epilogue to it. The tile is that of
-    /// [`for_epilogue`](Self::for_epilogue).
+    /// Builds the kernel that computes a product and applies an epilogue to it. Tiles whose sums leave no registers for the
+    /// operands are replaced with 128×128: larger tiles without `wgmma`, and tiles with 192 columns if the epilogue adds C.
+    /// [`for_epilogue`](Self::for_epilogue) returns the kernel with the faster tile.
     ///
     /// ```
     /// use warpwright::{kernels::{Activation, Epilogue, Gemm, GemmTile, MatrixOrder}, prelude::*};
@@ -81,7 +90,7 @@ impl Gemm {
         C: GemmSum + Convert<D> + Convert<f32>,
         D: GemmResult,
     {
-        let gemm = self.for_epilogue(&epilogue);
+        let gemm = self.with_registers_for(&epilogue);
         let name = gemm.name::<T, D>(&epilogue.suffix());
         let signature = format!(
             "{name}(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)"

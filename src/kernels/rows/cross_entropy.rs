@@ -36,12 +36,26 @@ pub struct CrossEntropy {
     pub backward: RowTiling,
 }
 
+/// Returns the tiling for the gradient.
+fn backward(target: Target, bytes: u32, sizes: &[u32]) -> RowTiling {
+    let tiling = RowTiling::for_separate_rows(target, bytes, sizes);
+    if bytes != 2 || !(tiling.unaligned && tiling.streamed) {
+        return tiling;
+    }
+    // The parts that exceed the row the least.
+    let parts = [(32, 5), (64, 3), (96, 3)];
+    let groups = tiling.groups(sizes);
+    let slots = |&(threads, stripes): &(u32, u32)| groups.next_multiple_of(threads * stripes);
+    let (threads, stripes) = parts.into_iter().min_by_key(slots).unwrap_or(parts[0]);
+    tiling.read_in_parts(threads, stripes, 0)
+}
+
 impl CrossEntropy {
     /// Returns the kernels for logits of `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
     /// [`RowTiling::for_rows`]. If all sizes are even, the actual row length must also be even.
     ///
     /// For the loss, a warp or a block keeps short rows in registers, and small blocks read long rows in parts. The tiling for the gradient
-    /// is that of [`RowTiling::for_elements`].
+    /// is that of [`RowTiling::for_elements`], except that warps or small blocks process long unaligned rows in parts.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_reductions(target, bytes, sizes);
@@ -51,6 +65,10 @@ impl CrossEntropy {
             (5.., _) | (_, ..=128) => tiling,
             (4, ..=512) if !tiling.unaligned => tiling,
             (4, ..=2048) => tiling.narrow(sizes, 32, 1024),
+            (2, ..=256) if tiling.unaligned => {
+                RowTiling { rows: 4, ..tiling.in_registers(groups, 8, 128).without_minimum() }
+            }
+            (2, ..=640) if tiling.unaligned => tiling.read_in_parts(32, 3, 0),
             (2, ..=256) => RowTiling { rows: 4, ..tiling.in_registers(groups, 8, 128) },
             (2, ..=8192) if tiling.unaligned => tiling.read_in_parts(64, 2, 32),
             (2, _) if tiling.unaligned => tiling.read_in_parts(512, 2, 4),
@@ -58,7 +76,7 @@ impl CrossEntropy {
             (_, ..=1024) => tiling.read_in_parts(64, 4, 8),
             _ => tiling.read_in_parts(256, 2, 8),
         };
-        Self { tiling, backward: RowTiling::for_elements(target, bytes, sizes) }
+        Self { tiling, backward: backward(target, bytes, sizes) }
     }
 
     /// Builds the kernel that computes the losses. Its name contains the type and the tiling, as in `cross_entropy_bf16_any_by8`.

@@ -48,7 +48,8 @@ impl Dropout {
             // With wide groups, a smaller fraction of the random words comes from the next lane.
             (true, true) => {
                 let adjacent = (2 * tiling.adjacent).min(16);
-                RowTiling { adjacent, stripes: 16 / adjacent, resident: 16, ..tiling }
+                let (threads, resident) = if bytes == 2 { (32, 0) } else { (tiling.threads, 16) };
+                RowTiling { threads, adjacent, stripes: 16 / adjacent, resident, ..tiling }
             }
         };
         Self { tiling }

@@ -30,11 +30,11 @@ pub struct Embedding {
 }
 
 impl Embedding {
-    /// Returns the kernels for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
-    /// [`RowTiling::for_elements`].
+    /// Returns the kernels for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches. The
+    /// tiling is that of [`RowTiling::for_elements`], except that warps process long unaligned rows in parts, with five groups per thread.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        Self { tiling: RowTiling::for_elements(target, bytes, sizes) }
+        Self { tiling: RowTiling::for_separate_rows(target, bytes, sizes) }
     }
 
     /// Returns the kernel that adds rows; [`for_rows`](Self::for_rows) describes the parameters. Adjacent threads add to adjacent groups of

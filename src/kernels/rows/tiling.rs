@@ -358,6 +358,15 @@ impl RowTiling {
         }
     }
 
+    /// Returns the tiling for kernels that copy or map each row by itself: that of [`for_elements`](Self::for_elements), except that warps
+    /// process long unaligned rows in parts, with five groups per thread.
+    pub(in crate::kernels) fn for_separate_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        match Self::for_elements(target, bytes, sizes) {
+            tiling if tiling.unaligned && tiling.streamed => tiling.read_in_parts(32, 5, 0),
+            tiling => tiling,
+        }
+    }
+
     /// Returns whether threads load rows from shared memory again for each use, because they have too few registers.
     pub(super) const fn is_reloaded(self) -> bool {
         let elements = self.stripes * self.adjacent;

@@ -53,12 +53,9 @@ pub(super) fn contenders<P: Precision>(
     Ok(contenders)
 }
 
-/// Returns whether the kernel with the epilogue has the tile, cluster and parts of the kernel for the product alone.
+/// Returns whether the form of the product for the epilogue has kernels with this tile, cluster and parts.
 fn has_tile(gemm: &Gemm, epilogue: Epilogue) -> bool {
-    match epilogue {
-        Epilogue::Swiglu => gemm.for_gated_products() == *gemm,
-        _ => gemm.for_epilogue(&epilogue.of_kernel()) == *gemm,
-    }
+    epilogue != Epilogue::Swiglu || gemm.for_gated_products() == *gemm
 }
 
 /// Returns the kernel chosen for a product.
@@ -88,6 +85,10 @@ fn fused<P: Precision>(
         (gemm, form(kernel.name()), Code::Plain(Rc::new(gpu.load(&kernel)?)))
     } else {
         let of_kernel = epilogue.of_kernel();
+        let gemm = match kind {
+            Kind::Chosen if !promoted => gemm.for_epilogue(size.0[2] as u32),
+            _ => gemm,
+        };
         let kernel = match promoted {
             true => kernels::if_8_bits::<P, _>(P::fused_promoted(gemm, of_kernel))??,
             false => P::fused(gemm, of_kernel)?,

@@ -150,7 +150,7 @@ pub(super) fn tilings(chosen: RowTiling, n: u32, bytes: u32, inputs: u32) -> Vec
     tilings
 }
 
-/// Returns tilings for rows that blocks of different sizes read in parts.
+/// Returns tilings for rows that blocks of different sizes read in parts, including those of [`in_fitting_parts`].
 pub(super) fn in_parts(chosen: RowTiling) -> Vec<RowTiling> {
     let ways = [64, 128, 256, 512, 1024].into_iter().flat_map(|threads| [1, 2, 4, 8].map(|s| (threads, s)));
     let ways =
@@ -159,7 +159,7 @@ pub(super) fn in_parts(chosen: RowTiling) -> Vec<RowTiling> {
         let (rows, cluster, streamed, ahead) = (1, 1, true, 0);
         RowTiling { threads, rows, cluster, stripes, streamed, resident, ahead, ..chosen }
     });
-    tilings.collect()
+    tilings.chain(in_fitting_parts(chosen)).collect()
 }
 
 /// Returns tilings for rows that blocks read in parts of sizes that are not only powers of two, so that a part more or less can fit a row.
