@@ -572,3 +572,21 @@ fn shared_by_returns_the_scope_of_equal_values() {
         assert_eq!(k.shared_by([row, n]), Uniformity::WARP);
     }));
 }
+
+/// A condition that differs between the blocks of a cluster is uniform for barriers of a block, but not for those of the cluster.
+#[test]
+fn collectives_of_a_cluster_need_conditions_of_the_cluster() {
+    let built = |of_cluster: bool| {
+        Kernel::<()>::build("f", Target::SM_90, |k, ()| {
+            let block = k.block([64]);
+            let cluster = k.cluster([2]);
+            k.if_(k.this_block().rank().eq(0), || if of_cluster { cluster.sync() } else { block.sync() });
+        })
+    };
+    built(false).expect("the condition is uniform in the block");
+    let error = built(true).expect_err("the condition differs between blocks");
+    let BuildErrorKind::Divergent { threads, condition, .. } = error.kind() else {
+        panic!("expected a divergent collective, found {error}");
+    };
+    assert_eq!((*threads, *condition), (Uniformity::Cluster, ConditionKind::If), "{error}");
+}

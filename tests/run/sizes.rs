@@ -1,5 +1,6 @@
 //! Extreme sizes: buffers too large for any device, extents that overflow, buffers that overlap.
 
+use crate::devices;
 use pretty_assertions::assert_eq;
 use warpwright::{
     prelude::*,
@@ -35,6 +36,22 @@ fn buffers_beyond_all_memory_are_errors() {
     let bytes = |buffer: Buffer<u8>| device.download(&buffer).expect("copied");
     assert_eq!(bytes(device.output(3).expect("room")), [0xFF; 3]);
     assert_eq!(bytes(device.zeros(3).expect("room")), [0; 3]);
+}
+
+#[test]
+fn buffers_beyond_the_memory_of_a_gpu_are_errors() {
+    let Some(device) = devices::gpu() else { return };
+    for result in [device.zeros::<f32>(usize::MAX / 4 + 2), device.output::<f32>(usize::MAX / 2)] {
+        assert!(refused(result.map(|_| ())).starts_with("expected a buffer that fits in "));
+    }
+    for bytes in [1 << 50, usize::MAX / 2] {
+        for result in [device.zeros::<u8>(bytes), device.output::<u8>(bytes)] {
+            refused(result.map(|_| ()));
+        }
+    }
+    // The device still works.
+    let three = device.zeros::<u8>(3).expect("room");
+    assert_eq!(device.download(&three).expect("copied"), [0; 3]);
 }
 
 /// The kernel computes `m * n` in 32 bits, and a launch must not use the truncated product as the size.
