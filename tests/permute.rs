@@ -122,6 +122,7 @@ fn unaligned_rows_are_copied_in_groups() {
     check_unaligned::<bf16>(&[2, 2, 3, 2, 259], &[3, 1, 0, 2, 4]);
     check_unaligned::<e4m3>(&[7, 3, 2049], &[1, 0, 2]);
     check_unaligned::<bf16>(&[40_001], &[0]);
+    check::<f32>(&[0, 3, 131], &[1, 0, 2]);
 }
 
 fn check_unaligned<T: Numbered>(extents: &[u32], order: &[usize]) {

@@ -7,7 +7,7 @@ use cudarc::{
         result::{self, CublasError},
         sys,
     },
-    driver::{CudaSlice, CudaStream, DevicePtr, DevicePtrMut, DriverError},
+    driver::{CudaSlice, CudaStream, DevicePtr, DevicePtrMut, DriverError, sys::CUstreamCaptureStatus},
 };
 use half::{bf16, f16};
 
@@ -20,8 +20,8 @@ pub enum CublasLtError {
     /// cuBLASLt returned an error.
     #[error("cuBLASLt: {0}")]
     Call(#[from] CublasError),
-    /// The context could not be made current, or the workspace could not be allocated.
-    #[error("cuBLASLt: the driver could not allocate the workspace: {0}")]
+    /// The context could not be made current, the workspace could not be allocated, or the stream could not be queried.
+    #[error("cuBLASLt: the driver failed: {0}")]
     Workspace(#[from] DriverError),
     /// The size of a buffer differs from the planned size.
     #[error("cuBLASLt: {matrix}: expected {expected} elements, found {found}")]
@@ -33,6 +33,11 @@ pub enum CublasLtError {
         /// The number of elements in the buffer.
         found: usize,
     },
+    /// The stream is being captured into a graph, which would repeat the product after the buffers' borrows have ended.
+    #[error(
+        "cuBLASLt: expected a stream that is not being captured, found one that is captured into a graph"
+    )]
+    Captured,
     /// The index of the algorithm is out of bounds.
     #[error("cuBLASLt: expected an algorithm below {offered}, found {found}")]
     Algorithm {
@@ -338,7 +343,8 @@ impl CublasLtProduct {
     /// The contents of the buffers are interpreted as elements of the planned types.
     ///
     /// # Errors
-    /// Returns an error if the size of a buffer differs from the planned size, if `algorithm` is out of bounds, or if cuBLASLt fails.
+    /// Returns an error if the size of a buffer differs from the planned size, if `algorithm` is out of bounds, if the stream is being
+    /// captured into a graph, or if cuBLASLt fails.
     pub fn run<T, D>(
         &mut self,
         algorithm: usize,
@@ -361,6 +367,9 @@ impl CublasLtProduct {
         let offered = self.algorithms.len();
         let algorithm =
             self.algorithms.get(algorithm).ok_or(CublasLtError::Algorithm { offered, found: algorithm })?;
+        if self.stream.capture_status()? != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE {
+            return Err(CublasLtError::Captured);
+        }
         let [one, zero] = self.types.scales();
         let [b_layout, a_layout, d_layout] = self.layouts.each_ref().map(|layout| layout.object);
         let (a, _a) = a.device_ptr(&self.stream);

@@ -213,7 +213,7 @@ impl PreparedLaunch<'_> {
         self.function.check_capture(self.args.stream())?;
         // SAFETY: the number, types and mutability of the arguments are those that the kernel declares, and every buffer was passed through
         // `Args::read` or `Args::write`, which order its uses and its release. The buffers stay borrowed, all launches are on the same
-        // stream, and no graph repeats them.
+        // stream, and no graph repeats them, unless the caller of `Gpu::allow_captures` guarantees the rest.
         unsafe { self.launch() }
     }
 }

@@ -15,7 +15,9 @@ use axes::Axes;
 
 /// The arguments of the kernel that [`Permute::kernel`] builds: `(x, y, extents, x_strides, y_strides)`. [`Permute::arguments`] computes
 /// the last three arguments. `extents` contains the extents of five axes; the last two are the rows and columns of the matrices that blocks
-/// process. `x_strides` contains the strides of the first four axes of x, in elements; the column axis has stride 1. For [`Permute::Rows`],
+/// process. `x_strides` contains the strides of the first four axes of x, in elements; the column axis has stride 1. For
+/// [`Permute::UnalignedRows`], these strides must be multiples of the number of columns, the product of the other extents must be less than
+/// 2³², and `y_strides` is ignored, because y is contiguous. For [`Permute::Rows`],
 /// `y_strides` contains the strides of the same axes of y, whose column axis also has stride 1. For [`Permute::Tiles`], the row axis of y
 /// has stride 1, so the last element of `y_strides` is the stride of the column axis instead.
 pub type PermuteArgs<T> = (In<T>, Out<T>, [u32; 5], [u32; 4], [u32; 4]);
@@ -24,9 +26,10 @@ pub type PermuteArgs<T> = (In<T>, Out<T>, [u32; 5], [u32; 4], [u32; 4]);
 const RANK: usize = 5;
 /// The number of threads per block.
 const THREADS: u32 = 256;
-/// The minimum length in bytes of unaligned rows that are copied 16 bytes at a time, and the limit of their length.
+/// The minimum length in bytes of unaligned rows that are copied 16 bytes at a time.
 const LONG_ROW: u64 = 512;
-const MOST_UNALIGNED: u64 = 1 << 30;
+/// The limit of their length in bytes.
+const LONGEST_ROW: u64 = 1 << 30;
 /// The number of rows and columns of a transposed tile.
 const TILE: u32 = 64;
 
@@ -146,8 +149,9 @@ impl Permute {
         let length = u64::from(cols) * u64::from(T::SIZE);
         let suits = T::SIZE <= 4
             && !length.is_multiple_of(WIDEST.into())
-            && (LONG_ROW..MOST_UNALIGNED).contains(&length)
+            && (LONG_ROW..LONGEST_ROW).contains(&length)
             && rows <= u32::MAX.into();
+        // The tiling is the same for all targets.
         let tiling = || RowTiling::for_separate_rows(Target::SM_80, T::SIZE, &[cols]);
         suits.then(|| Self::UnalignedRows { tiling: tiling() })
     }
@@ -189,7 +193,7 @@ impl Permute {
     pub fn kernel<T: TensorElement>(&self, target: Target) -> Result<Kernel<PermuteArgs<T>>, BuildError> {
         let name = match self {
             Self::Rows { threads, adjacent } => format!("permute_rows_{}_{threads}_by{adjacent}", T::NAME),
-            Self::UnalignedRows { tiling } => format!("permute_rows_{}_{tiling}", T::NAME),
+            Self::UnalignedRows { tiling } => format!("permute_unaligned_rows_{}_{tiling}", T::NAME),
             Self::Tiles { adjacent: 1 } => format!("permute_tiles_{}", T::NAME),
             Self::Tiles { adjacent } => format!("permute_tiles_{}_by{adjacent}", T::NAME),
         };

@@ -50,6 +50,8 @@ pub(super) struct RegFacts {
     /// Whether it may be written anywhere in the text, like the registers of a fragment. Expressions that read such a register are not
     /// recorded.
     variable: bool,
+    /// Whether expressions that read it are not recorded, although it is not overwritten.
+    recomputed: bool,
     /// The line that defines it, if it is the single result of an instruction, and the number of its uses as an operand.
     line: Option<u32>,
     uses: u32,
@@ -113,6 +115,7 @@ impl Body {
             version,
             shared: false,
             variable: false,
+            recomputed: false,
             line: None,
             uses: 0,
             in_loop,
@@ -223,10 +226,10 @@ impl Body {
         }
     }
 
-    /// Records that expressions that read the register are computed again for each use, so that their results occupy no registers in between.
+    /// Records that expressions that read the register are computed again for each use, so that their results occupy no registers in
+    /// between.
     pub(crate) fn set_recomputed(&mut self, reg: RegId) {
-        self.written(reg);
-        self.facts_mut(reg).variable = true;
+        self.facts_mut(reg).recomputed = true;
     }
 
     /// Returns whether several values share the register, so that a value must be moved to another register before it is overwritten.
@@ -250,7 +253,7 @@ impl Body {
     /// Returns whether a register can be used and still contains the value that it had at a version.
     fn is_unchanged(&self, (reg, version): (RegId, u32)) -> bool {
         let facts = self.facts(reg);
-        facts.version == version && !facts.variable && self.is_current(reg)
+        facts.version == version && !facts.variable && !facts.recomputed && self.is_current(reg)
     }
 
     /// Returns whether the current position is in a block; block 0, the kernel's body, contains every position.

@@ -317,7 +317,9 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         let align = gcd(self.align().into(), 16);
         *self = Self { base: self.address(), offset: 0, align, ..*self };
         visitor.shared(&mut self.base);
-        visitor.form(&format_args!("{align} {} {}", self.never_written, self.assumed_valid));
+        let kind = std::any::type_name::<(S, A)>();
+        let (element, never_written, assumed_valid) = (T::NAME, self.never_written, self.assumed_valid);
+        visitor.form(&format_args!("{element} {kind} {align} {never_written} {assumed_valid}"));
     }
 
     /// Returns the address as an integer. Emits an addition if the address has a constant offset.

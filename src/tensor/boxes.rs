@@ -18,6 +18,8 @@ pub(crate) struct Boxes<'k, T, A> {
     first: ArrayVec<Val<'k, u32>, MAX_AXES>,
     /// The index of the dimension that counts rows.
     rows: usize,
+    /// The name of the element type of the map.
+    element: &'static str,
 }
 
 /// The ends of a matrix's rows. Tensor copies cannot store these ends because they write whole units of 16 bytes.
@@ -43,9 +45,9 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
     /// Returns the boxes of `rows`×`cols` elements of this matrix. Elements past the edges are read as zero. If `written` is true, elements
     /// past the edges and the [ends of rows](Self::row_ends) are not written.
     ///
-    /// The builder rejects a view that is not part of a buffer parameter, a view with elements of another type than the parameter, extents that cannot be computed at launch, rows of nonadjacent
-    /// elements, and a view whose first column is known not to start at a multiple of 16 bytes or, if `written` is true, is not known to do
-    /// so. In each of these cases, the result is `None`.
+    /// The builder rejects a view that is not part of a buffer parameter, elements of another size than those of the parameter, extents that
+    /// cannot be computed at launch, rows of nonadjacent elements, and a view whose first column is known not to start at a multiple of 16
+    /// bytes or, if `written` is true, is not known to do so. In each of these cases, the result is `None`.
     #[track_caller]
     pub(crate) fn boxes(
         &self,
@@ -82,11 +84,15 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
         let parameter =
             self.pointer.parameter().ok_or("expected a view of a buffer parameter, found another pointer")?;
         // The launch creates the map with the parameter's element type.
-        let expected = self.kernel().body().entry.params[parameter].element;
-        if as_copied(expected) != as_copied(T::NAME) {
+        let (element, bytes) = {
+            let param = &self.kernel().body().entry.params[parameter];
+            (param.element, param.element_bytes)
+        };
+        if bytes != T::SIZE {
             return Err(format!(
-                "expected elements of the type of the buffer parameter, {expected}, found {}",
-                T::NAME
+                "expected elements of {bytes} bytes, those of the buffer parameter ({element}), found {} of {} bytes",
+                T::NAME,
+                T::SIZE
             ));
         }
         let [row, col] = [0, 1].map(|mode| self.axis_of(mode));
@@ -134,7 +140,7 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
         let map = BufferMap { parameter, dims, strides, box_dims: order().map(box_dim).collect(), swizzle };
         let first = order().map(|axis| self.first_along(axis));
         let rows = order().position(|axis| axis == row).unwrap_or(1);
-        Ok(Boxes { first: first.collect(), rows, map: self.kernel().buffer_map(map) })
+        Ok(Boxes { first: first.collect(), rows, map: self.kernel().buffer_map(map), element })
     }
 
     /// Returns whether the view is known to start at a multiple of 16 bytes in its row, as tensor copies require.
@@ -159,11 +165,6 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
         let axis = axes.next().filter(|&axis| step.component(1 + axis) == 1)?;
         axes.next().is_none().then_some(axis)
     }
-}
-
-/// Returns the name of the element type with which tensor copies move elements of a type: `tf32` numbers are moved as `f32`.
-fn as_copied(element: &str) -> &str {
-    if element == "tf32" { "f32" } else { element }
 }
 
 impl<'k, T: TensorElement, A> Boxes<'k, T, A> {
@@ -248,6 +249,13 @@ impl<'k, T: TensorElement, A: Writable> Boxes<'k, T, A> {
         (row, col): (Val<'k, u32>, u32),
         hints: Hints<'k>,
     ) {
+        // The type of the map determines the arithmetic.
+        if self.element != T::NAME {
+            let (expected, found) = (self.element, T::NAME);
+            self.map.kernel().refuse(format!(
+                "tensor copy: expected a reduction of elements of the buffer parameter's type, {expected}, found {found}"
+            ));
+        }
         with_rank!(self.at(row, col), |at| self.map.reduce(op, from, at, hints));
     }
 }

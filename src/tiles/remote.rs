@@ -55,8 +55,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     /// tile, which the blocks have filled.
     ///
     /// The first barrier ensures that all blocks of the cluster are running and have finished reading the tile's memory. `store` emits the
-    /// stores; together, the blocks must store all tiles completely. A cluster barrier must precede the next stores to the tile. All threads
-    /// of the cluster must execute the emitted code. Requires sm_90 or later.
+    /// stores; together, the blocks must store all tiles completely. If other blocks load the tile, a cluster barrier must precede the next
+    /// stores to it. All threads of the cluster must execute the emitted code. Requires sm_90 or later.
     ///
     /// ```
     /// use warpwright::prelude::*;

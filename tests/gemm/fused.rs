@@ -106,6 +106,28 @@ fn all_tiles_and_parts() {
     }
 }
 
+/// Without C, larger tiles are those of the product alone.
+#[test]
+fn tiles_of_all_sizes_without_c() {
+    let bias = Epilogue { bias: true, ..Epilogue::default() };
+    for &tile in GemmTile::for_target(Target::SM_90A) {
+        let gemm = Gemm::new(tile);
+        let kernel = gemm.fused_kernel::<bf16, f32, bf16>(bias).expect("it builds");
+        assert_eq!(kernel.name(), format!("gemm_bf16_row_row_{tile}_bias"));
+        check::<bf16, f32, bf16>(&gemm, bias, bf16::from_f32);
+    }
+}
+
+#[test]
+fn the_depth_determines_the_tile_with_an_epilogue() {
+    let tile = |tile, k| Gemm::new(tile).for_epilogue(k).tile;
+    assert_eq!(tile(GemmTile::T128x192, 64), GemmTile::T128x192);
+    for together in [GemmTile::T192x192, GemmTile::T128x256, GemmTile::T256x128] {
+        assert_eq!(tile(together, 8191), GemmTile::T128x128);
+        assert_eq!(tile(together, 8192), together);
+    }
+}
+
 #[test]
 fn quantized_factors_and_results() {
     let [all, alpha, rows, ..] = epilogues();

@@ -1,11 +1,12 @@
 //! Sums of 8-bit floats that are promoted to f32, and scales of blocks, with numbers that are exact.
 
-use super::problem::{Matrix, assert_same, entry, product};
+use super::problem::{Entry, Matrix, assert_same, entry, product};
 use crate::{assemble, devices};
 use warpwright::{
-    kernels::{Activation, Epilogue, Gemm, GemmTile, MatrixOrder},
+    kernels::{Activation, Epilogue, Gemm, GemmResult, GemmTile, MatrixOrder},
     prelude::*,
     run::Device,
+    tiles::Convert,
 };
 
 const SIZES: [usize; 3] = [200, 330, 600];
@@ -86,9 +87,14 @@ fn epilogues_of_promoted_sums() {
     }
 }
 
+/// Steps of 128 elements: less than one, an even number and an odd number.
 #[test]
 fn scales_of_blocks() {
-    let [m, n, k] = SIZES;
+    [100, 512, 600].into_iter().for_each(check_scales);
+}
+
+fn check_scales(k: usize) {
+    let [m, n, _] = SIZES;
     let (at_a, at_b) = (entry(true, 1), entry(true, 2));
     let gemm = gemm(GemmTile::T128x128);
     let kernel = gemm.block_scaled_kernel::<e4m3, f32>().expect("it builds");
@@ -116,6 +122,40 @@ fn scales_of_blocks() {
         let mut on_d = device.upload(&vec![16_384.0; d.len()]).expect("room");
         let [lda, ldb, ldd] = [&a, &b, &d].map(|matrix| matrix.stride as u32);
         let arguments = (&on_a, lda, &of_a, &on_b, ldb, &of_b, &mut on_d, ldd, m as u32, n as u32, k as u32);
+        device.launch(&kernel, arguments).unwrap_or_else(|error| panic!("{gemm:?}: {error}"));
+        let found = device.download(&on_d).expect("copied");
+        assert_same(&format!("{gemm:?}, {}", device.name()), &found, &expected, d.stride);
+    }
+}
+
+/// Results of other types, which are stored in pieces of other sizes.
+#[test]
+fn promoted_sums_are_rounded() {
+    for (tile, k) in [(GemmTile::T128x128, 100), (GemmTile::T128x128, 384), (GemmTile::T128x192, 600)] {
+        check_rounded(tile, k, bf16::from_f32);
+        check_rounded(tile, k, |x| e4m3::from_f32(x.clamp(-448.0, 448.0)));
+    }
+}
+
+/// Checks a product of several tiles.
+fn check_rounded<D: Entry + GemmResult>(tile: GemmTile, k: usize, rounded: impl Fn(f32) -> D)
+where
+    f32: Convert<D>,
+{
+    let ([m, n], gemm) = ([300, 420], gemm(tile));
+    let kernel = gemm.promoted_kernel::<e4m3, D>().expect("it builds");
+    assemble::kernel(&kernel);
+    let (at_a, at_b) = (entry(true, 1), entry(true, 2));
+    let (a, b) = (Matrix::new(m, k, gemm.a, 16), Matrix::new(k, n, gemm.b, 0));
+    let d = Matrix::new(m, n, MatrixOrder::Row, 16);
+    let sum = product([m, n, k], at_a, at_b);
+    let expected: Vec<D> = d.filled(|row, col| rounded(sum(row, col) as f32));
+    for device in devices::all().iter().filter(|device| device.capability() == (9, 0)) {
+        let on_a = device.upload(&a.elements::<e4m3>(at_a)).expect("room");
+        let on_b = device.upload(&b.elements::<e4m3>(at_b)).expect("room");
+        let mut on_d = device.upload(&vec![D::of(D::GAP); d.len()]).expect("room");
+        let [lda, ldb, ldd] = [&a, &b, &d].map(|matrix| matrix.stride as u32);
+        let arguments = (&on_a, lda, &on_b, ldb, &mut on_d, ldd, m as u32, n as u32, k as u32);
         device.launch(&kernel, arguments).unwrap_or_else(|error| panic!("{gemm:?}: {error}"));
         let found = device.download(&on_d).expect("copied");
         assert_same(&format!("{gemm:?}, {}", device.name()), &found, &expected, d.stride);

@@ -163,7 +163,7 @@ impl<'k> BlockScales<'k> {
 type PromotedRing<'k, T, const N: usize, const STAGES: usize> =
     Ring<'k, (St<'k, T, 8, 4>, St<'k, T, N, 4>), STAGES, 2>;
 
-/// Emits the kernel in which each of two warpgroups computes 64 rows of a tile of 128×128 elements. The product of each step, 128 elements
+/// Emits the kernel in which each of two warpgroups computes 64 rows of a tile of 128×(16·`N`) elements. The product of each step, 128 elements
 /// deep, starts from zero. A warpgroup starts the products of two steps at a time, and adds the first to the sums in registers while the
 /// second is computed.
 #[rustfmt::skip]

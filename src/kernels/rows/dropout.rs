@@ -36,7 +36,8 @@ impl Dropout {
     /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length,
     /// followed by the row pitches; see [`RowTiling::for_elements`]. In long aligned rows, each thread has
     /// four groups instead of two; in long unaligned rows, groups are twice as wide, with at most 16
-    /// elements.
+    /// elements, and each thread has 16 elements. With elements of 2 bytes, blocks of long unaligned rows
+    /// are single warps.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_elements(target, bytes, sizes);

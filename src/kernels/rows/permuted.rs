@@ -6,8 +6,8 @@ use crate::{
     tensor::{TensorElement, UnalignedRow},
 };
 
-/// Copies the rows of the contiguous tensor x to the contiguous tensor y, with an unaligned tiling. `extents` contains the extents of the axes of y, the last of
-/// which is the length of a row, and `x_strides` contains the strides of the other axes in x, in elements.
+/// Copies the rows of the contiguous tensor x, which have `n` elements, to the contiguous tensor y, with an unaligned tiling. `extents`
+/// contains the extents of the axes of y without the last one, and `x_strides` contains the strides of these axes in x, in elements.
 #[track_caller]
 pub(in crate::kernels) fn copy_rows<'k, T: TensorElement, const AXES: usize>(
     tiling: RowTiling,
@@ -20,9 +20,10 @@ pub(in crate::kernels) fn copy_rows<'k, T: TensorElement, const AXES: usize>(
     let (row, part) = tiling.part_of_row(k, [m, n, n]);
     let (mut rest, mut at) = (row.at, Val::from(0u32));
     for (axis, (extent, stride)) in extents.into_iter().zip(x_strides).enumerate().rev() {
-        let coordinate = if axis == 0 { rest } else { rest % extent };
+        let is_last = axis == 0;
+        let coordinate = if is_last { rest } else { rest % extent };
         at = at + coordinate * (stride / n);
-        rest = rest / extent;
+        rest = if is_last { 0.into() } else { rest / extent };
     }
     let from = row.moved(at, m);
     let (x, y) = (from.unaligned_of(x, n), row.unaligned_of(y, n));

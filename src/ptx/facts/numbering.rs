@@ -237,7 +237,7 @@ impl Body {
             Operand::Reg(reg) => {
                 let facts = self.facts(reg);
                 let number = u64::from(reg.index) << 4 | reg.class.index() as u64;
-                (!facts.variable && reg.index < 1 << 28)
+                (!facts.variable && !facts.recomputed && reg.index < 1 << 28)
                     .then_some((REGISTER, number << 32 | u64::from(facts.version)))
             }
             Operand::Imm(immediate) => Some((CONSTANT, immediate.bits())),

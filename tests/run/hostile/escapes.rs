@@ -340,7 +340,7 @@ impl<'k> State<'k> for Forged<'k> {
         }
         visitor.unchanged(&"a view");
         visitor.shared(&mut self.address);
-        visitor.unchanged(&"16 false false");
+        visitor.unchanged(&format!("f32 {} 16 false false", std::any::type_name::<(Global, ReadWrite)>()));
         visitor.unchanged(&"4:1@0 + 0 with Sw<0,4,3>, inner offset Some(0), edges [] and None");
     }
 }
@@ -352,6 +352,36 @@ fn the_registers_of_a_view_are_not_exchanged_for_other_values() {
         k.grid([1]);
         let view = k.tensor_with_layout(x, &k.layout("4:1"));
         k.fold(2u32, Forged { view, address, visits: 0 }, |_, state| {
+            fill(&state.view, 1.0);
+            state
+        });
+    });
+    let refused = kernel.expect_err("refused").to_string();
+    assert!(refused.contains("expected loop state to keep its layout"), "{refused}");
+}
+
+/// A state that visits another view with the same layout after an iteration.
+struct Retyped<'k> {
+    view: Tensor<'k, Global, f32, ReadWrite>,
+    other: Tensor<'k, Global, bf16, ReadWrite>,
+    visits: u32,
+}
+
+impl<'k> State<'k> for Retyped<'k> {
+    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        self.visits += 1;
+        if self.visits == 2 { self.other.visit(visitor) } else { self.view.visit(visitor) }
+    }
+}
+
+#[test]
+fn views_are_not_exchanged_for_views_of_other_elements() {
+    let kernel = Kernel::<(InOut<f32>, InOut<bf16>)>::build("escape(x, y)", Target::SM_80, |k, (x, y)| {
+        k.block([1]);
+        k.grid([1]);
+        let layout = k.layout("4:1");
+        let (view, other) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
+        k.fold(2u32, Retyped { view, other, visits: 0 }, |_, state| {
             fill(&state.view, 1.0);
             state
         });
@@ -377,6 +407,23 @@ fn addresses_and_extents_do_not_share_registers_with_tiles() {
         });
     });
     assert!(address.is_some_and(|why| why.contains("overwritten")));
+    // The register was stored before, as part of a vector.
+    let stored = run(32, 33, |k, x, n| {
+        let (row, kept) = (k.global(x.cast::<u32>(), row_major(1, n)).row(0), Cell::new(None));
+        let stripes = k.stripes(k.lane().rank(), 32, 1, 1);
+        let tile = k.filled::<Rt<u32, 1, 1>>(0).map_words(|_| {
+            let length = n + 1;
+            kept.set(kept.get().or(Some(k.slice(x, length))));
+            stripes.store(&row, 0, &stripes.filled(0_u32).map(|_| length));
+            length
+        });
+        let fragment = tile.into_fragment();
+        k.for_(2u32, |_| {
+            kept.get().expect("mapped").at(5000).store(1.0);
+            fragment.set(0, Val::<u32>::from(1_000_000));
+        });
+    });
+    assert!(stored.is_some_and(|why| why.contains("overwritten")));
     let extent = run(32, 33, |k, x, n| {
         let kept = Cell::new(None);
         let tile = k.filled::<Rt<u32, 1, 1>>(0).map_words(|_| {
@@ -422,9 +469,9 @@ fn tensor_copies_do_not_use_views_of_a_branch() {
 }
 
 #[test]
-fn tensor_copies_move_elements_of_the_buffers_type() {
+fn tensor_copies_move_elements_of_the_buffers_size() {
     let refused = stored_by_tensor_copy(|k, y, [m, _]| k.global(y.cast::<bf16>(), row_major(m, 64)));
-    let expected = "expected elements of the type of the buffer parameter, f32, found bf16";
+    let expected = "expected elements of 4 bytes, those of the buffer parameter (f32), found bf16 of 2 bytes";
     assert!(refused.contains(expected), "{refused}");
 }
 

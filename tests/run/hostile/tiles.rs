@@ -1,5 +1,5 @@
 //! Hostile programs of tiles: matrices of random sizes, pitches and batches, whose views, tiles and vectors are at random places, constants
-//! or numbers from memory. Stores that are part of the matrix, and no others, take place.
+//! or numbers from memory. No element outside the matrices is written.
 
 use proptest::prelude::*;
 use warpwright::{

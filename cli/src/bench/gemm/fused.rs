@@ -53,9 +53,13 @@ pub(super) fn contenders<P: Precision>(
     Ok(contenders)
 }
 
-/// Returns whether the form of the product for the epilogue has kernels with this tile, cluster and parts.
+/// Returns whether the kernel with the epilogue has the tile, cluster and parts of the kernel for the product alone.
 fn has_tile(gemm: &Gemm, epilogue: Epilogue) -> bool {
-    epilogue != Epilogue::Swiglu || gemm.for_gated_products() == *gemm
+    match epilogue {
+        Epilogue::Swiglu => gemm.for_gated_products() == *gemm,
+        // The sums of tiles with 192 columns leave no registers for C.
+        _ => !(epilogue.of_kernel().c && gemm.tile.size()[1] == 192),
+    }
 }
 
 /// Returns the kernel chosen for a product.

@@ -29,8 +29,8 @@ pub(super) fn contenders<E: Element>(
     for (name, extents, order) in problems.into_iter().filter(|(name, ..)| is_selected(names, name)) {
         let mut kernels = vec![Permute::for_axes::<E>(&extents, order)?];
         if let (Permute::UnalignedRows { tiling }, true) = (kernels[0], sweep) {
-            let others = in_fitting_parts(tiling).into_iter().map(|tiling| Permute::UnalignedRows { tiling });
-            kernels.extend(others);
+            let others = in_fitting_parts(tiling).into_iter().filter(|&other| other != tiling);
+            kernels.extend(others.map(|tiling| Permute::UnalignedRows { tiling }));
         }
         let (extents, x_strides, y_strides) = Permute::arguments(&extents, order)?;
         for permute in kernels {
