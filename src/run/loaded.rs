@@ -53,7 +53,7 @@ impl Gpu {
     /// Nsight Compute and compute-sanitizer then show the Rust lines that emitted the instructions.
     ///
     /// # Errors
-    /// Returns an error if the device cannot run the kernel's target. Returns [`RunError::Load`] if the driver rejects the kernel or
+    /// Returns an error if the device does not support the kernel's target. Returns [`RunError::Load`] if the driver rejects the kernel or
     /// compiles it to slow code ([`LoadError::Advisories`](crate::gpu::LoadError::Advisories)); the error contains the compiler's messages
     /// with their PTX lines and, if known, Rust lines.
     pub fn load<A: Params>(&self, kernel: &Kernel<A>) -> Result<Loaded<A>, RunError> {

@@ -58,8 +58,8 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns, for each row, 1 if `f` is true for ", $which, " of its elements in this tile and the tiles already reduced into `with`, and 0 otherwise.")]
             ///
-            /// The result reuses the registers of `with`, so a loop over the tiles of a row can carry it. All lanes of the warp must take
-            /// part.
+            /// The result reuses the registers of `with`, so a loop that carries it over the tiles of a row needs no `mov`. All lanes of the warp
+            /// must take part.
             #[must_use]
             #[track_caller]
             pub fn $row_with(

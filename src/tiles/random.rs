@@ -142,7 +142,7 @@ impl<'k> RandomTile<'k> {
         self.distributed(&|words| words)
     }
 
-    /// Returns a tile of random numbers that are uniformly distributed in 0 ≤ x < 1: the upper 24 bits of each word, multiplied by 2⁻²⁴.
+    /// Returns a tile of random numbers that are uniformly distributed in [0, 1): the upper 24 bits of each word, multiplied by 2⁻²⁴.
     #[must_use]
     #[track_caller]
     pub fn uniform<const H: usize, const W: usize, L: RegisterLayout>(&self) -> Rt<'k, f32, H, W, L> {

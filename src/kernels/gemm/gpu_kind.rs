@@ -25,7 +25,7 @@ pub struct GpuKind {
 }
 
 impl GpuKind {
-    /// Returns the kind of a device. The simulator has its own device name, so its kind differs from those of all GPUs.
+    /// Returns the kind of a device. The simulator has its own device name, so its kind never equals that of a GPU.
     #[cfg(any(feature = "cuda", feature = "sim"))]
     pub fn of(device: &impl Device) -> Self {
         Self {

@@ -20,7 +20,7 @@ pub type DecayedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, In<f32>, Out<T>, InOut<f32>, [u32; 3], [[u32; 3]; 4]);
 
 /// A kernel for causal linear attention with a state S that decays by a constant factor λ = e^`decay` per token, where `decay` is the
-/// head's element of the argument `decays`. For each token i, the kernel computes Sᵢ = λ · Sᵢ₋₁ + kᵢᵀ·vᵢ and oᵢ = qᵢ·Sᵢ.
+/// head's element of `decays`. For each token i, the kernel computes Sᵢ = λ · Sᵢ₋₁ + kᵢᵀ·vᵢ and oᵢ = qᵢ·Sᵢ.
 ///
 /// The argument `state` contains S₀ and is overwritten with the state after the last token, so a sequence can be processed in several
 /// launches. Each element of `decays` must be finite and at most 0; with 0, the state does not decay.

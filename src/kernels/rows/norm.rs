@@ -72,8 +72,8 @@ pub struct Norm {
 }
 
 impl Norm {
-    /// Returns the kernels that normalize x, for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by
-    /// the row pitches; see [`RowTiling::for_rows`].
+    /// Returns the kernels that normalize x, with the tiling chosen for the target and the sizes. `bytes` is the size of the widest element
+    /// that is read or written. `sizes` contains the maximum row length, followed by the row pitches; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: tilings::of_rows(function, target, bytes, sizes), function }
