@@ -197,10 +197,28 @@ impl Body {
     /// Records the grid rule: the block index is less than the number of blocks.
     pub(in crate::ptx) fn set_grid_order(&mut self, grid: &[Dim; 3]) {
         for (special, dim) in ["%ctaid.x", "%ctaid.y", "%ctaid.z"].into_iter().zip(grid) {
+            if !self.is_unsigned(dim) {
+                continue;
+            }
             if let Some(right) = self.order.of_dim(dim) {
                 let left = self.order.number(Term::Special(special));
                 self.order.below.push(Below { block: 0, left, right });
             }
+        }
+    }
+
+    /// Returns whether a launch and the kernel evaluate `dim` from the same numbers: unsigned parameters. A launch evaluates other parameters
+    /// as the largest number.
+    fn is_unsigned(&self, dim: &Dim) -> bool {
+        match dim {
+            Dim::Param(parameter) => {
+                self.entry.params.get(*parameter).is_some_and(|param| param.is_integer(false))
+            }
+            Dim::CeilDiv(a, _) | Dim::RoundDown(a, _) | Dim::U32(a) => self.is_unsigned(a),
+            Dim::Sum(a, b) | Dim::Product(a, b) | Dim::Min(a, b) | Dim::Max(a, b) => {
+                self.is_unsigned(a) && self.is_unsigned(b)
+            }
+            Dim::Const(_) | Dim::Multiprocessors | Dim::Unknown => true,
         }
     }
 

@@ -475,6 +475,27 @@ fn tensor_copies_move_elements_of_the_buffers_size() {
     assert!(refused.contains(expected), "{refused}");
 }
 
+/// A launch evaluates a negative number in a grid rule as 2^64 − 1, and the kernel sees its 32 bits: the rule is no bound of the block index.
+#[test]
+fn grid_rules_of_signed_numbers_are_not_bounds() {
+    let kernel = Kernel::<(InOut<f32>, i32, u32)>::build("escape(y, n, m)", Target::SM_80, |k, (y, n, m)| {
+        k.block([1]);
+        let bits = n.bits::<u32>();
+        k.grid([bits.tiles(1 << 31).ceil_div(1 << 20)]);
+        let (y, rows) = (k.global(y, row_major(m, 64)), bits.ceil_div(1u32 << 31));
+        k.if_(rows.lt(m), || {
+            let rows = y.sub_matrix((0, 0), (rows, 64)).tensor();
+            fill(&rows.local_tile((1, 64), (k.ctaid_x(), 0)), 7.0);
+        });
+    });
+    let kernel = kernel.expect("it builds");
+    assert_eq!(kernel.entry().unsafe_accesses, 0);
+    let device = Simulator::new();
+    let mut y = device.zeros::<f32>(2 * 64).unwrap();
+    device.launch(&kernel, (&mut y, i32::MIN, 2)).expect("nothing outside of the buffer is accessed");
+    assert_eq!(device.download(&y).unwrap(), [[7.0; 64], [0.0; 64]].concat());
+}
+
 /// A rule that divides by zero has no value, so there is nothing to check a launch against.
 #[test]
 fn extents_divided_by_zero_are_refused() {
