@@ -197,8 +197,17 @@ impl PreparedLaunch<'_> {
     /// The requirements of [`Function::launch`] apply to every launch.
     #[doc(alias = "cuLaunchKernelEx")]
     pub unsafe fn launch(&mut self) -> Result<(), LaunchError> {
+        self.function.module.gpu.bind()?;
+        // SAFETY: forwarded to the caller; the context is current.
+        unsafe { self.queue() }
+    }
+
+    /// Queues the kernel.
+    ///
+    /// # Safety
+    /// The context must be current, and the requirements of [`Function::launch`] apply.
+    unsafe fn queue(&mut self) -> Result<(), LaunchError> {
         let gpu = &self.function.module.gpu;
-        gpu.bind()?;
         let mut attributes = self.config.attributes();
         let raw = self.config.raw(self.args.stream().cu_stream().cast(), &mut attributes);
         let (function, pointers) = (self.function.raw, self.pointers.as_mut_ptr());
@@ -210,11 +219,12 @@ impl PreparedLaunch<'_> {
 
     /// Calls [`launch`](Self::launch) for typed kernels, whose arguments rustc has checked against the declaration.
     pub(crate) fn launch_matched(&mut self) -> Result<(), LaunchError> {
+        self.function.module.gpu.bind()?;
         self.function.check_capture(self.args.stream())?;
-        // SAFETY: the number, types and mutability of the arguments are those that the kernel declares, and every buffer was passed through
+        // SAFETY: the context is current. The number, types and mutability of the arguments are those that the kernel declares, and every buffer was passed through
         // `Args::read` or `Args::write`, which order its uses and its release. The buffers stay borrowed, all launches are on the same
         // stream, and no graph repeats them, unless the caller of `Gpu::allow_captures` guarantees the rest.
-        unsafe { self.launch() }
+        unsafe { self.queue() }
     }
 }
 
@@ -267,11 +277,10 @@ impl Function {
         self.prepare(config, args)?.launch_matched()
     }
 
-    /// Rejects a stream that is being captured, unless [`Gpu::allow_captures`](super::Gpu::allow_captures) was called.
+    /// Rejects a stream that is being captured, unless [`Gpu::allow_captures`](super::Gpu::allow_captures) was called. The context must be
+    /// current.
     fn check_capture(&self, stream: &CudaStream) -> Result<(), LaunchError> {
-        let gpu = &self.module.gpu;
-        gpu.bind()?;
-        if gpu.refuses_capture(stream)? {
+        if self.module.gpu.refuses_capture(stream)? {
             return Err(LaunchError::Captured { kernel: self.name().to_owned() });
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Gated products, f(A·B₁) ⊙ (A·B₂), of integers that are exact in f32.
 
-use super::problem::{Entry, Matrix, assert_same, entry, product};
-use crate::{assemble, devices};
+use super::problem::{Entry, Matrix, entry, launch, product};
+use crate::assemble;
 use warpwright::{
     kernels::{Activation, Gemm, GemmResult, GemmTile, MatrixOrder},
     prelude::*,
@@ -24,16 +24,8 @@ where
     let sum = product([m, 2 * n, k], at_a, at_b);
     let expected: Vec<D> =
         d.filled(|row, col| rounded((sum(row, col) as f32).max(0.0) * sum(row, col + n) as f32));
-    for device in devices::all().iter().filter(|device| device.capability() == (9, 0)) {
-        let on_a = device.upload(&a.elements::<T>(at_a)).expect("room");
-        let on_b = device.upload(&b.elements::<T>(at_b)).expect("room");
-        let mut on_d = device.upload(&vec![D::of(D::GAP); d.len()]).expect("room");
-        let [lda, ldb, ldd] = [&a, &b, &d].map(|matrix| matrix.stride as u32);
-        let arguments = (&on_a, lda, &on_b, ldb, &mut on_d, ldd, m as u32, n as u32, k as u32);
-        device.launch(&kernel, arguments).unwrap_or_else(|error| panic!("{gemm:?}: {error}"));
-        let found = device.download(&on_d).expect("copied");
-        assert_same(&format!("{gemm:?}, {}", device.name()), &found, &expected, d.stride);
-    }
+    let factors = (&a.elements::<T>(at_a)[..], &b.elements::<T>(at_b)[..]);
+    launch(gemm, &kernel, [m, n, k], factors, &expected, [&a, &b, &d]);
 }
 
 #[test]

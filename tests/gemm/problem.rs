@@ -137,20 +137,33 @@ where
         Some(Activation::Relu) => sum(row, col).max(0),
         Some(other) => panic!("{other} of integers is not an integer"),
     });
+    let factors = (&a.elements(at_a)[..], &b.elements(at_b)[..]);
+    launch(gemm, kernel, [m, n, k], factors, &expected, [&a, &b, &d]);
+}
+
+/// Launches a kernel on every device of its target, and asserts that D is as expected, its gaps included. The three matrices describe A, B
+/// and D in memory.
+pub(super) fn launch<T: Entry, D: Entry>(
+    gemm: &Gemm,
+    kernel: &Kernel<GemmArgs<T, D>>,
+    size: [usize; 3],
+    (a, b): (&[T], &[T]),
+    expected: &[D],
+    matrices: [&Matrix; 3],
+) {
+    let [m, n, k] = size.map(|size| size as u32);
+    let [lda, ldb, ldd] = matrices.map(|matrix| matrix.stride as u32);
     for device in devices::all() {
         let (major, minor) = device.capability();
         if !gemm.target.runs_on(major as u16, minor as u16) {
             continue;
         }
-        let (on_a, on_b) = (device.upload(&a.elements::<T>(at_a)), device.upload(&b.elements::<T>(at_b)));
-        let (on_a, on_b) = (on_a.expect("room"), on_b.expect("room"));
-        let mut on_d = device.upload(&vec![D::of(D::GAP); d.len()]).expect("room");
-        let [lda, ldb, ldd] = [&a, &b, &d].map(|matrix| matrix.stride as u32);
-        let [m, n, k] = [m, n, k].map(|size| size as u32);
+        let what = format!("{gemm:?}, {size:?}, strides {:?}, {}", [lda, ldb, ldd], device.name());
+        let (on_a, on_b) = (device.upload(a).expect("room"), device.upload(b).expect("room"));
+        let mut on_d = device.upload(&vec![D::of(D::GAP); expected.len()]).expect("room");
         let launched = device.launch(kernel, (&on_a, lda, &on_b, ldb, &mut on_d, ldd, m, n, k));
-        launched.unwrap_or_else(|error| panic!("{gemm:?}, {sizes:?}: {error}"));
-        let found = device.download(&on_d).expect("copied");
-        assert_same(&format!("{gemm:?}, {sizes:?}, {}", device.name()), &found, &expected, d.stride);
+        launched.unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert_same(&what, &device.download(&on_d).expect("copied"), expected, matrices[2].stride);
     }
 }
 

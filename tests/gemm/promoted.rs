@@ -1,6 +1,6 @@
 //! Sums of 8-bit floats that are promoted to f32, and scales of blocks, with numbers that are exact.
 
-use super::problem::{Entry, Matrix, assert_same, entry, product};
+use super::problem::{Entry, Matrix, assert_same, entry, launch, product};
 use crate::{assemble, devices};
 use warpwright::{
     kernels::{Activation, Epilogue, Gemm, GemmResult, GemmTile, MatrixOrder},
@@ -32,16 +32,8 @@ fn promoted_sums() {
         let (a, b) = (Matrix::new(m, k, gemm.a, 16), Matrix::new(k, n, gemm.b, 0));
         let d = Matrix::new(m, n, MatrixOrder::Row, 8);
         let expected: Vec<f32> = d.elements(product([m, n, k], at_a, at_b));
-        for device in devices::all().iter().filter(|device| device.capability() == (9, 0)) {
-            let on_a = device.upload(&a.elements::<e4m3>(at_a)).expect("room");
-            let on_b = device.upload(&b.elements::<e4m3>(at_b)).expect("room");
-            let mut on_d = device.upload(&vec![16_384.0; d.len()]).expect("room");
-            let [lda, ldb, ldd] = [&a, &b, &d].map(|matrix| matrix.stride as u32);
-            let arguments = (&on_a, lda, &on_b, ldb, &mut on_d, ldd, m as u32, n as u32, k as u32);
-            device.launch(&kernel, arguments).unwrap_or_else(|error| panic!("{gemm:?}: {error}"));
-            let found = device.download(&on_d).expect("copied");
-            assert_same(&format!("{gemm:?}, {}", device.name()), &found, &expected, d.stride);
-        }
+        let factors = (&a.elements::<e4m3>(at_a)[..], &b.elements::<e4m3>(at_b)[..]);
+        launch(&gemm, &kernel, [m, n, k], factors, &expected, [&a, &b, &d]);
     }
 }
 
@@ -150,16 +142,8 @@ where
     let d = Matrix::new(m, n, MatrixOrder::Row, 16);
     let sum = product([m, n, k], at_a, at_b);
     let expected: Vec<D> = d.filled(|row, col| rounded(sum(row, col) as f32));
-    for device in devices::all().iter().filter(|device| device.capability() == (9, 0)) {
-        let on_a = device.upload(&a.elements::<e4m3>(at_a)).expect("room");
-        let on_b = device.upload(&b.elements::<e4m3>(at_b)).expect("room");
-        let mut on_d = device.upload(&vec![D::of(D::GAP); d.len()]).expect("room");
-        let [lda, ldb, ldd] = [&a, &b, &d].map(|matrix| matrix.stride as u32);
-        let arguments = (&on_a, lda, &on_b, ldb, &mut on_d, ldd, m as u32, n as u32, k as u32);
-        device.launch(&kernel, arguments).unwrap_or_else(|error| panic!("{gemm:?}: {error}"));
-        let found = device.download(&on_d).expect("copied");
-        assert_same(&format!("{gemm:?}, {}", device.name()), &found, &expected, d.stride);
-    }
+    let factors = (&a.elements::<e4m3>(at_a)[..], &b.elements::<e4m3>(at_b)[..]);
+    launch(&gemm, &kernel, [m, n, k], factors, &expected, [&a, &b, &d]);
 }
 
 #[test]

@@ -40,8 +40,8 @@ impl Gemm {
                     match self.tile {
                         GemmTile::T128x128 => D::emit_promoted(&problem, None),
                         // 4-byte results leave shared memory only for slots of one column of subtiles.
-                        _ if const { D::SIZE == 4 } => in_halves::<T, D, 12, 6, 5, 1, 3>(&problem),
-                        _ => in_halves::<T, D, 12, 6, 5, 2, 3>(&problem),
+                        _ if const { D::SIZE == 4 } => in_halves::<T, D, 1>(&problem),
+                        _ => in_halves::<T, D, 2>(&problem),
                     }
                 }
             },
@@ -163,12 +163,12 @@ impl<'k> BlockScales<'k> {
 type PromotedRing<'k, T, const N: usize, const STAGES: usize> =
     Ring<'k, (St<'k, T, 8, 4>, St<'k, T, N, 4>), STAGES, 2>;
 
-/// Emits the kernel in which each of two warpgroups computes 64 rows of a tile of 128×(16·`N`) elements. The product of each step, 128 elements
+/// Emits the kernel in which each of two warpgroups computes 64 rows of a tile of 128×128 elements. The product of each step, 128 elements
 /// deep, starts from zero. A warpgroup starts the products of two steps at a time, and adds the first to the sums in registers while the
-/// second is computed.
+/// second is computed. Results are stored `W` columns of subtiles at a time.
 #[rustfmt::skip]
 #[track_caller]
-pub(super) fn in_pairs<'k, T, D, const N: usize, const STAGES: usize, const W: usize, const SLOTS: usize>(
+pub(super) fn in_pairs<'k, T, D, const W: usize>(
     problem: &Problem<'k, T, D>,
     scales: Option<&BlockScales<'k>>,
 ) where
@@ -177,13 +177,13 @@ pub(super) fn in_pairs<'k, T, D, const N: usize, const STAGES: usize, const W: u
     f32: Convert<D>,
 {
     let k = problem.k;
-    promoted::<T, D, N, STAGES, W, SLOTS>(problem, |c, ring, steps, row, col| {
+    promoted::<T, D, 8, 6, W, 2>(problem, |c, ring, steps, row, col| {
         let start = || {
             let stage = c.receive(ring);
             let (a, b) = stage.tiles();
-            (c.group().accumulate_from_zero::<Rt<f32, 1, N>>().mma_abt(a.rows::<4>(c.rank()), b), stage)
+            (c.group().accumulate_from_zero::<Rt<f32, 1, 8>>().mma_abt(a.rows::<4>(c.rank()), b), stage)
         };
-        let finish = |total: Rt<'k, f32, 1, N>, scales: &Option<StepScales<'k>>, (product, stage): (InFlight<'k, Rt<'k, f32, 1, N>>, _)| {
+        let finish = |total: Rt<'k, f32, 1, 8>, scales: &Option<StepScales<'k>>, (product, stage): (InFlight<'k, Rt<'k, f32, 1, 8>>, _)| {
             let product = product.wait();
             c.release(ring, stage);
             match scales {
@@ -205,11 +205,11 @@ pub(super) fn in_pairs<'k, T, D, const N: usize, const STAGES: usize, const W: u
     });
 }
 
-/// Emits a kernel like that of [`in_pairs`] for tiles of 128×(16·`N`) elements whose sums leave no registers for two products: the product
-/// of a step is divided into two halves of `P` columns of subtiles, and a warpgroup adds the first while the second is computed.
+/// Emits a kernel like that of [`in_pairs`] for tiles of 128×192 elements, whose sums leave no registers for two products: the product of a
+/// step is divided into two halves of six columns of subtiles, and a warpgroup adds the first while the second is computed.
 #[rustfmt::skip]
 #[track_caller]
-fn in_halves<'k, T, D, const N: usize, const P: usize, const STAGES: usize, const W: usize, const SLOTS: usize>(
+fn in_halves<'k, T, D, const W: usize>(
     problem: &Problem<'k, T, D>,
 ) where
     T: TensorElement + Product<T, f32>,
@@ -217,13 +217,13 @@ fn in_halves<'k, T, D, const N: usize, const P: usize, const STAGES: usize, cons
     f32: Convert<D>,
 {
     let k = problem.k;
-    promoted::<T, D, N, STAGES, W, SLOTS>(problem, |c, ring, steps, _, _| {
-        let halves = k.fold(steps, [(); 2].map(|()| k.zeros::<Rt<f32, 1, P>>()), |_, [left, right]| {
+    promoted::<T, D, 12, 5, W, 3>(problem, |c, ring, steps, _, _| {
+        let halves = k.fold(steps, [(); 2].map(|()| k.zeros::<Rt<f32, 1, 6>>()), |_, [left, right]| {
             let stage = c.receive(ring);
             let (a, b) = stage.tiles();
             let [of_left, of_right] = [0, 1].map(|half| {
-                let product = c.group().accumulate_from_zero::<Rt<f32, 1, P>>();
-                product.mma_abt(a.rows::<4>(c.rank()), b.rows::<P>(half))
+                let product = c.group().accumulate_from_zero::<Rt<f32, 1, 6>>();
+                product.mma_abt(a.rows::<4>(c.rank()), b.rows::<6>(half))
             });
             let left = left + &of_left.wait();
             let of_right = of_right.wait();

@@ -97,7 +97,7 @@ macro_rules! results {
                 T: TensorElement + Product<T, f32>,
                 f32: Convert<Self>,
             {
-                in_pairs::<T, Self, 8, 6, $cols, 2>(problem, scales);
+                in_pairs::<T, Self, $cols>(problem, scales);
             }
         }
     )*};

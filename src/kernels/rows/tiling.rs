@@ -358,7 +358,7 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for kernels that copy or map each row by itself: that of [`for_elements`](Self::for_elements), except that warps
+    /// Returns the tiling for kernels that copy or map each row separately: that of [`for_elements`](Self::for_elements), except that warps
     /// process long unaligned rows in parts, with five groups per thread.
     pub(in crate::kernels) fn for_separate_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_elements(target, bytes, sizes) {

@@ -5,7 +5,7 @@ use warpwright::{gpu::Gpu, kernels::Permute};
 use super::{
     contender::{Buffers, Contender, Launch},
     element::Element,
-    forward::{TARGET, in_fitting_parts, is_selected, load, shown},
+    forward::{TARGET, in_fitting_parts, is_selected, load, shown, with_others},
 };
 use crate::bench::{Failed, Fallible};
 
@@ -27,11 +27,13 @@ pub(super) fn contenders<E: Element>(
         [("permute_matrix", vec![m, n], &[1, 0]), ("permute_heads", vec![m / heads, heads, n], &[1, 0, 2])];
     let mut contenders = Vec::new();
     for (name, extents, order) in problems.into_iter().filter(|(name, ..)| is_selected(names, name)) {
-        let mut kernels = vec![Permute::for_axes::<E>(&extents, order)?];
-        if let (Permute::UnalignedRows { tiling }, true) = (kernels[0], sweep) {
-            let others = in_fitting_parts(tiling).into_iter().filter(|&other| other != tiling);
-            kernels.extend(others.map(|tiling| Permute::UnalignedRows { tiling }));
-        }
+        let kernels = match Permute::for_axes::<E>(&extents, order)? {
+            Permute::UnalignedRows { tiling } if sweep => {
+                let tilings = with_others(tiling, in_fitting_parts(tiling));
+                tilings.map(|tiling| Permute::UnalignedRows { tiling }).collect()
+            }
+            chosen => vec![chosen],
+        };
         let (extents, x_strides, y_strides) = Permute::arguments(&extents, order)?;
         for permute in kernels {
             let kernel = load(gpu, &permute.kernel::<E>(TARGET)?)?;
