@@ -1,7 +1,6 @@
-// Host code that both programs use: arguments, files, matrices.
+// Host code that all programs use: arguments, files, matrices.
 #pragma once
 
-#include "bf16.h"
 #include "driver.h"
 
 #include <cstddef>
@@ -36,13 +35,14 @@ inline std::string read_file(const std::string &path) {
     return text;
 }
 
-// Reproducible numbers from -1 to 1.
-inline std::vector<std::uint16_t> random_matrix(std::size_t elements, std::uint32_t seed) {
-    std::vector<std::uint16_t> matrix(elements);
+// Reproducible elements of type `T`.
+template <class T>
+std::vector<typename T::Storage> random_elements(std::size_t count, std::uint32_t seed) {
+    std::vector<typename T::Storage> elements(count);
     std::uint32_t state = seed;
-    for (auto &element : matrix) {
+    for (auto &element : elements) {
         state = state * 1664525 + 1013904223; // Numerical Recipes, "Quick and Dirty Generators"
-        element = to_bf16(static_cast<float>(state >> 8) / static_cast<float>(1 << 23) - 1.0f);
+        element = T::from(state);
     }
-    return matrix;
+    return elements;
 }

@@ -7,8 +7,8 @@
 
 #include "matmul.h"
 
-#include "bf16.h"
 #include "driver.h"
+#include "elements.h"
 #include "host.h"
 
 #include <algorithm>
@@ -85,8 +85,8 @@ bool verify(const Size &size, const std::vector<std::uint16_t> &a, const std::ve
         for (std::uint32_t column = 0; column < size.n; ++column) {
             double sum = 0, magnitude = 0;
             for (std::uint32_t i = 0; i < size.k; ++i) {
-                const double product = from_bf16(a[std::size_t{row} * size.k + i]) *
-                                       from_bf16(b[std::size_t{i} * size.n + column]);
+                const double product = Bf16::value(a[std::size_t{row} * size.k + i]) *
+                                       Bf16::value(b[std::size_t{i} * size.n + column]);
                 sum += product;
                 magnitude += std::abs(product);
             }
@@ -123,8 +123,8 @@ int run(int argc, char **argv) {
     const std::string ptx = read_file(path);
     const Driver driver;
     const std::string device = open_device(driver, matmul_runs_on, MATMUL_TARGET);
-    const auto a = random_matrix(std::size_t{size.m} * size.k, 1);
-    const auto b = random_matrix(std::size_t{size.k} * size.n, 2);
+    const auto a = random_elements<Bf16>(std::size_t{size.m} * size.k, 1);
+    const auto b = random_elements<Bf16>(std::size_t{size.k} * size.n, 2);
     const bool by8 = suits_by8(size);
     const auto d = by8 ? multiply<By8>(driver, ptx, size, a, b) : multiply<AnySize>(driver, ptx, size, a, b);
     double worst = 0;

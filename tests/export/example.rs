@@ -153,6 +153,23 @@ fn products_through_tensor_maps_on_the_gpu() {
 
 #[cfg(feature = "cuda")]
 #[test]
+fn committed_products_on_the_gpu() {
+    if require::gpu().is_none_or(|gpu| gpu.properties().capability != (9, 0)) {
+        return;
+    }
+    let dir = folder("products_gpu");
+    let ptx = project("ptx");
+    let Some(program) = program(&dir, "products", &ptx) else { return };
+    for sizes in [&[][..], &["1", "1", "1"], &["300", "257", "129"], &["1024", "64", "1000"]] {
+        let arguments: Vec<&str> = std::iter::once(text(&ptx)).chain(sizes.iter().copied()).collect();
+        let (code, said, complaints) = outcome(&program, &arguments, &dir);
+        assert_eq!((code, complaints.as_str()), (Some(0), ""), "{said}");
+        assert_eq!(said.lines().filter(|line| line.ends_with("verified")).count(), 10, "{said}");
+    }
+}
+
+#[cfg(feature = "cuda")]
+#[test]
 fn on_the_gpu() {
     if require::gpu().is_none() {
         return;
