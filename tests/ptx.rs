@@ -30,6 +30,7 @@ mod ptx {
     mod operands;
     mod running;
     mod running_bulk;
+    mod running_device_maps;
     mod running_hopper;
     mod running_im2col;
     mod scopes;

@@ -39,7 +39,7 @@ const OLDEST: CudaVersion = CudaVersion { major: 12, minor: 0 };
 #[non_exhaustive]
 pub enum Unavailable {
     /// No driver library is installed, or none can be loaded.
-    #[error("no NVIDIA driver: found none of {tried}")]
+    #[error("no NVIDIA driver: expected {tried}, found none")]
     NoDriver {
         /// The names that were tried, as an abbreviated list.
         tried: String,
@@ -125,8 +125,8 @@ impl Driver {
     /// Returns [`Unavailable`] if no library can be loaded and initialized.
     ///
     /// # Safety
-    /// The library's initializers, which run when it is loaded, must be sound. Symbols with the names of driver functions must have the
-    /// types of these functions.
+    /// The library's initializers, which run when it is loaded, must be sound. Symbols named after driver functions must have the
+    /// corresponding types.
     pub unsafe fn open<S: AsRef<str>>(names: &[S]) -> Result<Self, Unavailable> {
         for name in names.iter().map(AsRef::as_ref) {
             // SAFETY: the caller guarantees that the library's initializers are sound.
@@ -139,7 +139,7 @@ impl Driver {
     }
 
     /// # Safety
-    /// As for [`Driver::open`].
+    /// The requirements of [`Driver::open`] apply.
     unsafe fn start(name: &str, handle: Library) -> Result<Self, Unavailable> {
         let broken = |symbol| Unavailable::BrokenDriver { library: name.to_owned(), symbol };
         // The version is checked first: in an old driver, missing symbols are expected.
@@ -203,8 +203,8 @@ pub fn probe() -> Result<&'static Driver, Unavailable> {
     Ok(DRIVER.get_or_init(|| driver))
 }
 
-/// Returns the file names that cudarc 0.19.10 tries for the driver library, in its order. (cudarc's own list is public only if cudarc is
-/// built to load libraries dynamically, and another crate in the build may change that.)
+/// Returns the file names that cudarc 0.19.10 tries for the driver library, in the same order. (cudarc's own list is public only if cudarc
+/// is built to load libraries dynamically, and another crate in the build may change that.)
 fn candidates() -> Vec<String> {
     let CudaVersion { major, minor } = CudaVersion::from_raw(cudarc::driver::sys::CUDA_VERSION);
     let bits = usize::BITS;
@@ -233,12 +233,12 @@ fn candidates() -> Vec<String> {
     names
 }
 
-/// Returns an abbreviated list, such as `libcuda.so … libnvcuda.so.1 (34 names)`.
+/// Returns an abbreviated list, such as `one of 34 libraries (libcuda.so … libnvcuda.so.1)`.
 fn summary<S: AsRef<str>>(names: &[S]) -> String {
     match names {
         [] => "no names".to_owned(),
         [only] => only.as_ref().to_owned(),
-        [first, .., last] => format!("{} … {} ({} names)", first.as_ref(), last.as_ref(), names.len()),
+        [first, .., last] => format!("one of {} libraries ({} … {})", names.len(), first.as_ref(), last.as_ref()),
     }
 }
 

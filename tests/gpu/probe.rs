@@ -32,7 +32,7 @@ fn no_library() {
     // SAFETY: nothing is loaded.
     let missing = unsafe { Driver::open(&["libwarpwright_no_such_driver.so.1"]) };
     let error = missing.expect_err("there is no such library");
-    assert_eq!(error.to_string(), "no NVIDIA driver: found none of libwarpwright_no_such_driver.so.1");
+    assert_eq!(error.to_string(), "no NVIDIA driver: expected libwarpwright_no_such_driver.so.1, found none");
     assert!(matches!(error, Unavailable::NoDriver { .. }));
 }
 

@@ -1,2 +1,2 @@
-//! Holds no code: its test builds programs that only a build refuses, as an assertion about their constants fails. A check accepts them,
-//! and is much faster, so all other programs that must not compile are in `tests/compile_fail`, and checked.
+//! Contains no code. The crate's test builds programs that `cargo check` accepts but `cargo build` rejects, because an assertion about
+//! their constants fails. `cargo check` is much faster, so `tests/compile_fail` uses it for all other programs that must not compile.

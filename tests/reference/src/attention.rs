@@ -1,4 +1,4 @@
-//! A row of attention.
+//! One row of the result of attention.
 
 /// The result for one query.
 #[derive(Clone, Debug)]
@@ -9,8 +9,9 @@ pub struct Expected {
     pub lse: f64,
 }
 
-/// Returns the sum of rows of values with the softmax of their scores as weights. `values` returns the row of a score's index, which is
-/// `columns` long or longer. The exponential of a sink is part of the weights' denominator. Without a score above −∞, the sum is zero.
+/// Returns the sum of the rows of values, weighted by the softmax of their scores. `values` returns the row for the index of a score; it
+/// must have at least `columns` elements. The exponential of a sink is added to the denominator of the weights. If no score is greater than
+/// −∞, the sum is zero.
 pub fn weighted_values<'a>(
     scores: &[f64],
     sink: Option<f64>,

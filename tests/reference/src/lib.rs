@@ -1,7 +1,7 @@
-//! Sums with which the tests compare the results of kernels.
+//! Reference sums that the tests compare with the results of kernels.
 //!
-//! The tests are compiled without optimization, because most of their code runs once. These sums have billions of terms, so that they are in
-//! a package of their own, which is optimized.
+//! The tests are compiled without optimization, because most of their code runs once. These sums have billions of terms, so they are in a
+//! separate package, which is compiled with optimization.
 
 mod attention;
 mod product;

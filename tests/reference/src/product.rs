@@ -5,7 +5,7 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Returns the sum of products, and that of their absolute values.
+/// Returns the sum of products and the sum of their absolute values.
 pub fn dot_with_size(a: &[f64], b: &[f64]) -> [f64; 2] {
     a.iter().zip(b).fold([0.0; 2], |[sum, size], (a, b)| [sum + a * b, size + (a * b).abs()])
 }
@@ -15,7 +15,7 @@ pub fn dot_of_integers(a: &[i32], b: &[i32]) -> i32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// What is summed for each pair of elements.
+/// The operation that computes a term from a pair of elements.
 #[derive(Clone, Copy, Debug)]
 pub enum Term {
     /// a · b.
@@ -36,7 +36,7 @@ pub fn sum_of_terms(term: Term, a: &[i64], b: &[i64]) -> i64 {
     }
 }
 
-/// Returns A·B in row-major order: A `m`×`k`, B `k`×`n`, both row-major.
+/// Returns A·B in row-major order, where A is `m`×`k` and B is `k`×`n`, both row-major.
 pub fn product(a: &[f64], b: &[f64], [m, n, k]: [usize; 3]) -> Vec<f64> {
     let mut product = vec![0.0; m * n];
     for (row, sums) in product.chunks_mut(n.max(1)).enumerate() {
@@ -47,7 +47,7 @@ pub fn product(a: &[f64], b: &[f64], [m, n, k]: [usize; 3]) -> Vec<f64> {
     product
 }
 
-/// Adds a row times `factor` to sums, and the row's absolute values times `size` to the sums of absolute values.
+/// Adds a row times `factor` to the sums, and the row's absolute values times `size` to the sums of absolute values.
 pub fn add_scaled(sums: &mut [[f64; 2]], [factor, size]: [f64; 2], row: &[f64]) {
     for ([sum, sizes], x) in sums.iter_mut().zip(row) {
         *sum += factor * x;
