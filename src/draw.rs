@@ -2,7 +2,7 @@
 //!
 //! A [`Picture`] is a grid of colored [`Table`]s. It can be rendered as SVG ([`Picture::svg`], legible on light and dark pages), as Typst
 //! ([`Picture::typst`]), and as plain text (its `Display` implementation). For other formats, [`Picture::scene`] returns the positions of
-//! all cells and texts; the `warpwright draw` command uses it to render PNG files.
+//! all cells and lines of text; the `warpwright draw` command uses it to render PNG files.
 //!
 //! ```
 //! use warpwright::draw::{Highlight, Picture};

@@ -1,8 +1,8 @@
 //! The functions of the C interface, by section of the manual "CUDA Driver API".
 //!
 //! Each function converts its arguments, calls the driver and returns a result code. Arguments that are addresses have types from
-//! [`pointers`]. A null pointer results in `CUDA_ERROR_INVALID_VALUE`. The safety contract of every function is that any other pointer is
-//! valid as the manual requires.
+//! [`pointers`]. A function that receives a null pointer returns `CUDA_ERROR_INVALID_VALUE`. Callers of every function must ensure that all
+//! other pointers are valid, as the manual requires.
 #![allow(unsafe_code, non_snake_case, reason = "C functions under their names in `cuda.h`")]
 
 mod absent;
@@ -53,10 +53,11 @@ pub(crate) struct Entry {
     address: *const (),
 }
 
-/// The ID of the process that has called `cuInit`; 0 before the call. After `fork`, a child process lacks the threads of streams.
+/// The ID of the process that has called `cuInit`, or 0 before the call. After `fork`, the child process lacks the threads that execute
+/// streams.
 static STARTED: AtomicU32 = AtomicU32::new(0);
 
-/// Calls the body of a function. A panic results in an unknown error; unsupported features are reported.
+/// Calls the body of a function. A panic is converted to `CUDA_ERROR_UNKNOWN`; unsupported features are reported.
 fn call(name: &'static str, body: impl FnOnce() -> Fallible) -> Code {
     origin::enter(name);
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
@@ -74,7 +75,7 @@ fn call(name: &'static str, body: impl FnOnce() -> Fallible) -> Code {
     code
 }
 
-/// Calls the body of a function that requires `cuInit` and that host functions called by the driver must not call.
+/// Calls the body of a function that requires `cuInit` and must not be called from a host function that the driver calls.
 fn started(name: &'static str, body: impl FnOnce() -> Fallible) -> Code {
     if STARTED.load(Ordering::Acquire) != std::process::id() {
         return Code::NOT_INITIALIZED;

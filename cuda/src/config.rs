@@ -1,4 +1,4 @@
-//! The settings of the library, from environment variables.
+//! The settings of the library, which are read from environment variables.
 
 use std::env::{self, VarError};
 use std::path::PathBuf;
@@ -22,14 +22,14 @@ pub(crate) struct Config {
     pub(crate) exit_status: i32,
     /// The file for the JSON report.
     pub(crate) report: Option<PathBuf>,
-    /// A file to which the exit status is written as soon as there is a finding, so that `warpwright run` knows it if the process does not
-    /// exit normally.
+    /// A file to which the exit status is written as soon as there is a finding, so that `warpwright run` can read it even if the process
+    /// does not exit normally.
     pub(crate) found: Option<PathBuf>,
-    /// Whether memory that the program has not freed is reported.
+    /// Whether to report memory that the program has not freed.
     pub(crate) leaks: bool,
-    /// Whether each call is printed.
+    /// Whether to print each call.
     pub(crate) trace: bool,
-    /// The folder in which the outlines of large modules are stored; `None` if they are not stored.
+    /// The folder in which the outlines of large modules are stored, or `None` if they are not stored.
     pub(crate) cache: Option<PathBuf>,
 }
 
@@ -79,7 +79,7 @@ fn cache() -> Option<PathBuf> {
     Some(folder?.join("warpwright"))
 }
 
-/// Returns how many of `devices` devices `CUDA_VISIBLE_DEVICES` lists, up to the first invalid ordinal.
+/// Returns the number of devices that `CUDA_VISIBLE_DEVICES` lists before its first invalid ordinal, out of `devices` devices.
 fn visible(devices: usize) -> usize {
     let Ok(list) = env::var("CUDA_VISIBLE_DEVICES") else { return devices };
     let exists = |word: &&str| word.trim().parse().is_ok_and(|ordinal: usize| ordinal < devices);

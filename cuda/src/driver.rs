@@ -1,4 +1,4 @@
-//! The driver, in safe code: devices, contexts, streams, events, memory, modules and launches.
+//! The driver, implemented in safe code: devices, contexts, streams, events, memory, modules and launches.
 
 pub(crate) mod advice;
 pub(crate) mod array;

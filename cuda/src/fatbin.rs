@@ -11,13 +11,13 @@ pub(crate) const MAGIC: u32 = 0xba55_ed50;
 /// The first word of the structure that nvcc's host code passes: magic, version, address of the container.
 pub(crate) const WRAPPER_MAGIC: u32 = 0x4662_43b1;
 
-/// The kinds of entries.
+/// The entry kinds.
 const PTX: u16 = 1;
 
 /// The size of a container's header in bytes.
 pub(crate) const HEADER: usize = 16;
 
-/// The reason that a container has no usable code.
+/// The reason why a container has no usable code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FatbinError {
     #[error("the container of a fat binary is malformed: {0}")]

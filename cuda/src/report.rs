@@ -1,4 +1,4 @@
-//! The findings of a run, which are printed and written as JSON when they occur.
+//! The findings of a run, which are printed and written as JSON as they occur.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write as _;
@@ -19,7 +19,7 @@ pub(crate) struct Run {
     findings: Vec<Found>,
     /// Reports of behavior that is defined but rarely intended.
     notes: Vec<Found>,
-    /// The reasons that machine code without PTX, launches, or copies could not be executed.
+    /// The reasons why machine code without PTX, launches, or copies could not be executed.
     refused: Vec<String>,
     /// The unsupported functions that the program called, with the number of calls.
     unsupported: BTreeMap<String, u64>,
@@ -45,7 +45,7 @@ struct Found {
     ptx_line: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<String>,
-    /// The program's calls from which the operations originate.
+    /// The program's calls that caused the operations.
     calls: Vec<String>,
     text: String,
 }
@@ -174,7 +174,7 @@ impl Run {
     }
 }
 
-/// Returns the reason that a function is not supported, if it belongs to a missing feature.
+/// Returns the reason why a function is not supported, if it belongs to an unsupported feature.
 fn reason(call: &str) -> Option<&'static str> {
     const REASONS: &[(&str, &[&str])] = &[
         (

@@ -173,7 +173,7 @@ pub fn tv_layout() -> impl Strategy<Value = TvLayout> {
     })
 }
 
-/// Returns the layout with these extents and strides; `1:0` if there are none.
+/// Returns the layout with these extents and strides, or `1:0` if there are none.
 fn flat(modes: Vec<(i64, i64)>) -> Option<Layout> {
     let modes = if modes.is_empty() { vec![(1, 0)] } else { modes };
     let (shape, stride): (Vec<i64>, Vec<i64>) = modes.into_iter().unzip();

@@ -19,7 +19,7 @@ use crate::machine::registers::Regs;
 use crate::program::code::{Alu, Clock, Kept, Logic, P, Reg, Set, Setp};
 use crate::program::spaces::SHARED_BITS;
 
-/// The mask that selects the offset from a shared address.
+/// The mask that extracts the offset from a shared address.
 const OFFSET: u64 = (1 << SHARED_BITS) - 1;
 
 /// Copies registers that a later `fma` reads, and then executes the instruction.
@@ -32,15 +32,15 @@ fn keep(regs: &mut Regs, kept: &Kept, m: u32, clock: u64) {
     execute_portably(regs, &kept.alu, m, clock);
 }
 
-/// Executes one instruction like [`execute`], on a host without fused multiply-add. Not inlined, because it takes as long to compile as a
-/// run loop.
+/// Executes one instruction like [`execute`], on a host without fused multiply-add instructions. The function is not inlined, because it
+/// takes as long to compile as a run loop.
 #[inline(never)]
 pub(crate) fn execute_portably(regs: &mut Regs, alu: &Alu, m: u32, clock: u64) {
     execute::<false>(regs, alu, m, clock);
 }
 
-/// Executes one instruction in the lanes of `m`; `clock` is the number of instructions that the block has executed. `FMA` states whether
-/// the host has a fused multiply-add.
+/// Executes one instruction in the lanes of `m`; `clock` is the number of instructions that the block has executed. `FMA` specifies whether
+/// the host has fused multiply-add instructions.
 #[inline(always)]
 pub(crate) fn execute<const FMA: bool>(regs: &mut Regs, alu: &Alu, m: u32, clock: u64) {
     match *alu {

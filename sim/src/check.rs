@@ -1,4 +1,4 @@
-//! The checks of a checked run, in addition to the rules that every run enforces.
+//! The checks that a checked run performs, in addition to the rules that every run enforces.
 //!
 //! Every instruction announces its memory accesses and synchronizations to this module before it performs them, so that a checked run
 //! counts, orders and checks all of them in one place.
@@ -235,7 +235,7 @@ impl Cluster<'_> {
         self.check_global_load(access, all, access.size(), 1 << lane)
     }
 
-    /// Announces a store by lanes to global memory, at addresses that have not been validated yet.
+    /// Announces a store by lanes to global memory, at addresses that have not yet been validated.
     #[inline(always)]
     pub(crate) fn before_global_stores(&mut self, access: &Access, all: &Lanes64, m: u32) {
         if access.strong {
@@ -244,7 +244,7 @@ impl Cluster<'_> {
         self.count_global(all, access.size(), m, true);
     }
 
-    /// Announces the stores of these lanes to one allocation; `value` returns the word at a byte offset in a lane's value.
+    /// Announces the stores by the lanes of `m` to one allocation; `value` returns the word at a byte offset in a lane's value.
     #[inline(always)]
     pub(crate) fn before_global_store(
         &mut self,
@@ -332,8 +332,8 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Announces the reads of these copies. Each lane reads the number of bytes in its entry of `sizes` from global memory, and writes
-    /// `bytes` bytes.
+    /// Announces the global reads of `cp.async` copies. Each lane reads the number of bytes in its entry of `sizes` from global memory, and
+    /// writes `bytes` bytes.
     pub(crate) fn before_copied_loads(
         &mut self,
         from: &Lanes64,
@@ -374,7 +374,7 @@ impl Cluster<'_> {
     }
 
     /// Announces a write to shared memory by an asynchronous engine. With `values`, the data comes from registers, and the write does not
-    /// use the asynchronous proxy.
+    /// use the async proxy.
     pub(crate) fn before_engine_write(
         &mut self,
         place: Place,
@@ -406,8 +406,8 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Announces a read by an asynchronous engine of ranges of global memory, `bytes` bytes in total. Returns the information with which
-    /// [`after_transfer`](Self::after_transfer) checks for races when the engine has read the bytes.
+    /// Announces a read by an asynchronous engine of ranges of global memory, `bytes` bytes in total. Returns the information that
+    /// [`after_transfer`](Self::after_transfer) uses to check for races once the engine has read the bytes.
     pub(crate) fn before_engine_global_read(
         &mut self,
         runs: impl FnOnce() -> Vec<(u64, u64)>,

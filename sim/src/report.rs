@@ -110,14 +110,14 @@ impl Report {
         self.counts.bank_conflicts()
     }
 
-    /// Returns the average number of 32-byte sectors of global memory that a warp-wide request accesses; 0 if there are no requests.
+    /// Returns the average number of 32-byte sectors of global memory that a warp-wide request accesses, or 0 if there are no requests.
     ///
     /// A warp that reads 32 consecutive, aligned words accesses 4 sectors.
     pub fn sectors_per_request(&self) -> f64 {
         self.counts.sectors_per_request()
     }
 
-    /// Returns the number of executed warp instructions of a class; 0 if [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
+    /// Returns the number of executed warp instructions of a class, or 0 if [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
     pub fn instructions(&self, class: InstructionClass) -> u64 {
         let lines = self.lines.iter().filter(|line| line.class == class);
         lines.map(|line| line.counts.warp_instructions).sum()

@@ -1,7 +1,7 @@
 //! Validation of PTX without execution and without ptxas.
 //!
-//! The simulator's parser and decoder check syntax, names, types and operands. This module additionally checks that the module's version
-//! and target support the features that it uses, which execution does not require.
+//! The simulator's parser and decoder check syntax, names, types and operands. Validation additionally checks that the version and target
+//! of the PTX module support the features that the module uses, which the simulator does not require for execution.
 
 mod features;
 mod target;
@@ -42,7 +42,7 @@ pub fn validate(file: &str, text: &str) -> Vec<ParseError> {
 
 type Demands = Rc<[(Version, Needs)]>;
 
-/// The check that a module's version and target support the features that it uses.
+/// The check that a module's version and target support the features that the module uses.
 struct Features<'t> {
     text: &'t str,
     version: Version,

@@ -65,7 +65,7 @@ pub enum CopyKind {
     StMatrix(Matrices),
     /// `movmatrix`, from registers to registers, which transposes an 8×8 matrix.
     MovMatrix,
-    /// A transposition of 2×2 blocks of 32-bit words by `selp` and `shfl.bfly`. Each of two lanes owns one row of a block; see
+    /// A transposition of 2×2 blocks of 32-bit words with `selp` and `shfl.bfly`. Each of two lanes owns one row of a block; see
     /// [`Builder::transpose_2x2`](crate::ptx::Builder::transpose_2x2).
     Transpose2x2 {
         /// The mask of the bit that differs between the indices of the two lanes: 1 or 4.
@@ -97,7 +97,7 @@ pub enum CopySide {
     Source,
     /// The bits that each thread receives.
     Destination,
-    /// The layout that contains every bit exactly once, which is the basis of tilings.
+    /// The layout that contains every bit exactly once, which is the basis for tiling.
     Reference,
 }
 
@@ -115,8 +115,8 @@ impl CopyAtom {
         &self.mnemonic
     }
 
-    /// Returns the mnemonic in CuTe's spelling. It orders some qualifiers differently from the PTX manual (ptxas accepts both orders) and
-    /// requests an L2 prefetch in `cp.async`.
+    /// Returns the mnemonic in CuTe's spelling. This spelling orders some qualifiers differently from the PTX manual (ptxas accepts both
+    /// orders) and requests an L2 prefetch in `cp.async`.
     #[must_use]
     pub fn cute_mnemonic(&self) -> &str {
         &self.cute_mnemonic
@@ -128,8 +128,8 @@ impl CopyAtom {
         self.kind
     }
 
-    /// Returns the lowest target that supports the instruction. Instructions introduced before sm_75 return sm_75, the lowest target that
-    /// the crate supports.
+    /// Returns the lowest target that supports the instruction. For instructions introduced before sm_75, this is sm_75, the lowest target
+    /// that the crate supports.
     #[must_use]
     pub fn target(&self) -> Target {
         instructions::find(&self.mnemonic).map_or(Target::SM_75, |form| form.needs.lowest_target())
@@ -213,7 +213,7 @@ impl CopyAtom {
     /// repeat the units of other lanes.
     ///
     /// # Errors
-    /// Returns no error for the atoms in [`copy_atoms`].
+    /// Never returns an error for the atoms in [`copy_atoms`].
     pub fn fragment(&self, side: CopySide) -> Result<TvLayout, TvError> {
         let bits = self.unit_bits();
         let layout = self.value_layout(side, bits)?;

@@ -11,7 +11,7 @@ use crate::{
 pub struct Metadata<'k> {
     /// The register that contains the metadata.
     pub bits: Val<'k, u32>,
-    /// Selects, in each group of four lanes, those whose registers are read. It must be less than
+    /// Selects the lanes, in each group of four, whose registers are read. The selector must be less than
     /// [`Sparsity::selectors`](super::Sparsity::selectors).
     pub selector: u32,
 }
@@ -23,8 +23,8 @@ pub struct Scale<'k> {
     pub bits: Val<'k, u32>,
     /// The index of the first scale byte in the register: 0 to 3 for one scale, 0 or 2 for two scales, and 0 for four scales.
     pub byte: u32,
-    /// Selects, in each group of four lanes, those whose registers are read. For A, 0 selects lanes 0 and 1, and 1 selects lanes 2 and
-    /// 3. For B, the value is the index of the selected lane, 0 to 3.
+    /// Selects the lanes, in each group of four, whose registers are read. For A, 0 selects lanes 0 and 1, and 1 selects lanes 2 and 3. For
+    /// B, the value is the index of the selected lane, 0 to 3.
     pub thread: u32,
 }
 
@@ -36,7 +36,7 @@ impl<'k> Builder<'k> {
     /// [`B32`](crate::ptx::B32)). tf32 elements are passed as [`tf32`](crate::ptx::tf32) or as bits. All lanes of the warp must execute the
     /// instruction, unless the atom is a single-thread atom.
     ///
-    /// The builder rejects the wrong number or type of registers, atoms that are not [emitted](MmaAtom::is_emitted), and sparse or
+    /// The builder rejects an incorrect number or type of registers, atoms that are not [emitted](MmaAtom::is_emitted), and sparse or
     /// block-scaled atoms.
     ///
     /// ```
@@ -122,7 +122,7 @@ impl<'k> Builder<'k> {
     /// Emits the instruction of `atom` with the registers of C as both C and D, so that it computes C += A·B.
     ///
     /// Inside an emitted loop, the innermost loop must carry the registers of C. The builder rejects later uses of their previous values,
-    /// and the operands and atoms that [`mma`](Self::mma) rejects.
+    /// as well as the operands and atoms that [`mma`](Self::mma) rejects.
     #[track_caller]
     pub fn mma_in_place<A: Scalar, B: Scalar, C: Scalar>(
         self,
@@ -138,11 +138,11 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Transposes a 2×2 block of words that is owned by two lanes, and returns this lane's row of the result.
+    /// Transposes a 2×2 block of words owned by two lanes, and returns this lane's row of the result.
     ///
-    /// The indices of the two lanes differ only in the bit with the value `lane_bit`, which must be a power of two. Each lane passes its
-    /// row of the block as `row`. The lane in which the bit is 0 receives the first words of both rows, and the other lane receives the
-    /// second words. All lanes of the warp must execute the emitted code.
+    /// The indices of the two lanes differ only in the bit selected by the mask `lane_bit`, which must be a power of two. Each lane passes
+    /// its row of the block as `row`. The lane whose index has this bit clear receives the first words of both rows, and the other lane
+    /// receives the second words. All lanes of the warp must execute the emitted code.
     #[doc(alias = "SM50_Shuffle_U32_2x2Trans")]
     #[track_caller]
     pub fn transpose_2x2<T: Scalar>(self, row: [Val<'k, T>; 2], lane_bit: u32) -> [Val<'k, T>; 2] {

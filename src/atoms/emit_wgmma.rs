@@ -18,9 +18,9 @@ pub struct WgmmaOptions<'k> {
     pub negate_a: bool,
     /// Whether B is negated. Only floating-point types can be negated.
     pub negate_b: bool,
-    /// The order of A. 16-bit types in shared memory may be M-major.
+    /// The storage order of A. 16-bit types in shared memory may be M-major.
     pub major_a: Major,
-    /// The order of B. 16-bit types may be N-major.
+    /// The storage order of B. 16-bit types may be N-major.
     pub major_b: Major,
     /// The metadata of A, if A is sparse.
     pub metadata: Option<Metadata<'k>>,
@@ -50,8 +50,8 @@ impl<'k> Builder<'k> {
     /// the `wgmma`.
     ///
     /// D must have registers of its own: allocate them with [`wgmma_accumulators`](Self::wgmma_accumulators), or carry them as loop state.
-    /// The builder rejects a D that contains constants or registers that other values use. It also rejects registers, orders and negations
-    /// that the atom does not support.
+    /// The builder rejects a D that contains constants or registers that other values use. It also rejects registers, storage orders and
+    /// negations that the atom does not support.
     ///
     /// ```
     /// use warpwright::{atoms::{WgmmaOptions, mma_atom}, prelude::*, ptx::{MatrixDescriptor, MatrixLayout, ProxySpace, SwizzleMode}};

@@ -93,8 +93,8 @@ pub enum BitOp {
 }
 
 impl MmaAtom {
-    /// Returns CuTe's name for the atom. If CuTe does not define the atom, the name is formed by the same rules. C++ types are replaced by
-    /// Rust types: `UniversalFMA<f32>` instead of `UniversalFMA<float>`.
+    /// Returns CuTe's name for the atom. If CuTe does not define the atom, the name follows the same rules. C++ types are replaced by Rust
+    /// types: `UniversalFMA<f32>` instead of `UniversalFMA<float>`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -107,8 +107,8 @@ impl MmaAtom {
         &self.mnemonic
     }
 
-    /// Returns the mnemonic in CuTe's spelling. It orders some qualifiers differently from the PTX manual (ptxas accepts both orders) and
-    /// omits the `.lo` of `dp2a`.
+    /// Returns the mnemonic in CuTe's spelling. This spelling orders some qualifiers differently from the PTX manual (ptxas accepts both
+    /// orders) and omits the `.lo` of `dp2a`.
     #[must_use]
     pub fn cute_mnemonic(&self) -> &str {
         &self.cute_mnemonic
@@ -126,8 +126,8 @@ impl MmaAtom {
         self.group
     }
 
-    /// Returns the lowest target that supports the instruction. Instructions introduced before sm_75 return sm_75, the lowest target that
-    /// the crate supports.
+    /// Returns the lowest target that supports the instruction. For instructions introduced before sm_75, this is sm_75, the lowest target
+    /// that the crate supports.
     #[must_use]
     pub fn target(&self) -> Target {
         self.support().1
@@ -206,8 +206,8 @@ impl MmaAtom {
         self.registers_of(operand).source
     }
 
-    /// Returns the supported orders of A or B. For `mma`, a `.row` A and a `.col` B are K-major. The list is empty for C and D, and for all
-    /// operands of a single-thread atom.
+    /// Returns the supported storage orders of A or B. For `mma`, a `.row` A and a `.col` B are K-major. The list is empty for C and D, and
+    /// for all operands of a single-thread atom.
     #[must_use]
     pub fn majors(&self, operand: MmaOperand) -> &'static [Major] {
         self.registers_of(operand).majors

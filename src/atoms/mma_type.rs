@@ -47,15 +47,15 @@ pub enum MmaType {
     F32,
     /// IEEE double precision.
     F64,
-    /// A complex number: two f64, which are the real and the imaginary part. Several instructions on [`F64`](Self::F64) implement each
-    /// operation.
+    /// A complex number: two f64 values, the real part and the imaginary part. Each operation is implemented by several instructions on
+    /// [`F64`](Self::F64).
     C64,
-    /// Three f64 that represent a complex number in Gauss's three-product method.
+    /// Three f64 values that represent a complex number in Gauss's three-product method.
     Gc64,
 }
 
 impl MmaType {
-    /// Returns the name in PTX, such as `"bf16"`. The complex types, which PTX does not have, are `"c64"` and `"gc64"`.
+    /// Returns the name in PTX, such as `"bf16"`. The complex types, which PTX lacks, are `"c64"` and `"gc64"`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -38,7 +38,7 @@ impl ElementWidth {
     }
 }
 
-/// The direction in which the elements of a register are adjacent in a register tile.
+/// The direction along which the elements of a register are adjacent in a register tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TileLayout {
     /// Along a row, like operand A and the accumulator of `mma`.

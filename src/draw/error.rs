@@ -1,4 +1,4 @@
-//! Errors of drawing.
+//! Drawing errors.
 
 use thiserror::Error;
 

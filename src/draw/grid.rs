@@ -1,4 +1,4 @@
-//! The parts of a picture.
+//! The components of a picture.
 
 use super::error::DrawError;
 
@@ -11,7 +11,7 @@ pub enum Tint {
     /// No hue: white, or light gray on a dark page. Empty cells are dimmed, except in Typst.
     #[default]
     Plain,
-    /// One of eight hues. Numbers of 8 and above wrap around.
+    /// One of eight hues. Numbers above 7 wrap around.
     Hue(u8),
     /// Gray, because other cells are highlighted.
     Dim,
@@ -51,7 +51,7 @@ impl Table {
     /// Creates a table with rows and columns numbered from 0. `cell` receives the row and column of a cell and returns the cell.
     ///
     /// # Errors
-    /// Returns [`DrawError::TooLarge`] for more than 65,536 cells.
+    /// Returns [`DrawError::TooLarge`] if the table has more than 65,536 cells.
     pub fn new(
         title: impl Into<String>,
         (rows, cols): (usize, usize),

@@ -8,12 +8,12 @@ impl Picture {
     /// Draws the offset at each coordinate. The rows are the coordinates of mode 0, and the columns are the coordinates of all other modes.
     /// A layout of rank 1 is drawn as one row.
     ///
-    /// For a layout without a swizzle and without an offset, colors repeat every 8 offsets. For other layouts, the values are interpreted
-    /// as byte offsets: the color changes every 16 bytes and repeats every 128 bytes, so that each color represents a group of four banks
-    /// of shared memory.
+    /// For a layout with neither a swizzle nor an offset, colors repeat every 8 offsets. For other layouts, the values are interpreted as
+    /// byte offsets: the color changes every 16 bytes and repeats every 128 bytes, so that each color represents a group of four banks of
+    /// shared memory.
     ///
     /// # Errors
-    /// Returns [`DrawError::TooLarge`] for more than 65,536 elements.
+    /// Returns [`DrawError::TooLarge`] if the layout has more than 65,536 elements.
     pub fn of_layout(layout: &ComposedLayout) -> Result<Picture, DrawError> {
         let unit = if is_plain(layout) { 1 } else { 16 };
         let cell = |index| {
@@ -26,7 +26,7 @@ impl Picture {
     /// Draws the value at each coordinate of a layout with basis-vector strides.
     ///
     /// # Errors
-    /// Returns [`DrawError::TooLarge`] for more than 65,536 elements.
+    /// Returns [`DrawError::TooLarge`] if the layout has more than 65,536 elements.
     pub fn of_coordinates(layout: &Layout<BasisVector>) -> Result<Picture, DrawError> {
         let cell = |index| {
             let coord = layout.index(index);
@@ -50,7 +50,7 @@ pub(super) fn hue(number: i64) -> Tint {
     Tint::Hue(number.rem_euclid(8) as u8)
 }
 
-/// Builds a table with mode 0 as rows and the other modes together as columns. A shape of rank 1 results in one row.
+/// Builds a table with mode 0 as rows and the other modes together as columns. A shape of rank 1 produces a single row.
 fn table(shape: &Shape, cell: impl Fn(i64) -> Cell) -> Result<Table, DrawError> {
     let rows = if shape.rank() > 1 { shape.modes()[0].size() } else { 1 };
     let cols = shape.size() / rows;

@@ -1,4 +1,4 @@
-//! Orders of tiles.
+//! Tile orders.
 
 use super::error::DrawError;
 use super::grid::{Cell, Picture, Table, check_size};
@@ -8,13 +8,13 @@ impl Picture {
     /// Draws the order in which the tiles of a result are computed over several rounds.
     ///
     /// The result has `rows`×`cols` tiles. Each item of `rounds` contains the row and column of each tile of one round, in order. Each cell
-    /// contains the number of its tile in the order of all rounds.
+    /// contains the position of its tile in the overall order.
     ///
     /// Tiles of the same round have the same color; colors repeat every 8 rounds. A cell whose tile is not in `rounds` is empty. Tiles
     /// outside the result are numbered but not drawn.
     ///
     /// # Errors
-    /// Returns [`DrawError::TooLarge`] for more than 65,536 tiles.
+    /// Returns [`DrawError::TooLarge`] if the result has more than 65,536 tiles.
     pub fn of_order(
         title: impl Into<String>,
         (rows, cols): (usize, usize),

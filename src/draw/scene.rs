@@ -1,4 +1,4 @@
-//! The positions of the cells and texts of a picture, for rendering in other formats. The unit is a pixel at scale 1.
+//! The positions of the cells and lines of text in a picture, for rendering in other formats. The unit is one pixel at scale 1.
 
 use super::grid::{Cell, Picture, Table, Tint};
 use super::theme::Paint;
@@ -12,7 +12,7 @@ const MARGIN: i32 = 14;
 /// The padding between the text of a cell and its edge.
 const PAD: (i32, i32) = (4, 4);
 
-/// The positions of all cells and texts of a picture, as computed by [`Picture::scene`].
+/// The positions of all cells and lines of text in a picture, as computed by [`Picture::scene`].
 #[derive(Clone, Debug, Default)]
 pub struct Scene {
     /// The width and the height of the picture.
@@ -41,7 +41,7 @@ pub struct Rect {
 pub struct Text {
     /// The x coordinate of the anchor, and the y coordinate of the top of the line.
     pub at: (i32, i32),
-    /// The point of the line that is at the x coordinate of `at`.
+    /// The point of the line that is aligned with the x coordinate of `at`.
     pub anchor: Anchor,
     /// The color of the text.
     pub paint: Paint,
@@ -51,7 +51,7 @@ pub struct Text {
     pub text: String,
 }
 
-/// The point of a line of text that is at the x coordinate of [`Text::at`].
+/// The point of a line of text that is aligned with the x coordinate of [`Text::at`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Anchor {
     /// The left end.
@@ -63,7 +63,7 @@ pub enum Anchor {
 }
 
 impl Picture {
-    /// Computes the positions of all cells and texts.
+    /// Computes the positions of all cells and lines of text.
     pub fn scene(&self) -> Scene {
         Scene::new(self)
     }

@@ -53,7 +53,7 @@ fn style() -> String {
     format!("{}@media(prefers-color-scheme:dark){{{}}}", rules(Theme::Light), rules(Theme::Dark))
 }
 
-/// Renders one path for the cells of each color, then one path around the marked cells.
+/// Renders one path for the cells of each color, and then one path that frames the marked cells.
 fn boxes(boxes: &[Rect], document: &mut Document) {
     let mut outlines: BTreeMap<Paint, String> = BTreeMap::new();
     let mut alarms = String::new();
@@ -74,7 +74,7 @@ fn boxes(boxes: &[Rect], document: &mut Document) {
     }
 }
 
-/// Renders one group for the texts of each color and anchor.
+/// Renders the lines of text, in one group for each color and anchor.
 fn texts(texts: &[Text], document: &mut Document) {
     let mut groups: BTreeMap<(Paint, Anchor, bool), Group> = BTreeMap::new();
     for text in texts.iter().filter(|text| !text.text.is_empty()) {

@@ -16,8 +16,8 @@ impl Picture {
     /// A row of the picture represents 128 bytes, which are one word of each bank. It is divided into chunks of `2^base` bytes, limited to
     /// 128 bytes. Each cell represents one chunk and shows the row and chunk of the data that the swizzle stores in it.
     ///
-    /// A cell has the color of the column in which its data would be without the swizzle. The colors thus show how the swizzle spreads a
-    /// column over several columns, and therefore over several groups of banks.
+    /// The color of a cell identifies the column that its data would occupy without the swizzle. The colors thus show how the swizzle
+    /// spreads a column over several columns, and therefore over several groups of banks.
     ///
     /// # Errors
     /// Returns [`DrawError::Period`] if the swizzle's period exceeds 65,536 bytes.

@@ -1,6 +1,7 @@
 //! The C and C++ header.
 //!
-//! It declares the parts of the driver API that it uses, compatibly with `cuda.h`, so that programs compile without CUDA.
+//! It contains its own declarations of the driver API functions and types that it uses. These are compatible with `cuda.h`, so programs
+//! compile with or without the CUDA toolkit.
 
 mod buffers;
 mod expression;

@@ -143,7 +143,7 @@ pub struct TensorMapManifest {
     pub oob_fill: String,
 }
 
-/// A view of a buffer. The offset of an element, in elements, is the sum over all modes of the mode's coordinate multiplied by its stride.
+/// A view of a buffer. The offset of an element, in elements, is the sum of coordinate × stride over all modes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ViewManifest {
@@ -169,7 +169,7 @@ pub struct ModeManifest {
 pub struct AssumptionManifest {
     /// The name of the parameter.
     pub parameter: String,
-    /// An assumed divisor of the argument; 1 if none is assumed.
+    /// An assumed divisor of the argument, or 1 if none is assumed.
     pub multiple_of: u64,
     /// The assumed maximum of the argument, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]

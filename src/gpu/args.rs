@@ -15,10 +15,10 @@ struct Slot([MaybeUninit<u8>; 128]);
 /// The arguments of a launch on one stream, in the order of the kernel's parameters.
 ///
 /// A cudarc buffer that was allocated while event tracking was enabled has an event for its last read and an event for its last write;
-/// cudarc uses them once the buffer's context has several streams. [`Args::read`] makes the stream of the launch wait for the last write,
-/// and [`Args::write`] for the last read and write. The new read or write is recorded when the `Args`, or the `PreparedLaunch` created from
-/// it, is dropped; the buffer stays borrowed until then. An address that is extracted from a buffer and passed to [`Args::value`] is not
-/// tracked.
+/// cudarc uses these events once the buffer's context has more than one stream. [`Args::read`] makes the stream of the launch wait for the
+/// last write, and [`Args::write`] for the last read and write. The new read or write is recorded when the `Args`, or the `PreparedLaunch`
+/// created from it, is dropped; the buffer stays borrowed until then. An address that is extracted from a buffer and passed to
+/// [`Args::value`] is not tracked.
 ///
 /// For launches on a stream that is being captured into a graph, see [`Gpu::allow_captures`](super::Gpu::allow_captures).
 pub struct Args<'a> {
@@ -30,7 +30,7 @@ pub struct Args<'a> {
     guards: Vec<SyncOnDrop<'a>>,
     /// The index of the first argument whose buffer belongs to another context.
     foreign: Option<usize>,
-    /// The start address of the buffer that was added last; `None` if the buffer belongs to another context.
+    /// The start address of the buffer that was added last, or `None` if the buffer belongs to another context.
     last_address: Option<u64>,
 }
 
@@ -181,7 +181,7 @@ impl<'a> Args<'a> {
         self.entries.iter().map(|&(_, size)| size)
     }
 
-    /// Returns the value of `kernelParams`: a pointer to each argument, valid until the next change.
+    /// Returns the value of `kernelParams`: a pointer to each argument, valid until the arguments change.
     pub(crate) fn pointers(&mut self) -> Vec<*mut c_void> {
         let base = self.slots.as_mut_ptr();
         // SAFETY: every entry's first slot is in bounds.

@@ -17,7 +17,7 @@ impl Gpu {
     /// Returns the number of clusters of `size` blocks that can run simultaneously with at most one block per multiprocessor.
     ///
     /// The result is the number of multiprocessors if `size` is 0 or 1, and 0 if the device does not support clusters. Persistent kernels
-    /// are launched with this number of clusters, because further clusters would have to wait until others have finished.
+    /// are launched with this number of clusters, because any additional cluster would have to wait until another one has finished.
     ///
     /// All blocks of a cluster run on one group of multiprocessors (GPC), and the size of these groups varies within and between GPUs: an
     /// H100 with 132 multiprocessors was observed to run only 15 clusters of 8 blocks instead of 16.

@@ -1,4 +1,4 @@
-//! GEMMs computed by cuBLASLt, for comparison, with up to 16 algorithms that its heuristic suggests.
+//! GEMMs computed by cuBLASLt, for comparison, using up to 16 algorithms that its heuristic suggests.
 
 use std::{ffi::c_void, fmt, mem::MaybeUninit, sync::Arc};
 
@@ -11,7 +11,7 @@ use cudarc::{
 };
 use half::{bf16, f16};
 
-/// An error in planning or running a GEMM with cuBLASLt.
+/// An error that occurs when a GEMM is planned or run with cuBLASLt.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CublasLtError {
     /// The cuBLASLt library is not installed.
@@ -164,7 +164,7 @@ impl<T: Copy> Drop for Owned<T> {
     }
 }
 
-/// A planned GEMM, D = A·B, where D is row-major, with an epilogue if the plan has one.
+/// A planned GEMM, D = A·B, with a row-major D and an optional epilogue.
 pub struct CublasLtProduct {
     types: CublasLtTypes,
     sizes: [usize; 3],

@@ -117,7 +117,7 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// Opens the device with the given 0-based ordinal, in its primary context.
+    /// Opens the device with the given 0-based ordinal, using its primary context.
     ///
     /// # Errors
     /// Returns [`GpuError::Unavailable`] if no driver or device is available, [`GpuError::NoSuchDevice`] if the ordinal is too large, or
@@ -171,9 +171,9 @@ impl Gpu {
 
     /// Allows typed launches on streams that are being captured into a graph, through this device and its clones.
     ///
-    /// Such launches are otherwise rejected: a graph repeats them later, without borrowing their buffers. While a stream is being captured,
-    /// also disable cudarc's event tracking (`CudaContext::disable_event_tracking`), because a capturing stream cannot wait for an event
-    /// that was recorded outside the capture.
+    /// Otherwise, such launches are rejected, because a graph repeats them later without borrowing their buffers. While a stream is being
+    /// captured, also disable cudarc's event tracking (`CudaContext::disable_event_tracking`), because a capturing stream cannot wait for
+    /// an event that was recorded outside the capture.
     ///
     /// # Safety
     /// Until a graph has been launched for the last time and has finished, the buffers of all captured launches must stay allocated, and
@@ -183,7 +183,7 @@ impl Gpu {
         self.captures_allowed.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether a launch on the stream, which belongs to this context, would be captured although this is not allowed.
+    /// Returns whether the stream is being captured although captures are not allowed. The stream must belong to this context.
     pub(super) fn refuses_capture(&self, stream: &CudaStream) -> Result<bool, CallFailed> {
         if self.captures_allowed.load(Ordering::Relaxed) {
             return Ok(false);

@@ -40,7 +40,7 @@ impl CudaCode {
     }
 }
 
-/// An error in opening or querying a device, accessing its memory, looking up a module's symbols, or timing.
+/// An error that occurs when a device is opened or queried, its memory is accessed, a module's symbols are looked up, or work is timed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GpuError {
@@ -87,7 +87,7 @@ impl From<DriverError> for GpuError {
     }
 }
 
-/// An error in loading PTX text.
+/// An error that occurs when PTX text is loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -169,7 +169,7 @@ fn display_names(kernels: &[String]) -> String {
     }
 }
 
-/// An error of a launch. All variants except `Call` are detected before the driver is called.
+/// An error that occurs when a kernel is launched. All variants except `Call` are detected before the driver is called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
@@ -191,7 +191,7 @@ pub enum LaunchError {
         /// The device's limits in x, y and z.
         limit: [u32; 3],
     },
-    /// The block has more threads than the device, the kernel's registers or its `.maxntid` allows.
+    /// The block has more threads than the device, the kernel's register usage or its `.maxntid` allows.
     #[error("kernel `{kernel}`: expected at most {limit} threads per block, found {found}")]
     TooManyThreads {
         /// The kernel name.

@@ -177,7 +177,7 @@ fn volume(extents: [u32; 3]) -> u64 {
 
 /// A checked launch with its arguments, which can be queued any number of times.
 ///
-/// Buffers that were passed through [`Args::read`] or [`Args::write`] stay borrowed.
+/// Buffers that were passed with [`Args::read`] or [`Args::write`] stay borrowed.
 #[derive(Debug)]
 pub struct PreparedLaunch<'a> {
     function: &'a Function,
@@ -242,7 +242,7 @@ impl Function {
     /// # Safety
     /// The arguments must match the kernel's parameters in order and type. Every address that the kernel computes from them must be in
     /// memory that stays allocated until the kernel has finished. The kernel must not write through an argument added with [`Args::read`].
-    /// If work on other streams accesses the same memory, the caller must order these accesses, unless the memory was passed through
+    /// If work on other streams accesses the same memory, the caller must order these accesses, unless the memory was passed with
     /// [`Args::read`] or [`Args::write`].
     #[doc(alias = "cuLaunchKernelEx")]
     pub unsafe fn launch(&self, config: &LaunchConfig, args: Args<'_>) -> Result<(), LaunchError> {

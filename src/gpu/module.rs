@@ -17,7 +17,7 @@ const LOG_BYTES: usize = 256 << 10;
 /// Compilation options. No option changes the PTX text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// Whether the line information of `.loc` directives is kept in the machine code, for Nsight Compute and compute-sanitizer.
+    /// Whether to keep the line information of `.loc` directives in the machine code, for Nsight Compute and compute-sanitizer.
     #[doc(alias = "CU_JIT_GENERATE_LINE_INFO")]
     pub line_info: bool,
     /// The maximum number of registers per thread; if `None`, the compiler chooses the number.
@@ -26,8 +26,8 @@ pub struct LoadOptions {
     /// The optimization level, 0 to 4; the driver's default is 4.
     #[doc(alias = "CU_JIT_OPTIMIZATION_LEVEL")]
     pub optimization: Option<u32>,
-    /// Whether modules are loaded even if the compiler serialized `wgmma` instructions, inserted waits for them, or ignored `setmaxnreg`
-    /// ([`LoadError::Advisories`]). The compiler does so, for example, if optimization is off.
+    /// Whether to load modules even if the compiler serialized `wgmma` instructions, inserted waits for them, or ignored `setmaxnreg`
+    /// ([`LoadError::Advisories`]). This happens, for example, if optimization is off.
     pub allow_advisories: bool,
 }
 
@@ -124,7 +124,7 @@ impl Module {
         if options.allow_advisories { Ok(module) } else { module.without_advisories() }
     }
 
-    /// Unloads the module and returns an error if the compiler's log has advisory notes about `wgmma` or `setmaxnreg`.
+    /// Unloads the module and returns an error if the compiler's log contains advisory notes about `wgmma` or `setmaxnreg`.
     fn without_advisories(self) -> Result<Self, LoadError> {
         let info = self.info();
         let messages: Vec<_> = info.hopper_advisories().cloned().collect();

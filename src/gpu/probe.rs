@@ -238,7 +238,9 @@ fn summary<S: AsRef<str>>(names: &[S]) -> String {
     match names {
         [] => "no names".to_owned(),
         [only] => only.as_ref().to_owned(),
-        [first, .., last] => format!("one of {} libraries ({} … {})", names.len(), first.as_ref(), last.as_ref()),
+        [first, .., last] => {
+            format!("one of {} libraries ({} … {})", names.len(), first.as_ref(), last.as_ref())
+        }
     }
 }
 

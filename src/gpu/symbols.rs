@@ -23,7 +23,7 @@ macro_rules! driver_api {
             cuEventElapsedTime: ElapsedFn,
         }
 
-        /// The names of the required symbols of [`Symbols`], except `cuEventElapsedTime`, of which either version suffices.
+        /// The names of the required symbols of [`Symbols`], except `cuEventElapsedTime`, for which either version suffices.
         pub(crate) const OWN_SYMBOLS: &[&str] = &[$( stringify!($name) ),*];
 
         #[allow(non_snake_case, clippy::too_many_arguments, reason = "the driver's own signatures")]
@@ -31,7 +31,7 @@ macro_rules! driver_api {
             /// Looks up every symbol; the error is the name of the first missing one.
             ///
             /// # Safety
-            /// `library` must be an NVIDIA driver library, so that the names have the types given here.
+            /// `library` must be an NVIDIA driver library, so that the symbols have the types declared here.
             pub(crate) unsafe fn load(library: &Library) -> Result<Self, &'static str> {
                 for name in CUDARC_SYMBOLS {
                     // SAFETY: only checks whether the symbol exists; the pointer is not called.
@@ -178,7 +178,7 @@ impl Symbols {
         Some((code == CudaCode::SUCCESS).then_some((offset, size)))
     }
 
-    /// Returns the milliseconds between two recorded events.
+    /// Returns the time between two recorded events in milliseconds.
     ///
     /// # Safety
     /// `start` and `end` must be live `CUevent`s that were created with timing enabled.

@@ -1,7 +1,7 @@
 //! Checked tensor maps for `cp.async.bulk.tensor` (TMA, compute capability 9.0 and later).
 //!
-//! The driver reports every violation as `CUDA_ERROR_INVALID_VALUE`; this module has a separate message for each rule. The rules are listed
-//! in the CUDA Driver API, *Tensor Map Object Management*, `cuTensorMapEncodeTiled`.
+//! The driver reports every violation as `CUDA_ERROR_INVALID_VALUE`; this module returns a specific error for each rule. The rules are
+//! listed in the CUDA Driver API, *Tensor Map Object Management*, `cuTensorMapEncodeTiled`.
 
 use super::device::Gpu;
 use super::error::CallFailed;
@@ -350,7 +350,7 @@ fn check_range(
 
 /// An encoded tensor map.
 ///
-/// Pass it by value through [`Args::value`](super::Args::value) for a kernel parameter `.param .align 128 .b8 map[128]`.
+/// Pass it by value with [`Args::value`](super::Args::value) to a kernel parameter declared as `.param .align 128 .b8 map[128]`.
 #[doc(alias = "CUtensorMap")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(128))]

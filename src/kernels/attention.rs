@@ -43,8 +43,8 @@ pub use table::{AttentionEntry, AttentionTable};
 pub use visible::AttentionMask;
 
 /// The arguments of the kernel that [`Attention::kernel`] builds:
-/// `(q, k, v, o, lse, [batches, kv_heads, group, queries, keys], strides, scale)`. [`Attention`] describes the results. K and V each
-/// consist of `batches`·`kv_heads` matrices of `keys` rows. Each KV head is shared by `group` query heads, so Q and O each consist of
+/// `(q, k, v, o, lse, [batches, kv_heads, group, queries, keys], strides, scale)`. See [`Attention`] for the results. K and V each consist
+/// of `batches`·`kv_heads` matrices of `keys` rows. Each KV head is shared by `group` query heads, so Q and O each consist of
 /// `batches`·`kv_heads`·`group` matrices of `queries` rows. `strides` contains the strides of Q, K, V and O: for each, the strides between
 /// batches, between heads and between rows, in elements. All strides must be multiples of 16 bytes. `lse` is a contiguous array of
 /// `batches`·`kv_heads`·`group`·`queries` elements.
@@ -53,7 +53,7 @@ pub type AttentionArgs<T> = (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[
 /// The arguments of the kernel that [`Attention::kernel_with_extras`] builds: those of [`AttentionArgs`], followed by `slopes`, `sinks`,
 /// `p` and `[seed, offset]`. `slopes` and `sinks` each contain one element per query head of a sequence. If the kernel was built without
 /// slopes or sinks, the corresponding buffer may have any length. `p` is the probability that dropout replaces a weight with 0; it must be
-/// at least 0 and less than 1. `seed` and `offset` determine the random numbers of dropout.
+/// at least 0 and less than 1. `seed` and `offset` determine the random numbers for dropout.
 pub type AttentionExtrasArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32, In<f32>, In<f32>, f32, [u64; 2]);
 
@@ -77,13 +77,13 @@ const SIZES: &str = "kv_heads, group, queries, keys";
 /// scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AttentionExtras {
-    /// The soft cap c: each score is replaced with c·tanh(score / c). c must be at least 0.001 and at most 10,000. The error of a capped
-    /// score is about 10⁻⁶·c. If this field is `None`, scores are not capped.
+    /// The soft cap c, from 0.001 to 10,000: each score is replaced with c·tanh(score / c), with an error of about 10⁻⁶·c. If this field is
+    /// `None`, scores are not capped.
     pub soft_cap: Option<f32>,
-    /// Whether to apply ALiBi: after the soft cap, slope · distance is subtracted from each score. Here, slope is the head's element of the
-    /// argument `slopes`, and distance is the absolute difference between the positions of the query and the key. [`AttentionMask`] defines
-    /// the positions; with [`AttentionMask::Full`], the first query has the same position as the first key. Distances of 2²⁴ or more are
-    /// rounded.
+    /// Whether to apply ALiBi: slope · distance is subtracted from each score (after the soft cap, if any), where slope is the head's
+    /// element of the argument `slopes`, and distance is the absolute difference between the positions of the query and the key.
+    /// [`AttentionMask`] defines the positions; with [`AttentionMask::Full`], the first query has the same position as the first key.
+    /// Distances of 2²⁴ or more are rounded.
     #[doc(alias = "ALiBi")]
     pub slopes: bool,
     /// Whether to add exp(sink) to each row's sum of exponentials, where sink is the head's element of the argument `sinks`. The effect is
@@ -91,14 +91,14 @@ pub struct AttentionExtras {
     #[doc(alias = "attention sink")]
     pub sinks: bool,
     /// Whether to apply dropout to the weights: each weight becomes 0 with probability `p`, and the other weights are multiplied by 1 / (1
-    /// − `p`). Whether the weight of query i and key j becomes 0 depends on the random word of element (i, j) that
-    /// [`Builder::random`](crate::ptx::Builder::random) returns for `seed` and `offset` + h, where h is the index of the query head among
-    /// the query heads of all batches. `p`, `seed` and `offset` are arguments of the kernel ([`AttentionExtrasArgs`]). The random numbers
-    /// do not depend on the tile, and [`AttentionBackward`] uses the same numbers.
+    /// − `p`). The random word that [`Builder::random`](crate::ptx::Builder::random) returns for element (i, j), `seed` and `offset` + h
+    /// determines whether the weight of query i and key j becomes 0. Here, h is the index of the query head among the query heads of all
+    /// batches. `p`, `seed` and `offset` are arguments of the kernel ([`AttentionExtrasArgs`]). The random numbers do not depend on the
+    /// tile, and [`AttentionBackward`] uses the same numbers.
     pub dropout: bool,
 }
 
-/// The number of queries and the number of keys that a block processes at a time.
+/// The numbers of queries and keys that a block processes at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttentionTile {
     /// The number of queries that a block processes at a time.
@@ -108,9 +108,9 @@ pub struct AttentionTile {
 }
 
 impl AttentionTile {
-    /// Returns the tiles that the kernels support for a target and for the head sizes `head_size` (of Q and K) and `value_size` (of V and
-    /// O). Among the tiles whose kernels do not require too many registers, the first one is the fastest for long sequences. The iterator
-    /// is empty if the head sizes are not supported.
+    /// Returns the tiles that the kernels support for a target, where `head_size` is the head size of Q and K, and `value_size` is that of
+    /// V and O. Of the tiles whose kernels have enough registers, the first is the fastest for long sequences. The iterator is empty if the
+    /// head sizes are not supported.
     pub fn all(target: Target, head_size: u32, value_size: u32) -> impl Iterator<Item = Self> {
         let tiles = if uses_wgmma(target) { HOPPER_TILES } else { WARP_TILES };
         let of_size = tiles.iter().filter(move |[d, e, ..]| [*d, *e] == [head_size, value_size]);
@@ -118,7 +118,7 @@ impl AttentionTile {
     }
 }
 
-/// Returns whether the kernels for a target multiply with `wgmma`.
+/// Returns whether the kernels for a target use `wgmma`.
 fn uses_wgmma(target: Target) -> bool {
     target == Target::SM_90A
 }
@@ -127,11 +127,11 @@ fn uses_wgmma(target: Target) -> bool {
 /// sum of exponentials in each row of `scale` · Q·Kᵀ. The kernel uses `wgmma` on sm_90a, and `mma.sync` on all other targets, which must be
 /// sm_80 or later.
 ///
-/// Scores, exponentials and sums are f32. Exponentials are computed relative to a running maximum, which is updated only if an exponential
-/// would exceed 2⁸. Exponentials are rounded to the element type before the product with V, and results are rounded to it when they are
-/// stored in O. There may be up to 2³⁰ queries and 2³⁰ keys, and `scale` must be positive. For a query that attends to no keys, O is 0 and,
-/// without a [sink](AttentionExtras::sinks), the logarithm is −∞. A NaN or ∞ in V can make elements of O NaN even if the corresponding
-/// weight is 0.
+/// Scores, exponentials and sums are computed in f32. Exponentials are computed relative to a running maximum, which is updated only if an
+/// exponential would exceed 2⁸. Exponentials are rounded to the element type before they are multiplied by V, and results are rounded to
+/// the element type when they are stored in O. Up to 2³⁰ queries and 2³⁰ keys are supported, and `scale` must be positive. For a query that
+/// attends to no keys, O is 0 and, without a [sink](AttentionExtras::sinks), the logarithm is −∞. A NaN or ∞ in V can make elements of O
+/// NaN even if the corresponding weight is 0.
 ///
 /// Kernels with a head size of 256 and a mask other than [`AttentionMask::Full`] spill a few registers once per tile.
 #[doc(alias = "flash_attention")]
@@ -146,7 +146,7 @@ pub struct Attention {
     pub value_size: u32,
     /// The mask, which determines the keys that each query attends to.
     pub mask: AttentionMask,
-    /// The number of queries and the number of keys that a block processes at a time.
+    /// The numbers of queries and keys that a block processes at a time.
     pub tile: AttentionTile,
     /// The order in which the tiles of queries are processed on sm_90a; ignored on other targets. Rows of the schedule are heads, and
     /// columns are the tiles of a head. With a causal mask, column 0 is the last tile of a head.
@@ -154,8 +154,8 @@ pub struct Attention {
 }
 
 impl Attention {
-    /// Returns the kernel for a target, head sizes and a mask, with the first tile of [`AttentionTile::all`]. For unsupported head sizes,
-    /// building the kernel fails.
+    /// Returns the kernel for the given target, head sizes and mask, with the first tile that [`AttentionTile::all`] returns. If the head
+    /// sizes are not supported, building the kernel fails.
     #[must_use]
     pub fn new(target: Target, head_size: u32, value_size: u32, mask: AttentionMask) -> Self {
         let none = AttentionTile { queries: 128, keys: 128 };
@@ -166,9 +166,9 @@ impl Attention {
         Self { target, head_size, value_size, mask, tile, schedule }
     }
 
-    /// Returns this kernel with a tile that leaves registers for a soft cap. On sm_90a, with a head size of 32 or 64, this is the first
-    /// tile of [`AttentionTile::all`] with 192 queries and fewer keys than the current tile, if any. In all other cases, the tile does not
-    /// change. Use [`kernel_with_extras`](Self::kernel_with_extras) to build the kernel.
+    /// Returns this kernel with a tile that leaves enough registers for a soft cap. On sm_90a, with a head size of 32 or 64, this is the
+    /// first tile of [`AttentionTile::all`] with 192 queries and fewer keys than the current tile, if any. In all other cases, the tile
+    /// does not change. Use [`kernel_with_extras`](Self::kernel_with_extras) to build the kernel.
     #[must_use]
     pub fn with_tile_for_cap(self) -> Self {
         let fewer = |tile: &AttentionTile| tile.queries == 192 && tile.keys < self.tile.keys;
@@ -177,8 +177,8 @@ impl Attention {
         Self { tile, ..self }
     }
 
-    /// Returns this kernel with a tile that leaves registers for dropout. On sm_90a, this is the tile with the fewest keys among the tiles
-    /// with the fewest queries. On other targets, it is the first tile of [`AttentionTile::all`]. Use
+    /// Returns this kernel with a tile that leaves enough registers for dropout. On sm_90a, this is the tile with the fewest keys among the
+    /// tiles with the fewest queries. On other targets, it is the first tile of [`AttentionTile::all`]. Use
     /// [`kernel_with_extras`](Self::kernel_with_extras) to build the kernel. On sm_90a, kernels with dropout and a head size of 96, 192 or
     /// 256 spill a few registers.
     #[must_use]
@@ -218,7 +218,7 @@ impl Attention {
     /// `attention_bf16_128_causal_cap50_slopes_sinks_dropout`. All extensions except dropout affect the logarithms in `lse`.
     ///
     /// # Errors
-    /// Returns the same errors as [`kernel`](Self::kernel), and an error if the soft cap is out of range.
+    /// Returns the same errors as [`kernel`](Self::kernel). Also returns an error if the soft cap is out of range.
     pub fn kernel_with_extras<T>(
         &self,
         extras: AttentionExtras,

@@ -1,4 +1,4 @@
-//! The base of exponents: the value that is subtracted from all exponents before exponentials are computed.
+//! The base of exponents: the value that is subtracted from all exponents before the exponentials are computed.
 
 use crate::ptx::Val;
 

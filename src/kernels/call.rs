@@ -1,8 +1,8 @@
 //! Functions that choose a kernel for a problem, build it on first use, and launch it.
 //!
-//! The first argument of most functions is a `&KernelCache` or, to queue the kernel on a stream, the result of `KernelCache::on`. Sizes,
-//! inputs and results follow. An input is any value that converts into a [`BufferRef`](crate::run::BufferRef), such as a `&Buffer` or a
-//! `&CudaSlice` of cudarc. A result is any value that converts into a [`BufferMut`](crate::run::BufferMut). A matrix ([`Rows`],
+//! The first argument of most functions is a `&KernelCache` or, to launch the kernel on a given stream, the result of `KernelCache::on`.
+//! Sizes, inputs and results follow. An input is any value that converts into a [`BufferRef`](crate::run::BufferRef), such as a `&Buffer`
+//! or a `&CudaSlice` of cudarc. A result is any value that converts into a [`BufferMut`](crate::run::BufferMut). A matrix ([`Rows`],
 //! [`RowsMut`]) is either a buffer, in which the rows are contiguous, or a pair `(buffer, stride)`, where `stride` is the stride between
 //! rows in elements.
 //!
@@ -28,9 +28,9 @@
 //!
 //! # Errors
 //!
-//! Functions that launch kernels return [`CallError`](crate::run::CallError) if they fail. The variant is `Refused` if an argument is not
-//! valid, or if no kernel supports the sizes. Other variants mean that the kernel could not be built or launched, for example because a
-//! buffer is too short, overlaps another buffer or belongs to another device, or because the device cannot run the kernel.
+//! Functions that launch kernels return [`CallError`](crate::run::CallError) if they fail. The variant is `Refused` if an argument is
+//! invalid, or if no kernel supports the sizes. Other variants indicate that the kernel could not be built or launched, for example because
+//! a buffer is too short, overlaps another buffer or belongs to another device, or because the device cannot run the kernel.
 
 mod adamw;
 mod attention;

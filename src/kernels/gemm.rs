@@ -40,7 +40,7 @@ pub use table::{GemmEntry, GemmTable};
 pub use tile::GemmTile;
 
 /// The arguments of the kernel that [`Gemm::kernel`] builds: `(a, lda, b, ldb, d, ldd, m, n, k)`. A is m×k, B is k×n, and D is m×n. `lda`,
-/// `ldb` and `ldd` are the leading dimensions in elements: the strides between the rows (or columns, in column order) of A and B, and
+/// `ldb` and `ldd` are the leading dimensions in elements: the strides between the rows (or columns, if column-major) of A and B, and
 /// between the rows of D. They must be multiples of 16 bytes, except that [`Gemm::any_ldd`] allows any `ldd`, and [`Gemm::any_size`] allows
 /// any `lda` and `ldb`. If rows of D overlap, the values of D are unspecified.
 ///
@@ -52,19 +52,19 @@ pub type GemmArgs<T, D> = (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32);
 /// The arguments of the kernel that [`Gemm::batched_kernel`] builds:
 /// `(a, lda, a_batch_stride, b, ldb, b_batch_stride, d, ldd, d_batch_stride, m, n, k, batches)`. There are `batches` products.
 /// `a_batch_stride`, `b_batch_stride` and `d_batch_stride` are the distances between the first elements of consecutive A, B and D matrices,
-/// in elements; the distance of an operand that all products share is 0. Distances must be multiples of 16 bytes, with the same exceptions
-/// as leading dimensions. [`GemmArgs`] describes the other arguments.
+/// in elements; the batch stride of an operand that all products share is 0. Batch strides must be multiples of 16 bytes, with the same
+/// exceptions as leading dimensions. See [`GemmArgs`] for the other arguments.
 pub type BatchedGemmArgs<T, D> = (In<T>, u32, u32, In<T>, u32, u32, Out<D>, u32, u32, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Gemm::grouped_kernel`] builds: `(a, lda, b, ldb, b_batch_stride, d, ldd, groups, m, n, k, count)`.
 /// There are `count` B matrices, whose first elements are `b_batch_stride` elements apart. `groups` contains the index of a B matrix for
-/// each row of tiles. [`GemmArgs`] describes the other arguments.
+/// each row of tiles. See [`GemmArgs`] for the other arguments.
 pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u32>, u32, u32, u32, u32);
 
-/// A GEMM kernel: D = f(A·B), where A is m×k, B is k×n and D is m×n. The elements of A and B have type `T`, sums have type `C`, and the
-/// elements of D have type `D`. m, n and k may have any value; on targets without `wgmma`, this requires [`any_size`](Self::any_size) and
-/// [`any_ldd`](Self::any_ldd). The target must be sm_80 or later. It determines the instructions; the parameters are the same for all
-/// targets.
+/// A GEMM kernel: D = f(A·B), where A is m×k, B is k×n and D is m×n. The elements of A and B have type `T`, the accumulators have type `C`,
+/// and the elements of D have type `D`. m, n and k may have any value; on targets without `wgmma`, this requires
+/// [`any_size`](Self::any_size) and [`any_ldd`](Self::any_ldd). The target must be sm_80 or later. It determines which instructions the
+/// kernel uses; the parameters are the same for all targets.
 ///
 /// | T                | C   | orders of A and B           | D                           |
 /// | ---              | --- | ---                         | ---                         |
@@ -73,9 +73,9 @@ pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u
 /// | i8, u8           | i32 | A row-major, B column-major | i32, f32, bf16, f16, i8, u8 |
 ///
 /// On sm_90a, the kernel loads with tensor copies and multiplies with `wgmma`. It is persistent: the grid has at most one block per
-/// multiprocessor of the GPU, and each block computes one or more tiles. On other targets, the kernel loads with `cp.async`, multiplies
-/// with `mma.sync`, and has a block for each tile; e4m3 and e5m2 require sm_89 or later. Tiles that extend past the edges of D are clipped,
-/// and elements past the edges of A and B are treated as zero.
+/// multiprocessor of the GPU, and each block computes one or more tiles. On other targets, the kernel loads with `cp.async` and multiplies
+/// with `mma.sync`, and the grid has one block per tile; e4m3 and e5m2 require sm_89 or later. Tiles that extend past the edges of D are
+/// clipped, and elements past the edges of A and B are treated as zero.
 ///
 /// ```
 /// use warpwright::{kernels::{Gemm, GpuKind, MatrixOrder}, prelude::*};
@@ -103,26 +103,24 @@ pub struct Gemm {
     pub b: MatrixOrder,
     /// The tile of D that a warpgroup or a block computes at a time.
     pub tile: GemmTile,
-    /// The number of rows and the number of columns of tiles that a cluster computes. The blocks of the cluster share loads of A and B. The
-    /// number of blocks per cluster is rows · columns · `parts`, which must be at most 8. For tiles of 16 rows, the number of columns must
-    /// be 1. On targets without `wgmma`, both numbers must be 1.
+    /// The numbers of rows and columns of tiles that a cluster computes. The blocks of the cluster share loads of A and B. The number of
+    /// blocks per cluster is rows · columns · `parts`, which must be at most 8. For tiles of 16 rows, the number of columns must be 1. On
+    /// targets without `wgmma`, both numbers must be 1.
     pub cluster: [u32; 2],
     /// The order in which tiles are computed.
     pub schedule: Schedule,
-    /// The number of blocks of a cluster that compute a tile together by dividing the sum over k among themselves. [`GemmTile::parts`]
-    /// returns the supported values. If D consists of few tiles, more parts keep more multiprocessors busy. On targets without `wgmma`,
-    /// `parts` must be 1.
+    /// The number of blocks in a cluster that compute a tile together, each for a part of the sum over k. [`GemmTile::parts`] returns the
+    /// supported values. If D consists of few tiles, more parts keep more multiprocessors busy. On targets without `wgmma`, `parts` must
+    /// be 1.
     pub parts: u32,
-    /// Whether `ldd` may have any value; if `false`, it must be a multiple of 16 bytes. On targets with
-    /// `wgmma`, D is stored by threads if this field is `true`, and by tensor copies otherwise. Stores by
-    /// threads are slower. If warpgroups take turns on tiles, these stores overlap with the `wgmma`s of the
-    /// next tile. On targets without `wgmma`, this field also determines whether rows of D may have any
+    /// Whether `ldd` may have any value; if `false`, it must be a multiple of 16 bytes. On targets with `wgmma`, D is stored by threads if
+    /// this field is `true`, and by tensor copies, which are faster, if it is `false`. If warpgroups take turns on tiles, stores by threads
+    /// overlap with the `wgmma`s of the next tile. On targets without `wgmma`, this field also determines whether rows of D may have any
     /// length; if `false`, the length must be a multiple of 16 bytes.
     pub any_ldd: bool,
-    /// On targets without `wgmma`, whether rows (or columns, in column order) of A and B may have any length
-    /// and stride. If `true`, elements are copied one at a time, which is slower; if `false`, lengths and
-    /// strides must be multiples of 16 bytes. On targets with `wgmma`, this field must be `false`; strides
-    /// must be multiples of 16 bytes, but lengths may have any value.
+    /// On targets without `wgmma`, whether rows (or columns, if column-major) of A and B may have any length and stride. If `true`,
+    /// elements are copied one at a time, which is slower; if `false`, lengths and strides must be multiples of 16 bytes. On targets with
+    /// `wgmma`, this field must be `false`; strides must be multiples of 16 bytes, but lengths may have any value.
     pub any_size: bool,
     /// The activation function f; if `None`, D = A·B.
     pub activation: Option<Activation>,

@@ -11,10 +11,11 @@ use crate::{
 pub type MatmulArgs<T> = (In<T>, In<T>, Out<f32>, u32, u32, u32);
 
 /// Builds the kernel that computes D = A·B. A is m×k and B is k×n, both with elements of type `T` (bf16 or f16); D is m×n with f32
-/// elements. All matrices are row-major, and m, n and k must be at least 1. Sums are f32.
+/// elements. All matrices are row-major, and m, n and k must be at least 1. Sums are computed in f32.
 ///
-/// `divisor` must divide both n and k; every launch checks this. A copy moves 16 bytes with a divisor of 8, 8 bytes with 4, and 4 bytes
-/// with 2. With a divisor of 1, n and k may have any value, but elements are copied one at a time. [`pitch_divisor`] computes the divisor.
+/// `divisor` must divide both n and k, which is checked at every launch. Each copy moves 16 bytes if the divisor is 8, 8 bytes if it is 4,
+/// and 4 bytes if it is 2. With a divisor of 1, n and k may have any value, but elements are copied one at a time. Use [`pitch_divisor`] to
+/// compute the divisor.
 ///
 /// The kernel's name contains the type and, unless the divisor is 1, the divisor, for example `matmul_bf16_by8`.
 ///

@@ -33,8 +33,8 @@ pub use tile::SimtTile;
 /// # Ok::<(), BuildError>(())
 /// ```
 ///
-/// A block computes a tile of D with three stages, each 32 elements deep along k. While a thread multiplies two columns of its rows of A by
-/// two rows of its columns of B, it loads the next two columns and rows.
+/// A block computes a tile of D with three stages, each 32 elements deep along k. Each thread multiplies its elements of two columns of A
+/// by its elements of two rows of B at a time. Meanwhile, it loads its elements of the next two columns and rows.
 #[doc(alias = "sgemm")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MatmulSimt {
@@ -44,9 +44,9 @@ pub struct MatmulSimt {
     pub b: MatrixOrder,
     /// The tile of D that a block computes.
     pub tile: SimtTile,
-    /// A common divisor of the leading dimensions and of the lengths of the rows (or columns, in column order) of A, B and D. Every launch
-    /// checks that it divides all of them. With a divisor of 4, a copy moves 16 bytes; with 2, it moves 8 bytes. With a divisor of 1, sizes
-    /// and leading dimensions may have any value.
+    /// A common divisor of the leading dimensions and of the row lengths (or column lengths, if column-major) of A, B and D, which is
+    /// checked at every launch. With a divisor of 4, a copy moves 16 bytes; with 2, it moves 8 bytes. With a divisor of 1, sizes and
+    /// leading dimensions may have any value.
     pub divisor: u32,
     /// The activation function f; if `None`, D = A·B.
     pub activation: Option<Activation>,
@@ -54,11 +54,11 @@ pub struct MatmulSimt {
 
 impl MatmulSimt {
     /// Builds the kernel. Its name contains the orders, the tile, the divisor (unless it is 1) and the activation, for example
-    /// `matmul_f32_row_col_256x128_by4_relu`. [`GemmArgs`] describes the parameters.
+    /// `matmul_f32_row_col_256x128_by4_relu`. See [`GemmArgs`] for the parameters.
     ///
     /// # Errors
-    /// Returns an error if the target is older than sm_80, if the divisor is 0, or if the tile is not one that [`SimtTile::all`] returns
-    /// for this target and divisor.
+    /// Returns an error if the target is older than sm_80, if the divisor is 0, or if [`SimtTile::all`] does not return the tile for this
+    /// target and divisor.
     pub fn kernel(&self, target: Target) -> Result<Kernel<GemmArgs<f32, f32>>, BuildError> {
         let signature = format!("{}(a, lda, b, ldb, d, ldd, m, n, k)", self.name(""));
         Kernel::<GemmArgs<f32, f32>>::build(&signature, target, |k, (a, lda, b, ldb, d, ldd, m, n, depth)| {

@@ -1,4 +1,4 @@
-//! Copies of matrices to a different row pitch.
+//! Copies of matrices with a different row pitch.
 
 use crate::{
     ptx::{BuildError, In, Kernel, Out, Target},
@@ -16,9 +16,9 @@ const IN_FLIGHT: u32 = 16;
 /// Builds the kernel that copies an m×n matrix with elements of type `T` from x to y. The row pitches of x and y may have any value.
 /// Elements between the rows of y are not written.
 ///
-/// Tensor copies by TMA require row pitches that are multiples of 16 bytes. Before running a [`Gemm`](super::Gemm) on sm_90a, use this
-/// kernel to copy operands with other pitches to buffers with such pitches. Each load or store of a warp accesses 32 adjacent elements, one
-/// per lane. The speed is limited by memory bandwidth.
+/// TMA tensor copies require row pitches that are multiples of 16 bytes. Before running a [`Gemm`](super::Gemm) on sm_90a, use this kernel
+/// to copy operands with other pitches to buffers that meet this requirement. Each load or store of a warp accesses 32 adjacent elements,
+/// one per lane. The kernel is limited by memory bandwidth.
 ///
 /// The kernel's name contains the type, for example `pad_rows_bf16`.
 ///

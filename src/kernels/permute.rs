@@ -28,7 +28,7 @@ const RANK: usize = 5;
 const THREADS: u32 = 256;
 /// The minimum length in bytes of unaligned rows that are copied 16 bytes at a time.
 const LONG_ROW: u64 = 512;
-/// The limit of their length in bytes.
+/// The length in bytes from which rows are too long to be copied in this way.
 const LONGEST_ROW: u64 = 1 << 30;
 /// The number of rows and columns of a transposed tile.
 const TILE: u32 = 64;
@@ -38,8 +38,8 @@ const TILE: u32 = 64;
 /// 2³² elements.
 ///
 /// Axes of extent 1 are ignored, and axes that are adjacent and in the same order in both x and y are merged into one. If x and y then have
-/// the same last axis, rows are copied in groups of up to 16 bytes, also if long rows do not begin at multiples of 16 bytes. Otherwise, tiles that span the last axis of x and the last axis of y
-/// are transposed in shared memory.
+/// the same last axis, rows are copied in groups of up to 16 bytes, even if long rows do not begin at multiples of 16 bytes. Otherwise,
+/// tiles that span the last axis of x and the last axis of y are transposed in shared memory.
 ///
 /// ```
 /// use warpwright::{kernels::Permute, prelude::*, run::{Device, Simulator}};
@@ -68,15 +68,15 @@ pub enum Permute {
         /// all strides. The elements must occupy at most 16 bytes in total.
         adjacent: u32,
     },
-    /// Copies rows that may begin at any element, 16 bytes at a time. Elements must have at most 4 bytes.
+    /// Copies rows that may begin at any element, 16 bytes at a time. Elements must be at most 4 bytes wide.
     UnalignedRows {
         /// How rows are divided among threads.
         tiling: RowTiling,
     },
     /// Transposes tiles.
     Tiles {
-        /// The number of adjacent elements that a thread moves together. It must be 1, or the number of elements in 16 bytes. In the second
-        /// case, elements must have at most 4 bytes, and `adjacent` must divide the numbers of rows and columns and all strides.
+        /// The number of adjacent elements that a thread moves together. It must be 1 or the number of elements in 16 bytes. In the latter
+        /// case, elements must be at most 4 bytes wide, and `adjacent` must divide the numbers of rows and columns and all strides.
         adjacent: u32,
     },
 }
@@ -157,7 +157,7 @@ impl Permute {
     }
 
     /// Returns this kernel, or the one that replaces it if addresses are not multiples of 16 bytes; `are_multiples` returns whether they
-    /// are multiples of a number of bytes.
+    /// are multiples of a given number of bytes.
     #[cfg(any(feature = "cuda", feature = "sim"))]
     pub(super) fn for_addresses(self, are_multiples: impl Fn(u64) -> bool) -> Self {
         match self {
@@ -185,8 +185,8 @@ impl Permute {
         Ok((axes.extents, x_strides, y_strides))
     }
 
-    /// Builds the kernel. Its name contains the type, `threads` for [`Permute::Rows`], and `adjacent` (for [`Permute::Tiles`] only if it is
-    /// not 1) or the tiling, for example `permute_rows_bf16_32_by8`.
+    /// Builds the kernel. Its name contains the type, followed by `threads` and `adjacent` for [`Permute::Rows`], the tiling for
+    /// [`Permute::UnalignedRows`], or `adjacent` (unless it is 1) for [`Permute::Tiles`], for example `permute_rows_bf16_32_by8`.
     ///
     /// # Errors
     /// Returns an error if `threads` or `adjacent` has an invalid value.

@@ -1,5 +1,5 @@
-//! Kernels that process the rows of matrices, such as softmax. The threads that process a row read it once into their registers, in some
-//! kernels through shared memory. Rows that do not fit in registers are read in parts.
+//! Kernels that process the rows of matrices, such as softmax. The threads that process a row read it once into their registers; in some
+//! kernels, the row passes through shared memory. Rows that do not fit in registers are read in parts.
 
 mod adamw;
 mod ahead;

@@ -1,5 +1,5 @@
-//! The text of tables of kernels that were measured on a GPU: lines with the conditions of the measurement, a line with column names, and
-//! one line for each problem.
+//! The text format of tables of kernels that were measured on a GPU: lines with the measurement conditions, a line with the column names,
+//! and one line for each problem.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::gemm::GpuKind;
 pub struct TableError {
     /// The line number, starting from 1.
     pub line: usize,
-    /// What was expected and what was found.
+    /// A description of the problem, including what was expected and what was found.
     pub problem: String,
 }
 

@@ -20,9 +20,9 @@ const SECTOR: u32 = 32;
 /// Builds the kernel that computes y = xᵀ, where x is m×n and y is n×m, with elements of type `T`. Both matrices are row-major, and m and n
 /// must be at least 1.
 ///
-/// `divisor` must divide both m and n; every launch checks this. With a divisor of 1, m and n may have any value. If elements have at most
-/// 4 bytes, and `divisor` is a multiple of the number of elements in 16 bytes, 16 bytes are moved at a time. Otherwise, elements are moved
-/// one at a time.
+/// `divisor` must divide both m and n, which is checked at every launch. With a divisor of 1, m and n may have any value. If elements are
+/// at most 4 bytes wide and `divisor` is a multiple of the number of elements in 16 bytes, 16 bytes are moved at a time. Otherwise,
+/// elements are moved one at a time.
 ///
 /// A grid has at most 65,535 rows of blocks, which limits the size of x. If 16 bytes are moved at a time, m must be at most 4,194,240 for
 /// 4-byte elements, 8,388,480 for 2-byte elements, and 16,776,960 for 1-byte elements; otherwise, n must be at most 4,194,240. The launch
@@ -70,21 +70,21 @@ fn wide<'k, T: TensorElement>(k: Builder<'k>, x: Input<'k, T>, y: Output<'k, T>,
 /// The number of bytes that are moved at a time, if possible.
 pub(super) const WIDEST: u32 = 16;
 
-/// Returns the number of elements in the [16 bytes](WIDEST) that are moved at a time, or `None` if elements have more than 4 bytes, which
-/// are moved one at a time.
+/// Returns the number of elements in the [16 bytes](WIDEST) that are moved at a time, or `None` if elements are wider than 4 bytes and are
+/// therefore moved one at a time.
 pub(super) fn wide_group<T: TensorElement>() -> Option<u32> {
     (T::SIZE <= 4).then_some(WIDEST / T::SIZE)
 }
 
-/// Returns the number of rows and columns of a tile of x whose elements are moved 16 bytes at a time. A row of the transposed tile has 256
-/// bytes; so has a row of the tile itself, unless elements have 8 bits.
+/// Returns the number of rows and columns of a tile of x whose elements are moved 16 bytes at a time. A row of the transposed tile occupies
+/// 256 bytes, as does a row of the tile itself, unless elements are 8 bits wide.
 pub(super) const fn wide_tile<T: TensorElement>() -> [u32; 2] {
     let side = 16 * (WIDEST / T::SIZE);
     [side, if T::SIZE == 1 { side / 2 } else { side }]
 }
 
 /// Transposes a [`wide_tile`] in a block of 256 threads. All elements of the tile are in flight simultaneously. Both tensors are indexed by
-/// the coordinates of x. Elements have at most 4 bytes.
+/// the coordinates of x. Elements are at most 4 bytes wide.
 ///
 /// A thread reads a group of elements from adjacent rows of the tile in shared memory and stores them next to each other. Because 16-byte
 /// chunks are swizzled by the index of the group, the lanes of a warp access distinct banks.

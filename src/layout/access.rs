@@ -86,15 +86,15 @@ pub enum AccessError {
 /// The cost of a warp's access to shared memory.
 ///
 /// An access is served in phases of at most 128 bytes: 32 lanes of up to 4 bytes each, 16 lanes of 8 bytes, or 8 lanes of 16 bytes. Each
-/// phase takes one or more passes. In each pass, a bank delivers one word to all lanes that access this word.
+/// phase takes one or more passes. In each pass, a bank delivers one word to all lanes that access that word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BankConflicts {
-    /// The number of passes of each phase: the maximum, over all banks, of the number of distinct words that the phase accesses.
+    /// The number of passes in each phase: the maximum, over all banks, of the number of distinct words that the phase accesses.
     pub passes: Vec<u32>,
 }
 
 impl BankConflicts {
-    /// Returns the maximum number of passes of a phase: 1 if there are no conflicts, 0 if no lane is active.
+    /// Returns the maximum number of passes in any phase: 1 if there are no conflicts, 0 if no lane is active.
     #[must_use]
     pub fn degree(&self) -> u32 {
         self.passes.iter().copied().max().unwrap_or(0)
@@ -209,8 +209,8 @@ fn checked<A: Into<Option<u64>>>(
 
 /// Returns the byte addresses that each warp accesses when it moves its values in vectors of `vector` elements.
 ///
-/// `layout` maps (thread, value) to byte addresses, and an element has `element_bytes` bytes. In one access, each lane of a warp moves one
-/// vector. The result has one entry per access, starting with the accesses of warp 0. An entry contains one address per lane.
+/// `layout` maps (thread, value) to byte addresses, and each element occupies `element_bytes` bytes. In one access, each lane of a warp
+/// moves one vector. The result has one entry per access, starting with the accesses of warp 0. Each entry contains one address per lane.
 ///
 /// # Errors
 /// Returns [`AccessError::Rank`] if the layout is not of rank 2, [`AccessError::Vector`] if `vector` is below 1 or does not divide the

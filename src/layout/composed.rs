@@ -11,7 +11,7 @@ use super::tuple::{Coord, Shape};
 /// Values are byte offsets, as for TMA boxes and `wgmma` descriptors, unless the layout has been [recast](Self::recast).
 ///
 /// A composed layout has a shape but no strides. [`slice`](Self::slice) fixes coordinates; [`try_map`](Self::try_map) applies other
-/// operations, such as divisions, to the inner layout. The text form is CuTe's: `Sw<3,4,3> o 0 o (8,64):(128,2)`.
+/// operations, such as divisions, to the inner layout. The textual notation is CuTe's: `Sw<3,4,3> o 0 o (8,64):(128,2)`.
 ///
 /// ```
 /// use warpwright::layout::{ComposedLayout, Layout, Swizzle};

@@ -4,10 +4,10 @@ use super::codomain::Codomain;
 use super::error::{LayoutError, Trail};
 use super::tuple::{IntTuple, Shape, Stride, Tuple};
 
-/// A function from coordinates to offsets, given by a shape and a stride for each extent of the shape.
+/// A function from coordinates to offsets, defined by a shape and a stride for each extent of the shape.
 ///
 /// Coordinates are 0-based and in colexicographic order: the leftmost mode varies fastest. A coordinate is an integer, a flat tuple or a
-/// nested tuple; all three can denote the same element. The text form is CuTe's: `(4,(2,2)):(2,(1,8))`.
+/// nested tuple; all three can denote the same element. The textual notation is CuTe's: `(4,(2,2)):(2,(1,8))`.
 ///
 /// Two layouts are equal if their shapes and strides are equal, including nesting. Unequal layouts can represent the same function;
 /// [`coalesce`](Self::coalesce) normalizes them.

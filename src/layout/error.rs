@@ -339,7 +339,7 @@ pub(super) fn at_least_1(what: &'static str, found: i64) -> Result<(), LayoutErr
 
 /// The reason why a mode of the right side of a [composition](super::Layout::compose) cannot be composed.
 ///
-/// Mode indices of the left side refer to its simplified form, which is part of [`LayoutError::Compose`].
+/// Mode indices of the left side refer to its simplified form, which is included in [`LayoutError::Compose`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ComposeFault {

@@ -10,7 +10,7 @@ impl Layout {
     /// Broadcast modes (stride 0) remain broadcast. Modes of equal stride share offsets in `self`, and also in the result.
     ///
     /// Postconditions: the shape is unchanged; modes with different strides keep their order; a mode of the result has stride 0 if and only
-    /// if it is a broadcast mode or has extent 1; if `self` is compact, the result is the same function.
+    /// if it is a broadcast mode or has extent 1; if `self` is compact, the result represents the same function.
     #[doc(alias = "make_layout_like")]
     #[must_use]
     pub fn like(&self) -> Layout {
@@ -20,9 +20,9 @@ impl Layout {
 
     /// Returns a compact register layout for a fragment with the elements of `self`.
     ///
-    /// Mode 0, the values of one instruction, varies fastest and becomes column-major; its broadcast modes are kept. The other modes follow
-    /// in the order of their strides, broadcast modes first. Modes of equal stride share offsets in `self` and share registers in the
-    /// result. A layout of rank 1 becomes column-major.
+    /// Mode 0, which contains the values of one instruction, varies fastest and becomes column-major; its broadcast modes are kept. The
+    /// other modes follow in the order of their strides, broadcast modes first. Modes of equal stride share offsets in `self` and share
+    /// registers in the result. A layout of rank 1 becomes column-major.
     ///
     /// Postcondition: for an injective layout, the result is a bijection onto registers `0..size`.
     ///

@@ -6,8 +6,8 @@ use super::error::LayoutError;
 use super::tuple::Tuple;
 
 impl<D: Codomain> Layout<D> {
-    /// Returns the shortest flat layout that is the same function on the same domain: adjacent contiguous modes are merged, and extents of
-    /// 1 are dropped.
+    /// Returns the shortest flat layout that represents the same function on the same domain: adjacent contiguous modes are merged, and
+    /// extents of 1 are dropped.
     ///
     /// Postconditions: the size is unchanged; the depth is at most 1; `result(i) = self(i)` for all `i < size`.
     #[must_use]
@@ -15,8 +15,8 @@ impl<D: Codomain> Layout<D> {
         Layout::from_flat(merged(flat_modes(&self.shape, &self.stride)))
     }
 
-    /// Returns the shortest flat layout that is the same function of every index, including those past the end: the last mode is kept
-    /// even if its extent is 1.
+    /// Returns the shortest flat layout that represents the same function for every index, including those past the end: the last mode is
+    /// kept even if its extent is 1.
     pub(crate) fn coalesce_unbounded(&self) -> Layout<D> {
         Layout::from_flat(merged_with_tail(self))
     }

@@ -58,7 +58,7 @@ impl<D: Codomain> Layout<D> {
     /// Returns the layout of the modes that `at` keeps.
     ///
     /// The offset of the coordinates that `at` fixes is not included; [`slice_and_offset`](Self::slice_and_offset) also returns this
-    /// offset. If `at` keeps no mode, the result is the empty layout `():()`.
+    /// offset. If `at` keeps no modes, the result is the empty layout `():()`.
     ///
     /// # Errors
     /// Returns [`LayoutError::Coordinate`] if the nesting of `at` does not match the shape.

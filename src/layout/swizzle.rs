@@ -129,7 +129,7 @@ pub struct SplitOffset {
 impl Swizzle {
     /// Returns the constants that convert `apply(x)` to `apply(x + offset)` for all `x ≥ 0` whose set bits are among `bits`.
     ///
-    /// A register that contains `x` is then swizzled once, and each further element costs at most one XOR.
+    /// A register that contains `x` then needs to be swizzled only once, and each additional element costs at most one XOR.
     ///
     /// Postcondition: `apply(x + offset) = (apply(x) ^ xor) + add`.
     ///

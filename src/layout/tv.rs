@@ -180,7 +180,7 @@ impl TvLayout {
 
     /// Returns the column-major index, in the tile, of value `value` of thread `thread`.
     ///
-    /// Values past the last one are extrapolated; see [`Layout::index`].
+    /// Indices past the last value are extrapolated; see [`Layout::index`].
     #[must_use]
     pub fn index(&self, thread: i64, value: i64) -> i64 {
         self.layout.index(thread + value * self.threads())

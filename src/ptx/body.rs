@@ -35,10 +35,10 @@ pub(crate) struct RegId {
 }
 
 impl RegId {
-    /// Replaces the number of writes in handles that remain valid after writes.
+    /// The sentinel write count of a handle that remains valid after writes.
     pub(super) const IN_PLACE: u32 = u32::MAX;
 
-    /// Returns a handle that remains valid after writes, for the sole owner, which writes the register in place. An instruction that
+    /// Returns a handle that remains valid after writes, for an exclusive owner that updates the register in place. An instruction that
     /// produces such a handle invalidates all earlier ordinary handles.
     pub(crate) fn in_place(self) -> Self {
         Self { writes: Self::IN_PLACE, ..self }
@@ -51,14 +51,14 @@ impl fmt::Display for RegId {
     }
 }
 
-/// An emitted line: the end of its text, and the Rust line that emitted it.
+/// The end offset of an emitted line, and the Rust line that emitted it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
     pub(crate) end: usize,
     pub(crate) at: Option<&'static Location<'static>>,
 }
 
-/// An assumption that a register has the same value in all threads of a group when the position before a line is reached.
+/// An assumption that, immediately before a given line, a register has the same value in all threads of a group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asserted {
     pub(crate) line: usize,
@@ -74,7 +74,7 @@ pub(crate) struct Body {
     pub(crate) entry: Entry,
     pub(super) text: Text,
     pub(crate) target: Target,
-    /// The caller's line that emitted lines are currently attributed to.
+    /// The caller's source line to which emitted lines are currently attributed.
     pub(crate) located: Option<&'static Location<'static>>,
     error: Option<BuildError>,
     pub(super) registers: [Vec<RegFacts>; RegClass::ALL.len()],
@@ -83,8 +83,8 @@ pub(crate) struct Body {
     /// The expressions that launches evaluate to compute the values of registers.
     pub(super) dims: Vec<Dim>,
     pub(super) open_blocks: Vec<u32>,
-    /// The number of `wgmma` groups that are certain to have been committed. At the end of a block, it returns to its value at the start of
-    /// the block (`wgmma_groups_before`), because the block might not be executed.
+    /// The number of `wgmma` groups that are known to have been committed. At the end of a block, it is restored to its value at the start
+    /// of the block (`wgmma_groups_before`), because the block might not be executed.
     pub(super) wgmma_groups: u32,
     /// The last of these groups that is known to be complete; all groups before it are also complete.
     pub(super) wgmma_complete: Option<u32>,
@@ -99,12 +99,12 @@ pub(crate) struct Body {
     pub(super) numbering: Numbering,
     /// The latest instruction with a single result.
     pub(super) latest: Option<Latest>,
-    /// For each class, the number of newest registers that no instruction uses; they are reused before new ones are created.
+    /// For each class, the number of most recently created registers that no instruction uses; they are reused before new ones are created.
     pub(super) retired: [u32; RegClass::ALL.len()],
     /// Registers that a later instruction bypasses; the instructions that define them are removed if nothing else reads the registers.
     pub(super) bypassed: Vec<RegId>,
     labels: u32,
-    /// The barriers of groups of threads: for each group size in threads, the barriers of all groups of this size.
+    /// The named barriers reserved for thread groups: for each group size in threads, the barriers of all groups of that size.
     barriers: Vec<(u32, Range<u32>)>,
     barriers_taken: u32,
     pub(crate) shared: Arena,
@@ -123,8 +123,8 @@ pub(crate) struct Body {
     pub(crate) in_role: bool,
 }
 
-/// The text and the largest tables of a kernel under construction. The thread's next kernel reuses their memory and therefore requests
-/// little new memory from the system: the first access to each page of new memory takes as long as emitting several lines.
+/// The text and the largest tables of a kernel under construction. The next kernel built by the thread reuses their memory and therefore
+/// requests little new memory from the system: the first access to each page of new memory takes as long as emitting several lines.
 #[derive(Default)]
 struct Tables {
     text: Text,
@@ -134,7 +134,7 @@ struct Tables {
     uniform: uniform::Facts,
 }
 
-/// The tables of kernels with more registers than this are not kept for the next kernel.
+/// The maximum number of registers in a kernel whose tables are kept for the next kernel.
 const MOST_KEPT: usize = 1 << 14;
 
 impl Tables {
@@ -224,7 +224,7 @@ impl Body {
         }
     }
 
-    /// Records the error for a collective operation that some of its threads may fail to reach.
+    /// Records the error for a collective operation that some of the required threads may not reach.
     pub(crate) fn fail_if(&mut self, divergence: Option<Divergence>) {
         if let Some(Divergence { kind, at }) = divergence {
             self.fail(kind, at);
@@ -507,7 +507,7 @@ impl Body {
         first.map(|(text, _)| text).or(self.unlisted.as_deref())
     }
 
-    /// Returns the number of a special register whose value never changes, if the kernel has used the register before.
+    /// Returns the number assigned to a special register whose value never changes, if the kernel has already used the register.
     pub(super) fn special_number(&mut self, name: &str) -> Option<u32> {
         self.mnemonics.find(name.as_bytes()).filter(|known| known.properties.pure).map(|known| known.number)
     }

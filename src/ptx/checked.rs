@@ -62,7 +62,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.pointer.kernel()
     }
 
-    /// Returns the unchecked pointer, without the condition.
+    /// Returns the unchecked pointer, discarding the condition.
     pub fn pointer(self) -> Ptr<'k, T, S, A> {
         self.pointer
     }

@@ -8,7 +8,7 @@ use super::{
     val::{Repr, Val},
 };
 
-/// An integer expression over a kernel's parameters and the device's number of multiprocessors.
+/// An integer expression over a kernel's parameters and the number of multiprocessors on the device.
 ///
 /// Launches and the exported header evaluate the expression in 64 bits, and reject an expression that overflows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum Dim {
     Min(Box<Dim>, Box<Dim>),
     /// The larger of two expressions.
     Max(Box<Dim>, Box<Dim>),
-    /// The number of multiprocessors of the device.
+    /// The number of multiprocessors on the device.
     Multiprocessors,
     /// An expression that the kernel computes in a 32-bit register. Launches reject a value that does not fit in 32 bits.
     U32(Box<Dim>),
@@ -75,8 +75,8 @@ impl Dim {
         Self::Max(self.into(), other.into_dim().into())
     }
 
-    /// Returns the value of the expression. Returns `None` if any part of it overflows or cannot be computed. `parameter(i)` must return
-    /// the value of the integer parameter with index `i`. [`Multiprocessors`](Self::Multiprocessors) evaluates to `u32::MAX`; use
+    /// Returns the value of the expression, or `None` if any part of it overflows or cannot be computed. `parameter(i)` must return the
+    /// value of the integer parameter with index `i`. [`Multiprocessors`](Self::Multiprocessors) evaluates to `u32::MAX`; use
     /// [`evaluate_on`](Self::evaluate_on) for a device with a known number of multiprocessors.
     pub fn evaluate(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.evaluate_on(u32::MAX, parameter)
@@ -217,7 +217,7 @@ impl<T: Scalar> Val<'_, T> {
     }
 }
 
-/// A grid rule: the numbers of blocks in up to three dimensions, as an array or, if their types differ, as a tuple.
+/// A grid rule: the number of blocks in each of up to three dimensions, as an array or, if the types differ, as a tuple.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a grid rule",
     note = "expected up to three numbers of blocks: an array of one type, `[m.tiles(64), n.tiles(64)]`, or a tuple, `(rows, cols.tiles(64))`"

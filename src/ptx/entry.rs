@@ -33,7 +33,7 @@ pub struct Limit {
     pub max: u32,
 }
 
-/// A finished kernel without its parameter types: the PTX text and the information that launches require.
+/// A finished kernel without its parameter types: the PTX text and the information required to launch it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Entry {

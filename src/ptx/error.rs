@@ -9,7 +9,7 @@ use super::{
     uniform::{ConditionKind, Uniformity},
 };
 
-/// The first error that occurred when a kernel was built, with the Rust line that caused it.
+/// The first error that occurred while a kernel was being built, with the Rust line that caused it.
 #[derive(Clone, PartialEq)]
 pub struct BuildError {
     kernel: String,
@@ -101,7 +101,7 @@ pub enum BuildErrorKind {
         /// The name of the register.
         register: String,
     },
-    /// An access requires a larger alignment than the address is known to have.
+    /// An access requires a larger alignment than the known alignment of the address.
     #[error(
         "access of {bytes} bytes: expected an address known to be a multiple of {bytes}, found one known to be a multiple of {known}"
     )]
@@ -164,7 +164,7 @@ pub enum BuildErrorKind {
     /// dimensions.
     #[error("{what}: expected 1 to {max}, found {found}")]
     BadShape {
-        /// What is counted, such as `"threads of a block"`.
+        /// The quantity counted, such as `"threads of a block"`.
         what: &'static str,
         /// The number found.
         found: u64,
@@ -208,8 +208,7 @@ pub enum BuildErrorKind {
         condition: ConditionKind,
         /// The condition's source line.
         condition_at: &'static Location<'static>,
-        /// If the condition depends on a loop-carried register, the source line that writes to this register a value that may differ
-        /// between the threads.
+        /// If the condition depends on a loop-carried register, the source line that assigns it a value that may differ between threads.
         varies_at: Option<&'static Location<'static>>,
     },
     /// A name is not a valid identifier in PTX or in C.

@@ -1,4 +1,4 @@
-//! The parts of a buffer that a kernel accesses, as checked by launches.
+//! The buffer regions that a kernel accesses, which every launch checks.
 
 use super::dim::Dim;
 
@@ -20,7 +20,7 @@ pub struct Extent {
 pub struct ExtentMode {
     /// The number of coordinates.
     pub size: Dim,
-    /// The distance in elements between consecutive coordinates.
+    /// The distance between consecutive coordinates, in elements.
     pub stride: Dim,
 }
 

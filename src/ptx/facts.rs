@@ -9,7 +9,7 @@
 //! | `numbering` | the instruction that computed a value, so that it is not emitted again         |
 //! | `chain`     | constant steps from another register, which are combined into one instruction  |
 //!
-//! This file associates them with registers. An instruction that writes a register invalidates the facts about its value.
+//! This module associates these facts with registers. An instruction that writes a register invalidates the facts about its value.
 
 mod chain;
 mod condition;
@@ -39,7 +39,7 @@ use order::TermId;
 /// The facts about a register.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RegFacts {
-    /// The block of the text that defines it.
+    /// The block that contains its definition.
     block: u32,
     /// The number of times handles to it have been invalidated; see [`Body::overwrite`].
     writes: u32,
@@ -47,10 +47,10 @@ pub(super) struct RegFacts {
     version: u32,
     /// Whether several values share it, so that it must no longer be overwritten in place.
     shared: bool,
-    /// Whether it may be written anywhere in the text, like the registers of a fragment. Expressions that read such a register are not
+    /// Whether it may be written anywhere in the kernel, like the registers of a fragment. Expressions that read such a register are not
     /// recorded.
     variable: bool,
-    /// Whether expressions that read it are not recorded, although it is not overwritten.
+    /// Whether expressions that read it are left unrecorded even though it is not overwritten.
     recomputed: bool,
     /// The line that defines it, if it is the single result of an instruction, and the number of its uses as an operand.
     line: Option<u32>,
@@ -66,8 +66,8 @@ pub(super) struct RegFacts {
 pub(super) struct ValueFacts {
     /// The known facts about an integer.
     known: Known,
-    /// Whether some of the known facts are assumed only in an open block, so that conclusions from them must not leave the block. If not,
-    /// `Body::assumed` does not contain the register.
+    /// Whether some of the known facts are assumed only in an open block, so that conclusions drawn from them must not be used outside the
+    /// block. If not, `Body::assumed` does not contain the register.
     local: bool,
     /// The term that it equals, if another register may equal the same term.
     term: Option<TermId>,
@@ -213,9 +213,9 @@ impl Body {
         }
     }
 
-    /// Records that its owner may write the register anywhere in the text, regardless of enclosing loops, so that no expression that reads
-    /// it is computed once and used twice. Handles that others still have become invalid: in a loop, the owner's write may follow in the
-    /// text and precede in time.
+    /// Records that the register's owner may write it anywhere in the kernel, regardless of enclosing loops, so that no expression that
+    /// reads it is computed once and reused. Existing handles become invalid: in a loop, a write that appears later in the code may execute
+    /// earlier.
     pub(crate) fn set_variable(&mut self, reg: RegId) {
         let facts = self.facts(reg);
         // Tiles that are divided and joined pass on registers for which this has been recorded.
@@ -226,13 +226,13 @@ impl Body {
         }
     }
 
-    /// Records that expressions that read the register are computed again for each use, so that their results occupy no registers in
-    /// between.
+    /// Records that expressions that read the register are computed again for each use, so that their results do not occupy registers
+    /// between uses.
     pub(crate) fn set_recomputed(&mut self, reg: RegId) {
         self.facts_mut(reg).recomputed = true;
     }
 
-    /// Returns whether several values share the register, so that a value must be moved to another register before it is overwritten.
+    /// Returns whether several values share the register. If so, a value must be moved to another register before it is overwritten.
     pub(crate) fn is_shared(&self, reg: RegId) -> bool {
         self.facts(reg).shared
     }
@@ -250,7 +250,7 @@ impl Body {
         (facts.writes == reg.writes || reg.writes == RegId::IN_PLACE) && self.is_open(facts.block)
     }
 
-    /// Returns whether a register can be used and still contains the value that it had at a version.
+    /// Returns whether a register can be used and still contains the value that it had at the given version.
     fn is_unchanged(&self, (reg, version): (RegId, u32)) -> bool {
         let facts = self.facts(reg);
         facts.version == version && !facts.variable && !facts.recomputed && self.is_current(reg)

@@ -21,7 +21,7 @@ use super::{
     val::{Repr, Val},
 };
 
-/// A handle to an emitted loop whose body is under construction. Its methods leave the loop or continue with the next iteration.
+/// A handle to an emitted loop whose body is under construction. Its methods exit the loop or continue with the next iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct Loop<'k> {
     k: Builder<'k>,
@@ -152,7 +152,7 @@ impl<'k> Builder<'k> {
         self.body().line(format_args!("    .pragma \"nounroll\";"));
     }
 
-    /// Emits a loop without a condition. A thread leaves the loop through [`Loop::break_`], [`Loop::break_if`] or a return from the kernel.
+    /// Emits a loop without a condition. A thread exits the loop through [`Loop::break_`], [`Loop::break_if`] or a return from the kernel.
     #[track_caller]
     pub fn loop_(self, body: impl FnOnce(Loop<'k>)) {
         let label = self.body().label();
@@ -231,15 +231,15 @@ impl<'k> Builder<'k> {
         outer
     }
 
-    /// Ends the thread. The builder rejects the call in a [role](Self::specialize): all threads must reach the end of their role, where
-    /// pending copies from shared memory are completed.
+    /// Terminates the thread. The builder rejects the call in a [role](Self::specialize), because all threads must reach the end of their
+    /// role, where pending copies from shared memory are completed.
     #[doc(alias = "ret")]
     #[track_caller]
     pub fn return_(self) {
         self.leave("ret");
     }
 
-    /// Emits an instruction that ends the thread.
+    /// Emits an instruction that terminates the thread.
     #[track_caller]
     pub(super) fn leave(self, mnemonic: &str) {
         if self.body().in_role {
@@ -254,7 +254,7 @@ impl<'k> Builder<'k> {
         body.fail_if(divergence);
     }
 
-    /// Ends the thread if `condition` holds. The builder rejects the call in a role, as it does for [`return_`](Self::return_).
+    /// Terminates the thread if `condition` holds. The builder rejects the call in a role, as it does for [`return_`](Self::return_).
     #[track_caller]
     pub fn return_if(self, condition: impl Into<Val<'k, bool>>) {
         let condition = condition.into();
@@ -281,7 +281,7 @@ impl<'k> Builder<'k> {
         result
     }
 
-    /// Records that a condition does not hold in the rest of the block, because the threads that satisfy it have left.
+    /// Records that a condition does not hold in the rest of the block, because the threads that satisfy it have exited.
     fn assume_not(self, condition: Val<'k, bool>) {
         if let Repr::Reg(condition, _) = condition.0 {
             self.body().assume_condition(condition, false);
@@ -336,7 +336,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k> Loop<'k> {
-    /// Leaves the loop.
+    /// Exits the loop.
     #[track_caller]
     pub fn break_(self) {
         if !self.is_open() {
@@ -346,7 +346,7 @@ impl<'k> Loop<'k> {
         self.leave(ConditionKind::Break);
     }
 
-    /// Leaves the loop if `condition` holds.
+    /// Exits the loop if `condition` holds.
     #[track_caller]
     pub fn break_if(self, condition: impl Into<Val<'k, bool>>) {
         self.leave_if(ConditionKind::Break, condition.into(), format_args!("$endloop{}", self.label));
@@ -399,7 +399,7 @@ impl<'k> Loop<'k> {
         is_open
     }
 
-    /// Records that the threads that satisfy the innermost conditions leave the loop or the iteration.
+    /// Records that the threads that satisfy the innermost conditions exit the loop or the iteration.
     #[track_caller]
     fn leave(self, kind: ConditionKind) {
         let at = self.k.here();

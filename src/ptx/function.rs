@@ -1,4 +1,4 @@
-//! Closures on values, written so that they can be bound to Rust variables.
+//! Closures that operate on values and can be bound to Rust variables.
 
 use super::{kernel::Builder, types::Scalar, val::Val};
 
@@ -30,7 +30,7 @@ impl<'k> Builder<'k> {
         function
     }
 
-    /// Returns `function` unchanged, as [`function`](Self::function) does, but for a closure on two values.
+    /// Returns `function` unchanged, as [`function`](Self::function) does, but for a closure that takes two values.
     pub fn function2<T: Scalar, U: Scalar, R, F: Fn(Val<'k, T>, Val<'k, U>) -> R>(self, function: F) -> F {
         function
     }

@@ -26,8 +26,8 @@ pub(super) struct Latest {
 }
 
 impl Body {
-    /// Renames the result of the latest instruction from `reg` to `to`, and returns whether this was possible. It requires that `reg` be a
-    /// fresh register of the same class that no instruction has read.
+    /// Renames the result of the latest instruction from `reg` to `to`, and returns whether this was possible. This requires that `reg` be
+    /// a fresh register of the same class that no instruction has read.
     fn redirect(&mut self, reg: RegId, to: RegId) -> bool {
         let Some(latest) = self.latest.take_if(|latest| latest.end == self.text.len()) else {
             return false;

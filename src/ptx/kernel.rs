@@ -104,7 +104,7 @@ impl<'k> Builder<'k> {
         Located { k: self, outer }
     }
 
-    /// Runs a closure of the caller, and attributes the lines that it emits to the closure's own Rust lines.
+    /// Runs a closure supplied by the caller, and attributes the lines that it emits to the closure's own Rust lines.
     pub(crate) fn unlocated<R>(self, write: impl FnOnce() -> R) -> R {
         let _located = Located { k: self, outer: self.body().located.take() };
         write()
@@ -188,8 +188,8 @@ impl<'k> Builder<'k> {
         Val::from_reg(copy, self)
     }
 
-    /// Returns `value` in a register that is about to be overwritten: the value's own register, which invalidates older handles, or a fresh
-    /// one if `value` is a constant or shares its register with other values.
+    /// Returns `value` in a register that is about to be overwritten: the value's own register, in which case older handles become invalid,
+    /// or a fresh one if `value` is a constant or shares its register with other values.
     #[track_caller]
     pub(crate) fn taken<T: Scalar>(self, value: Val<'k, T>) -> Val<'k, T> {
         match value.reg() {
@@ -255,7 +255,7 @@ impl<'k> Builder<'k> {
     /// must be from 1 to 1024, and the extent in z at most 64.
     ///
     /// The builder rejects a second declaration that differs from the first. The kernel relies on each extent, although `.maxntid` limits
-    /// only their product: a kernel that declares at most 32×4 threads must not be launched with blocks of 128×1 threads.
+    /// only the product of the extents: a kernel that declares at most 32×4 threads must not be launched with blocks of 128×1 threads.
     #[doc(alias = ".maxntid")]
     #[track_caller]
     pub fn max_block<const N: usize>(self, threads: [u32; N]) {
@@ -322,7 +322,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Declares the maximum number of 32-bit registers per thread, from 24 to 255 (`.maxnreg`). The declaration must precede
-    /// [roles](Self::specialize), which share the registers.
+    /// [roles](Self::specialize), among which the registers are divided.
     #[doc(alias = ".maxnreg")]
     #[track_caller]
     pub fn max_registers(self, registers: u32) {
@@ -370,9 +370,9 @@ impl<'k> Builder<'k> {
         Cluster::current(self)
     }
 
-    /// Declares the grid rule: the number of blocks of a launch in x, y and z. Missing dimensions are 1.
+    /// Declares the grid rule: the number of blocks per launch in x, y and z. Missing dimensions are 1.
     ///
-    /// Each number must be a constant or an expression of unsigned integer parameters and the device's number of multiprocessors, for
+    /// Each number must be a constant or an expression of unsigned integer parameters and the number of multiprocessors on the device, for
     /// example `k.grid([m.tiles(64), n.tiles(64)])` or, if the types of the numbers differ, `k.grid((rows, cols.tiles(64)))`. Launches and
     /// the exported header compute the grid from this rule. The builder rejects other computed values, more than three dimensions, and a
     /// second declaration that differs from the first.
@@ -550,8 +550,8 @@ impl<A: Params> Kernel<A> {
     /// names are `p0`, `p1` and so on.
     ///
     /// # Errors
-    /// Returns the first error, with the Rust source line that caused it: the signature is invalid, a builder call in `write` fails, or the
-    /// kernel uses more shared memory than the target allows.
+    /// Returns the first error, with the Rust source line that caused it. The build fails if the signature is invalid, a builder call in
+    /// `write` fails, or the kernel uses more shared memory than the target allows.
     ///
     /// ```
     /// use warpwright::prelude::*;

@@ -43,8 +43,8 @@ thread_local! {
 }
 
 impl Memo {
-    /// Returns the results of the thread's previous kernel. Programs build similar kernels one after the other, and results do not
-    /// depend on the kernel.
+    /// Returns the results of the thread's previous kernel. Programs build similar kernels one after another, and results do not depend on
+    /// the kernel.
     pub(crate) fn of_previous_kernel() -> Self {
         KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default()
     }

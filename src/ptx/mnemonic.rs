@@ -1,4 +1,4 @@
-//! Mnemonics: their text, and the properties that the table gives them.
+//! Mnemonics: their text, and the properties that the table assigns to them.
 
 use std::{
     fmt::{self, Write},
@@ -87,7 +87,7 @@ type Parts = ArrayVec<&'static str, MAX_PARTS>;
 /// The maximum number of parts that are compared by address.
 const MAX_PARTS: usize = 8;
 
-/// The number of hashes of mnemonics.
+/// The number of distinct hashes.
 const HASHES: usize = 256;
 
 /// Returns a hash of the length, the first 8 bytes and the last 8 bytes, which differ for most mnemonics of a kernel.
@@ -112,7 +112,7 @@ fn spread(number: u64) -> usize {
     (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as usize % HASHES
 }
 
-/// For each hash, the position in a list that was found most recently.
+/// For each hash, the most recently found list position.
 struct Latest([u16; HASHES]);
 
 impl Latest {
@@ -166,7 +166,7 @@ impl Mnemonics {
         mnemonic
     }
 
-    /// Returns the text with which lines of a mnemonic start.
+    /// Returns the text that starts each line with this mnemonic.
     pub(super) fn line_start(&self, mnemonic: Mnemonic) -> &LineStart {
         &self.all[mnemonic.number as usize].0
     }
@@ -197,7 +197,7 @@ pub(super) struct Properties {
     pub(super) loads_shared: bool,
 }
 
-/// Returns whether an instruction may load from shared memory into registers, unlike asynchronous copies and products.
+/// Returns whether an instruction may load from shared memory into registers, unlike asynchronous copies and matrix products.
 pub(super) fn loads_shared(mnemonic: &str) -> bool {
     let loads = |root| matches!(root, "ld" | "ldmatrix" | "atom" | "wmma" | "call");
     let elsewhere = [".global", ".param", ".local", ".const"].iter().any(|space| mnemonic.contains(space));

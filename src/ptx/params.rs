@@ -12,13 +12,13 @@ use super::{
     val::Val,
 };
 
-/// A buffer parameter that the kernel only reads.
+/// A buffer parameter that the kernel only reads from.
 #[derive(Debug)]
 pub struct In<T>(PhantomData<fn() -> T>);
-/// A buffer parameter that the kernel only writes.
+/// A buffer parameter that the kernel only writes to.
 #[derive(Debug)]
 pub struct Out<T>(PhantomData<fn() -> T>);
-/// A buffer parameter that the kernel reads and writes.
+/// A buffer parameter that the kernel reads from and writes to.
 #[derive(Debug)]
 pub struct InOut<T>(PhantomData<fn() -> T>);
 
@@ -36,17 +36,17 @@ pub const BUFFER_ALIGN: u32 = 16;
 /// The kind of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {
-    /// A pointer to a buffer that the kernel only reads.
+    /// A pointer to a buffer that the kernel only reads from.
     In,
-    /// A pointer to a buffer that the kernel only writes.
+    /// A pointer to a buffer that the kernel only writes to.
     Out,
-    /// A pointer to a buffer that the kernel reads and writes.
+    /// A pointer to a buffer that the kernel reads from and writes to.
     InOut,
     /// A scalar.
     Scalar,
     /// A tensor map of a buffer.
     TensorMap {
-        /// Whether the kernel may write the tensor.
+        /// Whether the kernel may write to the tensor.
         written: bool,
     },
 }
@@ -57,7 +57,7 @@ impl ParamKind {
         matches!(self, Self::In | Self::Out | Self::InOut)
     }
 
-    /// Returns whether the kernel may write the parameter's buffer.
+    /// Returns whether the kernel may write to the parameter's buffer.
     pub const fn is_written(self) -> bool {
         matches!(self, Self::Out | Self::InOut | Self::TensorMap { written: true })
     }
@@ -66,7 +66,7 @@ impl ParamKind {
 /// The declaration of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamDecl {
-    /// The name in the kernel's signature and in exported headers. In PTX, the name of the kernel and an underscore precede it.
+    /// The name in the kernel's signature and in exported headers. In PTX, it is prefixed with the name of the kernel and an underscore.
     pub name: String,
     /// The kind of parameter.
     pub kind: ParamKind,
@@ -90,7 +90,7 @@ impl ParamDecl {
 }
 
 pub(super) mod sealed {
-    /// Restricts the parameters to the types in this file, because launches check no others.
+    /// Restricts the parameters to the types in this module, because launches check only these types.
     pub trait Sealed {}
 
     /// Restricts handles to those created by [`Kernel::build`](crate::ptx::Kernel::build): one per parameter, of the same kind.
@@ -108,7 +108,7 @@ pub trait Param: sealed::Sealed + 'static {
     type Handle<'k>;
     /// The number of kernel parameters that the type declares.
     const COUNT: usize = 1;
-    /// Appends the declarations of the parameters. The default name of a parameter is its position, such as `p2`.
+    /// Appends the declarations of the parameters. The default name of a parameter is derived from its position, such as `p2`.
     fn declare(declarations: &mut Vec<ParamDecl>);
     /// Loads parameter `index` of the kernel and, for an array, the following parameters.
     #[doc(hidden)]

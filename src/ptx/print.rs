@@ -20,7 +20,7 @@ use super::{
 };
 use format::{Piece, pieces};
 
-/// Prototype of the system call.
+/// The prototype of the system call.
 const VPRINTF: &str = ".extern .func (.param .b32 status) vprintf (.param .b64 format, .param .b64 args);\n";
 
 impl<'k> Builder<'k> {
@@ -29,12 +29,12 @@ impl<'k> Builder<'k> {
     /// A placeholder is `{}` or `{:…}`. As in Rust, the options after the colon are `+`, `0`, a width, a `.precision`, and one of `x`, `X`,
     /// `e` and `E`. Literal braces are written `{{` and `}}`.
     ///
-    /// Values are integers, floating-point numbers (including 16-bit ones), bits, pointers and predicates. Bits, such as
+    /// Values may be integers, floating-point numbers (including 16-bit ones), bits, pointers or predicates. Bits, such as
     /// [`B32`](super::B32), and pointers are printed in hexadecimal; predicates are printed as 0 or 1. If no precision is specified,
     /// floating-point numbers are printed with six significant digits (`%g`) or, for `e` and `E`, with six digits after the decimal point.
     ///
-    /// The text is written to standard output. On a GPU, it appears when the host synchronizes with the device; in the simulator, when the
-    /// launch ends or fails. No newline is added.
+    /// The formatted text is written to standard output. On a GPU, it appears when the host synchronizes with the device; in the simulator,
+    /// when the launch ends or fails. No newline is added.
     ///
     /// The builder rejects a format that does not match its values ([`BuildErrorKind::BadPrint`], [`BuildErrorKind::BadPlaceholder`]) or
     /// that contains a NUL character. It also rejects calls within [`Builder::when`]; use [`Builder::if_`] instead.

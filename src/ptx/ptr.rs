@@ -14,7 +14,7 @@ use super::{
 };
 
 mod sealed {
-    /// Restricts the spaces to those in this file, because the safety of accesses depends on the space.
+    /// Restricts the spaces to those in this module, because the safety of accesses depends on the space.
     pub trait Sealed {}
 }
 
@@ -32,7 +32,7 @@ pub trait Space: sealed::Sealed + 'static {
 /// memory of the same thread, block or cluster, or aborts the kernel. The simulator reports such accesses.
 pub trait SafeSpace: Space {}
 
-/// Shared memory of the block or of the cluster.
+/// The shared memory of the block or of the cluster.
 pub trait SharedSpace: SafeSpace<Address = u32> {}
 
 impl SharedSpace for Shared {}
@@ -84,11 +84,11 @@ spaces! {
     /// Global memory.
     #[doc(alias = ".global")]
     Global, u64, ".global", false;
-    /// Shared memory of the block.
+    /// The block's shared memory.
     #[doc(alias = ".shared")]
     Shared, u32, ".shared", true;
-    /// Shared memory of any block of the cluster. [`Ptr::in_block`] and [`Ptr::in_cluster`] return pointers in this space. Requires sm_90
-    /// or later.
+    /// The shared memory of any block in the cluster. [`Ptr::in_block`] and [`Ptr::in_cluster`] return pointers in this space. Requires
+    /// sm_90 or later.
     #[doc(alias = ".shared::cluster")]
     SharedCluster, u32, ".shared::cluster", true;
     /// Local memory, which is private to the thread.
@@ -150,7 +150,7 @@ pub struct Ptr<'k, T, S: Space, A = ReadWrite> {
     offset: i64,
     /// A known divisor of the base, in bytes.
     align: u64,
-    /// Whether the memory belongs to an `In` parameter, so that no thread writes it.
+    /// Whether the memory belongs to an `In` parameter, so that no thread writes to it.
     never_written: bool,
     /// Whether the extents of views that start here are assumed valid by `unsafe` code.
     assumed_valid: bool,
@@ -194,7 +194,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
     }
 
     /// Returns whether the memory is guaranteed not to be written while the kernel runs. In a programmatic launch, the preceding kernel may
-    /// still write it.
+    /// still write to it.
     pub(crate) fn is_never_written(&self) -> bool {
         self.never_written && !self.kernel().body().entry.programmatic
     }
@@ -239,7 +239,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         self.base
     }
 
-    /// Returns the pointer in another space, with base `base`. Other blocks may write the memory there, so the result is not marked as
+    /// Returns the pointer in another space, with base `base`. Other blocks may write to the memory there, so the result is not marked as
     /// never written.
     pub(crate) fn in_space<Z: Space>(self, base: Val<'k, Z::Address>) -> Ptr<'k, T, Z, A> {
         let Self { k, offset, align, .. } = self;
@@ -391,8 +391,8 @@ impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
     ///
     /// # Safety
     ///
-    /// In every launch, all elements of every view that is created from the result must be in one live allocation. If the pointer belongs
-    /// to an `In` parameter, no thread may write these elements.
+    /// In every launch, all elements of every view that is created from the result must be within a single live allocation. If the pointer
+    /// belongs to an `In` parameter, no thread may write to these elements.
     #[must_use]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
     pub unsafe fn assume_valid(self) -> Self {

@@ -15,7 +15,7 @@ use super::{
     var::Var,
 };
 
-/// Raw PTX text under construction. Its methods bind placeholders to operands; [`emit`](Self::emit) emits the text.
+/// Raw PTX text under construction. Its methods bind placeholders to operands; [`emit`](Self::emit) emits it.
 ///
 /// `O` is the type of the results: `()`, one result, or a tuple of results.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ struct Binding {
 pub struct RawOperand {
     text: String,
     registers: Vec<RegId>,
-    /// Whether the text writes the registers.
+    /// Whether the PTX code writes to the registers.
     written: bool,
 }
 
@@ -62,10 +62,10 @@ mod sealed {
     pub trait Append<T> {}
 }
 
-/// A type whose values can be bound to a placeholder of raw PTX.
+/// A type whose values can be bound to a placeholder in raw PTX.
 ///
-/// A value or host constant becomes a register or an immediate. A [`Var`] becomes its register, which the text may write. A [`Ptr`] becomes
-/// an address in square brackets. An array of values becomes a vector in braces.
+/// A value or host constant becomes a register or an immediate. A [`Var`] becomes its register, which the PTX code may overwrite. A [`Ptr`]
+/// becomes an address in square brackets. An array of values becomes a vector in braces.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an operand of a raw line",
     note = "bind a value, a host constant, a `Var`, a pointer, or an array of values"
@@ -180,7 +180,8 @@ impl<'k> Builder<'k> {
     /// A placeholder is a name in braces. Other braces are literal: `{{lo}, {hi}}` is a vector of two placeholders, and `{ … }` may open a
     /// scope with its own declarations. Lines of raw PTX are marked `// raw` in the output.
     ///
-    /// Instructions in the table are checked against the target as usual. State the requirements of other instructions with [`Raw::needs`].
+    /// Instructions in the table are checked against the target as usual. Use [`Raw::needs`] to declare the requirements of other
+    /// instructions.
     ///
     /// The builder rejects the following with [`BuildErrorKind::BadRaw`]:
     /// - a placeholder without a binding, a binding without a placeholder, and a name that is bound twice;
@@ -204,8 +205,9 @@ impl<'k> Builder<'k> {
     ///
     /// # Safety
     ///
-    /// In every launch, the text must access only memory within live allocations and must not write memory of `In` parameters. The only
-    /// registers of the kernel that it may write are those bound with [`Raw::out`] and [`Raw::out_vector`], and those of bound [`Var`]s.
+    /// In every launch, the PTX code must access only memory within live allocations and must not write to the memory of `In` parameters.
+    /// The only registers of the kernel that it may write to are those bound with [`Raw::out`] and [`Raw::out_vector`], and those of bound
+    /// [`Var`]s.
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
     pub unsafe fn raw(self, template: &str) -> Raw<'k> {
@@ -222,7 +224,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, O> Raw<'k, O> {
-    /// Binds a placeholder to an operand that the text reads, or to a [`Var`], which the text may also write.
+    /// Binds a placeholder to an operand that the PTX code reads, or to a [`Var`], which it may also overwrite.
     #[track_caller]
     pub fn input(mut self, placeholder: &str, operand: impl IntoRaw<'k>) -> Self {
         let operand = operand.into_raw(self.k);
@@ -230,7 +232,7 @@ impl<'k, O> Raw<'k, O> {
         self
     }
 
-    /// Binds a placeholder to a fresh register that the text writes. The register becomes a result of type `T`.
+    /// Binds a placeholder to a fresh register that the PTX code writes to. The register becomes a result of type `T`.
     pub fn out<T: Scalar>(mut self, placeholder: &str) -> Raw<'k, O::Joined>
     where
         O: Append<Val<'k, T>>,
@@ -241,8 +243,8 @@ impl<'k, O> Raw<'k, O> {
         self.with(|results| results.append(value))
     }
 
-    /// Binds a placeholder to a vector of `N` fresh registers that the text writes, such as `{%f0, %f1}`. The registers become one result,
-    /// an array of `N` values.
+    /// Binds a placeholder to a vector of `N` fresh registers that the PTX code writes to, such as `{%f0, %f1}`. The registers become one
+    /// result, an array of `N` values.
     pub fn out_vector<T: Scalar, const N: usize>(mut self, placeholder: &str) -> Raw<'k, O::Joined>
     where
         O: Append<[Val<'k, T>; N]>,
@@ -253,7 +255,7 @@ impl<'k, O> Raw<'k, O> {
         self.with(|results| results.append(values))
     }
 
-    /// Declares the requirements of the text: the lowest `.version` and the required target features.
+    /// Declares the requirements of the PTX code: the lowest `.version` and the required target features.
     pub fn needs(mut self, version: Version, features: Features) -> Self {
         self.needs = (self.needs.0.max(version), self.needs.1 | features);
         self
@@ -264,7 +266,7 @@ impl<'k, O> Raw<'k, O> {
         Raw { k, at, template, bindings, needs, results: f(results) }
     }
 
-    /// Emits the text and returns its results.
+    /// Emits the PTX code and returns its results.
     pub fn emit(self) -> O {
         let mut body = self.k.body();
         match self.fill() {
@@ -283,7 +285,7 @@ impl<'k, O> Raw<'k, O> {
         self.results
     }
 
-    /// Returns the text with its placeholders filled and the registers that it contains, or a description of the error.
+    /// Returns the text with its placeholders filled in and the registers that it contains, or a description of the error.
     fn fill(&self) -> Result<(String, Vec<RegId>), String> {
         for (i, binding) in self.bindings.iter().enumerate() {
             if self.bindings[..i].iter().any(|b| b.placeholder == binding.placeholder) {

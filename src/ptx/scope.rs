@@ -1,4 +1,4 @@
-//! Scopes: threads that execute operations together, as values.
+//! Scopes: values that represent threads that execute operations together.
 //!
 //! | scope         | threads                       | `rank`                        | `thread`       | `sync`                              |
 //! | ---           | ---                           | ---                           | ---            | ---                                 |
@@ -77,7 +77,7 @@ pub trait Scope<'k>: Copy + Debug + sealed::Sealed {
     #[track_caller]
     fn sync(self);
 
-    /// Returns whether a condition holds in at least one thread of the scope.
+    /// Returns whether a condition holds for at least one thread of the scope.
     #[doc(hidden)]
     #[track_caller]
     fn any_thread(self, holds: Val<'k, bool>) -> Val<'k, bool> {
@@ -152,7 +152,7 @@ impl<'k> Builder<'k> {
     /// Returns the uniformity of `values` at the current position, that is, which threads are known to have the same `values` and to reach
     /// this position together.
     ///
-    /// The result shows whether several scopes do the same work. For example, assume that each warp stores to the tile with coordinates
+    /// The result shows whether several scopes do the same work. For example, suppose that each warp stores to the tile with coordinates
     /// `values`: if the result covers more than one warp, several warps store to the same tile, and their stores race.
     pub fn shared_by(self, values: impl IntoIterator<Item = Val<'k, u32>>) -> Uniformity {
         let registers = values.into_iter().filter_map(|value| value.reg().map(|(reg, _)| reg));

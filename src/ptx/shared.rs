@@ -1,6 +1,6 @@
 //! Shared memory: typed arrays are allocated from one arena per kernel.
 //!
-//! An arena of up to 48 KiB is declared with its size; a larger arena is dynamic (`.extern .shared`), as the driver requires, and the
+//! An arena of up to 48 KiB is declared with a fixed size; a larger arena is dynamic (`.extern .shared`), as the driver requires, and the
 //! kernel records the size that a launch must request.
 
 use std::panic::Location;

@@ -56,8 +56,8 @@ enum Part {
     Value(&'static str),
     /// The hash of a component that is not in registers.
     Component(u64),
-    /// The form of a type of this crate, such as the layout of a view. Implementations of [`State`] outside the crate cannot present it, so
-    /// they cannot give the registers of other values to a view.
+    /// The form of a type defined in this crate, such as the layout of a view. Implementations of [`State`] outside the crate cannot
+    /// present it, so they cannot give the registers of other values to a view.
     Form(String),
     /// The number of groups of `wgmma`s committed after a group in flight.
     Group(u64),
@@ -92,14 +92,14 @@ impl<'k> Visitor<'_, 'k> {
         self.value(value, true);
     }
 
-    /// Visits a component of the state that is not in registers and must be equal in every iteration, such as a layout. The builder rejects
-    /// a state with such a component if a branch returns it.
+    /// Visits a component of the state that is not in registers and must be the same in every iteration, such as a layout. The builder
+    /// rejects a state with such a component if a branch returns it.
     #[track_caller]
     pub fn unchanged(&mut self, part: &(impl Hash + Debug)) {
         self.constant(Part::Component(hash(part)), &format_args!("{part:?}"));
     }
 
-    /// Visits the form of a type of this crate, which must be the same in every iteration, as [`unchanged`](Self::unchanged) does.
+    /// Visits the form of a type defined in this crate, which must be the same in every iteration, as [`unchanged`](Self::unchanged) does.
     #[track_caller]
     pub(crate) fn form(&mut self, form: &impl Display) {
         self.constant(Part::Form(form.to_string()), form);

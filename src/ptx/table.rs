@@ -38,7 +38,7 @@ pub struct Form {
     /// | `label`        | a label; `call`: a function with its arguments and results                         |
     /// | `?a:u32`       | an optional operand; all later operands are also optional                          |
     ///
-    /// For special registers, this field contains the register's type; for directives, it contains an example of an argument.
+    /// For special registers, this field contains the register's type; for directives, it contains an example argument.
     pub operands: &'static str,
     /// The lowest `.version` that supports the form.
     pub version: Version,

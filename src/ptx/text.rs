@@ -21,7 +21,7 @@ const INDENT: &str = "    ";
 /// The column where operands start.
 const OPERAND_COLUMN: usize = 24;
 
-/// The text with which a line starts: the indentation, a mnemonic, and spaces up to the operands.
+/// The text at the start of a line: the indentation, a mnemonic, and spaces up to the operands.
 pub(crate) struct LineStart {
     text: Box<str>,
     /// The end of the mnemonic.

@@ -1,4 +1,4 @@
-//! Scalar types of PTX as Rust types.
+//! PTX scalar types as Rust types.
 //!
 //! Rust's own types represent PTX types: `u32` is `.u32`, `i32` is `.s32`, `f32` is `.f32`, `bool` is `.pred`, and [`half::f16`] and
 //! [`half::bf16`] are `.f16` and `.bf16`. [`e4m3`], [`e5m2`], [`e3m2`], [`e2m3`] and [`tf32`] are PTX types that Rust lacks. [`B16`],
@@ -16,7 +16,7 @@ pub use tensor_float::tf32;
 
 use super::operand::{write_decimal, write_hexadecimal};
 
-/// The number types that Rust lacks, for the prelude and for modules that implement traits for every element type.
+/// The numeric types that Rust lacks, for the prelude and for modules that implement traits for every element type.
 pub(crate) mod numbers {
     pub use super::{bf16, bf16x2, e2m3, e3m2, e4m3, e5m2, f16, f16x2, tf32};
 }

@@ -26,8 +26,8 @@ pub(crate) use tracker::{Facts, Tracker};
 /// same in each of its warps. `Threads(32)` and `Threads(48)` are not ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Uniformity {
-    /// The block is divided into runs of this many consecutive threads, starting at thread 0, and the value is the same in all threads of a
-    /// run. The number is 1 if nothing is known, 32 for a warp, and 128 for a warpgroup.
+    /// The block is divided into runs of this many consecutive threads, starting at thread 0, and the value is the same in all threads of
+    /// each run. The number is 1 if nothing is known, 32 for a warp, and 128 for a warpgroup.
     Threads(u32),
     /// The value is the same in all threads of the block.
     Block,

@@ -19,8 +19,8 @@ use super::{
 ///
 /// For a value that changes across iterations of an emitted loop, use a [`Var`](super::Var) or loop state.
 ///
-/// Comparisons are methods, because Rust's comparison operators return a `bool` and not a `Val<bool>`: [`lt`](Self::lt), [`le`](Self::le),
-/// [`eq`](Self::eq) and so on. Conditions are combined with `&`, `|` and `!`. To bind a closure on values to a variable, use
+/// Comparisons are methods, because Rust's comparison operators return `bool`, not `Val<bool>`: [`lt`](Self::lt), [`le`](Self::le),
+/// [`eq`](Self::eq) and so on. Conditions are combined with `&`, `|` and `!`. To bind a closure that takes values to a variable, use
 /// [`Builder::function`].
 #[derive(Clone, Copy)]
 pub struct Val<'k, T: Scalar>(pub(crate) Repr<'k, T>);

@@ -41,7 +41,7 @@ impl VariableSpace for Const {
 /// An array in global or constant memory that a module declares once. The kernels of the module access it through [`Builder::variable`]
 /// (PTX ISA, "Variable Declarations").
 ///
-/// Global variables retain their values between launches, as long as the module is loaded.
+/// Global variables retain their values between launches as long as the module remains loaded.
 ///
 /// ```
 /// use warpwright::{prelude::*, ptx::Variable};

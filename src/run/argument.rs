@@ -72,7 +72,7 @@ pub(super) enum Kind<'a> {
 }
 
 impl Kind<'_> {
-    /// Returns the properties that a launch checks; the address of a buffer is still 0.
+    /// Returns the properties that a launch checks, with the address of a buffer set to 0.
     pub(super) fn seen(&self) -> Seen {
         match self {
             Kind::Number(number) => number.integer.map_or(Seen::Float, Seen::Integer),
@@ -257,6 +257,6 @@ tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM N XN O XO 
 tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM N XN O XO P XP Q XQ R XR S XS T XT U XU V XV W XW X XX Y XY }
 
 pub(super) mod sealed {
-    /// Restricts implementations to this crate, because the checks of a launch rely on the kinds of values.
+    /// Restricts implementations to this crate, because launch checks rely on the kinds of values.
     pub trait Sealed<P> {}
 }

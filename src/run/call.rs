@@ -27,7 +27,7 @@ use super::{buffer::Store, device::bytes_of, gpu_device::GpuDevice, loaded::Load
 use crate::gpu::{Gpu, allocated};
 use crate::ptx::{BuildError, Element, Entry, Kernel, Params, Target};
 
-/// The maximum number of problems per type that a cache remembers, and of kernels that it keeps for them.
+/// The maximum number of problems of each type that a cache remembers, together with their kernels.
 const MOST_KEPT: usize = 4096;
 
 /// A cache of the kernels that were built and loaded for one device.
@@ -55,9 +55,9 @@ const MOST_KEPT: usize = 4096;
 /// ```
 pub struct KernelCache<'d> {
     place: Place<'d>,
-    /// For each type of problem and of parameters, a map from problems to kernels.
+    /// For each combination of problem and parameter types, a map from problems to kernels.
     kept: Mutex<FxHashMap<TypeId, Box<dyn Any + Send>>>,
-    /// The settings on which the choice of kernels depends, by type.
+    /// The settings that affect the choice of kernels, by type.
     settings: FxHashMap<TypeId, Box<dyn Any + Send + Sync>>,
 }
 
@@ -173,7 +173,8 @@ impl<'d> KernelCache<'d> {
 
     /// Returns a [`Queue`] that uses this cache and `stream`.
     ///
-    /// Calls with the queue launch their kernels on `stream`. They return [`CallError::Refused`] unless the cache was created from `&Gpu`.
+    /// Calls that use the queue launch their kernels on `stream`. They return [`CallError::Refused`] unless the cache was created from
+    /// `&Gpu`.
     #[cfg(feature = "cuda")]
     pub fn on<'q>(&'q self, stream: &'q Arc<CudaStream>) -> Queue<'q> {
         Queue { cache: self, stream: Some(stream) }
@@ -235,12 +236,12 @@ impl<'d> KernelCache<'d> {
         Self { place, kept: Mutex::default(), settings: FxHashMap::default() }
     }
 
-    /// Returns a setting on which the choice of kernels depends, if it was set.
+    /// Returns a setting that affects the choice of kernels, if it was set.
     pub(crate) fn setting<S: Any>(&self) -> Option<&S> {
         self.settings.get(&TypeId::of::<S>())?.downcast_ref()
     }
 
-    /// Returns a mutable reference to a setting on which the choice of kernels depends. The kernels of earlier calls are discarded.
+    /// Returns a mutable reference to a setting that affects the choice of kernels. The kernels of earlier calls are discarded.
     pub(crate) fn setting_mut<S: Any + Default + Send + Sync>(&mut self) -> &mut S {
         self.kept.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         let setting = self.settings.entry(TypeId::of::<S>()).or_insert_with(|| Box::new(S::default()));

@@ -213,9 +213,9 @@ tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM N XN O XO 
 tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM N XN O XO P XP Q XQ R XR S XS T XT U XU V XV W XW X XX Y XY }
 
 pub(super) mod sealed {
-    /// Restricts implementations to this crate, because the checks of a launch rely on the kinds of values.
+    /// Restricts implementations to this crate, because launch checks rely on the kinds of values.
     pub trait Sealed<P> {}
 
-    /// Seals [`StorageFor`], because the types must have the same size and accept any bits.
+    /// Seals [`StorageFor`], because the types must have the same size and accept any bit pattern.
     pub trait Stores<T> {}
 }

@@ -23,7 +23,7 @@ pub(super) trait ReadSlice {
 pub(super) trait WriteSlice {
     /// Adds the address to the arguments of a launch.
     fn write<'a>(&'a mut self, args: &mut Args<'a>);
-    /// Returns the buffer as one that a launch reads.
+    /// Returns the buffer as a read-only buffer.
     fn as_read(&self) -> &dyn ReadSlice;
 }
 

@@ -159,7 +159,7 @@ pub trait Backend {
     fn run<'a>(&'a self, request: Request<'_, 'a>) -> Result<Launched, RunError>;
 }
 
-/// A launch whose shape and arguments were checked.
+/// A launch whose shape and arguments have been checked.
 #[derive(Debug)]
 pub struct Request<'k, 'a> {
     pub(super) entry: &'k Entry,

@@ -10,13 +10,13 @@ use crate::gpu::TensorMap;
 /// The maximum number of maps that are kept: those of a few hundred launches on different buffers.
 const MOST_MAPS: usize = 1024;
 
-/// The maps that were encoded for launches of one kernel. A map depends only on its tensor, not on what the buffer contains, so it never
+/// The maps that were encoded for launches of one kernel. A map depends only on its tensor, not on the contents of the buffer, so it never
 /// becomes invalid.
 #[derive(Debug, Default)]
 pub(super) struct EncodedMaps(Mutex<FxHashMap<BufferBox, TensorMap>>);
 
 impl EncodedMaps {
-    /// Returns the map of a tensor, and calls `encode` to create it unless an earlier launch had the same tensor.
+    /// Returns the map of a tensor. Calls `encode` to create the map unless an earlier launch used the same tensor.
     pub(super) fn get(
         &self,
         tensor: &BufferBox,

@@ -11,7 +11,7 @@ use super::source_line::SourceLine;
 #[cfg(feature = "cuda")]
 use crate::gpu::{GpuError, JitMessage, LaunchError, LoadError, Unavailable};
 
-/// An error in opening a device, in allocating or copying a buffer, or in loading, launching or running a kernel.
+/// An error that occurs when a device is opened, when a buffer is allocated or copied, or when a kernel is loaded, launched or run.
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {

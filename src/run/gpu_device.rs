@@ -47,7 +47,7 @@ impl GpuDevice {
         &self.gpu
     }
 
-    /// Returns the kernel and the time that loading it took, which is zero if it was already loaded.
+    /// Returns the kernel and the time it took to load, which is zero if the kernel was already loaded.
     fn code(&self, entry: &Entry, text: String) -> Result<(Arc<Code>, Duration), RunError> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(code) = loaded.get(&text) {

@@ -35,9 +35,9 @@ pub enum Details {
 }
 
 impl Launched {
-    /// Returns the texts that the kernel printed with [`Builder::print`](crate::ptx::Builder::print), in order.
+    /// Returns the strings that the kernel printed with [`Builder::print`](crate::ptx::Builder::print), in order.
     ///
-    /// On a GPU, the driver writes the texts to standard output, and the result is empty.
+    /// On a GPU, the driver writes these strings to standard output, and the result is empty.
     pub fn printed(&self) -> &[String] {
         match &self.details {
             #[cfg(feature = "sim")]

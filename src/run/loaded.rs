@@ -81,7 +81,7 @@ impl<A: Params> Loaded<A> {
     ///
     /// The kernel's grid rule determines the grid. If the grid is empty, no kernel is queued.
     ///
-    /// The documentation of [`run`](crate::run) lists the checks that a launch performs.
+    /// See [`run`](crate::run) for the checks that a launch performs.
     ///
     /// # Errors
     /// Returns an error if a check fails (for example, if an argument violates an assumption of the kernel or if a buffer is too short), if
@@ -279,7 +279,7 @@ impl Code {
 
 /// Returns the number of multiprocessors that run blocks of the kernel at the same time, one block each. All blocks of a cluster run in one
 /// group of multiprocessors, whose size need not be a multiple of the cluster size: clusters of 4 leave some multiprocessors of an H200
-/// idle. Further clusters would have to wait for the first ones and double the run time.
+/// idle. Additional clusters would have to wait for the first ones, which would double the run time.
 fn resident(gpu: &Gpu, entry: &Entry, function: &Function) -> Result<u32, RunError> {
     let all = gpu.properties().multiprocessors;
     let (Some(cluster), Some(block)) = (entry.cluster, entry.block) else { return Ok(all) };

@@ -10,7 +10,7 @@ use super::{
 /// The maximum number of blocks along x, y and z (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 const MAX_GRID: [u64; 3] = [(1 << 31) - 1, 65535, 65535];
 
-/// The properties of an argument that are checked.
+/// The properties of an argument that a launch checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     Integer(i128),
@@ -26,7 +26,7 @@ pub(super) enum Seen {
 }
 
 impl Seen {
-    /// Returns a buffer whose address is not known yet.
+    /// Returns a buffer whose address is not yet known.
     pub(super) fn buffer(elements: usize) -> Self {
         Self::Buffer { address: 0, elements: elements as u64 }
     }
@@ -200,7 +200,7 @@ fn check_extents(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
 }
 
 /// Rejects a written buffer that overlaps another one, because loads from a read-only buffer are cached as if no thread wrote to it. Rust's
-/// borrows rule this out, except for buffers created by `unsafe` code.
+/// borrowing rules prevent such overlaps, except for buffers created by `unsafe` code.
 fn check_overlap(entry: &Entry, args: &[Seen]) -> Result<(), RunError> {
     let bytes = |index: usize| match args[index] {
         Seen::Buffer { address, elements } => {

@@ -158,8 +158,8 @@ fn dtype(param: &ParamDecl) -> &'static str {
     }
 }
 
-/// Returns a number as JSON. A float is recorded as text, by its bits: JSON has no NaN, and decimal text would lose its sign
-/// and payload.
+/// Returns a number as JSON. A float is recorded as a hexadecimal string of its bits, because JSON has no NaN, and decimal text would lose
+/// the sign and payload of a NaN.
 fn scalar(param: &ParamDecl, number: &Number) -> Json {
     let (dtype, value) = match number.integer {
         Some(n) => (dtype(param), i64::try_from(n).map_or_else(|_| json!(number.bits), |n| json!(n))),
@@ -180,8 +180,8 @@ fn write_file(
     write().map_err(|source| RecordError::Write { path: path.to_path_buf(), source })
 }
 
-/// Writes an array of little-endian elements in NumPy's format (NumPy reference, "numpy.lib.format"). NumPy has no bf16, which is
-/// stored as `u16`.
+/// Writes an array of little-endian elements in NumPy's format (NumPy reference, "numpy.lib.format"). NumPy has no bf16 type, so bf16
+/// elements are stored as `u16`.
 fn write_npy(out: &mut impl Write, dtype: &str, elements: usize, bytes: &[u8]) -> io::Result<()> {
     let descr = match dtype {
         "u8" => "|u1",

@@ -36,11 +36,11 @@ pub struct Simulator {
     /// Decoded modules, by their text.
     modules: Mutex<HashMap<String, Module>>,
     reason: Option<String>,
-    /// The number of multiprocessors; `None` for the architecture's default.
+    /// The number of multiprocessors, or `None` for the architecture's default.
     multiprocessors: Option<u32>,
 }
 
-/// Writes a text to standard output; a closed output is ignored.
+/// Writes text to standard output. Write errors, such as those of a closed pipe, are ignored.
 fn write_out(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -67,8 +67,8 @@ impl Simulator {
 
     /// Sets a listener for the output of [`Builder::print`](crate::ptx::Builder::print).
     ///
-    /// When a launch ends or fails, the listener receives the texts that the kernel printed, in order. By default, the texts are written to
-    /// standard output.
+    /// When a launch ends or fails, the listener receives the strings that the kernel printed, in order. By default, these strings are
+    /// written to standard output.
     #[must_use]
     pub fn on_print(self, listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.with(|sim| sim.on_print(listener))
@@ -122,7 +122,7 @@ impl Simulator {
         self
     }
 
-    /// Returns the module and the time that decoding it took, which is zero if it was already decoded.
+    /// Returns the module and the time it took to decode, which is zero if the module was already decoded.
     fn module(&self, kernel: &str, text: String) -> Result<(Module, Duration), RunError> {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(module) = modules.get(&text) {

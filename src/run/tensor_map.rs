@@ -159,7 +159,7 @@ impl TensorBox {
         Mapped { tensor: self, buffer }
     }
 
-    /// Returns the strides in bytes, and the number of bytes from the first to the last element, inclusive; `None` on overflow.
+    /// Returns the strides in bytes, and the number of bytes from the first to the last element, inclusive, or `None` on overflow.
     fn bytes(&self, element_bytes: u32) -> Option<(Vec<u64>, u64)> {
         let size = u64::from(element_bytes);
         let strides: Option<Vec<u64>> = self.strides.iter().map(|stride| stride.checked_mul(size)).collect();

@@ -24,8 +24,8 @@ pub trait AtomicElement: TensorElement<Word: AtomicAdd<Reg = Self::Word>> + Atom
 impl<T: TensorElement<Word: AtomicAdd<Reg = T::Word>> + AtomicAdd> AtomicElement for T {}
 
 /// Atomically adds each element of a fragment to the element in global memory with the same linear index, if `condition` holds. On sm_90
-/// and later, one instruction adds up to 16 bytes of f32, f16 or bf16; otherwise, it adds one word, such as a pair of f16. Elements past
-/// the edges are not added.
+/// and later, each instruction adds up to 16 bytes of f32, f16 or bf16 elements; otherwise, it adds one word, such as a pair of f16
+/// elements. Elements past the edges are not added.
 #[track_caller]
 pub(crate) fn add_global<'k, T: AtomicElement>(
     dst: &Tensor<'k, Global, T, ReadWrite>,
@@ -60,7 +60,7 @@ fn word_bytes<T: TensorElement>() -> u32 {
     T::SIZE * T::PER_WORD as u32
 }
 
-/// Adds elements in accesses of at most `widest` bytes; `add_words` adds whole registers.
+/// Adds elements with accesses of at most `widest` bytes; `add_words` adds whole registers.
 #[track_caller]
 fn add<'k, S: TensorSpace + AtomicSpace, T: AtomicElement>(
     dst: &Tensor<'k, S, T, ReadWrite>,

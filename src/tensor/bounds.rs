@@ -1,4 +1,4 @@
-//! Bounds of views, relative to the tensors that they are part of.
+//! Bounds of views, relative to the tensors that contain them.
 //!
 //! Accesses past the edges of a tensor created by [`Builder::tensor`](crate::ptx::Builder::tensor) are predicated. All other tensors
 //! have exactly the elements of their layout, so a view that extends past them is an error.
@@ -67,7 +67,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Returns the bounded components of steps: accesses along them are not compared with an edge, so no part may extend past this view.
+    /// Returns the bounded components of steps: accesses along them are not checked against an edge, so no part may extend past this view.
     /// These are the elements of a tensor with a constant layout, and the coordinates of a tile that is entirely in or out of bounds.
     fn bounded(&self) -> impl Iterator<Item = usize> {
         let elements = self.divided_whole.then_some(0);
@@ -118,7 +118,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Rejects a thread that may not exist, unless accesses to its part are compared with an edge; `parts` is indexed by thread.
+    /// Rejects a thread that might not exist, unless accesses to its part are checked against an edge; `parts` is indexed by thread.
     #[track_caller]
     pub(super) fn check_thread_exists(&self, index: Val<'k, u32>, threads: i64, parts: &Layout<Step>) {
         let most = index.known().most();

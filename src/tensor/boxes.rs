@@ -45,9 +45,10 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
     /// Returns the boxes of `rows`×`cols` elements of this matrix. Elements past the edges are read as zero. If `written` is true, elements
     /// past the edges and the [ends of rows](Self::row_ends) are not written.
     ///
-    /// The builder rejects a view that is not part of a buffer parameter, elements of another size than those of the parameter, extents that
-    /// cannot be computed at launch, rows of nonadjacent elements, and a view whose first column is known not to start at a multiple of 16
-    /// bytes or, if `written` is true, is not known to do so. In each of these cases, the result is `None`.
+    /// The builder rejects a view that is not part of a buffer parameter, elements whose size differs from that of the parameter's
+    /// elements, extents that cannot be computed at launch, and rows of nonadjacent elements. It also rejects a view whose first column is
+    /// known not to start at a multiple of 16 bytes in its row or, if `written` is true, is not known to start at one. In each of these
+    /// cases, the result is `None`.
     #[track_caller]
     pub(crate) fn boxes(
         &self,

@@ -1,8 +1,8 @@
 //! Copies between shared memory and fragments without bank conflicts.
 //!
 //! If all lanes of a warp access their values in the same order, lanes whose values are a multiple of 128 bytes apart use the same banks.
-//! To avoid the conflict, values are paired, and the lanes with a certain index bit set access the two values of each pair in the opposite
-//! order: at any time, these lanes use different banks than the other lanes. `selp` then exchanges the values between their registers,
+//! To avoid the conflict, values are paired, and the lanes whose index has a certain bit set access the two values of each pair in the
+//! opposite order, so that at any time they use different banks from the other lanes. `selp` instructions swap the two values in registers,
 //! which takes less time than a second pass over the banks.
 
 use std::rc::Rc;
@@ -25,7 +25,7 @@ use crate::{
     ptx::{Computation, ReadWrite, RegId, Scalar, Shared, Val},
 };
 
-/// Pairs of values that the lanes with a certain index bit set access in the opposite order.
+/// Pairs of values that the lanes whose index has a certain bit set access in the opposite order.
 #[derive(Clone, Debug)]
 struct Exchange {
     /// The position of the index bit that selects these lanes.
@@ -37,7 +37,7 @@ struct Exchange {
     pair: Rc<Layout<Step>>,
 }
 
-/// The accesses of a warp to its part of a view.
+/// A warp's accesses to its part of a view.
 struct Accesses {
     /// The offset of each lane's first value, in elements.
     lanes: [i64; LANES],
@@ -260,7 +260,7 @@ struct Series {
 }
 
 impl Series {
-    /// Returns the number of lanes that are served together: half of the warp for 8-byte accesses, a quarter for 16-byte accesses.
+    /// Returns the number of lanes that are served simultaneously: half of the warp for 8-byte accesses, a quarter for 16-byte accesses.
     fn lanes_together(&self) -> usize {
         LANES * BANK_BYTES as usize / self.bytes.max(BANK_BYTES) as usize
     }

@@ -26,7 +26,7 @@ pub(super) const MOST_TILE: u32 = 1 << 16;
 /// coordinates is reserved so that it is past every edge.
 pub(super) const MOST_COORDINATES: u32 = u32::MAX - MOST_TILE + 1;
 
-/// The maximum number of elements of a shared tensor; no block has that many bytes.
+/// The maximum number of elements of a shared tensor; no block has that many bytes of shared memory.
 const MOST_SHARED: i64 = 1 << 20;
 
 /// The layout of a tensor in shared memory: a layout in elements and a swizzle of byte addresses.
@@ -100,7 +100,7 @@ impl<'k> Builder<'k> {
         self.tensor_with_strides(pointer, extents, strides.map(Stride::from))
     }
 
-    /// Like [`tensor`](Self::tensor), but with 32-bit or 64-bit strides.
+    /// Returns a tensor in global memory as [`tensor`](Self::tensor) does, but accepts 32-bit or 64-bit strides.
     #[track_caller]
     pub fn tensor_with_strides<T: TensorElement, A, const R: usize>(
         self,

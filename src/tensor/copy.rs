@@ -29,8 +29,8 @@ pub(super) const MOST_ELEMENTS: i64 = 4096;
 ///
 /// A copy uses `ldmatrix` or `stmatrix` if all of these conditions hold:
 ///
-/// - One side is in shared memory and is a thread's partition of an MMA operand ([`MmaThread::partition`](super::MmaThread::partition),
-///   possibly sliced along its rest modes) or for a tiled copy with 32 threads.
+/// - One side is in shared memory and is a thread's partition, either of an MMA operand
+///   ([`MmaThread::partition`](super::MmaThread::partition), possibly sliced along its rest modes) or for a tiled copy with 32 threads.
 /// - The other side is a fragment of the same size.
 /// - The thread index of the partition is known to be the thread's index in the block (modulo 32) or its lane index.
 /// - The rows of the matrices are contiguous and aligned for all threads.
@@ -59,8 +59,8 @@ pub fn copy<'k, T: TensorElement, D: Destination<'k, T>>(dst: &D, src: &impl Sou
     dst.done(asynchronous)
 }
 
-/// Copies between a lane's part of shared memory and registers if the warp can do so faster as a whole: as matrices, or in an order without
-/// bank conflicts. Otherwise, returns `false`.
+/// Copies between a lane's part of shared memory and registers if a warp-wide copy is faster: with matrix instructions, or in an order
+/// without bank conflicts. Otherwise, returns `false`.
 #[track_caller]
 fn move_by_warp<'k, T: TensorElement>(
     direction: Direction,
@@ -70,7 +70,7 @@ fn move_by_warp<'k, T: TensorElement>(
     move_matrices(direction, memory, fragment) || move_exchanged(direction, memory, fragment)
 }
 
-/// Copies the elements whose predicates are true, like [`copy`]; other elements are neither read nor written.
+/// Copies the elements whose predicates are true, as [`copy`] does; other elements are neither read nor written.
 ///
 /// A vector is moved as a whole if its elements share a predicate. The data always passes through registers, because `cp.async` would
 /// overwrite unselected elements with zeros. `ldmatrix` and `stmatrix` are not used.

@@ -29,7 +29,7 @@ pub trait TensorElement: Element {
     const SUBTILE_LENGTH: u32 = Self::Length::ELEMENTS;
 }
 
-/// The length of a subtile in the direction in which elements are packed into words, as a type: [`Length16`] or [`Length32`].
+/// A type that represents the length of a subtile in the direction in which elements are packed into words: [`Length16`] or [`Length32`].
 pub trait SubtileLength: Sealed + 'static {
     /// The length in elements.
     const ELEMENTS: u32;
@@ -233,7 +233,7 @@ pub(crate) fn bytes_of<'k, T: ByteSized<Reg: Numeric>>(word: Val<'k, u32>) -> [V
     std::array::from_fn(|slot| (word >> (8 * slot as u32)).wrap_to::<T>().cast())
 }
 
-/// An element type that converts from and to f32: every floating-point type, and 8-, 32- and 64-bit integers.
+/// An element type that converts to and from f32: every floating-point type, and 8-, 32- and 64-bit integers.
 ///
 /// | type                                | from f32                                                           | to f32                               | requires          |
 /// | ---                                 | ---                                                                | ---                                  | ---               |
@@ -255,7 +255,7 @@ pub trait ConvertibleElement: TensorElement {
     /// Unpacks the elements of a word and converts them to f32.
     #[doc(hidden)]
     fn to_f32(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, f32>, 4>;
-    /// The conversion from and to pairs of f16, for types that convert to each other through f16 with the same results as through f32.
+    /// The conversion to and from pairs of f16, for types that convert to each other through f16 with the same results as through f32.
     #[doc(hidden)]
     const IN_F16: Option<InF16<Self::Word>> = None;
 }

@@ -8,7 +8,7 @@ use crate::layout::{AccessError, LayoutError, TvError};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TensorError {
-    /// An error of the layout algebra.
+    /// An error from the layout algebra.
     #[error(transparent)]
     Layout(#[from] LayoutError),
     /// An access that no load or store instruction can perform.

@@ -12,7 +12,7 @@ use crate::{
 /// The maximum number of registers of a fragment; a larger number indicates a tensor that was not sliced.
 const MOST_REGISTERS: i64 = 4096;
 
-/// Elements of type `T` in the registers of one thread, with a layout.
+/// Elements of type `T` in the registers of one thread, arranged according to a layout.
 ///
 /// A fragment owns its registers and writes them in place, so emitted loops can use it without declaring it as loop state. Views
 /// ([`slice`](Self::slice)) and clones share the registers. 8- and 16-bit elements are packed into 32-bit registers.
@@ -181,8 +181,8 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
 
     /// Returns the view that `coord` selects.
     ///
-    /// For example, `(.., .., 1)` keeps the first two modes at index 1 of the third. Registers have no address, so the coordinate must be
-    /// static. The builder rejects a coordinate that is out of bounds or whose nesting does not match the shape.
+    /// For example, `(.., .., 1)` keeps the first two modes at index 1 of the third. Registers are not addressable, so the coordinate must
+    /// be static. The builder rejects a coordinate that is out of bounds or whose nesting does not match the shape.
     #[must_use]
     #[track_caller]
     pub fn slice(&self, coord: impl Into<Slicer>) -> Self {

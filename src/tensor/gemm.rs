@@ -96,8 +96,8 @@ fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> F
 
 /// Computes `d = a · b + c` with a tiled MMA, over all values and rest modes.
 ///
-/// `d` and `c` may be the same fragment. If there are several steps along k, the first step computes `d = a · b + c`, and each further step
-/// adds its products to `d`.
+/// `d` and `c` may be the same fragment. If there are several steps along k, the first step computes `d = a · b + c`, and each subsequent
+/// step adds its products to `d`.
 ///
 /// The operands (d, a, b, c) must have one of the following combinations of ranks, where v denotes the instruction's values:
 ///
@@ -114,7 +114,7 @@ fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> F
 /// the warp must execute the emitted code.
 ///
 /// The builder rejects other ranks, mismatched extents, and element types that differ from those of the instruction. It also rejects
-/// several steps along k if the types of `c` and `d` differ, instructions on sparse or block-scaled operands or on single 16-bit floats,
+/// multiple steps along k if the types of `c` and `d` differ, instructions on sparse or block-scaled operands or on single 16-bit floats,
 /// and instructions that [`Builder::mma`] does not emit.
 #[doc(alias = "gemm!")]
 #[track_caller]

@@ -1,4 +1,4 @@
-//! A lane's part of a view that a warp moves together.
+//! A lane's part of a view that a warp moves cooperatively.
 //!
 //! The view keeps the start of lane 0's part until an access requires the start of this lane's part: a matrix instruction uses addresses of
 //! other lanes' elements, which cannot be derived from this lane's part alone.

@@ -1,4 +1,4 @@
-//! Tiles of a tensor for each block, and parts of a tile for each thread: CuTe's `local_tile` and `local_partition`, MoYe's `@tile` and
+//! Per-block tiles of a tensor and per-thread parts of a tile: CuTe's `local_tile` and `local_partition`, MoYe's `@tile` and
 //! `@parallelize`.
 
 use super::{
@@ -15,8 +15,8 @@ use crate::layout::{Codomain, Coord, Layout, LayoutError, Slicer, Slot, Tile, Ti
 /// a mode, the number of tiles is rounded up. The last tile then extends past the end of the mode, and accesses to it require predicates.
 ///
 /// # Errors
-/// Returns [`TensorError::Layout`] if [`Layout::zipped_divide`] returns an error, or with [`LayoutError::Coordinate`] if the nesting
-/// of `coord` does not match the rest modes.
+/// Returns [`TensorError::Layout`] if [`Layout::zipped_divide`] returns an error, or if the nesting of `coord` does not match the rest
+/// modes ([`LayoutError::Coordinate`]).
 ///
 /// ```
 /// use warpwright::{layout::Layout, tensor::local_tile};

@@ -1,4 +1,4 @@
-//! Layouts and tilings constructed in kernels. Their errors are recorded as errors of the kernel.
+//! Layouts and tilings constructed in kernels. Errors in their construction are recorded as errors of the kernel.
 
 use super::{element::TensorElement, error::TensorError, tiled_copy::TiledCopy, tiled_mma::TiledMma};
 use crate::{
@@ -8,9 +8,9 @@ use crate::{
 };
 
 impl Builder<'_> {
-    /// Parses a layout in CuTe's text form, such as `(128,8):(1,129)`.
+    /// Parses a layout in CuTe notation, such as `(128,8):(1,129)`.
     ///
-    /// The builder rejects text that is not a layout.
+    /// The builder rejects text that is not a valid layout.
     #[track_caller]
     pub fn layout(self, text: &str) -> Layout {
         match text.parse() {
@@ -22,7 +22,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Creates a tiled copy of elements of type `T`, given the name of an atom and two layouts in text form; see [`TiledCopy::new`].
+    /// Creates a tiled copy of elements of type `T`, given the name of an atom and two layouts in CuTe notation; see [`TiledCopy::new`].
     ///
     /// For example: `k.tiled_copy::<f32>("UniversalCopy<u128>", "32:1", "4:1")`. The builder rejects invalid names and layouts.
     #[doc(alias = "make_tiled_copy")]
@@ -71,7 +71,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Creates a tiled MMA from the name of an atom and the layout of the atoms in text form; see [`TiledMma::new`].
+    /// Creates a tiled MMA, given the name of an atom and the layout of the atoms in CuTe notation; see [`TiledMma::new`].
     ///
     /// For example: `k.tiled_mma("UniversalFMA<f32>", "(32,8):(1,32)", ..)`. The builder rejects invalid names and layouts.
     #[doc(alias = "make_tiled_mma")]

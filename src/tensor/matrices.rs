@@ -1,4 +1,4 @@
-//! `ldmatrix` and `stmatrix` of tiled copies.
+//! `ldmatrix` and `stmatrix` in tiled copies.
 
 use std::panic::Location;
 

@@ -48,7 +48,7 @@ impl Axis<'_> {
     }
 }
 
-/// Elements of type `T` in the state space `S` (global or shared memory), with a layout.
+/// Elements of type `T` in the state space `S` (global or shared memory), arranged according to a layout.
 ///
 /// The nesting of the layout is static, but its extents and strides may be in registers. Constant distances within a view become immediate
 /// offsets of loads and stores. Clones are views of the same memory.
@@ -316,8 +316,8 @@ impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
         self.pointer.assume_access().cast()
     }
 
-    /// Returns the tensor as the destination of copies that all threads of a block or scope make together. The copies fill the whole
-    /// tensor, regardless of which parts each thread copies.
+    /// Returns the tensor as the destination of copies that all threads of a block or scope perform cooperatively. The copies fill the
+    /// whole tensor, regardless of which parts each thread copies.
     pub(crate) fn filled_together(&self) -> Tensor<'k, Shared, T, Write> {
         let whole = self.with_access();
         let mut view = whole.clone();

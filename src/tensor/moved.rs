@@ -22,7 +22,7 @@ pub(super) struct Moved<'k> {
 }
 
 impl<'k> Moved<'k> {
-    /// Adds the value of `mode` at `index`. If accesses are compared with the edges, an index past the end selects coordinates past the
+    /// Adds the value of `mode` at `index`. If accesses are checked against the edges, an index past the end selects coordinates past the
     /// edges; otherwise, the index must be less than the size of the mode.
     #[track_caller]
     pub(super) fn add(&mut self, mode: &Layout<Step>, index: Val<'k, u32>) {

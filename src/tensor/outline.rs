@@ -1,5 +1,5 @@
-//! Outlines of views and fragments, from which copies are planned. Kernels contain many copies between equal outlines, whose plan is
-//! computed once.
+//! Outlines of views and fragments, from which copies are planned. Kernels contain many copies between equal outlines; their plan is
+//! computed only once.
 
 use std::rc::Rc;
 

@@ -56,7 +56,7 @@ impl<'k, V> Pending<'k, V> {
     /// Waits for the data and returns the readable view.
     ///
     /// The emitted code waits for this thread's asynchronous copies, and then at the barrier of the block, or of a smaller scope if only
-    /// this scope uses the memory. The data is then visible to all threads of the block or scope.
+    /// that scope uses the memory. The data is then visible to all threads of the block or scope.
     ///
     /// All threads of the block or scope must execute the emitted code.
     #[doc(alias = "load_async_wait")]

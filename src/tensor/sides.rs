@@ -207,7 +207,7 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
     }
 
     /// Reads into the given registers, which are unchanged if `condition` does not hold, or into new ones, which are then undefined.
-    /// Elements that do not exist are read as `fill`, the bits of one element.
+    /// Out-of-bounds elements are read as `fill`, the bits of one element.
     #[track_caller]
     pub(super) fn read(
         &mut self,

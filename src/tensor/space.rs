@@ -3,7 +3,7 @@
 use super::{element::TensorElement, memory::Tensor, stride::Stride};
 use crate::ptx::{Element, Global, Ptr, Shared, SharedCluster, Space, Val};
 
-/// A state space of tensors: global memory, shared memory, or the shared memory of other blocks of the cluster.
+/// A state space for tensors: global memory, shared memory, or the shared memory of other blocks of the cluster.
 pub trait TensorSpace: Space + Sized {
     /// Returns the tensor if it is in shared memory.
     #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! Tiled copies and tiled MMAs in kernels: the elements of tensors that one thread owns, and the instructions on them.
+//! Tiled copies and tiled MMAs in kernels: the tensor elements that one thread owns, and the instructions that operate on them.
 
 use std::panic::Location;
 
@@ -92,7 +92,7 @@ impl<'k> CopyThread<'_, 'k> {
     }
 }
 
-/// Copies partition `src` to partition `dst`, along all rest modes, with the instruction of a tiled copy.
+/// Copies partition `src` to partition `dst`, along all rest modes, using the instruction of a tiled copy.
 ///
 /// The builder rejects the call if the values of an instruction are not contiguous or not known to be sufficiently aligned. It also rejects
 /// all instructions except universal copies and `cp.async`; `ldmatrix` and `stmatrix` are emitted by

@@ -106,7 +106,7 @@ impl TiledCopy {
         Self::from_tv(atom, value_bits, mma.layout_a_tv()?, (m, k).into())
     }
 
-    /// Like [`for_a`](Self::for_a), but for operand B.
+    /// Creates a copy to operand B of a tiled MMA; see [`for_a`](Self::for_a).
     ///
     /// # Errors
     /// Returns the same errors as [`new`](Self::new).
@@ -116,7 +116,7 @@ impl TiledCopy {
         Self::from_tv(atom, value_bits, mma.layout_b_tv()?, (n, k).into())
     }
 
-    /// Like [`for_a`](Self::for_a), but for copies to or from the accumulator.
+    /// Creates a copy to or from the accumulator of a tiled MMA; see [`for_a`](Self::for_a).
     ///
     /// # Errors
     /// Returns the same errors as [`new`](Self::new).

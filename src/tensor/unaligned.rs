@@ -26,7 +26,7 @@ pub(crate) struct UnalignedRow<'k, T: TensorElement, A> {
     ahead: Val<'k, u32>,
     /// The end of the row, relative to the first aligned group, or 0 for a row past the last row.
     end: Val<'k, u32>,
-    /// The number of matrix elements from the start of this row on, limited to 2³¹, or 0 for a row past the last row.
+    /// The number of matrix elements from the start of this row onward, capped at 2³¹, or 0 for a row past the last row.
     available: Val<'k, u32>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct UnalignedGroups<'k> {
     pub(crate) count: u32,
     /// The number of elements by which the groups precede groups that begin with the row; less than the length of a group.
     pub(crate) ahead: Val<'k, u32>,
-    /// Whether the instructions are executed only if all groups are inside the rows, and the rows exist.
+    /// Whether the instructions are executed only if all groups are inside the rows and the rows exist.
     pub(crate) are_inside: bool,
 }
 
@@ -114,15 +114,15 @@ impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
         self.shift(groups) & (self.group - 1)
     }
 
-    /// Returns the difference between the number of elements by which the first aligned group precedes the row and that by which the
-    /// given groups do.
+    /// Returns the number of elements by which the first aligned group precedes the row, minus the number by which the given groups precede
+    /// it.
     #[track_caller]
     fn shift(&self, groups: &UnalignedGroups<'k>) -> Val<'k, u32> {
         if groups.ahead.is_same(&self.ahead) { 0.into() } else { self.ahead - groups.ahead }
     }
 
     /// Returns the starts of aligned groups, relative to the first aligned group. Unless the groups are inside the row, their starts are
-    /// used as well, and the result is computed from them in order to occupy fewer registers.
+    /// used as well, so the result is derived from them to save registers.
     #[track_caller]
     fn whole(&self, groups: &UnalignedGroups<'k>) -> Vec<Val<'k, u32>> {
         match groups.are_inside {

@@ -8,12 +8,12 @@ use crate::{
 };
 
 /// A shared tile or vector that is being filled by a copy or store. [`wait`](tensor::Pending::wait) returns the tile or vector as
-/// [`Filled`], or as a pair of [`Filled`] if it is complex.
+/// [`Filled`], or, if it is complex, as a pair of [`Filled`] values.
 pub type Pending<'k, Tile> = tensor::Pending<'k, <Tile as Allocate<'k>>::Filled>;
 
 /// A tile or vector type that [`Builder::shared_tile`] can allocate in shared memory.
 pub trait Allocate<'k>: Sized + Sealed {
-    /// The type of the tile or vector once its data has arrived: [`Filled`], or a pair of [`Filled`] if it is complex.
+    /// The type of the tile or vector once its data has arrived: [`Filled`], or, if it is complex, a pair of [`Filled`] values.
     type Filled;
     /// The size of the tile or vector in bytes.
     const BYTES: u32;
@@ -112,8 +112,8 @@ impl<'k> Owner<'k> {
         tensor::Pending::by(self.0, tile.filled(), false)
     }
 
-    /// Rejects `to`, the owner of a destination, unless it is the same as this owner, which owns the source.
-    /// Every warp of the source's owner writes a part of the result.
+    /// Rejects `to`, the owner of a destination, unless it is the same as this owner, which owns the source. The owners must match because
+    /// every warp of the source's owner writes a part of the result.
     #[track_caller]
     pub(super) fn check_result(self, to: Self) {
         let (own, found) = (self.0.uniformity(), to.0.uniformity());

@@ -29,8 +29,8 @@ fn layout(registers: u32) -> TvLayout {
         .expect("a tile has few registers")
 }
 
-/// Shared memory that stages tiles of 32-bit elements, which `C` consumer warpgroups add to global memory in register order. Each warp has
-/// space for one tile of 16 rows and `W` columns of subtiles, and continues its work while the tile is copied.
+/// A staging buffer in shared memory for tiles of 32-bit elements that `C` consumer warpgroups add to global memory in register order. Each
+/// warp has space for one tile of 16 rows and `W` columns of subtiles, and continues its work while the tile is being copied.
 pub(crate) struct RegisterOutbox<'k, T, const W: usize, const C: usize> {
     base: Ptr<'k, T, Shared>,
 }

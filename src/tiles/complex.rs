@@ -1,7 +1,7 @@
 //! Complex numbers, vectors, tiles and matrices, represented as pairs of real and imaginary parts.
 //!
-//! Most methods apply the method of the real type to each part. Only multiplication, division, functions such as `exp`, and methods with
-//! closures that receive complex numbers combine the parts.
+//! Most methods apply the real type's method of the same name to each part. Only multiplication, division, functions such as `exp`, and
+//! methods whose closures take complex numbers combine the parts.
 
 #[macro_use]
 mod parts;
@@ -33,8 +33,8 @@ use crate::{
 /// A complex number, vector, tile or matrix, represented by its real and imaginary parts of type `P`.
 ///
 /// [`Crt`], [`Crv`], [`Cst`], [`Csv`] and [`Cgl`] are pairs of the corresponding real types. [`map_parts`](Self::map_parts) applies any
-/// method of the real type to both parts. In this example, both parts of an element are dropped together because they use the same
-/// `random`:
+/// method of the real type to both parts. In this example, the two parts of an element are either both kept or both dropped, because both
+/// calls use the same `random`:
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::Crt};
@@ -73,7 +73,7 @@ pub type Cst<'k, T, const H: usize, const W: usize, S = Auto> = Complex<St<'k, T
 #[doc(alias = "csv")]
 pub type Csv<'k, T, const N: usize> = Complex<Sv<'k, T, N>>;
 
-/// A complex tensor of rank `R` in global memory, by default a matrix: two tensors of the same size, each with its own strides.
+/// A complex tensor of rank `R` (by default, a matrix) in global memory: two real tensors of the same size, each with its own strides.
 ///
 /// If the real and imaginary parts are interleaved in memory, define them as two views of one tensor with an additional axis:
 ///

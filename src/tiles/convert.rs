@@ -24,7 +24,7 @@ pub trait Convert<U: TensorElement>: TensorElement {
     #[doc(hidden)]
     #[track_caller]
     fn convert_words<'k>(words: &[Val<'k, Self::Word>]) -> Vec<Val<'k, U::Word>>;
-    /// Returns the element of this type that converts to exactly `value`; `None` if no such element exists.
+    /// Returns the element of this type that converts to exactly `value`, or `None` if no such element exists.
     #[doc(hidden)]
     fn exactly(value: U) -> Option<Self>;
 }
@@ -95,7 +95,7 @@ impl<T: TensorElement> Convert<T> for T {
     }
 }
 
-/// Converts words in groups that fill whole words of both types. If `cvt` converts both types from and to f16, the conversion uses f16
+/// Converts words in groups that fill whole words of both types. If `cvt` converts both types to and from f16, the conversion uses f16
 /// instead of f32 as the intermediate type, with the same results.
 #[track_caller]
 pub(in crate::tiles) fn through_f32<'k, T: ConvertibleElement, U: ConvertibleElement>(
@@ -116,7 +116,7 @@ pub(in crate::tiles) fn through_f32<'k, T: ConvertibleElement, U: ConvertibleEle
     converted
 }
 
-/// Returns the element of type `T` that converts to exactly `value`; `None` if no such element exists.
+/// Returns the element of type `T` that converts to exactly `value`, or `None` if no such element exists.
 fn exactly<T: Convert<U>, U: Convert<T>>(value: U) -> Option<T> {
     let nearest = U::convert_words(&vec![splat(value).into(); T::PER_WORD])[0].as_constant()?;
     let nearest = T::from_mem_bits(nearest.to_bits());
@@ -183,7 +183,7 @@ pub(super) const fn assert_same_subtiles<T: TensorElement, U: TensorElement>() {
     );
 }
 
-/// Returns registers, owned by no other value, that contain the elements of `from` converted to `U`.
+/// Returns registers that contain the elements of `from` converted to `U` and that no other value owns.
 #[track_caller]
 fn converted<'k, T: Convert<U>, U: TensorElement>(from: &Fragment<'k, T>) -> Vec<RegId> {
     let k = from.kernel();

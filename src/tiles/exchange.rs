@@ -1,9 +1,9 @@
 //! Exchange between the lanes of a warp: elements move from one (lane, value) layout to another.
 //!
-//! The plan is determined by the two layouts. In a *round*, which is one `shfl`, each lane sends one word, composed of any of its elements,
-//! and reads the word of one other lane. A lane may read from any lane that owns a required element; it selects the first such lane that
-//! does not already send a different word in the round. If, for a value of the result, at least half of the lanes already own the required
-//! element, these lanes keep it instead of receiving it.
+//! The two layouts determine the plan. A *round* is one `shfl`: each lane sends one word, composed of any of its elements, and reads the
+//! word that one other lane sends. A lane may read from any lane that owns a required element; it selects the first such lane that does not
+//! already send a different word in the round. If, for a value of the result, at least half of the lanes already own the required element,
+//! these lanes keep it instead of receiving it.
 
 use std::panic::Location;
 
@@ -266,8 +266,8 @@ fn by_lane_bit<'k, W: Scalar>(k: Builder<'k>) -> impl Fn(u32, Val<'k, W>, Val<'k
     move |bit, one, zero| (k.lane().rank() & (1 << bit)).ne(0).select(one, zero)
 }
 
-/// Returns the item of the executing lane; `None` if no lane has an item. The item is selected by bits of the lane number, chosen greedily
-/// to keep the number of selections small.
+/// Returns the item of the executing lane, or `None` if no lane has an item. The item is selected by bits of the lane number, chosen
+/// greedily to keep the number of selections small.
 fn choose<T: Copy + PartialEq, V>(
     table: &PerLane<Option<T>>,
     leaf: &impl Fn(T) -> V,

@@ -159,7 +159,7 @@ fn best_registers<'k, T: Accumulate>(
     [elements, indices]
 }
 
-/// Returns the best of the elements that a lane owns in a tile or vector, and its row-major index if each row has `width` elements; of
+/// Returns the best of the elements that a lane owns in a tile or vector, and its row-major index if each row has `width` elements; among
 /// equal elements, returns the first.
 #[track_caller]
 fn best_in_lane<'k, T: Accumulate>(
@@ -259,7 +259,7 @@ macro_rules! extremes {
                 #[doc = concat!("Returns, for each row, the ", $what, " of its elements and the corresponding element of `with`, and the index of this ", $what, "; the result reuses the registers of `with`.")]
                 ///
                 /// `first` is the index of the tile's first column. To reduce a row of tiles, carry `with` through a loop. Initialize its
-                /// elements to the neutral element of the reduction and its indices to `u32::MAX`, so that any element of the first tile
+                /// elements to the identity element of the reduction and its indices to `u32::MAX`, so that any element of the first tile
                 /// replaces them. All lanes of the warp must take part.
                 #[must_use]
                 #[track_caller]

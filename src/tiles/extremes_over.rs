@@ -53,7 +53,7 @@ macro_rules! extremes {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
             #[doc = concat!("Returns the ", $what, " of each row across the tiles of all warps of `scope`, and the index of the column that contains it.")]
             ///
-            /// The tiles are treated as one matrix in which they are side by side, in warp order. Ties are resolved in favor of the lowest
+            /// The tiles are treated as one matrix, with the tiles side by side in warp order. Ties are resolved in favor of the lowest
             /// index. NaN is treated as −∞ for a maximum and as +∞ for a minimum.
             ///
             /// All threads of the scope must take part; every warp receives the same result. If the scope has several warps, the reduction
@@ -65,14 +65,14 @@ macro_rules! extremes {
                 best_over(self.$row(), scope, Self::COLS, Comparison::$better)
             }
 
-            #[doc = concat!("Returns the ", $what, " of each column across the tiles of all warps of `scope`, and the index of the row that contains it.\n\nThe tiles are stacked in the order of the warps. For ties, participating threads and costs, see [`", stringify!($row_over), "`](Self::", stringify!($row_over), ").")]
+            #[doc = concat!("Returns the ", $what, " of each column across the tiles of all warps of `scope`, and the index of the row that contains it.\n\nThe tiles are stacked in warp order. For ties, participating threads and costs, see [`", stringify!($row_over), "`](Self::", stringify!($row_over), ").")]
             #[must_use]
             #[track_caller]
             pub fn $col_over(&self, scope: impl Scope<'k>) -> (RowVec<'k, T::Sum, W, L, T::Length>, RowVec<'k, u32, W, L, T::Length>) {
                 best_over(self.$col(), scope, Self::ROWS, Comparison::$better)
             }
 
-            #[doc = concat!("Returns the ", $what, " of all elements of the tiles of all warps of `scope`, and its row and column.\n\nThe tiles are stacked in the order of the warps. If elements are equal, the first one in row-major order is returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All threads of the scope must take part; all receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements of the tiles of all warps of `scope`, and its row and column.\n\nThe tiles are stacked in warp order. If elements are equal, the first one in row-major order is returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All threads of the scope must take part; all receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $over(&self, scope: impl Scope<'k>) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
@@ -85,7 +85,7 @@ macro_rules! extremes {
         )*}
 
         impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements of the vectors of all warps of `scope`, and its index.\n\nThe vectors are concatenated in the order of the warps. If elements are equal, the one with the lowest index is returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All threads of the scope must take part; all receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements of the vectors of all warps of `scope`, and its index.\n\nThe vectors are concatenated in warp order. If elements are equal, the one with the lowest index is returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All threads of the scope must take part; all receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $over(&self, scope: impl Scope<'k>) -> (Val<'k, T::Sum>, Val<'k, u32>) {

@@ -39,7 +39,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         tensor::Pending::by(self.owner.0, Filled { tile: self }, asynchronous)
     }
 
-    /// Fills the tile as [`fill`](Self::fill) does, but out-of-bounds elements become `value`, for example −∞ for a maximum.
+    /// Fills the tile as [`fill`](Self::fill) does, but out-of-bounds elements become `value`, such as −∞ for a maximum reduction.
     ///
     /// The data passes through registers, because `cp.async` can fill out-of-bounds elements only with zeros.
     #[track_caller]
@@ -153,7 +153,7 @@ pub struct GlTileOr<'k, T: TensorElement, A, const R: usize> {
 impl<T: TensorElement, A, const R: usize> Sealed for GlTileOr<'_, T, A, R> {}
 
 impl<'k, T: TensorElement, A, const R: usize> GlTile<'k, T, A, R> {
-    /// Returns this tile as the source for a pipeline stage, with out-of-bounds elements read as `value`:
+    /// Returns this tile as a source for a pipeline stage, with out-of-bounds elements read as `value`:
     /// `stage.fill((x.tile(0, i).or(f32::NEG_INFINITY),))`.
     ///
     /// `cp.async` can fill out-of-bounds elements only with zeros, so the data passes through registers and the threads wait for the loads.
@@ -254,7 +254,7 @@ fn write_out<'k, T: TensorElement, A: Writable>(
     });
 }
 
-/// Returns the largest of 16, 8 and 4 bytes that all rows are known to be aligned to, if any.
+/// Returns the largest alignment of 16, 8 or 4 bytes that all rows are known to have, if any.
 fn aligned_bytes<T: TensorElement, A>(of: &Tensor<'_, Global, T, A>) -> Option<u32> {
     [16, 8, 4].into_iter().find(|&bytes| of.has_aligned_rows(bytes))
 }
@@ -270,9 +270,9 @@ struct Split {
 }
 
 impl Split {
-    /// Divides a tile among as many threads as possible, at most `threads`. If a swizzled row is shorter than
-    /// 128 bytes (the width of all banks), the threads along a row access adjacent bytes of one swizzle
-    /// block, because corresponding bytes of different blocks are in the same bank.
+    /// Divides a tile among as many threads as possible, up to `threads`. If a swizzled row is shorter than 128 bytes (the width of all
+    /// banks), the threads along a row access adjacent bytes of one swizzle block, because corresponding bytes of different blocks are in
+    /// the same bank.
     fn new(threads: u32, shape: &Shape, bytes: u32) -> Self {
         let per_row = shape.row_bytes / bytes;
         let largest =

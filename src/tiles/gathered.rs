@@ -1,5 +1,5 @@
-//! Factors of products that are converted from 8-bit elements without moving elements between lanes. Their
-//! columns are therefore in a different order, in which each lane owns adjacent elements.
+//! MMA operands that are converted from 8-bit elements without moving elements between lanes. Their columns are therefore reordered so that
+//! each lane owns adjacent elements.
 
 use std::panic::Location;
 
@@ -67,17 +67,16 @@ impl<'k, T: TensorElement, const H: usize, const W: usize> Rt<'k, T, H, W, Row> 
     }
 }
 
-/// The order of the columns of a result whose second factor was loaded by
-/// [`load_widened`](Subtile::load_widened): in each `16·P` columns, column g of the j-th group of eight
-/// columns is column `2·P·g + j`.
+/// The column order of an MMA result whose operand B was loaded by [`load_widened`](Subtile::load_widened): in each `16·P` columns, column
+/// g of the j-th group of eight columns is column `2·P·g + j`.
 pub(crate) struct Gathered<const P: usize>;
 
 impl<const P: usize> Gathered<P> {
     /// The number of adjacent columns that a lane owns.
     const ADJACENT: i64 = 2 * P as i64;
 
-    /// Returns the layout of 16 rows of `width` subtiles of 8-bit elements, as factor B of a product. The modes of values are adjacent
-    /// columns, the next `16·P` columns, the next row, and the row 8 rows below.
+    /// Returns the layout of 16 rows of `width` subtiles of 8-bit elements, as operand B of an MMA. The value modes step to the adjacent
+    /// column, by `16·P` columns, to the next row, and by 8 rows, in this order.
     fn of_factor(width: usize) -> TvLayout {
         let parts = width as i64 / P as i64;
         let shape = ((4, 8), (Self::ADJACENT, parts, 2, 2));
@@ -103,7 +102,7 @@ fn tv_layout(name: &str, columns: i64, layout: Result<Layout, LayoutError>) -> T
 }
 
 impl<'k, T: ConvertibleElement + TensorElement<Word = u32>> Subtile<'_, 'k, T> {
-    /// Loads 16 rows of `E` subtiles of 8-bit elements as factor B of a product, and converts them to a 16-bit type. The columns are in the
+    /// Loads 16 rows of `E` subtiles of 8-bit elements as operand B of an MMA, and converts them to a 16-bit type. The columns are in the
     /// order of [`Gathered`]. If `end` is given, only the first `end` rows are loaded, and the others are zeros.
     #[track_caller]
     pub(crate) fn load_widened<U, const E: usize, const P: usize>(
@@ -148,7 +147,7 @@ impl<'k, T: ConvertibleElement + TensorElement<Word = u32>> Subtile<'_, 'k, T> {
     }
 }
 
-/// The rows of a lane's elements within 16 rows of a factor, relative to the lane's first row.
+/// The rows of a lane's elements within 16 rows of an operand, relative to the lane's first row.
 const ROWS: [u32; 4] = [0, 1, 8, 9];
 
 impl<'k, T: TensorElement> SubtileMut<'_, 'k, T> {

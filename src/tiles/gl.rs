@@ -25,8 +25,8 @@ pub struct Gl<'k, T: TensorElement, A, const R: usize = 2> {
 
 /// A tile of a matrix or vector in global memory.
 ///
-/// Its size is that of the register or shared tile (or vector) that is loaded from it or stored to it. Out-of-bounds elements are read as
-/// zero, or as another value if one is given, and are never written.
+/// It has the size of the register or shared tile (or vector) that is loaded from or stored to it. Out-of-bounds elements are read as zero,
+/// or as another value if one is given, and are never written.
 pub struct GlTile<'k, T: TensorElement, A, const R: usize = 2> {
     tensor: Tensor<'k, Global, T, A>,
     /// The coordinates, in units of tiles.
@@ -264,7 +264,7 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A, 1> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns the part of the tensor that starts at this tile; `size` is the size of the tile in rows and columns.
+    /// Returns the subtensor that starts at this tile; `size` is the size of the tile in rows and columns.
     #[track_caller]
     pub(super) fn view(&self, size: [u32; 2]) -> Tensor<'k, Global, T, A> {
         self.tensor

@@ -48,7 +48,7 @@ impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A> {
         self.load_filled(T::from_mem_bits(0))
     }
 
-    /// Loads a register tile as [`load`](Self::load) does, but out-of-bounds elements are `fill`, for example −∞ for a maximum.
+    /// Loads a register tile as [`load`](Self::load) does, but out-of-bounds elements are `fill`, such as −∞ for a maximum reduction.
     ///
     /// The builder rejects the call if the matrix's element type cannot represent `fill` exactly.
     #[track_caller]

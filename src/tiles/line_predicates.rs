@@ -49,7 +49,7 @@ macro_rules! predicates {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
             #[doc = concat!("Returns, for each row, 1 if `f` is true for ", $which, " of its elements, and 0 otherwise.")]
             ///
-            /// All lanes of the warp must take part. Emits as many shuffles as [`row_max`](Self::row_max) does for an f32 tile.
+            /// All lanes of the warp must take part. Emits the same number of shuffles as [`row_max`](Self::row_max) for an f32 tile.
             #[must_use]
             #[track_caller]
             pub fn $row(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> ColVec<'k, u32, H, L, T::Length> {
@@ -58,8 +58,8 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns, for each row, 1 if `f` is true for ", $which, " of its elements in this tile and the tiles already reduced into `with`, and 0 otherwise.")]
             ///
-            /// The result reuses the registers of `with`, so a loop that carries it over the tiles of a row needs no `mov`. All lanes of the warp
-            /// must take part.
+            /// The result reuses the registers of `with`, so a loop over the tiles of a row can carry it without a `mov`. All lanes of the
+            /// warp must take part.
             #[must_use]
             #[track_caller]
             pub fn $row_with(
@@ -85,7 +85,7 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns, for each column, 1 if `f` is true for ", $which, " of its elements, and 0 otherwise.")]
             ///
-            /// All lanes of the warp must take part. Emits as many shuffles as [`col_max`](Self::col_max) does for an f32 tile.
+            /// All lanes of the warp must take part. Emits the same number of shuffles as [`col_max`](Self::col_max) for an f32 tile.
             #[must_use]
             #[track_caller]
             pub fn $col(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> RowVec<'k, u32, W, L, T::Length> {

@@ -30,8 +30,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self
     }
 
-    /// Replaces each element if `key` is greater than `constant`. `key` receives the row and column of the lane's first element; `constant`
-    /// receives an element's distances from that row and column.
+    /// Replaces each element for which `key` is greater than `constant`. `key` receives the row and column of the lane's first element;
+    /// `constant` receives the element's offsets from that row and column.
     #[track_caller]
     fn fill_above(
         mut self,
@@ -130,7 +130,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.fill_above(value, |own, _| own - row, |own, _| -own - 1)
     }
 
-    /// Replaces the elements that are both in a row before `row` and in column `col` or a later column with `value`.
+    /// Replaces the elements whose row is less than `row` and whose column is at least `col` with `value`.
     #[must_use]
     #[track_caller]
     pub fn upper_right_fill(
@@ -155,8 +155,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     }
 }
 
-/// Returns, for each value, whether `key` is greater than `constant` of the value's row and column offsets. Emits one comparison for each
-/// distinct constant.
+/// Returns, for each value, whether `key` is greater than the result of `constant` for the value's row and column offsets. Emits one
+/// comparison for each distinct constant.
 #[track_caller]
 fn greater<'k>(
     key: Val<'k, i32>,

@@ -23,8 +23,7 @@ use crate::{
 /// | e4m3 or e5m2 | e4m3 or e5m2 | f32 or f16  | `m16n8k32`                                | sm_89    |
 /// | i8 or u8     | i8 or u8     | i32         | `m16n8k32`; before sm_80 `m8n8k16`        | sm_75    |
 ///
-/// Sums of integers wrap around. The instructions and their targets are documented in the PTX ISA, "Multiply-and-Accumulate Instruction:
-/// mma".
+/// Integer sums wrap around. The instructions and their targets are documented in the PTX ISA, "Multiply-and-Accumulate Instruction: mma".
 #[diagnostic::on_unimplemented(
     message = "no `mma` multiplies `{Self}` by `{B}` and accumulates in `{C}`",
     label = "A is `{Self}`, B is `{B}`, the sum is `{C}`",

@@ -20,10 +20,10 @@ mod sealed {
 
 /// An operand that an elementwise operation combines with the elements of a `Tile`.
 ///
-/// The operand is a tile or vector of the same type, or a constant or a register of the element type, which is combined with every element.
-/// If `Tile` is a register tile, the operand may also be a reference to a vector that is broadcast: a [`ColVec`](super::ColVec) with one
-/// element per row, or a [`RowVec`](super::RowVec) with one element per column. A register is supported only if its type has native
-/// arithmetic ([`Arithmetic`]).
+/// The operand is a tile or vector of the same type, or a scalar of the element type (a constant or a register), which is combined with
+/// every element. If `Tile` is a register tile, the operand may also be a reference to a vector that is broadcast: a
+/// [`ColVec`](super::ColVec) with one element per row, or a [`RowVec`](super::RowVec) with one element per column. A register is supported
+/// only if its type has native arithmetic ([`Arithmetic`]).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be combined with each element of `{Tile}`",
     note = "operands are tiles of the same type, shape and layout, numbers of the element type, and for tiles references to vectors of \

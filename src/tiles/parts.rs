@@ -1,4 +1,4 @@
-//! Parts of register tiles, and tiles composed of parts, without moves between registers.
+//! Subtiles, splits and concatenations of register tiles.
 
 use super::{element::RegisterLayout, registers::Registers, rt::Rt};
 use crate::{ptx::Builder, tensor::TensorElement};
@@ -42,7 +42,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.with_part(&places, &part)
     }
 
-    /// Returns the register indices of the `H2`×`W2` subtiles that start at subtile (`row`, `col`), or rejects the part.
+    /// Returns the register indices of the `H2`×`W2` subtiles that start at subtile (`row`, `col`); rejects a rectangle that extends past
+    /// the tile's edge.
     #[track_caller]
     pub(super) fn places<const H2: usize, const W2: usize>(
         k: Builder<'k>,
@@ -55,13 +56,13 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::contains::<H2, W2>(k, row, col).then(registers)
     }
 
-    /// Returns the part in registers `places`, to be put back with [`with_part`](Self::with_part).
+    /// Returns a tile that consists of registers `places`, to be written back with [`with_part`](Self::with_part).
     pub(super) fn part_at<const H2: usize, const W2: usize>(&self, places: &[usize]) -> Rt<'k, T, H2, W2, L> {
         let registers = self.fragment.all_registers();
         Rt::of_registers(self.kernel(), places.iter().map(|&at| registers[at]).collect())
     }
 
-    /// Returns the tile with `part` in registers `places`.
+    /// Returns the tile with registers `places` replaced by those of `part`.
     pub(super) fn with_part<const H2: usize, const W2: usize>(
         self,
         places: &[usize],
@@ -74,7 +75,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::of_registers(self.kernel(), registers)
     }
 
-    /// Returns whether the tile contains the part; rejects a part that extends past the tile's edge.
+    /// Returns whether the tile contains the rectangle; rejects one that extends past the tile's edge.
     #[track_caller]
     fn contains<const H2: usize, const W2: usize>(k: Builder<'k>, row: usize, col: usize) -> bool {
         let fits =

@@ -241,7 +241,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         state
     }
 
-    /// Starts filling all stages except one.
+    /// Starts filling all stages except the last.
     #[track_caller]
     fn fill_first(&self, begin: &dyn Fn(Val<'k, u32>, Ptr<'k, u8, Shared>)) {
         Owner::block(self.k).sync_in_loop();

@@ -30,14 +30,14 @@ const TWO_32: f32 = (1u64 << 32) as f32;
 /// The truth table of a ⊕ b ⊕ c.
 const XOR: u8 = 0x96;
 
-/// The distance, along both axes, between elements that share a counter. In both layouts, a lane owns both of two elements that are 8 rows
-/// or columns apart in a subtile, unless elements are 8 bits wide.
+/// The distance, along both axes, between elements that share a counter. In both layouts, elements that are 8 rows or columns apart in a
+/// subtile belong to the same lane, unless they are 8 bits wide.
 const APART: i64 = 8;
 
 impl<'k> Builder<'k> {
     /// Returns the four random words that Philox4x32-10 computes from a 128-bit counter and a 64-bit key (Salmon et al., "Parallel random
-    /// numbers: as easy as 1, 2, 3", SC 2011; the library Random123). Each of the ten rounds multiplies with two `mul.wide` and combines
-    /// the results with two `lop3`.
+    /// numbers: as easy as 1, 2, 3", SC 2011; the library Random123). Each of the ten rounds uses two `mul.wide` and two `lop3`
+    /// instructions.
     #[doc(alias = "curand_Philox4x32_10")]
     #[track_caller]
     pub fn philox4x32(self, counter: [Val<'k, u32>; 4], key: [Val<'k, u32>; 2]) -> [Val<'k, u32>; 4] {
@@ -50,7 +50,7 @@ impl<'k> Builder<'k> {
         })
     }
 
-    /// Returns the random numbers that `seed` and `offset` determine, for a matrix of any size; see [`Random`].
+    /// Returns the random numbers determined by `seed` and `offset`, for a matrix of any size; see [`Random`].
     #[doc(alias = "philox")]
     #[track_caller]
     pub fn random(self, seed: impl Into<Val<'k, u64>>, offset: impl Into<Val<'k, u64>>) -> Random<'k> {
@@ -67,14 +67,14 @@ impl<'k> Builder<'k> {
 /// shape or layout of tiles, the warp or the kernel. A backward kernel can therefore reproduce the numbers of the forward kernel.
 ///
 /// The word of element (`row`, `col`) is one of the four words that [`philox4x32`](Builder::philox4x32) returns for the following operands.
-/// Its index is 2·(⌊`row` / 8⌋ mod 2) + (⌊`col` / 8⌋ mod 2).
+/// The index of this word is 2·(⌊`row` / 8⌋ mod 2) + (⌊`col` / 8⌋ mod 2).
 ///
 /// | operand | low word                 | …                        | …          | high word   |
 /// | ---     | ---                      | ---                      | ---        | ---         |
 /// | counter | `row` without bit 3      | `col` without bit 3      | offset     | offset ≫ 32 |
 /// | key     | seed                     | seed ≫ 32                |            |             |
 ///
-/// Matrices with the same seed, for example those of different layers, heads and steps of a model, must use different offsets.
+/// Matrices that use the same seed, for example in different layers, heads or steps of a model, must use different offsets.
 ///
 /// ```
 /// # use warpwright::prelude::*;
@@ -97,7 +97,7 @@ pub struct Random<'k> {
     is_transposed: bool,
 }
 
-/// The random numbers of the elements of a tile. The tile has the size of the register tile for which the numbers are used.
+/// The random numbers for the elements of a tile. The tile has the size of the register tile for which the numbers are used.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomTile<'k> {
     random: Random<'k>,
@@ -149,10 +149,10 @@ impl<'k> RandomTile<'k> {
         self.distributed(&|words| words.map(|word| (word >> 8).cast::<f32>() * (1.0 / TWO_24)))
     }
 
-    /// Returns a tile of random numbers with the standard normal distribution.
+    /// Returns a tile of random numbers from the standard normal distribution.
     ///
-    /// The numbers of two elements 8 columns apart are computed from the words of both, with the Box–Muller transform. Their magnitude is
-    /// at most 6.77. The transform uses the approximate `lg2`, `sqrt`, `sin` and `cos` instructions.
+    /// The numbers for two elements that are 8 columns apart are computed from both elements' words with the Box–Muller transform. Their
+    /// magnitude is at most 6.77. The transform uses the approximate `lg2`, `sqrt`, `sin` and `cos` instructions.
     #[must_use]
     #[track_caller]
     pub fn normal<const H: usize, const W: usize, L: RegisterLayout>(&self) -> Rt<'k, f32, H, W, L> {
@@ -291,7 +291,7 @@ impl<'k> DropoutRule<'k> {
 /// A function of the four words of a counter.
 pub(super) type OfWords<'f, 'k, S> = dyn Fn([Val<'k, u32>; 4]) -> [Val<'k, S>; 4] + 'f;
 
-/// Returns two independent numbers with the standard normal distribution: the coordinates of a point in the plane.
+/// Returns two independent numbers from the standard normal distribution: the coordinates of a point in the plane.
 #[track_caller]
 fn normal_pair<'k>(k: Builder<'k>, radius: Val<'k, u32>, angle: Val<'k, u32>) -> [Val<'k, f32>; 2] {
     // Uniform in 0 < x ≤ 1, with all 32 bits near 0, where the radius is large.
@@ -312,8 +312,8 @@ where
     /// Sets each element to 0 with probability `p` and multiplies the remaining elements by 1 / (1 − `p`), in place. `p`, a constant or a
     /// register, must be between 0 and 1. Elements of types other than f32 are multiplied in f32 and rounded once.
     ///
-    /// An element is kept if its number in [`uniform`](RandomTile::uniform) is at least `p`. To compute the gradient, apply `dropout` to
-    /// the gradient of the result, with the same `p` and `random`.
+    /// An element is kept if its [`uniform`](RandomTile::uniform) random number is at least `p`. To compute the gradient, apply `dropout`
+    /// to the gradient of the result, with the same `p` and `random`.
     #[must_use]
     #[track_caller]
     pub fn dropout(self, p: impl Into<Val<'k, f32>>, random: &RandomTile<'k>) -> Self {

@@ -225,8 +225,8 @@ macro_rules! reductions {
 
                 #[doc = concat!("Returns, for each row, the ", $what, " of its elements and the corresponding element of `with`.")]
                 ///
-                /// The result reuses the registers of `with`, so a loop that carries it over the tiles of a row needs no `mov`. All lanes of the warp
-                /// must take part.
+                /// The result reuses the registers of `with`, so a loop over the tiles of a row can carry it without a `mov`. All lanes of
+                /// the warp must take part.
                 #[must_use]
                 #[track_caller]
                 pub fn $row_with(&self, with: ColVec<'k, T::Sum, H, L, T::Length>) -> ColVec<'k, T::Sum, H, L, T::Length> {
@@ -248,8 +248,8 @@ macro_rules! reductions {
 
                 #[doc = concat!("Returns, for each column, the ", $what, " of its elements and the corresponding element of `with`.")]
                 ///
-                /// The result reuses the registers of `with`, so a loop that carries it over the tiles of a column needs no `mov`. All lanes of the warp
-                /// must take part.
+                /// The result reuses the registers of `with`, so a loop over the tiles of a column can carry it without a `mov`. All lanes
+                /// of the warp must take part.
                 #[must_use]
                 #[track_caller]
                 pub fn $col_with(&self, with: RowVec<'k, T::Sum, W, L, T::Length>) -> RowVec<'k, T::Sum, W, L, T::Length> {

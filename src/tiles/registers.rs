@@ -57,7 +57,7 @@ pub(super) trait Registers<'k>: Distributed<'k> {
         self.fragment().kernel()
     }
 
-    /// Returns the registers as values. The use of a value is rejected after its register has been overwritten.
+    /// Returns the registers as values. The builder rejects the use of a value after its register has been overwritten.
     fn words(&self) -> Vec<Val<'k, WordOf<'k, Self>>> {
         words_of(self.fragment())
     }

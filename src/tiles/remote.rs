@@ -52,7 +52,7 @@ impl<T: TensorElement> fmt::Debug for RemoteStMut<'_, '_, T> {
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
     /// Emits stores to the tiles at the same address in other blocks of the cluster, between two cluster barriers, and returns this block's
-    /// tile, which the blocks have filled.
+    /// filled tile.
     ///
     /// The first barrier ensures that all blocks of the cluster are running and have finished reading the tile's memory. `store` emits the
     /// stores; together, the blocks must store all tiles completely. If other blocks load the tile, a cluster barrier must precede the next
@@ -99,8 +99,8 @@ impl<'a, 'k, T: TensorElement> ClusterTiles<'a, 'k, T> {
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
     /// Returns the tile at the same address in the shared memory of block `rank` of the cluster, as a source for loads.
     ///
-    /// The remote tile must also be filled. A barrier of the cluster must follow the stores to the remote tile, and another one must
-    /// precede the next stores to it and the end of block `rank`. Requires sm_90 or later.
+    /// The remote tile must also be filled. A cluster barrier is required between the stores to the remote tile and the loads from it, and
+    /// another before the next stores to it and before block `rank` exits. Requires sm_90 or later.
     ///
     /// ```
     /// use warpwright::prelude::*;

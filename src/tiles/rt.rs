@@ -13,7 +13,7 @@ use crate::{
     tensor::{Fragment, SUBTILE_SIDE, TensorElement, in_order, splat},
 };
 
-/// A tile of `H`×`W` subtiles of elements `T`, distributed over the registers of a warp.
+/// A tile of `H`×`W` subtiles with elements of type `T`, distributed over the registers of a warp.
 ///
 /// A subtile has 16×16 elements. If the elements are 8 bits wide, it has 16×32, or 32×16 in the column layout. The type of the tile
 /// determines its (lane, value) layout.
@@ -119,13 +119,13 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::fragment().elements(lane.into())
     }
 
-    /// Asserts that every element has exactly one owner. The panic message names the first element that has none or several.
+    /// Asserts that every element has exactly one owner. The panic message names the first element that has no owner or more than one.
     pub fn assert_bijective() {
         Self::fragment().assert_bijective();
     }
 
     /// Returns the lane's registers as values, in the order of [`fragment`](Self::fragment). The builder rejects the use of a value after
-    /// its register has been overwritten, for example by an MMA or by another operation in place.
+    /// its register has been overwritten, for example by an MMA or another in-place operation.
     #[doc(alias = "print")]
     pub fn registers(&self) -> Vec<Val<'k, T::Word>> {
         self.words()

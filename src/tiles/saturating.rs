@@ -11,7 +11,7 @@ use crate::{
     tensor::ConvertibleElement,
 };
 
-/// A target element type of conversions that saturate instead of overflowing to infinity: [`struct@f16`] and [`bf16`].
+/// An element type to which elements can be converted with saturation instead of overflow to infinity: [`struct@f16`] and [`bf16`].
 #[diagnostic::on_unimplemented(
     message = "no saturating conversion to `{Self}`",
     note = "saturating conversions are to `f16` and `bf16`; conversions to 8-bit types and integers saturate in any case"

@@ -3,7 +3,7 @@
 //! Each digit of a coordinate along the line is a bit of the lane index or a digit of the value index
 //! ([`TvLayout::along`](crate::layout::TvLayout::along)). For each digit, starting from the lowest, every group of elements that differ
 //! only in lower digits is combined with the preceding groups: directly within a lane, and with a butterfly shuffle of the groups' totals
-//! between lanes. All lanes of a line then have the total of the line, and the next tile of the line continues from it.
+//! between lanes. Every lane that owns elements of a line then has the line's total, from which the scan of the next tile continues.
 
 use std::{collections::BTreeMap, panic::Location};
 
@@ -32,7 +32,7 @@ struct Group<'k, S: Scalar> {
     total: Val<'k, S>,
 }
 
-/// A scan: how it combines elements, and the results so far, by value index.
+/// The state of a scan: the combining operation, and the results so far, by value index.
 struct Scan<'k, S: Scalar> {
     k: Builder<'k>,
     how: Combine,
@@ -51,7 +51,7 @@ impl<'k, S: Numeric> Scan<'k, S> {
     /// Combines `before` with the results of a group's values if `is_later`.
     #[track_caller]
     fn add_before_if(&mut self, is_later: Val<'k, bool>, values: &[usize], before: Val<'k, S>) {
-        // Maxima have no neutral element, because NaN and −∞ differ.
+        // Maxima have no identity element, because NaN and −∞ differ.
         match self.how {
             SUM => self.add_before(values, is_later.select(before, S::ZERO)),
             PRODUCT => self.add_before(values, is_later.select(before, S::ONE)),

@@ -165,7 +165,7 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
     /// Loads a rectangle as [`load`](Self::load) does, but with the registers in the order that `mma.sync` expects for the given operand.
     ///
     /// `load` assumes that a `Row` tile is operand A and a `Col` tile is operand B. In other cases, such as a `Row` tile that is operand B
-    /// of [`mma_abt`](Rt::mma_abt), ptxas would have to move registers before the MMA.
+    /// of [`mma_abt`](Rt::mma_abt), the register order of `load` would force ptxas to move registers before the MMA.
     #[track_caller]
     pub fn load_operand<const H: usize, const W: usize, L: RegisterLayout>(
         &self,
@@ -206,7 +206,7 @@ impl<'k, T: TensorElement> SubtileMut<'_, 'k, T> {
     /// Converts the elements of a register tile and stores them to the rectangle.
     ///
     /// The builder rejects the call if the position of the rectangle may differ between lanes of a warp, or if the scope that owns the tile
-    /// has several warps and they would all store to the same rectangle.
+    /// has several warps that would all store to the same rectangle.
     #[track_caller]
     pub fn store<U, const H: usize, const W: usize, L>(&self, tile: &Rt<'k, U, H, W, L>)
     where

@@ -25,7 +25,7 @@ impl<'k> Builder<'k> {
     /// Divides `count` items among the warps of the block: warp `w` of `n` processes items `w`, `w + n`, …. `work` receives the index of an
     /// item and emits the code that processes it.
     ///
-    /// For example, the following function stores the sums of the rows of a shared tile to a shared vector:
+    /// For example, the following function stores the row sums of a shared tile to a shared vector:
     ///
     /// ```
     /// # use warpwright::{prelude::*, tiles::Filled};

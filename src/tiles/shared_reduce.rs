@@ -1,6 +1,7 @@
 //! Reductions of shared tiles and vectors, and predicates over their elements.
 //!
-//! The warps of the scope that owns a tile (by default, the block) reduce the tile together. A vector is loaded by each calling warp.
+//! The warps of the scope that owns a tile (by default, the block) reduce the tile cooperatively. For a vector, each calling warp loads and
+//! reduces the whole vector.
 
 use std::panic::Location;
 
@@ -226,7 +227,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
 macro_rules! extremes {
     ($($what:literal $better:ident $all:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements, and its row and column.\n\nIf several elements are equal to the ", $what, ", the position of the first one in row-major order is returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All threads of the scope that owns the tile (by default, the block) must take part; all receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements, and its row and column.\n\nIf several elements are equal to the ", $what, ", returns the position of the first one in row-major order. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All threads of the scope that owns the tile (by default, the block) must take part; all receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
@@ -235,7 +236,7 @@ macro_rules! extremes {
         )*}
 
         impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements, and its index.\n\nIf several elements are equal to the ", $what, ", the lowest index is returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All lanes of the calling warp must take part; all receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements, and its index.\n\nIf several elements are equal to the ", $what, ", returns the lowest index. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All lanes of the calling warp must take part; all receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, Val<'k, u32>) {

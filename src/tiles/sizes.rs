@@ -1,6 +1,6 @@
 //! ThunderKittens' names for tile types and sizes, as type aliases.
 //!
-//! Element types have their Rust names: `rt_fl` is [`RtF32`], `rt_bf` is [`RtBf16`], `rt_hf` is [`RtF16`], `rt_fp8e4m3` is [`RtE4m3`], and
+//! Element types use their Rust names: `rt_fl` is [`RtF32`], `rt_bf` is [`RtBf16`], `rt_hf` is [`RtF16`], `rt_fp8e4m3` is [`RtE4m3`], and
 //! `rt_fp8e5m2` is [`RtE5m2`]. The same applies to `st`, `rv` and `sv`. Sizes are in subtiles, as in the names of ThunderKittens' first
 //! version: `rt_fl_1x4` is [`RtF32_1x4`]. The module is not part of the prelude.
 //!

@@ -29,7 +29,7 @@ use crate::{
     note = "the element types of sparse matrices are `bf16`, `f16`, `tf32`, `e4m3`, `e5m2`, `i8` and `u8`"
 )]
 pub trait SparseElement: TensorElement {
-    /// Returns an instruction with a sparse A of this type. All such instructions have the same fragments and metadata of A.
+    /// Returns an instruction with a sparse A of this type. All such instructions use the same fragment and metadata layouts for A.
     #[doc(hidden)]
     fn atom() -> &'static MmaAtom;
 }

@@ -25,7 +25,7 @@ use crate::{atoms::Sparsity, tensor::TensorElement};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SparseMatrix<T> {
-    /// The stored elements, row by row. Each row has `cols` / 2 of them.
+    /// The stored elements, row by row, with `cols` / 2 elements per row.
     pub values: Vec<T>,
     /// The positions of the stored elements, row by row. Each row consists of whole words, which contain the [`Sparsity::code`] of each
     /// stored element, with the first element in the lowest bits. A word covers 16 columns of the matrix (8 for tf32).
@@ -36,7 +36,7 @@ pub struct SparseMatrix<T> {
     pub cols: usize,
 }
 
-/// The reason why a matrix cannot be compressed.
+/// The reason a matrix cannot be compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NotSparse {
     /// The number of elements is not `rows` · `cols`.
@@ -51,7 +51,7 @@ pub enum NotSparse {
         /// The number of elements in the slice.
         found: usize,
     },
-    /// Rows do not consist of whole chunks.
+    /// The number of columns is not a multiple of the chunk size.
     #[error("expected a multiple of {chunk} columns, found {found}")]
     Columns {
         /// The number of elements per chunk.

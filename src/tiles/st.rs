@@ -20,7 +20,7 @@ use crate::{
     tensor::{self, SUBTILE_SIDE, SharedLayout, Tensor, TensorElement},
 };
 
-/// A tile of `H`×`W` subtiles of elements `T` in shared memory, with unspecified contents.
+/// A tile of `H`×`W` subtiles with elements of type `T` in shared memory. Its contents are unspecified.
 ///
 /// A subtile has 16×16 elements, or 16×32 if they are 8 bits wide.
 ///
@@ -28,8 +28,8 @@ use crate::{
 /// except for 8-bit [`Col`](super::Col) tiles.
 ///
 /// The block owns the tile, unless it was allocated with [`shared_tile_of`](Builder::shared_tile_of), which allocates a tile for each warp
-/// or other scope of the block. Barriers in the code of the tile's operations are barriers of the scope that owns the tile, so all threads
-/// of this scope must execute them.
+/// or other scope of the block. Operations on the tile use barriers of the scope that owns it; all threads of this scope must execute these
+/// barriers.
 #[doc(alias = "st")]
 pub struct St<'k, T: TensorElement, const H: usize, const W: usize, S = Auto> {
     pub(super) tensor: Tensor<'k, Shared, T, ReadWrite>,
@@ -59,7 +59,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     /// The number of elements.
     #[doc(alias = "num_elements")]
     pub const ELEMENTS: u32 = Self::ROWS * Self::COLS;
-    /// The size in bytes, with the padding of [`Padded`](super::Padded) rows.
+    /// The size in bytes, including the padding of [`Padded`](super::Padded) rows.
     #[doc(alias = "size_bytes")]
     pub const BYTES: u32 = {
         assert!(H > 0 && W > 0, "a shared tile has at least one subtile along each axis");
@@ -105,8 +105,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     /// Returns two tiles or vectors that reuse the memory of this tile: `tile.reuse_for_two::<St<f32, 2, 4>, Sv<f32, 4>>()`. The second one
     /// starts after the first one, at the next address with the alignment that its swizzle requires.
     ///
-    /// The call does not compile if both together are larger than this tile. The builder rejects the call if they do not fit because of the
-    /// gap between them, or if an address is not known to have the required alignment.
+    /// The call does not compile if both together are larger than this tile. The builder rejects the call if they do not fit because of
+    /// alignment padding between them, or if an address is not known to have the required alignment.
     #[track_caller]
     pub fn reuse_for_two<First: Allocate<'k>, Second: Allocate<'k>>(self) -> (First, Second) {
         reuse_for_two(self)

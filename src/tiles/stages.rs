@@ -16,7 +16,7 @@ use crate::{
 pub trait StageTiles<'k>: Sized + Sealed {
     /// The tiles once their data has arrived.
     type Filled;
-    /// The size of a stage in bytes, including gaps that align its tiles.
+    /// The size of a stage in bytes, including the padding that aligns its tiles.
     const STAGE_BYTES: u32;
     /// The total size of the tiles in bytes.
     #[doc(hidden)]

@@ -60,8 +60,8 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
     ///
     /// `U` must be 8 bits wide if `T` is, and 16 bits wide otherwise; other types do not compile. Requires sm_100a.
     ///
-    /// The elements of a register of the result share a word of `random`. If `U` is 16 bits wide, the hardware uses different bits of the
-    /// word for each element.
+    /// The elements in a result register share a word of `random`. If `U` is 16 bits wide, the hardware uses different bits of the word for
+    /// each element.
     #[doc(alias = "cvt.rs")]
     #[must_use]
     #[track_caller]

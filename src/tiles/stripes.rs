@@ -209,7 +209,7 @@ impl<'k> Stripes<'k> {
         (0..self.count).map(|stripe| first + stripe * self.threads * self.adjacent).collect()
     }
 
-    /// Returns this thread's groups in vector `index` of a row. `are_inside` states that no thread that executes the instructions has
+    /// Returns this thread's groups in vector `index` of a row. `are_inside` asserts that no thread that executes the instructions has
     /// groups that extend past either end of the row.
     #[track_caller]
     pub(crate) fn groups(self, index: Val<'k, u32>, are_inside: bool) -> UnalignedGroups<'k> {
@@ -382,7 +382,7 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
 }
 
 impl<'k> Striped<'k, f32> {
-    /// Returns this part of a longer vector with `otherwise` in place of the elements with indices of at least `end` in the longer vector.
+    /// Returns this part of a longer vector with `otherwise` in place of the elements whose index in the longer vector is at least `end`.
     #[must_use]
     #[track_caller]
     pub(crate) fn until(&self, part: Val<'k, u32>, end: Val<'k, u32>, otherwise: f32) -> Self {

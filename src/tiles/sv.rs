@@ -20,13 +20,13 @@ use crate::{
     tensor::{self, SharedLayout, Tensor, TensorElement, copy},
 };
 
-/// A vector of `N` · 16 elements `T` in shared memory, with unspecified contents.
+/// A vector of `N` · 16 elements of type `T` in shared memory. Its contents are unspecified.
 ///
 /// Like a shared tile ([`St`]), it is [`Pending`] while a copy or store fills it, and [`Filled`] once its data can be read.
 ///
 /// The block owns the vector, unless it was allocated with [`shared_tile_of`](Builder::shared_tile_of), which allocates a vector for each
-/// warp or other scope of the block. Barriers in the code of the vector's operations are barriers of the scope that owns the vector, so
-/// all threads of this scope must execute them.
+/// warp or other scope of the block. Operations on the vector use barriers of the scope that owns it; all threads of this scope must
+/// execute these barriers.
 #[doc(alias = "sv")]
 pub struct Sv<'k, T: TensorElement, const N: usize> {
     pub(super) tensor: Tensor<'k, Shared, T, ReadWrite>,
@@ -302,7 +302,7 @@ impl<'a, 'k, T: TensorElement> SubvectorMut<'a, 'k, T> {
     /// it.
     ///
     /// The builder rejects the call if the position of the subvector may differ between lanes of a warp, or if the scope that owns the
-    /// memory has several warps and they would all store to the same subvector.
+    /// memory has several warps that would all store to the same subvector.
     #[track_caller]
     pub fn store<U: Convert<T>, const N: usize, V: VectorLayout>(&self, vector: &Rv<'k, U, N, V>) {
         let k = vector.kernel();

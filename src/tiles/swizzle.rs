@@ -6,14 +6,14 @@ use crate::{
     tensor::{SharedLayout, TensorElement},
 };
 
-/// The swizzle of a shared tile, as a type.
+/// A type that represents the swizzle of a shared tile.
 #[doc(alias = "swizzle_bytes")]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a swizzle",
     note = "swizzles are `Auto`, `Swizzle128`, `Swizzle64`, `Swizzle32`, `Padded` and `Plain`"
 )]
 pub trait SharedSwizzle: Sealed + 'static {
-    /// Whether unused bytes follow each row.
+    /// Whether each row is followed by padding.
     const PADDED: bool;
     /// Returns the swizzle for rows of `bytes` bytes, and the length of a swizzled row in bytes.
     fn of_row(bytes: u32) -> (Swizzle, u32);
@@ -51,16 +51,16 @@ swizzles! {
     Swizzle64, false, |_| (Swizzle::BYTES_64, 64);
     /// The swizzle for 32-byte rows, which XORs bit 7 of the address into bit 4: `Swizzle<1,4,3>`.
     Swizzle32, false, |_| (Swizzle::BYTES_32, 32);
-    /// No swizzle, but 16 unused bytes after each row (32 for 32-bit elements, 64 for 64-bit elements). Rows that are accessed together
+    /// No swizzle, but 16 bytes of padding after each row (32 for 32-bit elements, 64 for 64-bit elements). Rows that are accessed together
     /// therefore use different banks. TMA and `wgmma` do not support this layout.
     Padded, true, |row| (Swizzle::NONE, row);
     /// No swizzle: plain row-major order.
     Plain, false, |row| (Swizzle::NONE, row);
 }
 
-/// Returns the number of unused bytes after each row of elements `T`. For elements of up to 16 bits, the distance between rows is then an
-/// odd multiple of 16 bytes, the size of an `ldmatrix` row. For wider elements, it is an odd multiple of the size of the 8 elements of a
-/// row that four lanes access together.
+/// Returns the number of bytes of padding after each row of elements of type `T`. For elements of up to 16 bits, the distance between rows
+/// is then an odd multiple of 16 bytes, the size of an `ldmatrix` row. For wider elements, it is an odd multiple of the size of the 8
+/// elements of a row that four lanes access together.
 pub(super) const fn padding<T: TensorElement, S: SharedSwizzle>() -> u32 {
     match T::SIZE {
         _ if !S::PADDED => 0,
@@ -69,7 +69,7 @@ pub(super) const fn padding<T: TensorElement, S: SharedSwizzle>() -> u32 {
     }
 }
 
-/// Returns the swizzled layout of a shared tile of `rows`×`cols` elements `T`, with the modes `(row, (col in block, block))`.
+/// Returns the swizzled layout of a shared tile of `rows`×`cols` elements of type `T`, with the modes `(row, (col in block, block))`.
 ///
 /// A swizzled tile consists of consecutive column blocks, each as wide as one swizzled row. Within a block,
 /// rows are contiguous, and the 16-byte chunks of a row are permuted according to the row index. The layouts

@@ -13,8 +13,8 @@ use crate::{
     tensor::{Fragment, Length16, TensorElement, in_order},
 };
 
-/// A vector of `N` · [`VectorLayout::UNIT`] elements `T` (usually `N` · 16) in the registers of a warp. The type of the vector determines
-/// its (lane, value) layout.
+/// A vector of `N` · [`VectorLayout::UNIT`] (usually `N` · 16) elements of type `T` in the registers of a warp. The type of the vector
+/// determines its (lane, value) layout.
 ///
 /// A [`ColVec`] has one element per row of a tile, and a [`RowVec`] has one element per column. Reductions of tiles return such vectors,
 /// and elementwise operations on tiles broadcast them. A vector that does not belong to a tile usually has the layout

@@ -10,8 +10,8 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     ///
     /// All lanes of the warp must take part. For every 16 elements of 32 bits, a conversion to [`Aligned`](super::Aligned) requires at most
     /// 4 `shfl`, and a conversion to [`Orthogonal`](super::Orthogonal) at most 2. If the length is a multiple of 128, a conversion to
-    /// [`Naive`](super::Naive) requires at most one `shfl` for every 32 elements. Two 16-bit elements of a register share a `shfl` if both
-    /// come from the same lane. No instruction is emitted if the layouts are the same.
+    /// [`Naive`](super::Naive) requires at most one `shfl` for every 32 elements. Two 16-bit elements in the same register share a `shfl`
+    /// if both come from the same lane. No instruction is emitted if the layouts are the same.
     #[doc(alias = "copy")]
     #[must_use]
     #[track_caller]

@@ -39,7 +39,7 @@ pub trait VectorLayout: Sealed + 'static {
     const NAME: &'static str;
     /// The unit of length in elements: 32 for layouts with the parameter [`Length32`], otherwise 16.
     const UNIT: u32;
-    /// The number of a vector's elements that a lane owns.
+    /// The number of vector elements that a lane owns.
     #[doc(hidden)]
     const OWNED: Owned;
     /// The layout, for vectors of the same length, in which elements have the fewest owners.
@@ -50,11 +50,11 @@ pub trait VectorLayout: Sealed + 'static {
     fn layout(length: usize) -> TvLayout;
 }
 
-/// The number of a vector's elements that a lane owns.
+/// The number of vector elements that a lane owns.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Owned {
-    /// The given number of every 16 elements.
+    /// The given number of elements out of every 16.
     Of16(usize),
     /// At least four elements, which fill a register of 8-bit elements. If lanes own more elements in total than the vector has, several
     /// lanes own the same elements.
@@ -62,7 +62,7 @@ pub enum Owned {
 }
 
 impl Owned {
-    /// Returns the number of elements that a lane owns of a vector of `elements` elements.
+    /// Returns the number of elements that a lane owns in a vector of `elements` elements.
     pub(super) const fn of(self, elements: usize) -> usize {
         match self {
             Self::Of16(count) => count * elements / 16,

@@ -53,8 +53,8 @@ impl Shapes {
 impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Converts 8-bit elements to a type `U` of 16 bits or more.
     ///
-    /// In subtiles, the result is twice as wide as this tile, or twice as high in the column layout; other shapes do not compile. For
-    /// example, a tile `q` of type `Rt<e4m3, 1, 2>` is converted with `let x: Rt<bf16, 1, 4> = q.widen();`.
+    /// Measured in subtiles, the result is twice as wide as this tile, or twice as high in the column layout; other shapes do not compile.
+    /// For example, a tile `q` of type `Rt<e4m3, 1, 2>` is converted with `let x: Rt<bf16, 1, 4> = q.widen();`.
     ///
     /// All lanes of the warp must take part. Each subtile of 8-bit elements requires 4 `shfl`, which precede the conversion.
     #[doc(alias = "copy")]
@@ -74,8 +74,8 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
 
     /// Converts elements of 16 bits or more to an 8-bit type `U`, with rounding to nearest even and saturation.
     ///
-    /// In subtiles, the result is half as wide as this tile, or half as high in the column layout; other shapes do not compile. All lanes
-    /// of the warp must take part. Each subtile of the result requires 4 `shfl`, which follow the conversion.
+    /// Measured in subtiles, the result is half as wide as this tile, or half as high in the column layout; other shapes do not compile.
+    /// All lanes of the warp must take part. Each subtile of the result requires 4 `shfl`, which follow the conversion.
     #[doc(alias = "copy")]
     #[must_use]
     #[track_caller]

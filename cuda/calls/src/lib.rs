@@ -1,7 +1,8 @@
 //! Calls to the CUDA driver, `libcuda.so.1`, from the libraries that are built on it: `warpwright-cudart` and `warpwright-cuda-math`.
 //!
 //! [`functions!`] declares the driver functions that a library calls. [`report_unsupported`] informs the driver that the program has called
-//! a function that the library does not support. Addresses are integers, because most are only passed from the program to the driver.
+//! a function that the library does not support. Addresses are represented as integers, because most of them are only forwarded from the
+//! program to the driver.
 #![allow(unsafe_code, reason = "calls of C functions")]
 
 mod library;
@@ -11,7 +12,7 @@ pub use library::{NO_DRIVER, function, report_unsupported};
 /// An address in the program or on the device, or an opaque handle.
 pub type Address = usize;
 
-/// Returns the address of `variable`, in which the driver stores an address or a handle.
+/// Returns the address of `variable`, where the driver stores an address or a handle.
 pub fn out(variable: &mut Address) -> Address {
     address_of(variable)
 }
@@ -22,15 +23,15 @@ pub fn address_of<T>(variable: &mut T) -> Address {
     (&raw mut *variable).expose_provenance()
 }
 
-/// Returns the address of the first of `values`, which the driver reads.
+/// Returns the address of the first element of `values`, which the driver reads.
 pub fn of<T>(values: &[T]) -> Address {
     values.as_ptr().expose_provenance()
 }
 
 /// Declares driver functions: defines a type `Driver` with one method per function, and a function `driver()` that returns it.
 ///
-/// The first call of `driver()` loads and initializes the driver. All errors have the type before the colon, which is converted from the
-/// driver's error code or from [`NO_DRIVER`].
+/// The first call to `driver()` loads and initializes the driver. All errors have the type given before the colon and are converted from
+/// the driver's error code or from [`NO_DRIVER`].
 ///
 /// ```
 /// use warpwright_cuda_calls::{Address, functions, address_of};

@@ -1,14 +1,14 @@
-//! The driver's library.
+//! The driver library.
 
 use std::ffi::{CString, c_char};
 use std::sync::OnceLock;
 
 use libloading::Library;
 
-/// The error code for a missing driver, or for a driver without a required function: `cudaErrorInsufficientDriver`.
+/// The error code for a missing driver, or for a driver that lacks a required function: `cudaErrorInsufficientDriver`.
 pub const NO_DRIVER: u32 = 35;
 
-/// Returns the driver's library, which the first call loads and initializes.
+/// Returns the driver library, which the first call loads and initializes.
 fn library() -> Result<&'static Library, u32> {
     static LIBRARY: OnceLock<Result<Library, u32>> = OnceLock::new();
     let library = LIBRARY.get_or_init(|| {

@@ -4,7 +4,7 @@ use warpwright_cuda_calls::{functions, out};
 
 use crate::Address;
 
-/// The code of a driver error.
+/// A driver error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct Error(u32);

@@ -1,4 +1,4 @@
-//! Handles: integers with which programs refer to objects.
+//! Handles: integers that programs use to refer to objects.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

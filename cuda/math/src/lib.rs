@@ -5,8 +5,8 @@
 //! program's kernels. Random numbers are computed on the host and copied to the device. `docs/cuda.md` in the repository lists the
 //! supported functions. All other functions are reported and return the library's status for unsupported functions.
 //!
-//! The whole crate is a C interface. Addresses come from the program, are represented as integers, and are passed to the driver; only
-//! `memory` accesses memory at addresses.
+//! The whole crate is a C interface. Addresses come from the program, are represented as integers, and are passed to the driver; only the
+//! `memory` module dereferences them.
 #![allow(
     unsafe_code,
     non_snake_case,

@@ -1,4 +1,4 @@
-//! Accesses to values at addresses that the program passes.
+//! Access to values at addresses passed by the program.
 
 use std::ptr;
 

@@ -149,7 +149,7 @@ fn generate_normal<T>(
     })
 }
 
-/// Returns a uniform number with the precision of f32.
+/// Returns a uniformly distributed number with f32 precision.
 fn single(generator: &mut Generator) -> f64 {
     generator.uniform().into()
 }
@@ -163,7 +163,7 @@ fn give<T>(to: Address, value: T) -> Fallible {
 }
 
 entries! {
-    /// Quasirandom generators (types 200 and up) are not supported.
+    /// Quasirandom generators (types 200 and above) are not supported.
     fn curandCreateGenerator(out: Address, ty: u32) -> Status {
         if !(100..200).contains(&ty) {
             return Err(Status::unsupported(&format!("curandCreateGenerator with the curandRngType_t {ty}")));
@@ -256,7 +256,7 @@ absent! { Status:
 mod tests {
     use super::philox;
 
-    /// The known answers from the authors' library, Random123.
+    /// Checks the known answers from the authors' library, Random123.
     #[test]
     fn blocks_of_philox() {
         assert_eq!(philox(0, 0), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);

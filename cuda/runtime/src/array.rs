@@ -20,7 +20,8 @@ struct Descriptor {
     flags: u32,
 }
 
-/// Each `cudaChannelFormatKind` (signed, unsigned, floating-point) and number of bits per channel, with its `CUarray_format`.
+/// The combinations of `cudaChannelFormatKind` (signed, unsigned, floating-point) and number of bits per channel, each with its
+/// `CUarray_format`.
 const FORMATS: [(u32, i32, u32); 8] = [
     (0, 8, 0x08),
     (0, 16, 0x09),
@@ -94,7 +95,7 @@ const ARRAY: u32 = 0;
 const LINEAR: u32 = 2;
 const PITCHED: u32 = 3;
 
-/// Returns `CUDA_RESOURCE_DESC`, which differs in the format of texels.
+/// Converts a `cudaResourceDesc` to a `CUDA_RESOURCE_DESC`, which represents the texel format differently.
 fn resource(address: Address) -> Fallible<Resource> {
     let mut resource: Resource = get(address)?;
     if matches!(resource.ty, LINEAR | PITCHED) {
@@ -150,7 +151,7 @@ fn texture(address: Address) -> Fallible<DriverTexture> {
 /// `cudaFilterModeLinear`.
 const LINEAR_FILTER: u32 = 1;
 
-/// Returns whether texels of an array, or of rows in memory, are fetched as integers, which are not filtered.
+/// Returns whether the texels of an array or of pitched memory are fetched as integers, which are not filtered.
 fn returns_integers(resource: &Resource, texture: &DriverTexture) -> Fallible<bool> {
     let format = match resource.ty {
         ARRAY => descriptor(resource.body[0])?.format,
@@ -162,7 +163,7 @@ fn returns_integers(resource: &Resource, texture: &DriverTexture) -> Fallible<bo
         .is_some_and(|&(kind, width, _)| kind != FLOAT && (width == 32 || texture.flags & AS_INTEGERS != 0)))
 }
 
-/// Copies a rectangle, whose extents are in bytes and rows.
+/// Copies a rectangle. The extents are in bytes and rows.
 fn rectangle(
     to: Side,
     from: Side,
@@ -309,7 +310,8 @@ fn from_array(
 }
 
 /// Splits `bytes` bytes of an array, starting at a position, into rectangles (the rest of a row, whole rows, and the start of a row), and
-/// calls `copy` for each. The other arguments of `copy` are the width and height of the rectangle, and the number of bytes before it.
+/// calls `copy` for each. The arguments of `copy` are the position of the rectangle, its width and height, and the number of bytes that
+/// precede it.
 fn along_rows(
     array: Address,
     [mut x, mut y]: [usize; 2],

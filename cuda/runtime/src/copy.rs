@@ -44,7 +44,7 @@ fn in_order(
     }
 }
 
-/// A side of `CUDA_MEMCPY3D`.
+/// The source or destination in a `CUDA_MEMCPY3D`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Side {
@@ -81,14 +81,14 @@ impl Side {
         Self { memory: UNIFIED, device, pitch, height, ..Self::default() }
     }
 
-    /// Returns a side of a copy that starts at a position of an array, in bytes, rows and slices.
+    /// Returns the source or destination of a copy that starts at a position in an array, in bytes, rows and slices.
     pub(crate) fn array(array: Address, [x, y, z]: [usize; 3]) -> Self {
         Self { memory: ARRAY, array, x, y, z, ..Self::default() }
     }
 }
 
 impl Copy3D {
-    /// Returns the copy of a box, whose extents are in bytes, rows and slices.
+    /// Returns the copy of a box with the given extents in bytes, rows and slices.
     pub(crate) fn new(to: Side, from: Side, [width, height, depth]: [usize; 3]) -> Self {
         Self { from, to, width, height, depth }
     }

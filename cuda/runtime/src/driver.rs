@@ -262,14 +262,14 @@ pub(crate) fn primary(device: i32) -> Fallible<Address> {
     Ok(context)
 }
 
-/// Returns the device of this thread's current context; `None` if the thread has no context, or if another thread has reset the device.
+/// Returns the device of this thread's current context, or `None` if the thread has no context, or if another thread has reset the device.
 fn current_device(driver: &Driver) -> Option<i32> {
     let mut device = 0i32;
     driver.cuCtxGetDevice(address_of(&mut device)).ok().map(|()| device)
 }
 
 /// Returns the driver, after making a context current on this thread: the primary context of the thread's device, unless the program has
-/// set another.
+/// set a different context.
 pub(crate) fn ready() -> Fallible<&'static Driver> {
     let driver = driver()?;
     if current_device(driver).is_none() {

@@ -47,7 +47,7 @@ thread_local! {
     static LAST: Cell<Error> = const { Cell::new(Error::SUCCESS) };
 }
 
-/// Calls the body of a function, and stores its error for `cudaGetLastError`.
+/// Calls the body of a function and stores its error for `cudaGetLastError`.
 pub(crate) fn call(body: impl FnOnce() -> Fallible) -> Error {
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or(Err(Error::UNKNOWN));
     match result {

@@ -1,4 +1,4 @@
-//! Functions of the section "Graph Management": nodes of any type, their parameters, events of graphs, and attributes of kernels.
+//! Functions of the section "Graph Management": generic nodes and their parameters, graph events, and kernel attributes.
 
 use warpwright_cuda_calls::address_of;
 
@@ -10,7 +10,7 @@ use crate::memory_at::{get, set};
 use crate::registry::{symbol_address, symbol_of};
 use crate::{Address, entries};
 
-/// `cudaGraphNodeParams` and `CUgraphNodeParams`: the node type, and the parameters of this type.
+/// `cudaGraphNodeParams` and `CUgraphNodeParams`: the node type and its parameters.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Params {
@@ -24,11 +24,12 @@ struct Params {
 const KERNEL: u32 = 0;
 const COPY: u32 = 1;
 
-/// The offset of the parameters of the type, and the offset of the copy in `cudaMemcpyNodeParams` and `CUDA_MEMCPY_NODE_PARAMS`.
+/// The offset of the type-specific parameters, and the offset of the copy parameters in `cudaMemcpyNodeParams` and
+/// `CUDA_MEMCPY_NODE_PARAMS`.
 const UNION: Address = std::mem::offset_of!(Params, union);
 const COPY_AT: Address = UNION + 16;
 
-/// The offset of the address of allocated memory, which the driver stores.
+/// The offset at which the driver stores the address of the allocated memory.
 const ALLOCATED: Address = UNION + 112;
 const ALLOC: u32 = 10;
 

@@ -3,8 +3,8 @@
 //! Each function calls functions of the driver, `libcuda.so.1`; the library itself manages neither devices nor memory. With
 //! `warpwright-cuda` as the driver, programs run without a GPU; see `docs/cuda.md` in the repository. Types and structures follow CUDA 13.
 //!
-//! The whole crate is a C interface. Addresses come from the program, are represented as integers, and are passed to the driver; only
-//! `memory_at` accesses memory at addresses.
+//! The whole crate is a C interface. Addresses come from the program, are represented as integers, and are passed to the driver; only the
+//! `memory_at` module dereferences them.
 #![allow(unsafe_code, non_snake_case, reason = "C functions under their names in `cuda_runtime_api.h`")]
 
 mod absent;
@@ -67,7 +67,7 @@ macro_rules! entries {
 }
 use entries;
 
-/// Returns the stream that an argument denotes. Null denotes the default stream or, with `own`, the thread's default stream.
+/// Returns the stream that an argument specifies. Null denotes the default stream or, with `own`, the thread's default stream.
 fn stream_of(stream: Address, own: bool) -> Address {
     if own && stream == 0 { PER_THREAD } else { stream }
 }

@@ -28,7 +28,7 @@ struct Attributes {
     reserved: [usize; 8],
 }
 
-/// Fills memory in stream order. In a program without other streams, the default stream orders the fill.
+/// Fills memory in stream order. In a program without other streams, the fill is ordered by the default stream.
 fn fill(address: Address, value: i32, bytes: usize, stream: Address) -> Fallible {
     match bytes {
         0 => Ok(()),
@@ -239,7 +239,7 @@ entries! {
         ready()?.cuMemPrefetchAsync_v2(address, bytes, location, flags, stream_of(stream, own))
     }
 
-    /// The CUDA 12 variants that receive a location.
+    /// The CUDA 12 variants that take a location.
     fn cudaMemAdvise_v2(address: Address, bytes: usize, advice: u32, location: u64) {
         ready()?.cuMemAdvise_v2(address, bytes, advice, location)
     }

@@ -1,4 +1,4 @@
-//! `cudaDeviceProp` of CUDA 13 and of CUDA 12, in which some members have other offsets.
+//! `cudaDeviceProp` in CUDA 13, and in CUDA 12, where some members have different offsets.
 
 use warpwright_cuda_calls::address_of;
 
@@ -9,7 +9,7 @@ use crate::error::Fallible;
 const SIZE: usize = 1008;
 const SIZE_12: usize = 1032;
 
-/// The members of type `int` that correspond to a device attribute: their offsets, and the attributes.
+/// The members of type `int` that correspond to a device attribute: their offsets and attributes.
 #[rustfmt::skip]
 const INTS: &[(usize, i32)] = &[
     (304, 12), (308, 10), (320, 1), (324, 2), (328, 3), (332, 4), (336, 5), (340, 6), (344, 7), (360, 75), (364, 76),
@@ -20,13 +20,13 @@ const INTS: &[(usize, i32)] = &[
     (732, 118), (736, 119), (740, 121), (744, 125), (748, 120), (752, 129),
 ];
 
-/// The members of type `size_t` that correspond to a device attribute: their offsets, and the attributes.
+/// The members of type `size_t` that correspond to a device attribute: their offsets and attributes.
 #[rustfmt::skip]
 const SIZES: &[(usize, i32)] = &[
     (296, 8), (312, 11), (352, 9), (368, 14), (376, 51), (552, 30), (624, 81), (672, 97), (696, 111),
 ];
 
-/// The members of the structure of CUDA 12.
+/// The members of the CUDA 12 structure.
 #[rustfmt::skip]
 const INTS_12: &[(usize, i32)] = &[
     (304, 12), (308, 10), (320, 1), (324, 2), (328, 3), (332, 4), (336, 5), (340, 6), (344, 7), (348, 13), (360, 75),

@@ -34,7 +34,7 @@ struct Binary {
     is_set: bool,
 }
 
-/// A kernel or a variable, by its name in a fat binary.
+/// A kernel or a variable, identified by its name in a fat binary.
 #[derive(Clone, Debug)]
 struct Symbol {
     binary: usize,
@@ -60,7 +60,7 @@ pub(crate) fn forget() {
 }
 
 impl Binary {
-    /// Returns the library, loaded on first use.
+    /// Returns the library, which is loaded on first use.
     fn library(&mut self, driver: &Driver) -> Fallible<Address> {
         let library = match self.library {
             Some(library) => library,
@@ -94,7 +94,7 @@ pub(crate) fn kernel(function: Address) -> Fallible<Address> {
     })
 }
 
-/// Returns the function in the current context for a function in the host code, or for a kernel of the driver.
+/// Returns the function in the current context for a function in the host code, or for a driver kernel.
 pub(crate) fn function(function: Address) -> Fallible<Address> {
     let kernel = kernel(function).or_else(|error| {
         let is_registered = with(|registered| registered.kernels.contains_key(&function));
@@ -105,8 +105,8 @@ pub(crate) fn function(function: Address) -> Fallible<Address> {
     Ok(found)
 }
 
-/// Returns the function in the host code that corresponds to a function of the driver; if there is none, returns the function of the
-/// driver.
+/// Returns the function in the host code that corresponds to a driver function, or the driver function itself if the host code has no such
+/// function.
 pub(crate) fn symbol_of(function: Address) -> Fallible<Address> {
     let driver = ready()?;
     with(|registered| {
@@ -142,7 +142,7 @@ pub(crate) fn variable(variable: Address) -> Fallible<(Address, usize)> {
     })
 }
 
-/// Loads the libraries that have managed variables, because the host code may access these at any time.
+/// Loads the libraries that have managed variables, because the host code may access such variables at any time.
 fn load_managed() -> Fallible {
     if !with(|registered| registered.binaries.iter().any(|b| !b.managed.is_empty() && !b.is_set)) {
         return Ok(());
@@ -258,7 +258,7 @@ pub(crate) struct Dim3 {
 }
 
 thread_local! {
-    /// The `<<<…>>>` configurations of launches whose kernels have not been called yet.
+    /// The `<<<…>>>` configurations of launches whose kernels have not yet been called.
     static PUSHED: RefCell<Vec<(Dim3, Dim3, usize, Address)>> = const { RefCell::new(Vec::new()) };
 }
 

@@ -10,7 +10,7 @@ use crate::driver::memory::{self, Kind};
 use crate::driver::registry::Handle;
 use crate::driver::stream::Stream;
 
-/// Returns a range of memory; an error if no allocation contains it.
+/// Returns a range of memory, or an error if no allocation contains it.
 fn range(address: u64, bytes: usize) -> Fallible<Range<u64>> {
     let found = memory::find(address).ok_or(Code::INVALID_VALUE)?;
     let start = match found.kind {

@@ -172,7 +172,7 @@ fn destroy(object: u64) -> Fallible {
     array::destroy_object(object)
 }
 
-/// Returns a side of a copy: the bytes of an array from an offset on.
+/// Returns the source or destination of a copy: the bytes of an array, starting at `offset`.
 fn part(array: Handle, offset: usize) -> Side {
     Side::Array { array, start: [offset, 0, 0] }
 }
@@ -237,7 +237,7 @@ entries! {
         out.set(of_texture(object)?.1)
     }
 
-    /// Textures have no resource view, so the request is an error.
+    /// Textures have no resource view, so the query returns an error.
     fn cuTexObjectGetResourceViewDesc(_out: Out<u8>, object: u64) {
         of_texture(object)?;
         Err(Code::INVALID_VALUE)

@@ -46,7 +46,8 @@ fn submit(copies: &[Ordered], stream: &Stream) -> Fallible {
     })
 }
 
-/// Returns the copies of a batch. Each entry of `attributes` applies from the copy whose index is the corresponding entry of `starts`.
+/// Returns the copies of a batch. Each entry of `attributes` applies to the copies from the index in the corresponding entry of `starts` to
+/// the next such index.
 fn list(
     [to, from]: [In<u64>; 2],
     sizes: In<usize>,
@@ -83,7 +84,7 @@ struct Operand {
 struct Op {
     from: Operand,
     to: Operand,
-    /// The number of elements per row, of rows per slice, and of slices.
+    /// The number of elements per row, rows per slice, and slices.
     extent: [usize; 3],
     order: u32,
     flags: u32,

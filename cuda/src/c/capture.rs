@@ -15,8 +15,8 @@ const NONE: u32 = 0;
 const ACTIVE: u32 = 1;
 const INVALIDATED: u32 = 2;
 
-/// The functions that captures in the modes `GLOBAL` and `THREAD_LOCAL` forbid because they cannot be captured, as observed with driver
-/// version 580. Forbidden functions for streams and events are not listed; they check their stream or event first.
+/// The functions that cannot be captured and that captures in the modes `GLOBAL` and `THREAD_LOCAL` therefore forbid, as observed with
+/// driver version 580. Forbidden functions for streams and events are not listed, because they check their stream or event first.
 #[rustfmt::skip]
 const UNSAFE: &[&str] = &[
     "cuArray3DCreate_v2", "cuArrayCreate_v2", "cuArrayDestroy", "cuCtxSetCacheConfig", "cuCtxSetLimit", "cuGraphExecDestroy",
@@ -27,7 +27,7 @@ const UNSAFE: &[&str] = &[
     "cuSurfObjectCreate", "cuSurfObjectDestroy", "cuTexObjectCreate", "cuTexObjectDestroy",
 ];
 
-/// Returns an error if a capture forbids the calling thread to call the function `name`.
+/// Returns an error if a capture does not allow the calling thread to call the function `name`.
 pub(super) fn check_call(name: &str) -> Fallible {
     if capture::is_any_open() && UNSAFE.contains(&name) { capture::check_unsafe_call() } else { Ok(()) }
 }

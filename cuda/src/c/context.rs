@@ -17,7 +17,7 @@ fn create(out: Out<Handle>, flags: u32, device: i32) -> Fallible {
     out.set(Context::new_current(device, flags).handle)
 }
 
-/// Returns the context with a handle; null denotes the current context.
+/// Returns the context with the given handle, or the current context for a null handle.
 fn of(context: Handle) -> Fallible<std::sync::Arc<Context>> {
     if context == Handle::NULL { context::current() } else { Context::of(context) }
 }

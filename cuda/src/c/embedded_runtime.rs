@@ -1,9 +1,9 @@
 //! Replaces NVIDIA's runtime library in programs and shared libraries, into which nvcc links it statically by default.
 //!
 //! The runtime library calls private functions of NVIDIA's driver. Each of its public functions is therefore replaced by the corresponding
-//! function of `warpwright-cudart`: a jump is written at its start, which is found through the file's symbol table. In a program, functions
-//! are replaced before the program registers its kernels. A shared library may already have registered its kernels, and registers them
-//! again.
+//! function of `warpwright-cudart`: a jump is written to its start, whose address is looked up in the file's symbol table. In a program,
+//! functions are replaced before the program registers its kernels. A shared library may already have registered its kernels; in this case,
+//! it registers them again.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
@@ -20,10 +20,10 @@ use object::{Object, ObjectSymbol};
 use crate::host::{Library, PAGE};
 use crate::report;
 
-/// A function of every version of the library.
+/// A function that every version of the library contains.
 const REGISTER: &str = "__cudaRegisterFatBinary";
 
-/// A substring of the names of the functions with which nvcc's host code registers its kernels.
+/// A substring of the names of the functions that register kernels in host code compiled by nvcc.
 const REGISTER_ALL: &str = "__sti____cudaRegisterAll";
 
 /// A symbol that identifies `warpwright-cudart` even if the file has another name.
@@ -36,7 +36,7 @@ struct Contents {
     register_all: Vec<u64>,
 }
 
-/// Returns the public functions of the runtime library that a file contains; `None` if it does not contain the library.
+/// Returns the public functions of the runtime library that a file contains, or `None` if it does not contain the library.
 fn contents(path: &Path) -> Option<Contents> {
     let cache = ReadCache::new(File::open(path).ok()?);
     let file = object::File::parse(&cache).ok()?;
@@ -57,7 +57,7 @@ fn contents(path: &Path) -> Option<Contents> {
     found.functions.iter().any(|(name, _)| name == REGISTER).then_some(found)
 }
 
-/// The path of the program's file.
+/// The path of the program's executable.
 const PROGRAM: &str = "/proc/self/exe";
 
 /// A loaded file, and the difference between its addresses in the process and those in the file.
@@ -99,7 +99,7 @@ fn jump(to: usize) -> [u8; JUMP] {
     bytes
 }
 
-/// Replaces the start of a function; returns whether the system allowed it.
+/// Replaces the start of a function. Returns whether the operating system allowed the change.
 fn replace(function: usize, to: usize) -> bool {
     let start = function & !(PAGE - 1);
     let bytes = (function + JUMP).next_multiple_of(PAGE) - start;
@@ -116,7 +116,7 @@ fn replace(function: usize, to: usize) -> bool {
     }
 }
 
-/// Loads `warpwright-cudart`, which is next to this library.
+/// Loads `warpwright-cudart`, which is in the same folder as this library.
 fn runtime() -> Option<*mut c_void> {
     let own = Library::of(start as *const () as usize)?;
     let path: PathBuf = own.path.canonicalize().ok()?.with_file_name("libwarpwright_cudart.so");
@@ -183,7 +183,7 @@ extern "C" fn start() {
 static DLOPEN: AtomicUsize = AtomicUsize::new(0);
 
 /// Looks up the dynamic linker's `dlopen`, and returns whether a call specifies a library by its path. Other libraries are searched for in
-/// the caller's folders, so the return address of the call must not change.
+/// the caller's library search path, so the return address of the call must not change.
 #[cfg(target_arch = "x86_64")]
 extern "C" fn is_path(file: *const c_char) -> bool {
     if DLOPEN.load(Ordering::Relaxed) == 0 {

@@ -1,4 +1,4 @@
-//! Functions of the section "Execution Control": attributes of functions.
+//! Functions of the section "Execution Control": function attributes.
 
 use super::pointers::{Out, StaticText};
 use crate::c::entries;

@@ -101,7 +101,7 @@ impl MemsetParams {
 #[repr(C)]
 pub(super) struct AllocParams {
     pool: PoolProps,
-    /// The access of other devices; ignored, because all devices have access.
+    /// The access descriptors of other devices, which are ignored because all devices have access.
     access: In<u8>,
     access_count: usize,
     bytes: usize,
@@ -122,7 +122,7 @@ impl AllocParams {
         Ok(Operation::Alloc(address, wanted.bytes as u64))
     }
 
-    /// Returns the context for memory of the device in the parameters.
+    /// Returns the context for memory on the device that the parameters specify.
     fn context(&self) -> Fallible<Arc<Context>> {
         let (device, current) = (self.pool.device()?, context::current()?);
         if current.device == device { Ok(current) } else { Ok(context::retain_primary(device)) }
@@ -212,7 +212,7 @@ fn instantiate(out: Out<Handle>, graph: Handle, flags: u64) -> Fallible {
     out.set(Graph::of(graph)?.instantiate(flags)?.handle)
 }
 
-/// The flag that makes a launch free the graph's memory that is still allocated.
+/// The flag that makes a launch free any memory of the graph that is still allocated.
 const FREE_ON_LAUNCH: u64 = 1;
 
 /// Checks the flags of an executable graph. A graph that kernels can launch cannot free its memory on launch.

@@ -1,4 +1,4 @@
-//! Functions of the section "Graph Management": nodes of any type, their parameters, events of graphs, and attributes of kernels.
+//! Functions of the section "Graph Management": generic nodes and their parameters, graph events, and kernel attributes.
 
 use super::graph::{AllocParams, KernelParams, MemsetParams, add, child, copy, free};
 use super::launch::{CLUSTER_DIMENSION, COOPERATIVE};
@@ -14,18 +14,18 @@ use crate::driver::registry::Handle;
 use crate::host::HostPtr;
 use std::sync::Arc;
 
-/// `CUgraphNodeParams`: the node type, and the parameters of this type.
+/// `CUgraphNodeParams`: the node type and its parameters.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Params {
     ty: u32,
     reserved: [u32; 3],
-    /// The parameters of the type.
+    /// The type-specific parameters.
     union: [u64; 29],
     reserved_end: u64,
 }
 
-/// The offset of the parameters of the type, and the offset of the copy in `CUDA_MEMCPY_NODE_PARAMS`.
+/// The offset of the type-specific parameters, and the offset of the copy parameters in `CUDA_MEMCPY_NODE_PARAMS`.
 const UNION: usize = std::mem::offset_of!(Params, union);
 const COPY: usize = UNION + 16;
 

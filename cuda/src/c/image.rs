@@ -1,4 +1,4 @@
-//! Code that a program passes by its address alone, and the options of the compiler.
+//! Code that a program passes by address, and compiler options.
 
 use std::ffi::c_char;
 

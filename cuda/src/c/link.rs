@@ -24,7 +24,7 @@ fn options() -> MutexGuard<'static, BTreeMap<Handle, Options>> {
     OPTIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Stores the logs of a linker, and prints a failure.
+/// Stores the logs of a linker, and prints the error if linking failed.
 fn finish<T>(linker: Handle, result: Result<T, LoadError>) -> Fallible<T> {
     if let Err(error) = &result {
         report::say(&format!("modules could not be linked: {}", error.log));

@@ -17,7 +17,7 @@ fn store<T: Copy>(out: Out<T>, alloc: impl FnOnce() -> Fallible<T>) -> Fallible 
     if out.is_null() { Err(Code::INVALID_VALUE) } else { out.set(alloc()?) }
 }
 
-/// The alignment of rows of `cuMemAllocPitch` in bytes.
+/// The row alignment of `cuMemAllocPitch` in bytes.
 const PITCH: usize = 512;
 
 fn pinned(bytes: usize, flags: u32) -> Fallible<HostPtr> {
@@ -28,7 +28,8 @@ fn pinned(bytes: usize, flags: u32) -> Fallible<HostPtr> {
 }
 
 /// Allocates memory from a pool (by default, the device's current pool). The memory is available when the call returns, and is freed in
-/// stream order. Unlike in other functions, an allocation of 0 bytes is valid and null; programs such as candle rely on it.
+/// stream order. Unlike with other functions, an allocation of 0 bytes is valid and has a null address; programs such as candle rely on
+/// this.
 fn alloc_async(out: Out<u64>, bytes: usize, pool: Option<Handle>, stream: &Stream) -> Fallible {
     stream.check_unrecorded()?;
     let context = stream.context()?;

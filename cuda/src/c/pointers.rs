@@ -184,7 +184,7 @@ impl<T> Out<T> {
 }
 
 impl StaticText {
-    /// Returns the address of a string, which, as the manual specifies, is valid as long as the object that it names.
+    /// Returns the address of a string. As the manual specifies, the string is valid as long as the object that it names.
     pub(super) fn of(text: &CStr) -> Self {
         Self(text.as_ptr())
     }

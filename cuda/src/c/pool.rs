@@ -43,7 +43,7 @@ pub(super) struct Location {
 /// `CU_MEM_LOCATION_TYPE_DEVICE`.
 pub(super) const DEVICE: u32 = 1;
 
-/// `CU_MEM_ALLOCATION_TYPE_PINNED`: memory that does not move, the only supported type of pools.
+/// `CU_MEM_ALLOCATION_TYPE_PINNED`: memory that does not move, which is the only supported pool type.
 const PINNED: u32 = 1;
 
 /// Returns the device of a location.

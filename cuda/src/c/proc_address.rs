@@ -16,7 +16,7 @@ const PER_THREAD_DEFAULT_STREAM: u64 = 2;
 const NOT_FOUND: u32 = 1;
 const TOO_OLD: u32 = 2;
 
-/// For each later variant of a function with different parameters, the CUDA version from which the plain name denotes it
+/// For each later variant of a function with different parameters, the first CUDA version in which the plain name refers to that variant
 /// (`cudaTypedefs.h`). All other later variants are older than CUDA 11.
 #[rustfmt::skip]
 const SINCE: &[(&str, i32)] = &[

@@ -24,7 +24,7 @@ fn create(out: Out<Handle>, flags: u32, priority: i32) -> Fallible {
 }
 
 /// `CU_STREAM_ATTRIBUTE_PRIORITY`, `_MEM_SYNC_DOMAIN_MAP`, and all attributes, which also include `_ACCESS_POLICY_WINDOW`,
-/// `_SYNCHRONIZATION_POLICY` and `_MEM_SYNC_DOMAIN`. None of them changes what the operations of a stream do.
+/// `_SYNCHRONIZATION_POLICY` and `_MEM_SYNC_DOMAIN`. None of these attributes affects the results of a stream's operations.
 const PRIORITY: u32 = 8;
 const DOMAIN_MAP: u32 = 9;
 const ATTRIBUTES: [u32; 5] = [1, 3, PRIORITY, DOMAIN_MAP, 10];

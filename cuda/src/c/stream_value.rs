@@ -45,7 +45,7 @@ fn write(address: u64, value: u64, bytes: u64, flags: u32) -> Fallible<ValueOper
 }
 
 impl Params {
-    /// Returns the operation; `None` for barriers (`CUstreamBatchMemOpType`).
+    /// Returns the operation, or `None` for barriers (`CUstreamBatchMemOpType`).
     fn read(self) -> Fallible<Option<ValueOperation>> {
         let Self { operation, address, value, flags, .. } = self;
         let short = value & 0xffff_ffff;

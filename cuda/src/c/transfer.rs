@@ -19,7 +19,7 @@ fn queue(to: Place, from: Place, bytes: usize, stream: Handle, own: bool) -> Fal
     Copy::linear(to, from, bytes as u64).submit(&*Stream::of(stream, own)?)
 }
 
-/// A side of `CUDA_MEMCPY2D`.
+/// The source or destination in a `CUDA_MEMCPY2D`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Side2D {
@@ -42,7 +42,7 @@ struct Copy2D {
     height: usize,
 }
 
-/// A side of `CUDA_MEMCPY3D`.
+/// The source or destination in a `CUDA_MEMCPY3D`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Side3D {
@@ -90,7 +90,7 @@ impl Copy2D {
     }
 }
 
-/// A side of a copy. Positions are in bytes, rows and slices.
+/// The source or destination of a copy. Positions are in bytes, rows and slices.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Side {
     /// Memory, with the pitch of rows in bytes and the number of rows per slice.
@@ -106,8 +106,8 @@ pub(super) enum Side {
 }
 
 impl Side {
-    /// Returns the location of the first byte, and the pitches of rows and slices, for a copy of a box with this extent in bytes, rows and
-    /// slices.
+    /// Returns the location of the first byte, and the pitches of rows and slices, for a copy of a box with the given extents in bytes,
+    /// rows and slices.
     fn resolve(self, extent: [usize; 3]) -> Fallible<(Place, [u64; 2])> {
         let (base, start, [row, slice]) = match self {
             Self::Memory { place, start, pitch: [row, height] } => {
@@ -138,7 +138,7 @@ impl Side {
     }
 }
 
-/// Returns the copy of a box, whose extents are in bytes, rows and slices.
+/// Returns the copy of a box with the given extents in bytes, rows and slices.
 pub(super) fn copy_box(to: Side, from: Side, extent: [usize; 3]) -> Fallible<Copy> {
     let ((to, to_pitch), (from, from_pitch)) = (to.resolve(extent)?, from.resolve(extent)?);
     Ok(Copy { to, from, extent: extent.map(|n| n as u64), to_pitch, from_pitch })
@@ -160,7 +160,7 @@ impl Side3D {
 }
 
 impl Side3D {
-    /// Returns the side of a copy.
+    /// Returns the source or destination of a copy.
     fn of(place: Place, [row, slice]: [u64; 2]) -> Self {
         let none = Self {
             x: 0,

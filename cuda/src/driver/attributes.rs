@@ -1,10 +1,10 @@
-//! The attributes of devices (`CUdevice_attribute`).
+//! Device attributes (`CUdevice_attribute`).
 
 use crate::code::{Code, Fallible};
 use crate::config::config;
 use crate::driver::device::{self, Device};
 
-/// Returns the value of an attribute; 0 for attributes of missing features.
+/// Returns the value of an attribute, or 0 for attributes of unsupported features.
 #[rustfmt::skip]
 pub(crate) fn attribute(device: Device, attribute: i32) -> Fallible<i32> {
     let limits = device::limits();

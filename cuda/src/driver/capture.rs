@@ -11,7 +11,7 @@ use crate::driver::operation::Operation;
 use crate::driver::registry::Handle;
 use crate::driver::stream::Stream;
 
-/// `CUstreamCaptureMode`: which threads must not make potentially unsafe calls that a capture does not record, such as allocations.
+/// `CUstreamCaptureMode`: the threads that must not make potentially unsafe calls, such as allocations, which a capture does not record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// All threads with the mode `Global`.
@@ -48,7 +48,7 @@ pub(crate) struct Capturing {
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// The captures that have not ended.
+/// The captures in progress.
 static OPEN: Mutex<Vec<Weak<Capture>>> = Mutex::new(vec![]);
 
 thread_local! {
@@ -75,13 +75,13 @@ impl Mode {
     }
 }
 
-/// Returns whether a capture has begun and not ended.
+/// Returns whether any capture is in progress.
 pub(crate) fn is_any_open() -> bool {
     !open().is_empty()
 }
 
-/// Returns an error if open captures forbid the calling thread to make an unsafe call, and invalidates these captures (CUDA Driver API,
-/// `cuThreadExchangeStreamCaptureMode`).
+/// Returns an error if captures in progress do not allow the calling thread to make an unsafe call, and invalidates these captures (CUDA
+/// Driver API, `cuThreadExchangeStreamCaptureMode`).
 pub(crate) fn check_unsafe_call() -> Fallible {
     let open: Vec<_> = open().iter().filter_map(Weak::upgrade).collect();
     let violated: Vec<_> = open.iter().filter(|capture| capture.forbids_unsafe_calls()).collect();
@@ -112,7 +112,7 @@ impl Capture {
         capture.join(stream, last)
     }
 
-    /// Returns whether the calling thread must not make an unsafe call.
+    /// Returns whether the capture forbids unsafe calls by the calling thread.
     fn forbids_unsafe_calls(&self) -> bool {
         let is_own = self.thread == thread::current().id();
         match (THREAD_MODE.get(), self.mode) {

@@ -26,7 +26,7 @@ pub(crate) struct Context {
     /// The default stream.
     legacy: OnceLock<Arc<Stream>>,
     streams: Mutex<Vec<Weak<Stream>>>,
-    /// The last operations of streams that were destroyed, and the kinds of those streams.
+    /// The kind and the last operation of each destroyed stream.
     detached: Mutex<Vec<(Kind, Arc<Ticket>)>>,
     /// The error of a fault, which every later call returns.
     error: Mutex<Option<Code>>,
@@ -83,7 +83,7 @@ impl Context {
         CONTEXTS.get(handle).map_err(|_| Code::INVALID_CONTEXT)
     }
 
-    /// Destroys a context and all objects that were created in it.
+    /// Destroys a context and all objects created in it.
     pub(crate) fn destroy(handle: Handle) -> Fallible {
         let context = Self::of(handle)?;
         if lock(&PRIMARY).values().any(|primary| primary.context.as_ref().is_some_and(|c| c.handle == handle))
@@ -141,12 +141,12 @@ impl Context {
         blocking.map(|(_, ticket)| Arc::clone(ticket)).chain(live).collect()
     }
 
-    /// Records the last operation of a stream that is destroyed.
+    /// Records the last operation of a stream that is being destroyed.
     pub(crate) fn keep(&self, kind: Kind, last: Arc<Ticket>) {
         lock(&self.detached).push((kind, last));
     }
 
-    /// Waits for the last operations of streams that were destroyed.
+    /// Waits for the last operations of destroyed streams.
     fn wait_for_detached(&self) {
         // The list keeps these operations until they are known to be complete, because operations that another thread submits in the
         // meantime must wait for them.

@@ -14,7 +14,7 @@ use crate::driver::stream::Stream;
 use crate::host::HostPtr;
 use crate::report;
 
-/// One side of a copy.
+/// The source or destination of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Host(HostPtr),
@@ -23,7 +23,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Returns the side of a copy for an address. The address determines whether the side is on the host or on a device.
+    /// Returns the source or destination of a copy for an address. The address determines whether the memory is on the host or on a device.
     pub(crate) fn of(address: u64) -> Self {
         match memory::find_device(address) {
             Some(a) if !a.is_on_host() || matches!(a.kind, Kind::Registered(_)) => Place::Device(address),
@@ -52,7 +52,7 @@ impl Place {
         }
     }
 
-    /// Returns the addresses at which kernels access the bytes; `None` if kernels cannot access them.
+    /// Returns the addresses at which kernels access the bytes, or `None` if kernels cannot access them.
     fn addresses(self, bytes: u64) -> Option<Range<u64>> {
         let start = match self {
             Place::Device(address) => address,
@@ -61,7 +61,7 @@ impl Place {
         Some(start..start + bytes)
     }
 
-    /// Returns whether the side is pageable host memory (neither pinned nor registered), which is copied during the call.
+    /// Returns whether the memory is pageable host memory (neither pinned nor registered), which is copied during the call.
     fn is_pageable(self) -> bool {
         match self {
             Place::Host(host) => memory::find(host.0 as u64).is_none(),
@@ -70,14 +70,14 @@ impl Place {
     }
 }
 
-/// A copy of a box of bytes, with the pitches of rows and slices on each side.
+/// A copy of a box of bytes, with the pitches of rows and slices of the source and the destination.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copy {
     pub(crate) to: Place,
     pub(crate) from: Place,
     /// The number of bytes per row, rows per slice, and slices.
     pub(crate) extent: [u64; 3],
-    /// The pitches of rows and of slices on each side, in bytes.
+    /// The pitches of rows and slices in the destination and in the source, in bytes.
     pub(crate) to_pitch: [u64; 2],
     pub(crate) from_pitch: [u64; 2],
 }
@@ -87,7 +87,7 @@ impl Copy {
         Self { to, from, extent: [bytes, 1, 1], to_pitch: [bytes; 2], from_pitch: [bytes; 2] }
     }
 
-    /// Returns the number of bytes from the first byte of a side to its last, inclusive.
+    /// Returns the number of bytes from the first to the last byte of the source or destination, inclusive.
     fn span(&self, pitch: [u64; 2]) -> u64 {
         let [bytes, rows, slices] = self.extent;
         if self.extent.contains(&0) {
@@ -102,7 +102,7 @@ impl Copy {
         self.from.check(self.span(self.from_pitch))
     }
 
-    /// Returns the offsets of the rows on a side with these pitches.
+    /// Returns the offsets of the rows in a source or destination with these pitches.
     fn rows(&self, pitch: [u64; 2]) -> impl Iterator<Item = u64> {
         let [bytes, rows, slices] = self.extent;
         let (rows, slices) = if bytes == 0 { (0, 0) } else { (rows, slices) };
@@ -190,7 +190,7 @@ fn put(execution: &Execution, to: Place, bytes: &[u8]) -> Fallible {
 /// The minimum length of a reported run of uninitialized bytes; shorter runs may be padding in structures.
 const LEAST_RUN: u64 = 4;
 
-/// Reports a copy of unwritten bytes to the host.
+/// Reports a copy of uninitialized bytes to the host.
 fn report_uninitialized(execution: &Execution, all: u64, unwritten: &[Range<u64>]) {
     let runs = unwritten.iter().filter(|run| run.end - run.start >= LEAST_RUN);
     let Some(first) = runs.clone().next().filter(|_| config().checks.uninitialized_copies) else { return };

@@ -59,7 +59,7 @@ impl Event {
         self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the event for a query of its state. Returns an error if the event was recorded by a capture, which the query then
+    /// Returns the event if its state can be queried. Returns an error if the event was recorded by a capture, which the query then
     /// invalidates, or if a capture forbids such calls. The errors match those of driver version 580.
     pub(crate) fn queried(self: Arc<Self>) -> Fallible<Arc<Self>> {
         if let Recorded::Captured(Capturing { capture, .. }) = &*self.lock() {
@@ -99,7 +99,7 @@ impl Event {
     }
 
     /// Makes later operations of a stream wait for the work after which the event was recorded. If the stream is being captured and
-    /// `external` is set, the graph waits instead, for the work after which the event is recorded when the graph is launched.
+    /// `external` is set, the graph instead waits, when it is launched, for the work after which the event was last recorded.
     pub(crate) fn hold(self: &Arc<Self>, stream: &Arc<Stream>, external: bool) -> Fallible {
         match (self.lock().clone(), stream.capturing()) {
             (_, Some(capturing)) if external => capturing.add(stream, Operation::Wait(Arc::clone(self))),

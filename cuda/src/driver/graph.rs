@@ -165,7 +165,7 @@ impl Graph {
         found
     }
 
-    /// Returns the steps in an order that satisfies the dependencies; an error if the dependencies have a cycle.
+    /// Returns the steps in an order that satisfies the dependencies, or an error if the dependencies have a cycle.
     fn steps(&self) -> Fallible<Vec<Step>> {
         let mut rest = self.nodes();
         let mut steps: Vec<Step> = vec![];
@@ -226,7 +226,7 @@ fn replace(old: &mut Operation, new: Operation) -> Fallible {
     Ok(())
 }
 
-/// Returns for each step the steps that it follows, directly or indirectly.
+/// Returns, for each step, the steps that it follows directly or indirectly.
 fn branches(steps: &[Step]) -> Vec<Arc<Branch>> {
     let mut branches: Vec<Arc<Branch>> = vec![];
     for (index, step) in steps.iter().enumerate() {
@@ -240,7 +240,7 @@ fn branches(steps: &[Step]) -> Vec<Arc<Branch>> {
     branches
 }
 
-/// The reasons that a graph cannot update an executable graph (`CUgraphExecUpdateResult`).
+/// The reasons why a graph cannot update an executable graph (`CUgraphExecUpdateResult`).
 pub(crate) const TOPOLOGY_CHANGED: u32 = 2;
 pub(crate) const TYPE_CHANGED: u32 = 3;
 
@@ -259,7 +259,7 @@ impl Executable {
         Arc::new(Self { handle: self.handle, steps, flags: self.flags, last: Mutex::default() })
     }
 
-    /// Checks the memory that the nodes allocate and free in a launch.
+    /// Checks the memory that the nodes allocate and free during a launch.
     fn submit_memory(&self, frees_before: bool) -> Fallible {
         lock(&self.steps).iter().try_for_each(|step| match &step.operation {
             Operation::Graph(child) => child.submit_memory(frees_before),

@@ -1,4 +1,4 @@
-//! Launches of kernels.
+//! Kernel launches.
 
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// Checks a launch, and returns its kernel.
+    /// Checks a launch and returns its kernel.
     pub(crate) fn new(function: &Arc<Function>, shape: Shape, args: Vec<Vec<u8>>) -> Fallible<Arc<Self>> {
         shape.check(function).inspect_err(|code| report_invalid(function, &shape, *code))?;
         let module = function.module()?;
@@ -103,7 +103,7 @@ impl Kernel {
         Ok(Arc::new(Self { function: Arc::clone(function), shape, args, addresses, module }))
     }
 
-    /// Returns the kernel with the cluster shape and the cooperative attribute of another, which are attributes of a node rather than
+    /// Returns this kernel with the cluster shape and the cooperative attribute of `other`, which are node attributes rather than
     /// parameters.
     pub(crate) fn with_attributes_of(self: Arc<Self>, other: &Self) -> Fallible<Arc<Self>> {
         let Shape { cluster, cooperative, .. } = other.shape;

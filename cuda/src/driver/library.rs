@@ -15,7 +15,7 @@ use crate::driver::registry::{Handle, Registry};
 pub(crate) struct Library {
     pub(crate) handle: Handle,
     image: Image,
-    /// The module of each context.
+    /// The modules, by context.
     modules: Mutex<BTreeMap<Handle, Arc<Module>>>,
     kernels: Mutex<BTreeMap<String, Arc<Kernel>>>,
     names: Vec<String>,
@@ -33,7 +33,7 @@ static LIBRARIES: Registry<Library> = Registry::new(6);
 static KERNELS: Registry<Kernel> = Registry::new(7);
 
 impl Library {
-    /// Loads a library, and its module into the current context.
+    /// Loads a library, and loads its module into the current context.
     pub(crate) fn load(image: Image) -> Result<Arc<Self>, LoadError> {
         let module = Module::load(&image)?;
         let names = module.code.entries().map(|entry| entry.name().to_string()).collect();
@@ -59,7 +59,7 @@ impl Library {
         Ok(())
     }
 
-    /// Returns the module of the current context.
+    /// Returns the library's module in the current context.
     pub(crate) fn module(&self) -> Fallible<Arc<Module>> {
         let context = context::current()?;
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
@@ -76,7 +76,7 @@ impl Library {
         &self.names
     }
 
-    /// Returns the kernel with a name.
+    /// Returns the kernel with the given name.
     pub(crate) fn kernel(self: &Arc<Self>, name: &str) -> Fallible<Arc<Kernel>> {
         if !self.names.iter().any(|known| known == name) {
             return Err(Code::NOT_FOUND);
@@ -99,7 +99,7 @@ impl Kernel {
         self.library.upgrade().ok_or(Code::INVALID_HANDLE)
     }
 
-    /// Returns the function of the current context.
+    /// Returns the kernel's function in the current context.
     pub(crate) fn function(&self) -> Fallible<Arc<Function>> {
         self.library()?.module()?.function(&self.name.to_string_lossy())
     }

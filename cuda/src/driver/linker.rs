@@ -12,9 +12,9 @@ use crate::driver::registry::{Handle, Registry};
 #[derive(Debug)]
 pub(crate) struct Linker {
     pub(crate) handle: Handle,
-    /// The PTX texts that were added.
+    /// The PTX modules that have been added, as text.
     parts: Mutex<Vec<String>>,
-    /// The result, which programs read by its address until the linker is destroyed.
+    /// The result, which programs may read at its address until the linker is destroyed.
     linked: Mutex<Option<CString>>,
 }
 
@@ -55,9 +55,9 @@ impl Linker {
     }
 }
 
-/// Joins several modules into one, with the newest version and target. A function that one module defines may be declared in others. Of
-/// weak functions and variables that several modules define, the first is kept. Modules that otherwise define variables or functions with
-/// the same name cannot be joined. Source files are renumbered.
+/// Joins several modules into one, with the newest version and target. A function that one module defines may be declared in others. If
+/// several modules define the same weak function or variable, the first definition is kept. Otherwise, modules that define variables or
+/// functions with the same name cannot be joined. Source files are renumbered.
 fn join(parts: &[String]) -> String {
     let newest = |name: &str| {
         let lines =
@@ -124,7 +124,7 @@ fn weak_function(module: &str) -> Option<(usize, &str)> {
     None
 }
 
-/// Returns the name of the weak function at the start of the text; `None` for a variable.
+/// Returns the name of the weak function at the start of the text, or `None` for a variable.
 fn name_of_weak_function(text: &str) -> Option<&str> {
     let declared = text.trim_start().strip_prefix(".weak")?.trim_start();
     let results = declared.strip_prefix(".func").or_else(|| declared.strip_prefix(".entry"))?.trim_start();

@@ -48,7 +48,7 @@ pub(crate) struct Allocation {
     pub(crate) kind: Kind,
     pub(crate) context: Handle,
     pub(crate) device: Device,
-    /// The pool to which the memory belongs; null if there is none.
+    /// The pool that the memory belongs to, or null if it does not belong to a pool.
     pub(crate) pool: Handle,
     /// The unique number of the allocation.
     pub(crate) id: u64,
@@ -293,7 +293,7 @@ pub(crate) fn find_device(address: u64) -> Option<Allocation> {
     find(address).filter(|a| address.wrapping_sub(a.start) < a.size)
 }
 
-/// Returns the number of bytes that operations may access from a device address on, across adjacent mappings.
+/// Returns the number of bytes that operations may access starting at a device address, across adjacent mappings.
 pub(crate) fn room(address: u64) -> Option<u64> {
     const MAPPED: Kind = Kind::Mapped(true);
     let Some(found) = find_device(address).filter(|a| a.kind != Kind::Mapped(false)) else {
@@ -330,8 +330,8 @@ pub(crate) fn unknown(address: u64) -> Code {
     Code::INVALID_VALUE
 }
 
-/// Converts the result of an operation's access to memory. An error means that the memory was freed after the operation was queued, and is
-/// reported.
+/// Converts the result of an operation's access to memory. An error means that the memory was freed after the operation was queued; the
+/// error is reported.
 pub(crate) fn accessed<T>(origin: &Origin, result: Result<T, MemoryError>) -> Fallible<T> {
     result.map_err(|error| {
         report_freed(&error, origin);

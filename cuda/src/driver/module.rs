@@ -24,7 +24,7 @@ pub(crate) enum Image {
     Cubin,
 }
 
-/// The reason that an image cannot be loaded, with the compiler's log.
+/// The reason why an image cannot be loaded, with the compiler's log.
 #[derive(Debug)]
 pub(crate) struct LoadError {
     pub(crate) code: Code,
@@ -106,7 +106,7 @@ impl Module {
         });
     }
 
-    /// Returns the kernel with a name.
+    /// Returns the kernel with the given name.
     pub(crate) fn function(self: &Arc<Self>, name: &str) -> Fallible<Arc<Function>> {
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(function) = functions.get(name) {
@@ -117,7 +117,7 @@ impl Module {
         Ok(function)
     }
 
-    /// Returns the address and the size of the variable with a name.
+    /// Returns the address and the size of the variable with the given name.
     pub(crate) fn variable(&self, name: &str) -> Fallible<(u64, u64)> {
         let found = self.variables.iter().find(|(known, ..)| known == name);
         found.map(|(_, address, bytes)| (*address, *bytes)).ok_or(Code::NOT_FOUND)

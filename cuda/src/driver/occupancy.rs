@@ -1,4 +1,4 @@
-//! Occupancy: how many blocks of a kernel fit on a multiprocessor (CUDA C++ Programming Guide, "Occupancy").
+//! Occupancy: the number of blocks of a kernel that fit on a multiprocessor (CUDA C++ Programming Guide, "Occupancy").
 
 use crate::code::{Code, Fallible};
 use crate::driver::device;
@@ -7,7 +7,7 @@ use crate::driver::function::Function;
 /// The unit in which registers are allocated to warps.
 const REGISTER_UNIT: u32 = 256;
 
-/// The unit in bytes in which shared memory is allocated to blocks.
+/// The unit in which shared memory is allocated to blocks, in bytes.
 const SHARED_UNIT: u64 = 128;
 
 /// Returns the number of blocks that fit on a multiprocessor.
@@ -41,7 +41,7 @@ pub(crate) fn clusters(function: &Function, threads: u32, dynamic_shared: u64, s
     Ok(device::limits().multiprocessors as u32 / GROUP * (GROUP * blocks / size))
 }
 
-/// Returns the block size with the most resident threads per multiprocessor, and the number of blocks that fill the device.
+/// Returns the block size that maximizes the number of resident threads per multiprocessor, and the number of blocks that fill the device.
 pub(crate) fn best_block(
     function: &Function,
     dynamic_shared: impl Fn(u32) -> u64,

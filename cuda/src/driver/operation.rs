@@ -55,7 +55,7 @@ pub(crate) struct HostCall {
 #[derive(Clone, Debug)]
 pub(crate) struct Execution {
     pub(crate) position: Arc<Position>,
-    /// The branch of the executed graph step, if the operation is one.
+    /// The branch of the graph step, if the operation is executed as part of a graph.
     pub(crate) branch: Option<Arc<Branch>>,
     pub(crate) origin: Origin,
 }

@@ -1,4 +1,4 @@
-//! The order of operations, which determines the operations that are guaranteed to be complete before others begin.
+//! The order of operations, which determines which operations are guaranteed to be complete before others begin.
 //!
 //! An operation follows the earlier operations of its stream, the operations for which its stream waits, and the operations that the host
 //! knew to be complete when it submitted the operation. After a wait for a value in memory, it also follows the operations that wrote the

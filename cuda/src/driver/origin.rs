@@ -1,4 +1,4 @@
-//! The origins of operations, which are calls by the program.
+//! The origins of operations: the program's calls that caused them.
 
 use std::cell::Cell;
 use std::fmt;
@@ -17,7 +17,7 @@ pub(crate) fn enter(call: &'static str) {
     CALL.set(call);
 }
 
-/// The maximum numbers of frames that are recorded and printed.
+/// The maximum numbers of frames that are recorded and that are printed.
 const MOST_RECORDED: usize = 32;
 const MOST_PRINTED: usize = 4;
 
@@ -129,7 +129,7 @@ fn is_stub(name: &str) -> bool {
     name.contains("__device_stub__") || name.contains("cudaLaunchKernel<")
 }
 
-/// Returns the name of a function as in the manual, without a version suffix.
+/// Returns the name of a function as it appears in the manual, without a version suffix.
 fn unversioned(name: &str) -> &str {
     let name = ["_ptsz", "_ptds"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
     ["_v2", "_v3"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)

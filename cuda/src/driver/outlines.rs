@@ -1,4 +1,4 @@
-//! Outlines of large modules, which are stored in files so that a module is checked as a whole only once.
+//! Outlines of large modules, which are stored in files so that each module is fully checked only once.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,7 +12,7 @@ use crate::config::config;
 /// The minimum size in bytes of PTX text whose outline is stored. Shorter text takes at most about 10 ms to check.
 const MIN_BYTES: usize = 1 << 18;
 
-/// Parses a module, using its outline if one is stored. If files cannot be read or written, parsing only takes longer.
+/// Parses a module, using its outline if one is stored. Failure to read or write a file is not an error: it only makes parsing slower.
 pub(super) fn parse(file: &str, text: &str) -> Result<Module, ParseError> {
     let Some(folder) = config().cache.as_deref().filter(|_| text.len() >= MIN_BYTES) else {
         return Module::parse_file(file, text);
@@ -27,13 +27,13 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Module, ParseError> {
     Ok(module)
 }
 
-/// Returns the path of the outline file for PTX text. Other versions of the simulator use other files, because their checks may differ.
-/// Other builds of this version use the same file; where their checks differ, they find errors only in the functions that are used.
+/// Returns the path of the outline file for PTX text. Other versions of the simulator use different files, because their checks may differ.
+/// Other builds of this version use the same file; if their checks differ, they find errors only in the functions that are used.
 fn name(text: &str) -> PathBuf {
     format!("{:032x}-{}.outline", xxh3_128(text.as_bytes()), env!("CARGO_PKG_VERSION")).into()
 }
 
-/// Writes an outline, first under another name, so that no process reads an incomplete file.
+/// Writes an outline to a temporary file and then renames the file, so that no process reads an incomplete outline.
 fn store(path: &Path, outline: &Outline) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

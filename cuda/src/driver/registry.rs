@@ -1,4 +1,4 @@
-//! Handles for the objects that a program has created.
+//! Handles for objects that the program has created.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -55,12 +55,12 @@ impl<T> Registry<T> {
         object
     }
 
-    /// Returns the object with a handle.
+    /// Returns the object with the given handle.
     pub(crate) fn get(&self, handle: Handle) -> Fallible<Arc<T>> {
         self.lock().objects.get(&handle).cloned().ok_or(Code::INVALID_HANDLE)
     }
 
-    /// Removes the object with a handle.
+    /// Removes the object with the given handle.
     pub(crate) fn remove(&self, handle: Handle) -> Fallible<Arc<T>> {
         self.lock().objects.remove(&handle).ok_or(Code::INVALID_HANDLE)
     }

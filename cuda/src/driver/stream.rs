@@ -52,7 +52,7 @@ impl Ticket {
         is_complete
     }
 
-    /// Returns the time at which the operation was completed; `None` if it is pending.
+    /// Returns the time at which the operation was completed, or `None` if it is pending.
     pub(crate) fn time(&self) -> Option<Instant> {
         *self.lock()
     }
@@ -101,7 +101,7 @@ impl Task {
     }
 }
 
-/// How a stream is ordered with the default stream.
+/// How a stream is ordered relative to the default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The default stream of a context.
@@ -134,7 +134,7 @@ struct Queue {
     tasks: Option<Sender<Task>>,
     /// The last operation submitted.
     last: Option<Arc<Ticket>>,
-    /// Further operations for which the next operation waits.
+    /// Other operations for which the next operation waits.
     after: Vec<Arc<Ticket>>,
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn last_queued() -> u64 {
 }
 
 thread_local! {
-    /// Whether the thread is executing a function of the program for a stream.
+    /// Whether the thread is executing one of the program's functions for a stream.
     static IN_HOST_CALL: Cell<bool> = const { Cell::new(false) };
     /// The thread's per-thread default stream in each context.
     static OWN: RefCell<HashMap<Handle, Arc<Stream>>> = RefCell::default();
@@ -170,7 +170,7 @@ pub(crate) fn in_host_call(call: impl FnOnce()) {
     IN_HOST_CALL.set(false);
 }
 
-/// Returns whether the calling thread is executing a function of the program for a stream.
+/// Returns whether the calling thread is executing one of the program's functions for a stream.
 pub(crate) fn is_in_host_call() -> bool {
     IN_HOST_CALL.get()
 }
@@ -210,8 +210,8 @@ impl Stream {
         STREAMS.remove_all(|stream| stream.context.ptr_eq(&Arc::downgrade(context)));
     }
 
-    /// Returns the stream with a handle. Null denotes the default stream of the current context or, with `per_thread_default`, of the
-    /// thread.
+    /// Returns the stream with the given handle. Null denotes the default stream of the current context or, with `per_thread_default`, of
+    /// the thread.
     pub(crate) fn of(handle: Handle, per_thread_default: bool) -> Fallible<Arc<Self>> {
         match handle {
             PER_THREAD => Self::own(),

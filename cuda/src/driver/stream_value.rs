@@ -46,7 +46,7 @@ pub(crate) struct ValueOperation {
     pub(crate) value: u64,
     /// The size of the value: 4 or 8 bytes.
     pub(crate) bytes: u64,
-    /// The condition of a wait; `None` for a write.
+    /// The condition of a wait, or `None` for a write.
     pub(crate) condition: Option<Condition>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Values {
 const INTERVAL: Duration = Duration::from_micros(100);
 
 impl ValueOperation {
-    /// Returns the operation with the address that kernels use; an error if the memory is not allocated.
+    /// Returns the operation with the address that kernels use, or an error if the memory is not allocated.
     fn resolved(self) -> Fallible<Self> {
         let address = match Place::of(self.address) {
             Place::Device(address) => address,

@@ -223,7 +223,7 @@ pub(crate) fn set_access(start: u64, size: u64, device: Device, access: u32) -> 
     initialize_shared(&all)
 }
 
-/// Marks memory that is mapped more than once as initialized, because writes at one address are not recorded for the others.
+/// Marks memory that is mapped more than once as initialized, because writes through one mapping are not recorded for the others.
 fn initialize_shared(all: &BTreeMap<u64, Reservation>) -> Fallible {
     let mut memory = memory::lock();
     let mappings = all.values().flat_map(|reservation| &reservation.mappings);
@@ -290,7 +290,7 @@ impl Reservation {
         memory::lock().remap(self.start, self.size, &mapped).map_err(|_| Code::UNKNOWN)
     }
 
-    /// Returns a run of memory as mappings for the simulator, which must not cross multiples of its address range.
+    /// Splits a run of memory into mappings for the simulator, which must not cross multiples of its address range.
     fn mapped(&self, run: Range<u64>, read_only: bool) -> impl Iterator<Item = Mapped> {
         let next = |start: u64| (start / Memory::RANGE + 1) * Memory::RANGE;
         let starts = std::iter::successors(Some(run.start), move |start| {

@@ -23,7 +23,7 @@ pub(crate) fn cvt(regs: &mut Regs, m: u32, op: &Cvt) {
     regs.put(op.d, m, &out);
 }
 
-/// Executes a conversion with host instructions if it is one of the most common ones; returns whether it is.
+/// Executes the most common conversions with host instructions. Returns `false` for all other conversions.
 fn fast(regs: &mut Regs, m: u32, op: &Cvt) -> bool {
     let plain =
         op.mode.round == Round::Rn && !op.mode.ftz && !op.mode.sat && !op.mode.satfinite && !op.mode.relu;

@@ -127,7 +127,7 @@ fn contracted(operands: [u64; 3], minus_product: bool, minus_addend: bool) -> u6
     float::contracted(Float::F64, false, false, operands, minus_product, minus_addend)
 }
 
-/// Computes with the host's f64 arithmetic. If the result is a NaN, uses `exact` instead, because the host's NaNs differ.
+/// Computes with the host's f64 arithmetic. If the result is a NaN, uses `exact` instead, because the host produces different NaNs.
 #[inline(always)]
 fn native(
     regs: &mut Regs,

@@ -4,7 +4,7 @@ use crate::arith::minmax::{Extremum, MinMaxMode, minmax};
 use crate::arith::{Round, float};
 use crate::program::code::ReduceFn;
 
-/// Returns the combination of `old` and `new`.
+/// Returns the result of combining `old` and `new`.
 pub(crate) fn reduce(f: ReduceFn, old: u64, new: u64) -> u64 {
     match f {
         ReduceFn::AddInt(int) => int.wrap(int.value(old) + int.value(new)),

@@ -1,11 +1,11 @@
-//! Use of the host's vector unit. Loops over lanes are compiled twice; the version for the vector unit runs if the unit is available.
+//! Support for the host's vector unit. Loops over lanes are compiled twice; the version for the vector unit runs if the unit is available.
 
 /// Work that is compiled twice. Implementations, and all functions that they call, must be `#[inline(always)]`, because code is compiled
 /// for the instruction set of the function into which it is inlined.
 pub(crate) trait Work {
     type Out;
 
-    /// Executes the work. `FMA` states whether the host has a fused multiply-add.
+    /// Executes the work. `FMA` specifies whether the host has fused multiply-add instructions.
     fn work<const FMA: bool>(self) -> Self::Out;
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn on_best<W: Work>(work: W) -> W::Out {
     }
 }
 
-/// Executes `work`, with `FMA` on architectures whose processors all have a fused multiply-add.
+/// Executes `work`, with `FMA` on architectures whose processors all have fused multiply-add instructions.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub(crate) fn on_best<W: Work>(work: W) -> W::Out {

@@ -21,8 +21,8 @@ fn float(bits: u32) -> f32 {
 /// Computes `a · b + c`, rounded once, with operations that compile to vector code on any host.
 ///
 /// The product of two singles is exact in double precision. The sum is rounded to odd in double precision (its last bit is set if it is
-/// inexact), so that rounding it to single precision is correct (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums",
-/// 2008).
+/// inexact), so that the second rounding, to single precision, is correct (Boldo and Melquiond, "Emulation of a FMA and correctly rounded
+/// sums", 2008).
 #[inline(always)]
 fn fused(a: f32, b: f32, c: f32) -> f32 {
     let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
@@ -138,7 +138,7 @@ pub(crate) fn r2(regs: &mut Regs, m: u32, f: R2, d: R, a: R, b: R) {
     }
 }
 
-/// Executes functions of 16-bit values.
+/// Executes a function of 16-bit values.
 #[inline(never)]
 pub(crate) fn h2(regs: &mut Regs, m: u32, f: H2, d: R, a: R, b: R) {
     let unsigned = |regs: &mut Regs, f: fn(u32, u32) -> u32| {
@@ -261,7 +261,7 @@ pub(crate) fn r3<const FMA: bool>(regs: &mut Regs, m: u32, f: R3, d: R, s: [R; 3
     }
 }
 
-/// Returns a bitwise function of three operands, given by its truth table (PTX ISA, "lop3").
+/// Evaluates a bitwise function of three operands, given by its truth table (PTX ISA, "lop3").
 #[inline(always)]
 pub(crate) fn lop3(lut: u8, a: u32, b: u32, c: u32) -> u32 {
     let mut out = 0;

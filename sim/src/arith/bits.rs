@@ -22,7 +22,7 @@ impl Beyond {
     }
 }
 
-/// Returns `a << b`; 0 if `b` is at least the width of the type.
+/// Returns `a << b`, or 0 if `b` is at least the width of the type.
 pub fn shl(ty: Int, a: u64, b: u32) -> u64 {
     if b >= ty.bits() { 0 } else { (a << b) & ty.mask() }
 }
@@ -130,7 +130,7 @@ pub fn fns(mask: u32, base: u32, offset: i32) -> u32 {
     found.unwrap_or(u32::MAX)
 }
 
-/// Returns a bitwise function of three operands: for bits a, b, c, the result is bit `4a + 2b + c` of `table`.
+/// Evaluates a bitwise function of three operands: for bits a, b and c, the result is bit `4a + 2b + c` of `table`.
 pub fn lop3(a: u32, b: u32, c: u32, table: u8) -> u32 {
     (0..8).filter(|row| table >> row & 1 != 0).fold(0, |result, row| {
         let pick = |word: u32, bit: u32| if row >> bit & 1 != 0 { word } else { !word };

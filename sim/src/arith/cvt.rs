@@ -7,15 +7,16 @@ use super::unpacked::{Exact, Unpacked};
 /// The modifiers of `cvt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CvtMode {
-    /// The rounding mode, which exact conversions ignore. From float to integer, and with `integer`, the mode is one of `.rni` to `.rpi`.
+    /// The rounding mode, which exact conversions ignore. For conversions from float to integer, and if `integer` is set, the mode is one
+    /// of `.rni` to `.rpi`.
     pub round: Round,
     /// `.rni`, `.rzi`, `.rmi`, `.rpi` between floating-point types: rounds to an integral value.
     pub integer: bool,
-    /// `.ftz`: subnormal f32 operands and results become zeros of their sign.
+    /// `.ftz`: subnormal f32 operands and results become zeros of the same sign.
     pub ftz: bool,
     /// `.sat`: clamps to the range of an integer type, or to [0, 1] for floating-point types.
     pub sat: bool,
-    /// `.satfinite`: numbers that overflow, and infinities, become the largest finite number with their sign.
+    /// `.satfinite`: numbers that overflow, and infinities, become the largest finite number of the same sign.
     pub satfinite: bool,
     /// `.relu`: negative numbers become +0.
     pub relu: bool,

@@ -69,8 +69,8 @@ pub fn contracted(
 
 /// Returns `a · b + c` for f16 or bf16 with `.relu`: a negative result becomes +0, and NaN remains the canonical NaN.
 ///
-/// `.oob` gives 0 for the out-of-bounds NaN, whose bits are not documented. It does not require another function, because for every NaN tried
-/// on an H200 (`0x7fff`, `0xffff`, quiet and signaling NaNs) the result is the same as without `.oob`.
+/// `.oob` returns 0 for the out-of-bounds NaN, whose bits are not documented. It does not require another function, because for every NaN
+/// tried on an H200 (`0x7fff`, `0xffff`, quiet and signaling NaNs) the result is the same as without `.oob`.
 #[doc(alias = "fma.rn.relu.f16")]
 pub fn fma_relu(ty: Float, ftz: bool, a: u64, b: u64, c: u64) -> u64 {
     let bits = fma(ty, Round::Rn, ftz, false, a, b, c);
@@ -115,7 +115,7 @@ pub fn rcp(ty: Float, round: Round, ftz: bool, a: u64) -> u64 {
     div(ty, round, ftz, one, a)
 }
 
-/// Returns the square root of `a`, correctly rounded (`sqrt.rn` and the directed forms). −0 gives −0.
+/// Returns the square root of `a`, correctly rounded (`sqrt.rn` and the directed forms). The square root of −0 is −0.
 #[doc(alias = "sqrt.rn.f32")]
 pub fn sqrt(ty: Float, round: Round, ftz: bool, a: u64) -> u64 {
     let mode = Mode { round, ftz, sat: false };
@@ -140,7 +140,7 @@ pub fn sqrt(ty: Float, round: Round, ftz: bool, a: u64) -> u64 {
     finish(ty, mode, &[a], pack(ty, mode, root))
 }
 
-/// Computes with the host's arithmetic if its results have the same bits: f32 and f64, rounded to nearest. `None` means that exact
+/// Computes with the host's arithmetic if its results have the same bits: f32 and f64, rounded to nearest. Returns `None` if exact
 /// arithmetic is required.
 fn native(
     ty: Float,

@@ -23,7 +23,7 @@ pub enum Round {
 impl Round {
     /// Returns whether a magnitude is rounded up by one unit, given the lowest bit that is kept (`odd`) and the discarded part.
     ///
-    /// `half` compares the discarded part with half a unit; `inexact` is true if it is nonzero.
+    /// `half` compares the discarded part with half a unit; `inexact` is true if the discarded part is nonzero.
     pub(super) fn up(self, sign: bool, odd: bool, half: std::cmp::Ordering, inexact: bool) -> bool {
         use std::cmp::Ordering::{Equal, Greater};
         match self {
@@ -69,7 +69,7 @@ pub enum Float {
     E3m2,
     /// 4 bits: 2 exponent bits, 1 fraction bit, finite only.
     E2m1,
-    /// 8 exponent bits, without sign and fraction: 2^(e-127); `0xff` is NaN.
+    /// 8 exponent bits, no sign, no fraction: 2^(e-127); `0xff` is NaN.
     Ue8m0,
 }
 

@@ -96,12 +96,12 @@ pub fn neg(ty: Int, a: u64) -> u64 {
     ty.wrap(-ty.value(a))
 }
 
-/// Returns the smaller number or, with `relu` (signed types), 0 if it is negative.
+/// Returns the smaller number. With `relu` (signed types), returns 0 if this number is negative.
 pub fn min(ty: Int, relu: bool, a: u64, b: u64) -> u64 {
     ty.wrap(rectify(relu, ty.value(a).min(ty.value(b))))
 }
 
-/// Returns the larger number or, with `relu` (signed types), 0 if it is negative.
+/// Returns the larger number. With `relu` (signed types), returns 0 if this number is negative.
 pub fn max(ty: Int, relu: bool, a: u64, b: u64) -> u64 {
     ty.wrap(rectify(relu, ty.value(a).max(ty.value(b))))
 }
@@ -113,7 +113,7 @@ pub fn sad(ty: Int, a: u64, b: u64, c: u64) -> u64 {
 
 /// Returns `c` plus the products of the four bytes of `a` and `b`, wrapping at 32 bits.
 ///
-/// `signed` states whether the bytes of `a` and of `b` are signed (`.s32`) or unsigned (`.u32`).
+/// `signed` specifies whether the bytes of `a` and the bytes of `b` are signed (`.s32`) or unsigned (`.u32`).
 pub fn dp4a(signed: (bool, bool), a: u32, b: u32, c: u32) -> u32 {
     (0..4).fold(c, |sum, i| sum.wrapping_add(byte(signed.0, a, i).wrapping_mul(byte(signed.1, b, i))))
 }

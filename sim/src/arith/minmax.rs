@@ -15,7 +15,7 @@ pub enum Extremum {
 /// The modifiers of `min` and `max` for floating-point operands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MinMaxMode {
-    /// `.ftz`: subnormal operands become zeros of their sign.
+    /// `.ftz`: subnormal operands become zeros of the same sign.
     pub ftz: bool,
     /// `.NaN`: the result is the canonical NaN if an operand is NaN.
     pub nan: bool,
@@ -47,13 +47,13 @@ pub fn minmax(ty: Float, which: Extremum, mode: MinMaxMode, a: u64, b: u64) -> u
     if mode.xorsign_abs { picked | sign } else { picked }
 }
 
-/// Computes `min` of any type; see [`minmax`].
+/// Computes `min` for any floating-point type; see [`minmax`].
 #[doc(alias = "min.f32")]
 pub fn min(ty: Float, mode: MinMaxMode, a: u64, b: u64) -> u64 {
     minmax(ty, Extremum::Min, mode, a, b)
 }
 
-/// Computes `max` of any type; see [`minmax`].
+/// Computes `max` for any floating-point type; see [`minmax`].
 #[doc(alias = "max.f32")]
 pub fn max(ty: Float, mode: MinMaxMode, a: u64, b: u64) -> u64 {
     minmax(ty, Extremum::Max, mode, a, b)

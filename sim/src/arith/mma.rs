@@ -4,7 +4,7 @@
 //! truncated to a fixed number of bits, summed exactly and rounded once (Xie et al., "MMA-Sim", arXiv 2511.10909, 2025; the Hopper rules
 //! match an H200 bit for bit).
 //!
-//! [`TensorOp`] contains the properties of an instruction that determine its results. [`TensorOp::dot`] is the rule for one element;
+//! [`TensorOp`] contains the properties of an instruction that determine its results. [`TensorOp::dot`] computes one element;
 //! [`TensorOp::rows`] computes all elements, faster and with the same bits. Matrices are passed as raw element bits, A row-major and B
 //! column-major, so that k is contiguous in both. Callers convert between matrices and fragments.
 //!

@@ -4,7 +4,7 @@ use super::format::Float;
 
 /// Returns the magnitude of `a` (PTX ISA, "abs"). With `ftz`, a subnormal becomes +0.
 ///
-/// f16 and bf16 clear the sign of any pattern; an f32 NaN becomes `0x7fffffff`, an f64 NaN is quieted.
+/// For f16 and bf16, the sign of any pattern is cleared. An f32 NaN becomes `0x7fffffff`, and an f64 NaN is quieted.
 #[doc(alias = "abs.f32")]
 pub fn abs(ty: Float, ftz: bool, a: u64) -> u64 {
     nan_rule(ty, a).unwrap_or_else(|| ty.flush(ftz, a & ty.mask() & !ty.sign_bit()))

@@ -1,4 +1,4 @@
-//! Unpacked numbers: the exact values into which operands are decoded, and from which results are rounded.
+//! Unpacked numbers: the exact values that operands are decoded to and that results are rounded from.
 
 use std::cmp::Ordering;
 
@@ -78,7 +78,7 @@ impl Exact {
         )
     }
 
-    /// Returns the sum of two numbers with at most 106 significant bits each; `None` if it is exactly zero.
+    /// Returns the sum of two numbers with at most 106 significant bits each, or `None` if it is exactly zero.
     ///
     /// The larger number is shifted so that its highest bit is bit 125. Bits of the smaller number can then be lost only if it is at least
     /// 2^19 times smaller, so no cancellation moves the lost bits near the rounding position of any format.
@@ -127,7 +127,7 @@ impl Exact {
         (kept + u128::from(round.up(self.sign, kept & 1 != 0, half, inexact)), inexact)
     }
 
-    /// Returns the bits of the number in a format.
+    /// Returns the bits of the number in the format `ty`.
     ///
     /// With `ftz`, the result is a zero with the number's sign if the number, rounded to the precision of a normal number, is below the
     /// smallest normal number (as on an H200, for f32 and f16).
@@ -156,8 +156,8 @@ impl Exact {
         sign | magnitude as u64
     }
 
-    /// Returns the bits of the number in a format. The magnitude is rounded up if the sum of the first `digits` discarded bits and `random`
-    /// is at least one unit, and down otherwise. Overflow results in the largest finite number.
+    /// Returns the bits of the number in the format `ty`. The magnitude is rounded up if the sum of the first `digits` discarded bits and
+    /// `random` is at least one unit, and down otherwise. Overflow results in the largest finite number.
     pub(super) fn pack_stochastic(self, ty: Float, digits: u32, random: u32) -> u64 {
         let lowest = 1 - ty.bias();
         let exponent = self.top().max(lowest);

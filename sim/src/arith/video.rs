@@ -14,7 +14,7 @@ use super::compare::Compare;
 pub enum Part {
     /// All 32 bits.
     Word,
-    /// `.h0`, `.h1`.
+    /// `.h0` or `.h1`.
     Half(u32),
     /// `.b0` to `.b3`.
     Byte(u32),
@@ -145,7 +145,7 @@ impl Then {
     }
 }
 
-/// Computes a scalar video instruction; `signed` and `sat` are properties of the destination.
+/// Computes the result of a scalar video instruction; `signed` and `sat` are properties of the destination.
 #[doc(alias = "vadd")]
 #[doc(alias = "vsub")]
 #[doc(alias = "vabsdiff")]
@@ -160,7 +160,7 @@ pub fn scalar(op: VideoOp, signed: bool, sat: bool, a: Source, b: Source, then: 
 
 /// Computes `(a · b + c) >> shift`: `vmad` with `.shr7`, `.shr15` or no scaling.
 ///
-/// `product_negated` and `c_negated` negate `a · b` and `c`; `plus_one` is `.po`.
+/// `product_negated` negates `a · b`, `c_negated` negates `c`, and `plus_one` is `.po`.
 #[doc(alias = "vmad")]
 pub fn mad(
     sat: bool,
@@ -199,10 +199,10 @@ impl Lanes {
     }
 }
 
-/// Computes a SIMD video instruction: `vadd2`, `vabsdiff4`, `vset4`, …
+/// Computes the result of a SIMD video instruction: `vadd2`, `vabsdiff4`, `vset4`, …
 ///
-/// `signed` states whether the destination, `a` and `b` are signed. Lanes outside the mask are copied from `c`. With `accumulate` (`.add`),
-/// the results of the lanes in the mask are instead added to `c`.
+/// `signed` specifies whether the destination, `a` and `b` are signed. Lanes outside the mask are copied from `c`. With `accumulate`
+/// (`.add`), the results of the lanes in the mask are instead added to `c`.
 #[doc(alias = "vadd4")]
 #[doc(alias = "vabsdiff4")]
 pub fn simd(

@@ -64,7 +64,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Announces a fence between the generic and the asynchronous proxy.
+    /// Announces a fence between the generic proxy and the async proxy.
     pub(crate) fn after_proxy_fence(&mut self) {
         if self.racing() {
             self.shadow.races.clocks.proxy_fence(self.warp);

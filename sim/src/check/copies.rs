@@ -7,7 +7,7 @@ use crate::shadow::place::Place;
 use crate::shadow::races::{Access, AccessKind};
 
 impl Cluster<'_> {
-    /// Announces that an asynchronous engine has made a copy.
+    /// Announces that an asynchronous engine has performed a copy.
     pub(crate) fn after_transfer(&mut self, transfer: &Transfer) -> Outcome<()> {
         if self.racing() {
             self.record_transfer(transfer);

@@ -6,7 +6,7 @@ use crate::shadow::place::Place;
 use crate::shadow::races::{Access, AccessKind};
 
 impl Cluster<'_> {
-    /// Completes a phase of an mbarrier and the copies that it counts; returns whether there are any.
+    /// Completes a phase of an mbarrier and the copies that it counts. Returns whether there were any such copies.
     pub(crate) fn complete_counted(&mut self, mbarrier: Place) -> bool {
         let copier = self.shadow.races.clocks.copier();
         let now = self.shadow.races.clocks.now();
@@ -25,8 +25,8 @@ impl Cluster<'_> {
         any
     }
 
-    /// Records that the executing warp has waited for its copies that `ready` selects by lane and group; `all` states whether these are all
-    /// copies of a lane.
+    /// Records that the executing warp has waited for those of its copies that `ready` selects by lane and group. `all` specifies whether
+    /// these are all copies of a lane.
     pub(crate) fn wait_counted(&mut self, ready: impl Fn(usize, u32) -> bool, all: bool) {
         let warp = self.warp;
         for (&(_, lane), copies) in self.shadow.counted.threads.iter_mut().filter(|((of, _), _)| *of == warp)

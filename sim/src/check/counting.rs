@@ -5,7 +5,7 @@ use crate::machine::Cluster;
 use crate::program::code::{Control, Numbers, Op, Tensor, Wgmma, WgmmaA};
 use crate::report::{Bytes, Counts};
 
-/// The size in bytes of a sector, the unit of transfers from and to global memory.
+/// The size in bytes of a sector, the unit of transfers to and from global memory.
 const SECTOR: u64 = 32;
 
 impl Cluster<'_> {

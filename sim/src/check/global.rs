@@ -195,7 +195,7 @@ impl Cluster<'_> {
         self.note(fault)
     }
 
-    /// Checks a completed read of global memory by the engine of bulk copies, for the executing instruction.
+    /// Checks a completed read of global memory by the bulk copy engine, for the executing instruction.
     pub(super) fn check_engine_global_read(&mut self, read: &GlobalRead) -> Outcome<()> {
         if !self.machine.checks.contains(Checks::GLOBAL_RACES) {
             return Ok(());

@@ -40,7 +40,7 @@ impl Cluster<'_> {
         self.note(fault.with(Some(Where { warp: init.warp, lane: init.lane, pc: init.pc })))
     }
 
-    /// Announces an arrival of the executing warp or of the copy engine; `completes` states whether the arrival completes the phase.
+    /// Announces an arrival by the executing warp or the copy engine; `completes` specifies whether the arrival completes the phase.
     pub(crate) fn after_mbarrier_arrival(&mut self, place: Place, engine: bool, completes: bool) {
         if !self.racing() {
             return;

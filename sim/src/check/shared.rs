@@ -23,7 +23,7 @@ pub(crate) enum Copier {
     Thread,
     /// `st.async` or `red.async`, which copy values from registers.
     Values,
-    /// The engine of bulk copies, which uses the asynchronous proxy.
+    /// The bulk copy engine, which uses the async proxy.
     Engine,
 }
 
@@ -35,7 +35,7 @@ impl Cluster<'_> {
         self.machine.checks.intersects(checks)
     }
 
-    /// Returns whether races in shared memory are checked.
+    /// Returns whether shared memory is checked for races.
     pub(crate) fn racing(&self) -> bool {
         self.checks(Checks::SHARED_RACES)
     }
@@ -75,7 +75,7 @@ impl Cluster<'_> {
     }
 
     /// Checks a load of `bytes` bytes by each lane of `m` from block `rank`. The load itself reports out-of-bounds addresses. Undefined
-    /// bytes are reported for the lanes of `unfollowed`, whose values are not loaded to registers.
+    /// bytes are reported for the lanes of `unfollowed`, whose values are not loaded into registers.
     pub(super) fn check_load(
         &mut self,
         rank: usize,
@@ -262,7 +262,8 @@ impl Cluster<'_> {
         self.checks(Checks::PROXY_FENCES).then(find).flatten()
     }
 
-    /// Returns, like [`unfenced_write`](Self::unfenced_write), the last load whose value had not been used when the memory was released.
+    /// Returns the last load whose value had not been used when the memory was released, under the same condition as
+    /// [`unfenced_write`](Self::unfenced_write).
     fn unfenced_read(&self, place: Place, bytes: usize) -> Option<races::Access> {
         let requires = |pc| self.machine.code.loads_in_flight.get(pc as usize) == Some(&true);
         let find = || self.shadow.races.unfenced_read(place.rank, place.offset, bytes, self.warp, requires);
@@ -288,8 +289,8 @@ impl Cluster<'_> {
         self.note(Fault::at(FindingKind::MissingProxyFence, lane, message).with(self.place_of(other)))
     }
 
-    /// Checks a read by an asynchronous operation, which lasts until a thread waits for it. Products are read by the warpgroup's tensor
-    /// cores.
+    /// Checks a read by an asynchronous operation, which lasts until a thread waits for it. The operands of a product are read by the
+    /// tensor cores of the warpgroup.
     pub(super) fn check_async_read(
         &mut self,
         place: Place,
@@ -361,7 +362,7 @@ impl Cluster<'_> {
         self.machine.code.instrs[pc as usize].op.properties().reduces
     }
 
-    /// Reports a conflict with an access of `kind`. An asynchronous engine makes `bulk` accesses.
+    /// Reports a conflict with an access of `kind`. If `bulk` is set, an asynchronous engine performs the access.
     #[cold]
     fn report(&mut self, conflict: Conflict, kind: AccessKind, lane: usize, bulk: bool) -> Outcome<()> {
         let other = conflict.other;

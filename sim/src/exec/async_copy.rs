@@ -95,7 +95,7 @@ fn fetch(cluster: &Cluster<'_>, lane: usize, from: u64, size: u64, bytes: u64) -
     Ok(data)
 }
 
-/// Returns the lane and the instruction of a copy by the lanes of `m` that is still pending.
+/// Returns the lane and the instruction of a pending copy by the lanes of `m`.
 pub(crate) fn unwaited(warp: &Warp, m: u32) -> Option<(usize, u32)> {
     let entries = warp.copies.pending.iter().map(|&at| &warp.copies.entries[at]);
     entries.filter(|entry| entry.mask & m != 0).map(|e| ((e.mask & m).trailing_zeros() as usize, e.pc)).next()

@@ -15,7 +15,7 @@ use crate::program::spaces::{GLOBAL_START, LOCAL_WINDOW, SHARED_BITS, SHARED_WIN
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 
-/// The operands of an atomic by one lane on one element.
+/// The operands of one lane's atomic on one element.
 struct Operands {
     b: u128,
     c: u128,

@@ -126,7 +126,7 @@ fn string(cluster: &Cluster<'_>, warp: &Warp, lane: usize, address: u64) -> Outc
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The arguments of a `vprintf`, packed as in a C structure.
+/// The arguments of a `vprintf`, laid out as in a C structure.
 struct Arguments<'a, 'b> {
     cluster: &'a Cluster<'b>,
     warp: &'a Warp,

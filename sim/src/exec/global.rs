@@ -31,7 +31,7 @@ impl Doing {
     }
 }
 
-/// Returns the allocation that all lanes access; `None` if they access several, in which case each lane is executed separately.
+/// Returns the allocation that all lanes access, or `None` if they access several, in which case each lane is executed separately.
 #[inline(always)]
 pub(crate) fn common<'a>(machine: &'a Machine<'_>, all: &Lanes64, bytes: u64) -> Option<&'a Allocation> {
     let (mut low, mut high) = (u64::MAX, 0);

@@ -91,7 +91,7 @@ pub(crate) fn store<const CHECKED: bool>(
     Ok(())
 }
 
-/// Returns the transpose of an 8×8 matrix of which each lane has one word (two adjacent elements of a row).
+/// Returns the transpose of an 8×8 matrix of which each lane owns one word (two adjacent elements of a row).
 fn transpose(words: &Lanes32) -> Lanes32 {
     let element = |row: usize, column: usize| words[4 * row + column / 2] >> (16 * (column % 2)) & 0xffff;
     std::array::from_fn(|lane| {

@@ -14,7 +14,7 @@ use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 use crate::shadow::place::Place;
 
-/// Executes one instruction. Returns whether all its lanes must continue to wait, so that other warps should run first.
+/// Executes one instruction. Returns whether all its lanes must continue to wait, in which case other warps should run first.
 pub(crate) fn execute(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &Mbarrier, m: u32) -> Outcome<bool> {
     let all = addresses(warp, op.addr);
     let mut waiting = matches!(op.f, MbarrierFn::Test { .. });
@@ -106,8 +106,8 @@ fn init(cluster: &mut Cluster<'_>, place: Place, lane: usize, count: u32) -> Out
     Ok(())
 }
 
-/// Returns the changed number of bytes for which a phase waits, which must stay within ±(2^20 - 1) (PTX ISA, "mbarrier: Tracking
-/// asynchronous operations"). It is negative if copies complete before their bytes are expected.
+/// Returns the updated number of bytes for which a phase waits. The number must stay within ±(2^20 - 1) (PTX ISA, "mbarrier: Tracking
+/// asynchronous operations"); it is negative if copies complete before their bytes are expected.
 fn counted(tx: i32, change: i64, lane: usize) -> Outcome<i32> {
     let limit = (1 << 20) - 1;
     match i64::from(tx) + change {

@@ -125,7 +125,7 @@ impl Tile {
         position
     }
 
-    /// Returns the global address of the first element of the tensor's row at these coordinates; `None` outside the tensor.
+    /// Returns the global address of the first element of the tensor's row at these coordinates, or `None` outside the tensor.
     fn row(&self, position: &[i64; 5]) -> Option<u64> {
         let outer = self.map.dims.iter().zip(position).skip(1).zip(&self.map.strides);
         outer.into_iter().try_fold(self.map.address, |address, ((&dim, &at), stride)| {
@@ -134,7 +134,7 @@ impl Tile {
         })
     }
 
-    /// Returns the global address of each element of the box; `None` outside the tensor.
+    /// Returns the global address of each element of the box, or `None` outside the tensor.
     fn addresses(&self) -> impl Iterator<Item = Option<u64>> + '_ {
         let size = self.map.ty.bytes() as u64;
         let row = self.map.extent(0);

@@ -94,7 +94,7 @@ fn select(warp: &Warp, op: &Fetch, texture: &Texture, lane: usize) -> Selection 
     selection
 }
 
-/// The faces of a cube.
+/// The number of faces of a cube.
 const FACES: u64 = 6;
 
 /// Returns the weighted sums of neighboring texels.
@@ -223,7 +223,7 @@ fn access_surface<const CHECKED: bool>(
     }
 }
 
-/// Returns the address that a lane accesses; `None` if it is outside the image and the access is omitted.
+/// Returns the address that a lane accesses, or `None` if it is outside the image and the access is omitted.
 fn place(warp: &Warp, op: &SurfaceAccess, image: &Image, lane: usize) -> Outcome<Option<u64>> {
     let word = |r: R| i64::from(warp.regs.r(r)[lane] as i32);
     let mut wanted = [0; 3];

@@ -10,7 +10,7 @@ use crate::program::code::{R, Redux, Reg, Shfl, VoteKind, WarpOp};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 
-/// Returns the register with the mask of the lanes that must execute an instruction together, if it has one.
+/// Returns the register that contains the mask of the lanes that must execute an instruction together, if the instruction has one.
 pub(crate) fn member_mask(op: &WarpOp) -> Option<R> {
     match op {
         WarpOp::Shfl(shfl) => shfl.mask,
@@ -94,8 +94,8 @@ fn operands(op: &WarpOp) -> (Vec<(Reg, bool)>, Vec<Reg>) {
     }
 }
 
-/// Executes one instruction that lanes have reached at several positions in the text. The registers of the instruction at each position are
-/// temporarily mapped to those of the first.
+/// Executes one instruction that lanes have reached at several positions in the PTX text. The registers of the instruction at each position
+/// are temporarily mapped to those of the first.
 pub(crate) fn execute_parts(warp: &mut Warp, parts: &[(&WarpOp, u32)], strict: bool) -> Outcome<()> {
     // The destination predicate of a shuffle is optional.
     let Some(&(first, _)) = parts.iter().max_by_key(|(op, _)| operands(op).1.len()) else { return Ok(()) };

@@ -55,7 +55,8 @@ impl Default for BarrierState {
 
 impl BarrierState {
     /// Records the arrival of threads. `expected` is the thread count of the instruction (0 for all threads), and `all` is the number of
-    /// threads in the block. Returns the phase in which the threads arrived and, if this completes a phase for all threads, their number.
+    /// threads in the block. Returns the phase in which the threads arrived and, if their arrival completes a barrier for all threads, the
+    /// number of threads.
     pub(crate) fn arrive(
         &mut self,
         threads: u32,

@@ -1,4 +1,4 @@
-//! Copies that the bulk engine has in flight.
+//! Bulk copies in flight.
 
 use crate::machine::Cluster;
 use crate::machine::tensor_map::TensorMap;
@@ -20,11 +20,11 @@ pub(crate) enum End {
 #[derive(Debug)]
 pub(crate) struct Transfer {
     pub(crate) from: End,
-    /// The destinations; more than one with multicast.
+    /// The destinations: more than one for multicast copies.
     pub(crate) to: Vec<End>,
     pub(crate) bytes: u32,
     pub(crate) reduce: Option<Reduction>,
-    /// The tile of a tensor copy; it replaces the global end.
+    /// The tile of a tensor copy, which replaces the global end.
     pub(crate) tile: Option<Box<Tile>>,
     /// The warp and the instruction that issued the copy.
     pub(crate) issuer: (usize, u32),
@@ -69,7 +69,7 @@ pub(crate) struct BulkCopies {
     pub(crate) pending: Vec<(Transfer, Notify)>,
 }
 
-/// Returns a copy by another block to the shared memory of block `rank` that is in flight.
+/// Returns an in-flight copy by another block to the shared memory of block `rank`, if any.
 pub(crate) fn underway_to(cluster: &Cluster<'_>, rank: usize) -> Option<Where> {
     let transfers = cluster.bulk.pending.iter().map(|(transfer, _)| transfer);
     let foreign = |t: &&Transfer| cluster.block_of(t.issuer.0) != rank;

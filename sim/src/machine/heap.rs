@@ -38,7 +38,7 @@ pub(crate) struct Block {
     line: u32,
 }
 
-/// The reason that an address cannot be freed.
+/// The reason why an address cannot be freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadFree {
     /// The block has already been freed.
@@ -89,7 +89,7 @@ impl Heap {
         self.blocks().launch += 1;
     }
 
-    /// Allocates a block of `size` bytes for the call in `line`; returns `None` if the heap is full.
+    /// Allocates a block of `size` bytes for the call at line `line`. Returns `None` if the heap is full.
     pub(crate) fn allocate(&self, size: u64, line: u32) -> Option<u64> {
         let extent = size.max(1).checked_next_multiple_of(ALIGN)?;
         let mut blocks = self.blocks();
@@ -148,8 +148,8 @@ impl Blocks {
         self.by_start.range(..=address).next_back().map(|(_, block)| *block)
     }
 
-    /// Returns an address for a block of `extent` bytes, and the extent of the range used: a new address with a wide gap, otherwise the
-    /// address of the block that was freed first, or otherwise a new address with a gap for the header.
+    /// Returns an address for a block of `extent` bytes, and the extent of the range used. In order of preference, the address is a new one
+    /// with a wide gap, that of the block that was freed first, or a new one with a gap for the header.
     fn place(&mut self, extent: u64, end: u64) -> Option<(u64, u64)> {
         let fresh = self.fresh;
         let wide = fresh + extent + extent.clamp(LEAST_GAP, MOST_GAP);

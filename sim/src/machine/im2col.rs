@@ -77,7 +77,7 @@ impl Im2colMap {
     /// Encodes the map as the 128 bytes that a kernel receives.
     ///
     /// # Errors
-    /// Returns an error if the map violates a rule of `cuTensorMapEncodeIm2col` (CUDA driver API, "Tensor Map Object Management").
+    /// Returns an error if the map violates a rule of `cuTensorMapEncodeIm2col` (CUDA Driver API, "Tensor Map Object Management").
     pub fn encode(&self) -> Result<[u8; 128], TensorMapError> {
         let spatial = self.dims.len().saturating_sub(2);
         if !(1..=3).contains(&spatial) {
@@ -136,7 +136,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Decodes the fields of an encoded map that `map` does not contain; returns `None` if the map is in tiled mode.
+    /// Decodes the fields of an encoded map that `map` does not contain. Returns `None` if the map is in tiled mode.
     pub(crate) fn decode(bytes: &[u8; 128], map: &TensorMap) -> Option<Self> {
         let half = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let spatial = map.dims.len().checked_sub(2)?;
@@ -146,8 +146,8 @@ impl Columns {
         (pixels != 0).then(|| Self { pixels, bounds: (0..spatial).map(bound).collect() })
     }
 
-    /// Returns the reason that a copy from `start` on is an illegal instruction (as observed on an H100); `None` if it is legal. A copy
-    /// must start in the bounding box, but a load may start in any image. The bounding box of a store must not extend past the images.
+    /// Returns the reason why a copy that starts at `start` is an illegal instruction (as observed on an H100), or `None` if it is legal. A
+    /// copy must start in the bounding box, but a load may start in any image. The bounding box of a store must not extend past the images.
     pub(crate) fn violation(
         &self,
         map: &TensorMap,
@@ -179,7 +179,7 @@ impl Columns {
         }
     }
 
-    /// Returns the position of the first channel of each pixel from `start` on, row by row within the bounding box, and then image by
+    /// Returns the position of the first channel of each pixel, starting at `start`, row by row within the bounding box, and then image by
     /// image.
     pub(crate) fn positions(&self, map: &TensorMap, start: &[i32], offsets: &[u32]) -> Vec<[i64; 5]> {
         let mut at: [i64; 5] = std::array::from_fn(|i| start.get(i).copied().unwrap_or(0).into());

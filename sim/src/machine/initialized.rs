@@ -1,11 +1,11 @@
-//! The bytes of global memory that were ever written.
+//! Tracking of the bytes of global memory that have been written.
 
 use std::ops::Range;
 
 use crate::machine::memory::{Allocation, Memory, MemoryError};
 
 impl Memory {
-    /// Records which bytes of later allocations are written by kernels or the host, so that loads from unwritten memory are reported as
+    /// Records which bytes of later allocations are written by kernels or by the host, so that loads from unwritten memory are reported as
     /// [`UninitializedGlobalRead`](crate::FindingKind::UninitializedGlobalRead). Writes to module variables, and to host memory from
     /// [`map`](Self::map) or [`register_host`](Self::register_host), are not recorded.
     #[must_use]
@@ -14,8 +14,8 @@ impl Memory {
         self
     }
 
-    /// Returns the address ranges of the unwritten bytes among the `bytes` bytes that start at `address`. Returns no ranges if writes to
-    /// the allocation are not recorded.
+    /// Returns the address ranges of the unwritten bytes among the `bytes` bytes that start at `address`. Returns an empty list if writes
+    /// to the allocation are not recorded.
     ///
     /// # Errors
     /// Returns an error if the bytes are not all in one live allocation.

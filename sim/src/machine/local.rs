@@ -12,7 +12,7 @@ use crate::shadow::undefined::{Origin, Partial};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Local {
     words: Vec<Lanes32>,
-    /// The defined bits of each word; empty if they are not tracked.
+    /// The defined bits of each word. The list is empty if defined bits are not tracked.
     defined: Vec<Lanes32>,
     pub(crate) tracked: bool,
     /// The origins of stored undefined values, by word and lane.
@@ -41,7 +41,7 @@ impl View for Local {
 }
 
 impl Local {
-    /// Clears the memory; `tracked` states whether defined bits are tracked from now on.
+    /// Clears the memory; `tracked` specifies whether defined bits are tracked from now on.
     pub(crate) fn reset(&mut self, tracked: bool) {
         self.words.clear();
         self.defined.clear();
@@ -150,8 +150,8 @@ fn words(address: u64, bytes: u64) -> Range<usize> {
     address as usize / 4..((address + bytes) as usize).div_ceil(4)
 }
 
-/// Returns the mask of the bits that the bytes occupy in each of these words. Fewer than four bytes occupy part of one word; more fill all
-/// words.
+/// Returns the mask of the bits that the bytes occupy in each of the words that contain them. Fewer than four bytes occupy part of one
+/// word; more fill all words.
 fn within(address: u64, bytes: u64) -> u32 {
     if bytes < 4 { !(u32::MAX << (8 * bytes)) << (8 * (address & 3)) } else { u32::MAX }
 }

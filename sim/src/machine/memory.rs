@@ -83,7 +83,8 @@ pub(crate) struct Allocation {
     pub(crate) read_only: bool,
     /// The bytes that have been written, if writes are recorded.
     pub(super) written: Option<ByteSet>,
-    /// The number of the last launch that wrote to the allocation; 0 if there is none, or if the host has written to the allocation since.
+    /// The number of the last launch that wrote to the allocation, or 0 if there is none or if the host has since written to the
+    /// allocation.
     pub(crate) writer: AtomicU64,
 }
 
@@ -244,7 +245,7 @@ impl Memory {
         start
     }
 
-    /// Returns the start address and the size in bytes of the live allocation that contains `address`; `None` if there is none.
+    /// Returns the start address and the size in bytes of the live allocation that contains `address`, or `None` if there is none.
     #[doc(alias = "cuMemGetAddressRange")]
     pub fn allocation(&self, address: u64) -> Option<(u64, u64)> {
         match self.find(address) {
@@ -324,8 +325,9 @@ impl Memory {
         Ok(self.load(module)[index])
     }
 
-    /// Loads a module, with its `.managed` variables in memory that the host can also access. The closure `map` provides this memory as for
-    /// the method [`map`](Self::map); it also receives the variable's size in bytes. Has no effect if the module is already loaded.
+    /// Loads a module, with its `.managed` variables in memory that the host can also access. The closure `map` provides this memory as
+    /// described for the method [`map`](Self::map), but also receives the variable's size in bytes. Has no effect if the module is already
+    /// loaded.
     pub fn load_mapped(
         &mut self,
         module: &Module,
@@ -394,7 +396,7 @@ impl Memory {
         self.heap.as_ref()
     }
 
-    /// Returns, for each address range in order, the offset in bytes of the end of memory that kernels may write; 0 if there is none.
+    /// Returns, for each address range in order, the offset in bytes of the end of memory that kernels may write, or 0 if there is none.
     pub(crate) fn writable(&self) -> impl Iterator<Item = u64> {
         self.slots.iter().map(|slot| match slot {
             Slot::Live(allocation) | Slot::Heap(allocation) if !allocation.read_only => allocation.size,
@@ -403,7 +405,8 @@ impl Memory {
         })
     }
 
-    /// Returns, for each address range in order, the offset in bytes of the end of memory other than the device heap; 0 if there is none.
+    /// Returns, for each address range in order, the offset in bytes of the end of memory other than the device heap, or 0 if there is
+    /// none.
     pub(crate) fn sizes(&self) -> impl Iterator<Item = u64> {
         self.slots.iter().map(|slot| match slot {
             Slot::Live(allocation) => allocation.size,

@@ -69,8 +69,8 @@ pub struct UnknownArch {
     found: String,
 }
 
-/// Parses a name such as `sm_90`, `sm_90a` or `sm_103f`. A name without a variant of its own denotes the variant with the same arithmetic;
-/// for example, `sm_103f` denotes [`Arch::Sm100`].
+/// Parses a name such as `sm_90`, `sm_90a` or `sm_103f`. An architecture without its own variant is parsed as the variant with the same
+/// arithmetic; for example, `sm_103f` is parsed as [`Arch::Sm100`].
 impl FromStr for Arch {
     type Err = UnknownArch;
 

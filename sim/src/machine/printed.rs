@@ -13,7 +13,7 @@ const MAX_BYTES: usize = 16 << 20;
 pub(crate) struct Printed {
     texts: Vec<String>,
     bytes: usize,
-    /// Whether strings after the last one were omitted.
+    /// Whether strings were omitted after the last one.
     cut: bool,
 }
 
@@ -57,8 +57,7 @@ impl GridPrinted {
         }
     }
 
-    /// Returns the strings in cluster order, up to cluster `last` and the maximum length, followed by a line that says so if others are
-    /// omitted.
+    /// Returns the strings in cluster order, up to cluster `last` and the maximum length, followed by a notice if any strings are omitted.
     pub(crate) fn into_texts(mut self, last: u64) -> Vec<String> {
         let mut all = Printed::default();
         self.clusters.retain(|cluster, _| *cluster <= last);

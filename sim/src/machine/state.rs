@@ -308,7 +308,7 @@ pub(crate) struct Cluster<'a> {
     pub(crate) clock: u64,
     pub(crate) printed: Printed,
     pub(crate) cluster_barrier: ClusterBarrier,
-    /// The counts by instruction; empty if counting is disabled.
+    /// The counts by instruction. The list is empty if counting is disabled.
     pub(crate) profile: Vec<Counts>,
     /// Findings after which the run continues, each with its warp and instruction.
     pub(crate) noted: Vec<(Box<Fault>, usize, u32)>,

@@ -19,7 +19,7 @@ pub enum TensorSwizzle {
 }
 
 impl TensorSwizzle {
-    /// Returns the address at which the byte of an unswizzled address is stored.
+    /// Returns the swizzled address for an unswizzled address.
     pub(crate) fn apply(self, address: u64) -> u64 {
         let mask = match self {
             TensorSwizzle::None => 0,
@@ -30,7 +30,7 @@ impl TensorSwizzle {
         address ^ (address >> 3 & mask << 4)
     }
 
-    /// Returns the maximum size in bytes of the innermost extent of a box; 0 for no limit.
+    /// Returns the maximum size in bytes of the innermost extent of a box, or 0 for no limit.
     fn span(self) -> usize {
         match self {
             TensorSwizzle::None => 0,
@@ -75,7 +75,7 @@ impl TensorMap {
     /// Encodes the map as the 128 bytes that a kernel receives.
     ///
     /// # Errors
-    /// Returns an error if the map violates a rule of `cuTensorMapEncodeTiled` (CUDA driver API, "Tensor Map Object Management").
+    /// Returns an error if the map violates a rule of `cuTensorMapEncodeTiled` (CUDA Driver API, "Tensor Map Object Management").
     pub fn encode(&self) -> Result<[u8; 128], TensorMapError> {
         self.check().map_err(TensorMapError)?;
         let mut bytes = vec![];
@@ -100,7 +100,7 @@ impl TensorMap {
         Ok(out)
     }
 
-    /// Returns the encoded map `bytes` with the tensor's address replaced by `address`; `None` if `bytes` is not an encoded map.
+    /// Returns the encoded map `bytes` with the tensor's address replaced by `address`, or `None` if `bytes` is not an encoded map.
     #[doc(alias = "cuTensorMapReplaceAddress")]
     pub fn with_address(mut bytes: [u8; 128], address: u64) -> Option<[u8; 128]> {
         Self::decode(&bytes)?;

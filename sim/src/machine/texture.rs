@@ -59,7 +59,7 @@ pub enum AddressMode {
 /// The settings for fetching texels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampler {
-    /// The address mode of each dimension. [`Wrap`](AddressMode::Wrap) and [`Mirror`](AddressMode::Mirror) act as
+    /// The address mode of each dimension. [`Wrap`](AddressMode::Wrap) and [`Mirror`](AddressMode::Mirror) behave like
     /// [`Clamp`](AddressMode::Clamp) unless coordinates are normalized.
     pub modes: [AddressMode; 3],
     /// Whether neighboring texels are interpolated linearly.
@@ -182,7 +182,7 @@ impl Image {
 /// The denominator of weights, which are multiples of 1/256 (9 bits, 8 of them for the fraction).
 pub(crate) const FRACTIONS: u32 = 256;
 
-/// The texels that a coordinate selects along one dimension: one texel or two neighbors; `None` outside the image.
+/// The texels that a coordinate selects along one dimension: one texel or two neighbors, or `None` outside the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Selected {
     pub(crate) texels: [Option<u64>; 2],
@@ -197,7 +197,7 @@ impl Selected {
 }
 
 impl AddressMode {
-    /// Returns the texel to which an index refers in an image with `extent` texels; `None` outside the image.
+    /// Returns the texel to which an index refers in an image with `extent` texels, or `None` outside the image.
     fn texel(self, index: i64, extent: u64) -> Option<u64> {
         let most = extent as i64;
         if most == 0 {

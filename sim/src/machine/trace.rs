@@ -43,7 +43,7 @@ pub struct Step<'m> {
 pub struct Register {
     /// The name in the PTX text.
     pub name: Arc<str>,
-    /// The number of bits in which the register is stored: 1 (predicates), 32, 64 or 128. Registers of 8 and 16 bits are stored in 32.
+    /// The number of bits in which the register is stored: 1 (predicates), 32, 64 or 128. Registers of 8 and 16 bits are stored in 32 bits.
     pub bits: u32,
     /// The value in each lane.
     pub values: [u128; 32],
@@ -66,7 +66,7 @@ impl fmt::Display for Step<'_> {
     }
 }
 
-/// The selection of instructions, the listener, and the module with the text.
+/// The selection of instructions, the listener, and the module that contains the PTX text.
 pub(crate) struct Tracer<'a> {
     pub(crate) what: Trace,
     pub(crate) tell: &'a OnStep<'a>,

@@ -1,8 +1,8 @@
 //! A warp: 32 lanes, each with its own program counter.
 //!
-//! Lanes at the same instruction run together as a group. The group with the deepest call stack runs first; if there are several, the group
-//! at the earliest instruction does, so that lanes on different paths reconverge where the paths meet. A group that has been passed over
-//! for a long time gets a turn, so that lanes may wait for each other.
+//! Lanes at the same instruction run together as a group. The group with the deepest call stack runs first; if there are several, the one
+//! at the earliest instruction runs first, so that lanes on different paths reconverge where the paths meet. A group that has been passed
+//! over for a long time gets a turn, so that lanes may wait for each other.
 
 use crate::machine::async_copy::AsyncCopies;
 use crate::machine::local::Local;
@@ -12,7 +12,7 @@ use crate::report::Checks;
 use crate::shadow::WarpShadow;
 use crate::shadow::undefined::Taint;
 
-/// The reason that a group does not run.
+/// The reason why a group does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     Ready,

@@ -14,7 +14,7 @@ pub(crate) struct Scratch {
 /// The products of a warpgroup.
 #[derive(Debug, Default)]
 pub(crate) struct WgmmaGroups {
-    /// The number of groups that each warp has committed; `None` for warps that have exited or do not exist.
+    /// The number of groups that each warp has committed, or `None` for warps that have exited or do not exist.
     pub(crate) committed: [Option<u32>; WARPGROUP],
     /// The reads of pending products: the address, the size, and the group of the product.
     pub(crate) reads: Vec<(Place, usize, u32)>,

@@ -2,7 +2,7 @@
 //!
 //! Each PTX instruction is one [`Instr`], whose operands are slots of a warp's register file. Constants, addresses of variables, and
 //! special registers that do not change during a warp's lifetime are also slots, filled when the warp starts. The executor therefore does
-//! not distinguish kinds of operands.
+//! not need to distinguish operand kinds.
 
 pub(crate) mod alu;
 pub(crate) mod bulk;
@@ -213,7 +213,7 @@ pub(crate) struct Watch {
     pub(crate) sources: Box<[u32]>,
     /// Registers whose values affect behavior: addresses, targets, operands of products.
     pub(crate) sinks: Box<[u32]>,
-    /// Registers that are defined afterward, or whose undefined bits follow from the sources of a computation.
+    /// Registers that are defined afterward, or whose undefined bits are determined by the sources of a computation.
     pub(crate) writes: Box<[u32]>,
     /// Whether one of the registers may be read before it is written. If not, no check is needed until an undefined value has been loaded.
     pub(crate) always: bool,
@@ -335,9 +335,9 @@ pub(crate) struct Code {
     /// The kernel parameters in order.
     pub(crate) params: Vec<ParamSlot>,
     pub(crate) param_bytes: u32,
-    /// Whether blocks communicate through global memory, so that they take turns in a fixed order.
+    /// Whether blocks communicate through global memory, in which case they take turns in a fixed order.
     pub(crate) communicates: bool,
-    /// Whether any instruction may write to global memory non-atomically. If none may, threads cannot race in global memory.
+    /// Whether any instruction may write to global memory non-atomically. If not, threads cannot race in global memory.
     pub(crate) writes_global: bool,
     /// Whether `malloc` or `free` may be called.
     pub(crate) uses_heap: bool,
@@ -351,7 +351,7 @@ pub(crate) struct Code {
     pub(crate) loads_in_flight: Vec<bool>,
     /// The number of registers that asynchronous products use.
     pub(crate) product_registers: u32,
-    /// The sums that are fused with a product, in the order of the text of each function.
+    /// The sums that are fused with a product, in program order within each function.
     pub(crate) contractions: Vec<Contraction>,
 }
 

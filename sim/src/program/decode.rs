@@ -185,7 +185,7 @@ impl<'m> Symbols<'m> {
     }
 }
 
-/// Returns a variable's type, size in bytes (0 for `[]`) and alignment; an error if they are not valid.
+/// Returns a variable's type, size in bytes (0 for `[]`) and alignment, or an error if they are not valid.
 pub(crate) fn size_of(symbols: &Symbols<'_>, variable: &Variable) -> Decoded<(Type, u64, u32)> {
     let error = |message: String| symbols.error(variable.pos, variable.name.len(), message);
     let opaque =

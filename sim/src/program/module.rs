@@ -268,26 +268,27 @@ impl<'m> Entry<'m> {
         self.kernel.params.iter().map(param).collect()
     }
 
-    /// Returns the integer arguments of the kernel's directive `name`, such as `maxntid`, `maxnreg` or `minnctapersm`; `None` if the kernel
-    /// does not have this directive.
+    /// Returns the integer arguments of the kernel's directive `name`, such as `maxntid`, `maxnreg` or `minnctapersm`, or `None` if the
+    /// kernel does not have this directive.
     pub fn directive(&self, name: &str) -> Option<&'m [u64]> {
         self.function.directives.iter().find(|d| d.name == name).map(|d| &d.values[..])
     }
 
-    /// Returns the block shape that the kernel's `.reqntid` directive requires, with 1 for omitted extents; `None` without the directive.
+    /// Returns the block shape that the kernel's `.reqntid` directive requires, with 1 for omitted extents, or `None` without the
+    /// directive.
     #[doc(alias = ".reqntid")]
     pub fn reqntid(&self) -> Option<[u32; 3]> {
         self.directive("reqntid").map(extents)
     }
 
-    /// Returns the cluster shape that the kernel's `.reqnctapercluster` directive requires, with 1 for omitted extents; `None` without the
-    /// directive.
+    /// Returns the cluster shape that the kernel's `.reqnctapercluster` directive requires, with 1 for omitted extents, or `None` without
+    /// the directive.
     #[doc(alias = ".reqnctapercluster")]
     pub fn reqnctapercluster(&self) -> Option<[u32; 3]> {
         self.directive("reqnctapercluster").map(extents)
     }
 
-    /// Returns the size in bytes of the static shared memory that the kernel and its callees use; 0 if they contain an unsupported
+    /// Returns the size in bytes of the static shared memory that the kernel and its callees use, or 0 if they contain an unsupported
     /// instruction.
     pub fn static_shared_bytes(&self) -> usize {
         self.code().map_or(0, |code| code.static_shared as usize)

@@ -89,7 +89,7 @@ fn extent(line: &str) -> Option<Extent> {
     })
 }
 
-/// Returns the numbers in a line; `None` if the line does not consist of `N` numbers.
+/// Returns the numbers in a line, or `None` if the line does not consist of `N` numbers.
 fn numbers<const N: usize>(line: &str) -> Option<[u32; N]> {
     let numbers: Vec<u32> = line.split(' ').map(|word| word.parse().ok()).collect::<Option<_>>()?;
     numbers.try_into().ok()

@@ -94,7 +94,7 @@ impl Type {
         })
     }
 
-    /// Returns the width in bits; 1 for a predicate.
+    /// Returns the width in bits, or 1 for a predicate.
     pub(crate) fn bits(self) -> u32 {
         match self {
             Type::Pred => 1,

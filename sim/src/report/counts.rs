@@ -60,12 +60,12 @@ impl Counts {
         self.shared_wavefronts - self.shared_wavefronts_ideal.min(self.shared_wavefronts)
     }
 
-    /// Returns the average number of 32-byte sectors of global memory that a warp-wide request accesses; 0 if there are no requests.
+    /// Returns the average number of 32-byte sectors of global memory that a warp-wide request accesses, or 0 if there are no requests.
     pub fn sectors_per_request(&self) -> f64 {
         if self.global_requests == 0 { 0.0 } else { self.global_sectors as f64 / self.global_requests as f64 }
     }
 
-    /// Returns the average fraction of a warp's lanes that were active; 0 if no instructions were counted.
+    /// Returns the average fraction of a warp's lanes that were active, or 0 if no instructions were counted.
     pub fn active_lanes(&self) -> f64 {
         match self.warp_instructions {
             0 => 0.0,

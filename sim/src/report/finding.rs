@@ -13,7 +13,7 @@ pub struct SourceLocation {
     pub file: String,
     /// The 1-based line.
     pub line: u32,
-    /// The column in `.loc`; 0 if unknown.
+    /// The column in `.loc`, or 0 if unknown.
     pub column: u32,
 }
 

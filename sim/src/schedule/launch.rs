@@ -28,7 +28,7 @@ pub struct Launch {
     pub block: [u32; 3],
     /// The size of dynamic shared memory in bytes.
     pub dynamic_shared_bytes: u32,
-    /// The number of blocks per cluster along x, y and z; `None` if the launch does not specify clusters.
+    /// The number of blocks per cluster along x, y and z, or `None` if the launch does not specify clusters.
     pub cluster: Option<[u32; 3]>,
 }
 

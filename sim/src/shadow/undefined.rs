@@ -30,7 +30,7 @@ pub(crate) struct Origin {
 pub(crate) struct Taint {
     /// The undefined bits.
     pub(crate) bits: u64,
-    /// The origin of the undefined bits; `None` if the register was never written.
+    /// The origin of the undefined bits, or `None` if the register was never written.
     pub(crate) origin: Option<Origin>,
 }
 

@@ -185,7 +185,7 @@ pub struct Variable {
     pub attributes: Box<[String]>,
     /// The name.
     pub name: Name,
-    /// The array extents, outermost first; `None` for `[]`.
+    /// The array extents, outermost first, or `None` for `[]`.
     pub dims: Box<[Option<u64>]>,
     /// The initializer.
     pub init: Option<Box<Init>>,
@@ -252,7 +252,7 @@ pub struct Function {
     pub params: Vec<Variable>,
     /// `.reqntid 128, 1, 1`, `.maxnreg 64`, `.noreturn` …
     pub directives: Vec<Directive>,
-    /// The body; `None` for a declaration.
+    /// The body, or `None` for a declaration.
     pub body: Option<Body>,
     /// The position of the name.
     pub pos: Pos,

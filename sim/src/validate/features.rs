@@ -1,7 +1,7 @@
 //! The versions and targets that instructions require (PTX ISA, the "PTX ISA Notes" and "Target ISA Notes" of each instruction).
 //!
-//! A row specifies an opcode and words among its qualifiers: `a|b` matches either word, `!a` excludes a word, and `#3` requires three
-//! operands. All rows that match an instruction apply to it. Features that PTX 6.3 and sm_75 support are not listed.
+//! A row specifies an opcode and conditions on its qualifiers and operands: `a|b` matches either qualifier, `!a` excludes a qualifier, and
+//! `#3` requires three operands. All rows that match an instruction apply to it. Features that PTX 6.3 and sm_75 support are not listed.
 
 use crate::text::ast::Instruction;
 use crate::validate::target::Needs;
@@ -150,7 +150,7 @@ const ROWS: &[Row] = &[
     ("wgmma s8 u8",                                        v(8, 4), Only(90)),
 ];
 
-/// The special registers, by prefix of their names.
+/// The special registers, by name prefix.
 #[rustfmt::skip]
 const REGISTERS: &[Row] = &[
     ("%clusterid",             v(7, 8), Sm(90)),

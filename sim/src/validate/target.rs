@@ -16,7 +16,7 @@ impl fmt::Display for Version {
 const LAST: [(u32, u32); 9] = [(1, 5), (2, 3), (3, 2), (4, 3), (5, 0), (6, 5), (7, 8), (8, 8), (9, 0)];
 
 impl Version {
-    /// Returns whether the version has been published, up to the newest supported one.
+    /// Returns whether the version has been published and is not newer than the newest supported version.
     pub(super) fn is_known(self) -> bool {
         LAST.iter().any(|&(major, minor)| self.0 == major && self.1 <= minor)
     }
@@ -27,7 +27,7 @@ impl Version {
     }
 }
 
-/// Which features of an architecture a target may use.
+/// The set of architecture features that a target may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     /// Features that all later architectures also support, as for `sm_90`.

@@ -30,7 +30,7 @@ pub enum Source {
     Shared,
 }
 
-/// The order of the elements of A or B.
+/// The storage order of the elements of A or B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Major {
     /// Elements are contiguous along k: A is row-major, and B is column-major.

@@ -29,8 +29,8 @@ impl ScaleVector {
 
 /// The scaling of A and B before they are multiplied (PTX ISA, "Block Scaling for mma.sync").
 ///
-/// Some lanes provide scales in the bytes of a register. Two constants of the instruction, [`thread`](crate::atoms::Scale::thread) and
-/// [`byte`](crate::atoms::Scale::byte), select these lanes and bytes. The layouts of this type apply if both constants are 0.
+/// Some lanes provide scales in the bytes of a register. Two constant operands of the instruction, [`thread`](crate::atoms::Scale::thread)
+/// and [`byte`](crate::atoms::Scale::byte), select these lanes and bytes. The layouts of this type apply if both constants are 0.
 ///
 /// **The arithmetic has not been verified on hardware,** because no sm_120a device was available. The simulator executes dense block-scaled
 /// instructions according to published rules; it does not support sparse ones.

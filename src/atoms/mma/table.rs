@@ -87,8 +87,7 @@ pub fn mma_atom(name: &str) -> Result<&'static MmaAtom, UnknownAtom> {
     found.ok_or_else(|| UnknownAtom::new("an mma", name, mma_atoms().map(MmaAtom::name)))
 }
 
-/// Returns the first atom with the given mnemonic, which may be in the spelling of the PTX manual or of CuTe. Returns `None` if no atom has
-/// this mnemonic.
+/// Returns the first atom with the given mnemonic, in either the PTX manual's or CuTe's spelling, or `None` if no atom has this mnemonic.
 #[must_use]
 pub fn mma_with_mnemonic(mnemonic: &str) -> Option<&'static MmaAtom> {
     let is = |atom: &&MmaAtom| atom.mnemonic == mnemonic || atom.cute_mnemonic == mnemonic;

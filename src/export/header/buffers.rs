@@ -1,4 +1,4 @@
-//! The checks of the buffers of a launch: their minimum lengths and their overlap.
+//! The checks of a launch's buffers: minimum lengths and overlap.
 
 use std::fmt::Write;
 

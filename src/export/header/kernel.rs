@@ -21,7 +21,7 @@ pub(super) fn kernel(out: &mut String, entry: &Entry) {
     Kernel::new(entry).write(out);
 }
 
-/// Returns the names of the macros of one kernel.
+/// Returns the macro names of one kernel.
 pub(in crate::export) fn macros(entry: &Entry) -> impl Iterator<Item = String> {
     Kernel::new(entry).macros().into_iter().map(|(name, _)| name)
 }

@@ -57,9 +57,9 @@ pub type AttentionKeysArgs<T> = (
 /// contains its strides between batches, between heads and between rows, in elements.
 pub type AttentionFinishArgs<T> = (In<f32>, Out<T>, [u32; 5], [u32; 3], f32);
 
-/// The arguments of the kernel that [`AttentionBackward::queries_kernel`] builds: `(q, k, v, d_o, rows, dq, [batches, kv_heads, group,
-/// queries, keys], strides, scale, p, [seed, offset])`. `dq` receives dQ. `strides` contains the strides of Q, K, V, dO and dQ.
-/// [`AttentionKeysArgs`] describes the units of the strides and the other arguments.
+/// The arguments of the kernel that [`AttentionBackward::queries_kernel`] builds:
+/// `(q, k, v, d_o, rows, dq, [batches, kv_heads, group, queries, keys], strides, scale, p, [seed, offset])`. `dq` receives dQ. `strides`
+/// contains the strides of Q, K, V, dO and dQ. See [`AttentionKeysArgs`] for the units of the strides and the other arguments.
 pub type AttentionQueriesArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<f32>, Out<T>, [u32; 5], [[u32; 3]; 5], f32, f32, [u64; 2]);
 
@@ -111,10 +111,10 @@ pub use packed::{
 /// or up to 24 for packed sequences. Kernels with these head sizes and dropout spill up to 12 registers per thread, except that the
 /// `queries_kernel` spills up to 48.
 ///
-/// Build all kernels from the same `AttentionBackward`, and launch them one after the other. The mask and `scale` must be those of the
-/// forward kernel, and `scale` must be positive. Soft caps and ALiBi slopes are not supported. Launch the first kernel before every launch
-/// of the second, which adds to `sums`. All strides must be multiples of 16 bytes. A NaN or ∞ in dO·Vᵀ can make the gradients of a query
-/// and a key NaN even if the query does not attend to the key.
+/// Build all kernels from the same `AttentionBackward`, and launch them one after the other. The mask and `scale` must be the same as for
+/// the forward kernel, and `scale` must be positive. Soft caps and ALiBi slopes are not supported. Launch the first kernel before every
+/// launch of the second, which adds to `sums`. All strides must be multiples of 16 bytes. A NaN or ∞ in dO·Vᵀ can make the gradients of a
+/// query and a key NaN even if the query does not attend to the key.
 #[doc(alias = "flash_attention")]
 #[doc(alias = "scaled_dot_product_attention_backward")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -233,7 +233,7 @@ impl AttentionBackward {
     /// `deterministic` is true, the kernel does not compute dQ, and its name begins with `attention_backward_keys_`.
     ///
     /// # Errors
-    /// Returns an error for an unsupported head size, and for a window that extends 2³⁰ or more positions in either direction.
+    /// Returns an error for an unsupported head size, or for a window that extends 2³⁰ or more positions in either direction.
     pub fn keys_kernel<T>(&self) -> Result<Kernel<AttentionKeysArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,
@@ -286,7 +286,7 @@ impl AttentionBackward {
     /// if they differ), as in `attention_backward_finish_bf16_128`.
     ///
     /// # Errors
-    /// Returns an error for an unsupported head size, and if [`deterministic`](Self::deterministic) is true, because `sums` is then not
+    /// Returns an error for an unsupported head size, or if [`deterministic`](Self::deterministic) is true, because `sums` is then not
     /// computed.
     pub fn finish_kernel<T>(&self) -> Result<Kernel<AttentionFinishArgs<T>>, BuildError>
     where

@@ -28,19 +28,19 @@ use views::{CacheTile, Views};
 pub use problem::CachedAttentionProblem;
 pub use scaled::{ScaledCachedAttentionArgs, ScaledPagedAttentionArgs};
 
-/// The arguments of the kernel that [`CachedAttention::kernel`] builds: `(q, k, v, o, lse, lengths, [batches, kv_heads, group, queries,
-/// keys], of_queries, of_keys, scale)`. For each batch and KV head, there is a cache of `keys` rows of K and V, and the first
-/// `lengths[batch]` rows are in use. Each KV head is shared by `group` consecutive query heads with `queries` queries each. `of_queries`
-/// contains the strides of Q and O between batches, between heads and between queries. `of_keys` contains the strides of K and V between
-/// batches, between heads and between rows. Strides are in elements. `lse` is a contiguous array of `batches`·`kv_heads`·`group`·`queries`
-/// elements.
+/// The arguments of the kernel that [`CachedAttention::kernel`] builds:
+/// `(q, k, v, o, lse, lengths, [batches, kv_heads, group, queries, keys], of_queries, of_keys, scale)`. For each batch and KV head, K and V
+/// each contain a cache of `keys` rows, of which the first `lengths[batch]` are in use. Each KV head is shared by `group` consecutive query
+/// heads with `queries` queries each. `of_queries` contains the strides of Q and O between batches, between heads and between queries.
+/// `of_keys` contains the strides of K and V between batches, between heads and between rows. Strides are in elements. `lse` is a
+/// contiguous array of `batches`·`kv_heads`·`group`·`queries` elements.
 pub type CachedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, [u32; 5], [[u32; 3]; 2], [[u32; 3]; 2], f32);
 
 /// The arguments of the kernel that [`CachedAttention::paged_kernel`] builds:
 /// `(q, k, v, o, lse, lengths, tables, [batches, kv_heads, group, queries, pages, table], of_queries, of_keys, scale)`. K and V are stored
 /// in `pages` pages. `tables` is a contiguous `batches`×`table` matrix whose rows contain the page indices of the sequences. `of_keys`
-/// contains the strides of K and V between pages, between heads and between rows, in elements. [`CachedAttentionArgs`] describes the other
+/// contains the strides of K and V between pages, between heads and between rows, in elements. See [`CachedAttentionArgs`] for the other
 /// arguments.
 #[doc(alias = "paged_attention")]
 pub type PagedAttentionArgs<T> =
@@ -49,9 +49,9 @@ pub type PagedAttentionArgs<T> =
 /// A kernel for attention between the last queries of each sequence and a cache of keys and values. It computes O = softmax(`scale` ·
 /// Q·Kᵀ)·V and the logarithm of the sum of exponentials in each row of `scale` · Q·Kᵀ. It requires sm_90a.
 ///
-/// The number of queries per sequence and query head must be from 1 to [`queries`](Self::queries). The queries have the positions of the
-/// last keys: the last query attends to all keys of the sequence, the preceding query to all keys but the last, and so on. `scale` must be
-/// positive, and all strides must be multiples of 16 bytes. Rows of a cache that are not in use are ignored and may contain NaN. Lengths
+/// The number of queries per sequence and query head must be between 1 and [`queries`](Self::queries). The queries are at the positions of
+/// the last keys: the last query attends to all keys of the sequence, the preceding query to all keys but the last, and so on. `scale` must
+/// be positive, and all strides must be multiples of 16 bytes. Rows of a cache that are not in use are ignored and may contain NaN. Lengths
 /// that exceed the number of rows of the cache are clamped to that number. For a query that attends to no keys, O is 0 and the logarithm is
 /// −∞.
 ///
@@ -119,7 +119,7 @@ impl CachedAttention {
     /// also contains the page size, as in `attention_paged_bf16_128_pages16_split2`.
     ///
     /// # Errors
-    /// Returns the same errors as [`kernel`](Self::kernel), and an error for an unsupported page size.
+    /// Returns the same errors as [`kernel`](Self::kernel). Also returns an error for an unsupported page size.
     pub fn paged_kernel<T>(&self, page: u32) -> Result<Kernel<PagedAttentionArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,
@@ -345,7 +345,8 @@ fn emit<'k, T, const D: usize, const PARTS: usize, const P: usize>(
     );
 }
 
-/// Returns the end of the steps of a tile. There is at least one step, because products with its values start in the next one.
+/// Returns the end of the steps of a tile. There is at least one step, because the products with the values of a step start in the next
+/// step.
 #[track_caller]
 fn end_of<'k>(CacheTile { first, count, .. }: CacheTile<'k>) -> Val<'k, u32> {
     first + count.max(1)

@@ -74,7 +74,7 @@ impl<'k> HeadDropout<'k> {
     }
 
     /// Replaces each weight with the result of `of`, whose second argument is true if the weight is kept. Subtiles are processed one at a
-    /// time, so that few random words occupy registers.
+    /// time, so that only a few random words occupy registers.
     #[track_caller]
     fn map<const H: usize, const N: usize>(
         self,

@@ -19,7 +19,7 @@ pub(super) fn balanced(heads: u32, costs: &[u32], blocks: u32, together: u32) ->
     orders.min_by_key(|&schedule| busiest(schedule, compared, costs, blocks)).unwrap_or(Schedule::linear())
 }
 
-/// Returns the total cost of the tiles of the block that has the most work.
+/// Returns the total tile cost of the busiest block.
 fn busiest(schedule: Schedule, heads: u32, costs: &[u32], blocks: u32) -> u64 {
     let columns = costs.len() as u32;
     let blocks = blocks.clamp(1, (heads * columns).max(1));

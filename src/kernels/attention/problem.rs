@@ -32,7 +32,8 @@ const CACHED: u64 = 25 << 20;
 /// The elements of keys and values.
 struct Elements {
     bytes: u64,
-    /// The number of queries by which each key loaded from device memory must be multiplied so that an H100 or H200 does not wait for keys.
+    /// The minimum number of queries by which each key loaded from device memory must be multiplied so that an H100 or H200 does not wait
+    /// for keys.
     rows: u64,
 }
 
@@ -45,11 +46,11 @@ const OF_8_BITS: Elements = Elements { bytes: 1, rows: 230 };
 impl Attention {
     /// Returns the kernel for a problem.
     ///
-    /// On sm_90a, the tile is the first one of [`AttentionTile::all`]. With a causal mask, some tiles of queries require more steps than
-    /// others. In this case, the tiles of all heads are processed in descending order of their number of steps. If too few of the tiles in
-    /// progress would read the same keys in this order, heads are processed in groups instead. The keys and values of a group fit in half
-    /// of the L2 cache of an H100, except that a group may always contain all query heads of one KV head. The group size is chosen to
-    /// minimize the estimated time.
+    /// On sm_90a, the tile is the first one that [`AttentionTile::all`] returns. With a causal mask, some tiles of queries require more
+    /// steps than others. In this case, the tiles of all heads are processed in descending order of their number of steps. If too few of
+    /// the tiles in progress would read the same keys in this order, heads are processed in groups instead. The keys and values of a group
+    /// fit in half of the L2 cache of an H100, except that a group may always contain all query heads of one KV head. The group size is
+    /// chosen to minimize the estimated time.
     ///
     /// On other targets, the tile has the same number of queries as the first tile of `AttentionTile::all` and, if such a tile exists, 64
     /// keys.
@@ -66,7 +67,7 @@ impl Attention {
         Self::for_tile(problem, tile.unwrap_or(attention.tile))
     }
 
-    /// Returns the kernel for a problem and a given tile. The schedule is chosen as in [`for_problem`](Self::for_problem).
+    /// Returns the kernel for the given problem and tile. The schedule is chosen as in [`for_problem`](Self::for_problem).
     #[must_use]
     pub fn for_tile(problem: &AttentionProblem, tile: AttentionTile) -> Self {
         let AttentionProblem { target, head_size, value_size, mask, .. } = *problem;
@@ -79,14 +80,14 @@ impl Attention {
 }
 
 impl ScaledAttention {
-    /// Returns the kernels for a problem, with the tile of [`new`](Self::new). With a causal mask, tiles are ordered as in
+    /// Returns the kernels for a problem, with the same tile as [`new`](Self::new). With a causal mask, tiles are ordered as in
     /// [`Attention::for_problem`]. The kernels require sm_90a; `problem.target` is ignored.
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
         Self::for_tile(problem, Self::new(problem.head_size, problem.mask).tile)
     }
 
-    /// Returns the kernels for a problem and a given tile. With a causal mask, tiles are ordered as in [`Attention::for_problem`]. The
+    /// Returns the kernels for the given problem and tile. With a causal mask, tiles are ordered as in [`Attention::for_problem`]. The
     /// kernels require sm_90a; `problem.target` is ignored.
     #[must_use]
     pub fn for_tile(problem: &AttentionProblem, tile: AttentionTile) -> Self {
@@ -146,7 +147,7 @@ impl AttentionBackward {
     /// are usually faster. In this case, launch the [`queries_kernel`](Self::queries_kernel) instead of the
     /// [`finish_kernel`](Self::finish_kernel).
     ///
-    /// With a causal mask, KV heads are processed in groups of at least one head. If a group contains several heads, their Q, dO and `sums`
+    /// With a causal mask, KV heads are processed in groups of one or more heads. If a group contains several heads, their Q, dO and `sums`
     /// fit in half of the L2 cache of an H100. Within this limit, the group size is chosen to minimize the estimated time.
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {

@@ -22,14 +22,14 @@ pub use transpose::AttentionValuesArgs;
 /// The arguments of the kernel that [`ScaledAttention::kernel`] builds:
 /// `(q, k, v, o, lse, [q_scales, k_scales, v_scales], [batches, kv_heads, group, queries, keys], strides, scale)`. `v` is the result of the
 /// kernel that [`ScaledAttention::values_kernel`] builds. `q_scales` contains one factor for each query head of all batches; `k_scales` and
-/// `v_scales` contain one factor for each KV head of all batches. `strides` contains the strides of Q, K and O.
-/// [`AttentionArgs`](super::AttentionArgs) describes the units of the strides and the other arguments.
+/// `v_scales` contain one factor for each KV head of all batches. `strides` contains the strides of Q, K and O. See
+/// [`AttentionArgs`](super::AttentionArgs) for the units of the strides and the other arguments.
 pub type ScaledAttentionArgs<O> =
     (In<e4m3>, In<e4m3>, In<e4m3>, Out<O>, Out<f32>, [In<f32>; 3], [u32; 5], [[u32; 3]; 3], f32);
 
-/// Two kernels for attention with `e4m3` elements. The kernels require sm_90a. For each head, they compute O = softmax(`scale` · Q·Kᵀ)·V
-/// and the logarithm of the sum of exponentials (LSE) in each row of `scale` · Q·Kᵀ. Q, K and V are the `e4m3` elements multiplied by the
-/// scale factors of their heads.
+/// A pair of kernels for attention with `e4m3` elements. The kernels require sm_90a. For each head, they compute O = softmax(`scale` ·
+/// Q·Kᵀ)·V and the logarithm of the sum of exponentials (LSE) in each row of `scale` · Q·Kᵀ. Q, K and V are the `e4m3` elements multiplied
+/// by the scale factors of their heads.
 ///
 /// 1. [`values_kernel`](Self::values_kernel) transposes V, because `wgmma` requires the elements of an 8-bit operand to be contiguous along
 ///    k. In the product of the weights and V, k runs over the keys (the rows of V).
@@ -48,7 +48,7 @@ pub struct ScaledAttention {
     pub head_size: u32,
     /// The mask, which determines the keys that each query attends to.
     pub mask: AttentionMask,
-    /// The number of queries and the number of keys that a block processes at a time.
+    /// The numbers of queries and keys that a block processes at a time.
     pub tile: AttentionTile,
     /// The order in which the tiles of queries are processed. Rows of the schedule are heads, and columns are the tiles of a head. With a
     /// causal mask, column 0 is the last tile of a head.
@@ -98,7 +98,7 @@ impl ScaledAttention {
     /// `attention_e4m3_bf16_128_causal`.
     ///
     /// # Errors
-    /// Returns an error for an unsupported head size or tile, and for a window that extends 2³⁰ or more positions in either direction.
+    /// Returns an error for an unsupported head size or tile, or for a window that extends 2³⁰ or more positions in either direction.
     pub fn kernel<O>(&self) -> Result<Kernel<ScaledAttentionArgs<O>>, BuildError>
     where
         O: TensorElement,

@@ -45,8 +45,9 @@ impl<'k, const H: usize> Rescale<'k, H> {
     }
 }
 
-/// The base-2 logarithm of the largest weight for which the maximum is not updated. It must be greater than `lift`. Few steps therefore
-/// update the maximum, and the other steps do not rescale the sums. The weights of a row remain within the exponent range of every type.
+/// The base-2 logarithm of the largest weight for which the maximum is not updated. It must be greater than `lift`. Only a few steps
+/// therefore update the maximum, and the other steps do not rescale the sums. The weights of a row remain within the exponent range of
+/// every type.
 const MOST: f32 = 8.0;
 
 /// Returns `exponent` lowered by `lift`, so that the maximum's weight is 2 to the power of `lift`.

@@ -15,12 +15,12 @@ use crate::{
     tiles::Schedule,
 };
 
-/// The fastest attention kernel for each problem, as measured by `warpwright tune attention`, with the conditions of the measurement.
+/// The fastest attention kernel for each problem, as measured by `warpwright tune attention`, with the measurement conditions.
 ///
-/// The text of a table consists of lines with the conditions of the measurement, a line with the names of the columns, and one line for
-/// each entry. In the example below, `T` is the element type, `d` is the head size of Q and K, and `e` is the head size of V. The numbers
-/// of heads are totals over all batches. `group` and `order` specify the schedule; `products` and `rounding` specify the overlap. Parsing
-/// fails if the tile of an entry is not supported, or if two entries have the same element type and problem.
+/// In text form, a table consists of lines with the measurement conditions, a line with the column names, and one line for each entry. In
+/// the example below, `T` is the element type, `d` is the head size of Q and K, and `e` is the head size of V. The numbers of heads are
+/// totals over all batches. `group` and `order` specify the schedule; `products` and `rounding` specify the overlap. Parsing fails if the
+/// tile of an entry is not supported, or if two entries have the same element type and problem.
 ///
 /// ```
 /// use warpwright::kernels::AttentionTable;
@@ -83,8 +83,7 @@ static BUILTIN: LazyLock<[AttentionTable; 2]> = LazyLock::new(|| {
 });
 
 impl AttentionTable {
-    /// Returns the crate's own tables, which `call::attention` and `call::scaled_attention` search after the
-    /// tables of the kernel cache.
+    /// Returns the built-in tables, which `call::attention` and `call::scaled_attention` search after the tables of the kernel cache.
     pub fn builtin() -> &'static [Self] {
         &*BUILTIN
     }

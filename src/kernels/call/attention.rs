@@ -39,12 +39,12 @@ pub struct AttentionShape {
     pub mask: AttentionMask,
     /// The scale factor for the scores, which must be positive. If it is `None`, 1/√`head_size` is used.
     pub scale: Option<f32>,
-    /// The order of the axes of Q, K, V and O, which are contiguous arrays.
+    /// The axis order of the contiguous arrays Q, K, V and O.
     pub order: HeadOrder,
 }
 
 impl AttentionShape {
-    /// Returns the shape of self-attention without a mask for `batches` sequences of `positions` tokens, with axes in the order
+    /// Returns the shape of self-attention without a mask for `batches` sequences of `positions` tokens, with the axis order
     /// [`HeadOrder::Positions`].
     pub const fn new(batches: u32, heads: u32, positions: u32, head_size: u32) -> Self {
         Self {
@@ -111,8 +111,8 @@ pub(super) struct Arguments {
 }
 
 /// Computes O = softmax(scale · Q·Kᵀ)·V for each head, and stores the logarithm of each row's sum of exponentials in `lse`, a contiguous
-/// array `[batch][head][query]`. If a table of the [cache](crate::run::KernelCache::with_attention_table) or [of the
-/// crate](crate::kernels::AttentionTable::builtin) contains the problem, that table determines the kernel; otherwise,
+/// `[batch][head][query]` array. If a [table of the cache](crate::run::KernelCache::with_attention_table) or a [built-in
+/// table](crate::kernels::AttentionTable::builtin) contains the problem, that table determines the kernel; otherwise,
 /// [`Attention::for_problem`] chooses it. Requires a device of compute capability 8.0 or later.
 ///
 /// ```
@@ -197,8 +197,8 @@ pub struct AttentionGradients<'a, T> {
     pub dk: BufferMut<'a, T>,
     /// The gradient with respect to V, in the layout of V.
     pub dv: BufferMut<'a, T>,
-    /// Two buffers for intermediate results. [`AttentionShape::workspace`] returns their lengths; for packed sequences,
-    /// [`PackedShape::workspace`](super::PackedShape::workspace) does.
+    /// Two buffers for intermediate results. For their required lengths, see [`AttentionShape::workspace`] or, for packed sequences,
+    /// [`PackedShape::workspace`](super::PackedShape::workspace).
     pub workspace: [BufferMut<'a, f32>; 2],
     /// The dropout that [`attention_with_extras`](super::attention_with_extras) applied when it computed O; `None` if O was computed
     /// without dropout. Packed sequences do not support dropout.
@@ -207,7 +207,7 @@ pub struct AttentionGradients<'a, T> {
 
 impl AttentionShape {
     /// Returns the required lengths, in elements, of the two `workspace` buffers of [`attention_backward`]. The value of `deterministic`
-    /// must be the same as in the call of `attention_backward`.
+    /// must be the same as in the call to `attention_backward`.
     #[must_use]
     pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
         let heads = self.batches as usize * self.heads as usize;

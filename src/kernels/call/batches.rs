@@ -11,25 +11,25 @@ use crate::{
     tiles::Convert,
 };
 
-/// The number of products that [`batched_gemm`] computes, and the distances between the first elements of consecutive matrices, in
-/// elements. A distance of `None` means that the matrices are stored one after the other: the distance is the number of rows of a matrix
-/// times its row pitch (in column order, the number of columns times the column pitch).
+/// The number of products that [`batched_gemm`] computes, and the batch strides: the distances between the first elements of consecutive
+/// matrices, in elements. A batch stride of `None` means that the matrices are stored one after another: the batch stride is then the
+/// number of rows of a matrix times its row pitch (for column-major matrices, the number of columns times the column pitch).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GemmBatches {
     /// The number of products.
     pub count: u32,
-    /// The distance between A matrices; 0 if all products share A.
+    /// The distance between consecutive A matrices; 0 if all products share A.
     pub a_batch_stride: Option<u32>,
-    /// The distance between B matrices; 0 if all products share B.
+    /// The distance between consecutive B matrices; 0 if all products share B.
     pub b_batch_stride: Option<u32>,
-    /// The distance between D matrices, which must not overlap. Their rows may be interleaved: row i of each of the other matrices may be
-    /// stored between rows i and i + 1 of the first matrix.
+    /// The distance between consecutive D matrices, which must not overlap. Their rows may be interleaved: row i of each of the other
+    /// matrices may be stored between rows i and i + 1 of the first matrix.
     pub d_batch_stride: Option<u32>,
 }
 
 impl GemmBatches {
-    /// Returns the parameters for `count` products. The A matrices are stored one directly after another, as
-    /// are the B matrices and the D matrices.
+    /// Returns the parameters for `count` products. The A matrices are stored directly after one another, as are the B matrices and the D
+    /// matrices.
     pub const fn new(count: u32) -> Self {
         Self { count, a_batch_stride: None, b_batch_stride: None, d_batch_stride: None }
     }
@@ -37,7 +37,7 @@ impl GemmBatches {
 
 /// Computes several products D = f(A·B) of the same size in one launch. [`Gemm::for_batches`] chooses the kernel. Sizes and strides must
 /// meet the requirements of [`gemm`](super::gemm()). As in `gemm`, operands that the kernel cannot read in place are copied first. The
-/// conditions on strides also apply to the distances between matrices.
+/// requirements for strides also apply to batch strides.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -56,7 +56,7 @@ impl GemmBatches {
 /// ```
 ///
 /// # Errors
-/// Returns the same errors as [`gemm`](super::gemm()), and `Refused` if D matrices overlap.
+/// Returns the same errors as [`gemm`](super::gemm()). Also returns `Refused` if D matrices overlap.
 #[doc(alias = "bmm")]
 pub fn batched_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,

@@ -12,11 +12,11 @@ use crate::{
 };
 
 /// Convolves the sequence of each batch and channel with the channel's filter: y = F⁻¹(F(u) ∘ f), where F is the Fourier transform of
-/// `size` points, f is the transform of the filter, and ∘ is the elementwise product. `size` must be 1024, 4096, 8192 or 16384.
-/// [`FftConvolution`] describes the algorithm.
+/// `size` points, f is the transform of the filter, and ∘ is the elementwise product. `size` must be 1024, 4096, 8192 or 16384. See
+/// [`FftConvolution`] for the algorithm.
 ///
 /// u and y have `batches`·`channels` rows of `length` elements. `length` must be at most `size` and a multiple of 64 (32 if `size` is
-/// 1024). The strides between rows must be multiples of 8 elements. `re` and `im` are contiguous arrays `[channel][size]`, which contain
+/// 1024). The strides between rows must be multiples of 8 elements. `re` and `im` are contiguous `[channel][size]` arrays, which contain
 /// the real and imaginary parts of f. [`FftConvolution::sizes`] returns the sizes that a target supports.
 ///
 /// # Errors

@@ -12,8 +12,8 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// The sizes and the scale of [`cached_attention`]. All arrays are contiguous: Q and O have the layout `[batch][query][head][column]`, and
-/// K and V have the layout `[batch][kv_head][position][column]`.
+/// The sizes and scale of [`cached_attention`]. All arrays are contiguous: Q and O have the layout `[batch][query][head][column]`, and K
+/// and V have the layout `[batch][kv_head][position][column]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CacheShape {
     /// The number of sequences.
@@ -33,8 +33,8 @@ pub struct CacheShape {
 }
 
 /// Computes attention between the last queries of each sequence and the sequence's cache of keys and values. The last query has position
-/// `lengths[batch]` − 1 and attends to the first `lengths[batch]` positions; each earlier query attends to one position fewer than the
-/// query after it. `lse`, a contiguous array `[batch][head][query]`, receives the logarithm of each row's sum of exponentials.
+/// `lengths[batch]` − 1 and attends to the first `lengths[batch]` positions; each earlier query attends to one fewer position than the next
+/// query. `lse`, a contiguous `[batch][head][query]` array, receives the logarithm of each row's sum of exponentials.
 /// [`CachedAttention::for_problem`] chooses the kernel. Requires a device of compute capability 9.0.
 ///
 /// # Errors

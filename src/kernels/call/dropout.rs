@@ -18,7 +18,7 @@ pub struct DropoutMask {
     pub p: f32,
     /// The key of the random number generator.
     pub seed: u64,
-    /// The offset of the random number generator. If matrices with the same seed have different offsets, their random numbers differ.
+    /// The offset of the random number generator. Matrices with the same seed but different offsets have different random numbers.
     pub offset: u64,
 }
 
@@ -62,7 +62,7 @@ where
 }
 
 /// Computes h = dropout(x) + r, rounded to the type of x, and y = norm(h) · w + b for each of m rows of n elements, where norm is the given
-/// [`NormFunction`] with ε = `epsilon`. w and b have n elements. [`dropout`] describes the dropout.
+/// [`NormFunction`] with ε = `epsilon`. w and b have n elements. Dropout is applied as in [`dropout`].
 ///
 /// # Errors
 /// Returns the same errors as [`dropout`].

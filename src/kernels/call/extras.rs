@@ -15,7 +15,7 @@ use crate::{
 /// The operands of the optional extensions of attention ([`AttentionExtras`]). An extension whose field is `None` is not applied.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExtraOperands<'a> {
-    /// The soft cap c: each score is replaced with c·tanh(score / c). c must be at least 0.001 and at most 10,000.
+    /// The soft cap c, from 0.001 to 10,000: each score is replaced with c·tanh(score / c).
     pub soft_cap: Option<f32>,
     /// The ALiBi slopes, one per query head. The product of the head's slope and the distance between the positions of the query and the
     /// key is subtracted from each score.
@@ -49,7 +49,8 @@ pub struct ExtraOperands<'a> {
 /// ```
 ///
 /// # Errors
-/// Returns the same errors as [`attention`](super::attention()), and `Refused` if the soft cap or the dropout probability is out of range.
+/// Returns the same errors as [`attention`](super::attention()). Also returns `Refused` if the soft cap or the dropout probability is out
+/// of range.
 #[doc(alias = "softcap")]
 #[doc(alias = "ALiBi")]
 pub fn attention_with_extras<'a, T>(

@@ -41,7 +41,7 @@ impl GemmShape {
 /// An element type of A and B. Products of [`bf16`], [`struct@f16`], [`tf32`], [`e4m3`] or [`e5m2`] are summed in f32, and products of `i8`
 /// or `u8` in i32.
 pub trait GemmOperand: TensorElement + Product<Self, Self::Sum> {
-    /// The type of the sums of products.
+    /// The accumulator type.
     type Sum: GemmSum + Convert<f32>;
 }
 
@@ -113,7 +113,7 @@ impl<'a, D: Copy> EpilogueOperands<'a, D> {
 
 /// Computes D = f(A·B). If a [table of the cache](crate::run::KernelCache::with_gemm_table) contains the problem, that table determines the
 /// kernel; otherwise, [`Gemm::for_problem`] chooses it. The kernel uses `wgmma` on devices of compute capability 9.0, and `mma.sync` on
-/// other devices of compute capability 8.0 or later. The strides between the rows (or columns, in column order) of A and B may have any
+/// other devices of compute capability 8.0 or later. The strides between the rows (or columns, if column-major) of A and B may have any
 /// value; the stride between the rows of D must be at least n.
 ///
 /// If the kernel cannot read an operand in place, another kernel first copies the operand to a workspace, which `gemm` allocates and frees

@@ -18,7 +18,7 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes dx = f′(x) · dy, the gradient of [`pointwise`](super::pointwise), for each element of m×n matrices; f is `function`.
+/// Computes dx = f′(x) · dy, the gradient of [`pointwise`](super::pointwise), for each element of m×n matrices, where f is `function`.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -48,7 +48,7 @@ where
     )
 }
 
-/// Computes dx = f′(x) · u · dy and du = f(x) · dy, the gradients of [`gated`](super::gated), for each element of m×n matrices; f is
+/// Computes dx = f′(x) · u · dy and du = f(x) · dy, the gradients of [`gated`](super::gated), for each element of m×n matrices, where f is
 /// `function`.
 ///
 /// # Errors
@@ -85,7 +85,8 @@ where
 
 /// Computes dx, the gradient of [`softmax`](super::softmax()), for each of m rows of n elements. `log` and `scale` must be those of the
 /// forward call, y is its result, and dy is the gradient with respect to y. This function also computes the gradients of
-/// [`causal_softmax`](super::causal_softmax) and [`lengths_softmax`](super::lengths_softmax). [`SoftmaxBackward`] describes the kernel.
+/// [`causal_softmax`](super::causal_softmax) and [`lengths_softmax`](super::lengths_softmax). See [`SoftmaxBackward`] for a description of
+/// the kernel.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if `scale` is not positive.
@@ -155,9 +156,9 @@ where
 
 /// Computes the gradients dx, dw and db of y = norm(x) · w + b for m rows of n elements, where norm is the given [`NormFunction`] with ε =
 /// `epsilon`, and dy is the gradient with respect to y. dw = Σ dy · norm(x) and db = Σ dy are sums over the rows and have n elements each.
-/// There are three launches. The first computes dx and writes partial sums to the two workspaces ([`NormBackward`]). The second adds the
-/// partial sums of dw, and the third adds those of db. Results are bit-identical in every run. The returned [`Called`] describes the first
-/// launch.
+/// There are three launches. The first computes dx and writes partial sums to the two workspaces (see [`NormBackward`]). The second adds
+/// the partial sums of dw, and the third adds those of db. Results are bit-identical in every run. The returned [`Called`] describes the
+/// first launch.
 ///
 /// ```
 /// use warpwright::{kernels::{NormFunction, call}, prelude::*, run::{Device, KernelCache, Simulator}};

@@ -47,8 +47,8 @@ pub struct GemmGroups<'a> {
 /// ```
 ///
 /// # Errors
-/// Returns the same errors as [`gemm`](super::gemm()), and `Refused` if no kernel for the device and the order of A has tiles of `rows`
-/// rows.
+/// Returns the same errors as [`gemm`](super::gemm()). Also returns `Refused` if no kernel for the device and the order of A has tiles of
+/// `rows` rows.
 #[doc(alias = "MoE")]
 pub fn grouped_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,

@@ -1,4 +1,4 @@
-//! The heads of attention: their order in memory and the scale of their scores.
+//! Attention heads: their order in memory and the scale of their scores.
 
 use super::{
     operands::{product, refused},
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::run::CallError;
 
-/// The order of the axes of Q, K, V and O, which are contiguous arrays. The last axis varies fastest.
+/// The axis order of the contiguous arrays Q, K, V and O. The last axis varies fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HeadOrder {
     /// `[batch][position][head][column]`, the order in which linear projections usually produce Q, K and V.

@@ -15,13 +15,13 @@ use crate::{
 /// The per-head parameters of [`hedgehog`].
 #[derive(Clone, Copy, Debug)]
 pub struct HedgehogOperands<'a, T> {
-    /// The matrices that map queries to features: a contiguous array `[head][64][64]`.
+    /// The matrices that map queries to features: a contiguous `[head][64][64]` array.
     pub q_maps: BufferRef<'a, T>,
-    /// The matrices that map keys to features: a contiguous array `[head][64][64]`.
+    /// The matrices that map keys to features: a contiguous `[head][64][64]` array.
     pub k_maps: BufferRef<'a, T>,
-    /// α, the factor of the weights of the latest tokens: one element per head. All elements must be positive.
+    /// α, the scale factor for the weights of the latest tokens: one element per head. All elements must be positive.
     pub alphas: BufferRef<'a, f32>,
-    /// β, the factor of the weights of older tokens: one element per head. No element may be negative.
+    /// β, the scale factor for the weights of older tokens: one element per head. No element may be negative.
     pub betas: BufferRef<'a, f32>,
 }
 

@@ -24,7 +24,7 @@ pub struct LinearShape {
     pub key_size: u32,
     /// The head size of V and O: the number of elements per row.
     pub value_size: u32,
-    /// The order of the axes of Q, K, V and O, which are contiguous arrays.
+    /// The axis order of the contiguous arrays Q, K, V and O.
     pub order: HeadOrder,
 }
 
@@ -77,7 +77,7 @@ where
 
 /// Computes causal linear attention with a state that decays by a factor of λ = e^`decay` per position, as described in
 /// [`DecayedAttention`]. Each head size must be 64 or 128. `decays` has one element per head, which must not be positive. `state`, a
-/// contiguous array `[batch][head][key_size][value_size]`, contains the state before the first position (zeros at the start of a sequence)
+/// contiguous `[batch][head][key_size][value_size]` array, contains the state before the first position (zeros at the start of a sequence)
 /// and is overwritten with the state after the last position. Requires a device of compute capability 8.0 or later. If both head sizes are
 /// 128, the device must have at least 106 KiB of shared memory per block, which excludes compute capabilities 8.6, 8.9 and 12.x.
 ///

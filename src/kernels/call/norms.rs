@@ -1,4 +1,4 @@
-//! Norms of the rows of matrices, optionally after the addition of a residual.
+//! Norms of matrix rows, optionally after a residual is added.
 
 use super::{
     operands::{Rows, RowsMut, portable_target},

@@ -18,13 +18,13 @@ mod sealed {
 /// A matrix that a kernel reads: either a buffer, in which the rows are contiguous, or a pair `(buffer, stride)`, where `stride` is the
 /// stride between rows in elements. For a column-major matrix, the same applies to columns instead of rows.
 pub trait Rows<'a, T>: sealed::Rows<'a, T> {
-    /// Returns the buffer, and the stride if it is given.
+    /// Returns the buffer and, if given, the stride.
     fn rows(self) -> (BufferRef<'a, T>, Option<u32>);
 }
 
 /// A matrix that a kernel writes: a buffer or a pair `(buffer, stride)`, as described in [`Rows`].
 pub trait RowsMut<'a, T>: sealed::RowsMut<'a, T> {
-    /// Returns the buffer, and the stride if it is given.
+    /// Returns the buffer and, if given, the stride.
     fn rows_mut(self) -> (BufferMut<'a, T>, Option<u32>);
 }
 

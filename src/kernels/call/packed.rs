@@ -43,14 +43,14 @@ pub struct PackedShape {
     pub mask: AttentionMask,
     /// The scale factor for the scores, which must be positive. If it is `None`, 1/√`head_size` is used.
     pub scale: Option<f32>,
-    /// The order of the axes of Q, K, V and O, which are contiguous arrays without a batch axis: `[position][head][column]` or
+    /// The axis order of Q, K, V and O, which are contiguous arrays without a batch axis: `[position][head][column]` or
     /// `[head][position][column]`.
     pub order: HeadOrder,
 }
 
 impl PackedShape {
-    /// Returns the shape of self-attention without a mask, with axes in the order [`HeadOrder::Positions`]. `positions` is the total number
-    /// of positions of all sequences, and `longest` is the maximum number of positions per sequence.
+    /// Returns the shape of self-attention without a mask, with the axis order [`HeadOrder::Positions`]. `positions` is the total number of
+    /// positions of all sequences, and `longest` is the maximum number of positions per sequence.
     pub const fn new(sequences: u32, heads: u32, positions: u32, longest: u32, head_size: u32) -> Self {
         Self {
             sequences,
@@ -69,7 +69,7 @@ impl PackedShape {
     }
 
     /// Returns the required lengths, in elements, of the two `workspace` buffers of [`packed_attention_backward`]. The value of
-    /// `deterministic` must be the same as in the call of `packed_attention_backward`.
+    /// `deterministic` must be the same as in the call to `packed_attention_backward`.
     #[must_use]
     pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
         let [heads, sequences, queries] =
@@ -90,12 +90,11 @@ impl PackedShape {
 
 /// Computes attention like [`attention`](super::attention()), for packed sequences: sequences of different lengths that are stored one
 /// after the other. `query_starts` and `key_starts` each have `sequences` + 1 elements: the index of the first row of each sequence, in
-/// ascending order, followed by the end of the last sequence. `lse` is a contiguous array `[head][query]`. Rows of O and elements of `lse`
+/// ascending order, followed by the end of the last sequence. `lse` is a contiguous `[head][query]` array. Rows of O and elements of `lse`
 /// that do not belong to any sequence are not written.
 ///
-/// [`Attention::new`] chooses the kernel. The choice does not depend on the number and the lengths of the
-/// sequences, so calls with different sequences reuse the kernel. Requires a device of compute capability 8.0
-/// or later.
+/// [`Attention::new`] chooses the kernel. The choice does not depend on the number or lengths of the sequences, so calls with different
+/// sequences reuse the kernel. Requires a device of compute capability 8.0 or later.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -164,7 +163,7 @@ where
 /// 9.0.
 ///
 /// The kernels process each sequence in tiles of rows, and the last tile may extend past the end of the sequence. If rows of Q, K, V, O or
-/// dO in this tile, but past the end of the sequence, contain NaN or ∞, gradients of the sequence may become NaN.
+/// dO that are in this tile but past the end of the sequence contain NaN or ∞, gradients of the sequence may become NaN.
 ///
 /// # Errors
 /// Returns [`CallError`], for example if [`attention_backward`](super::attention_backward) does not support the head sizes, or if `dropout`

@@ -1,4 +1,4 @@
-//! Copies of matrices to a different stride between rows.
+//! Copies of matrices with a different stride between rows.
 
 use super::{
     operands::{Rows, RowsMut, portable_target},

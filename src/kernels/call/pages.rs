@@ -34,18 +34,18 @@ pub struct PagedCacheShape {
     pub head_size: u32,
     /// The scale factor for the scores, which must be positive. If it is `None`, 1/√`head_size` is used.
     pub scale: Option<f32>,
-    /// The order of the axes of K and V: `[page][position][head][column]` or `[page][head][position][column]`.
+    /// The axis order of K and V: `[page][position][head][column]` or `[page][head][position][column]`.
     pub order: HeadOrder,
 }
 
 /// Computes attention like [`cached_attention`](super::cached_attention), for caches that are stored in pages. `tables` is the page table,
 /// a contiguous `batches`×`table_columns` matrix: position p of a sequence is stored at position `p % page_size` of page
 /// `tables[batch][p / page_size]`. Entries of the page table may have any value if their pages contain only positions at or after
-/// `lengths[batch]`. `lse` is a contiguous array `[batch][head][query]`. [`CachedAttention::for_problem`] chooses the kernel. Requires a
+/// `lengths[batch]`. `lse` is a contiguous `[batch][head][query]` array. [`CachedAttention::for_problem`] chooses the kernel. Requires a
 /// device of compute capability 9.0.
 ///
 /// # Errors
-/// Returns the same errors as [`cached_attention`](super::cached_attention), and `Refused` if the page size is not supported.
+/// Returns the same errors as [`cached_attention`](super::cached_attention). Also returns `Refused` if the page size is not supported.
 #[doc(alias = "vLLM")]
 pub fn paged_attention<'a, T>(
     on: impl Into<Queue<'a>>,

@@ -17,7 +17,8 @@ use crate::{
 /// column-major A, a row-major B, and operands with a stride that is not a multiple of 16 bytes are copied first.
 ///
 /// # Errors
-/// Returns the same errors as [`gemm`](super::gemm()), and an error if `T` is not an 8-bit float or the compute capability is not 9.0.
+/// Returns the same errors as [`gemm`](super::gemm()). Also returns an error if `T` is not an 8-bit float or the compute capability is not
+/// 9.0.
 pub fn promoted_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
     shape: &GemmShape,

@@ -59,8 +59,8 @@ where
     )
 }
 
-/// Quantizes norm(x) · w like [`quantize`], without rounding the product first. norm is the given [`NormFunction`] with ε = `epsilon`, and
-/// w has n elements.
+/// Quantizes norm(x) · w like [`quantize`], without rounding the product first, where norm is the given [`NormFunction`] with ε =
+/// `epsilon`. w has n elements.
 ///
 /// # Errors
 /// Returns the same errors as [`quantize`].
@@ -98,8 +98,8 @@ where
     )
 }
 
-/// Quantizes f(x) · u like [`quantize`], without rounding the product first; f is `function`. With [`PointwiseFunction::Silu`], the product
-/// is SwiGLU.
+/// Quantizes f(x) · u like [`quantize`], without rounding the product first, where f is `function`. With [`PointwiseFunction::Silu`], the
+/// product is SwiGLU.
 ///
 /// # Errors
 /// Returns the same errors as [`quantize`].

@@ -1,4 +1,4 @@
-//! Matrix products of groups of any number of rows, with a separate B matrix for each group.
+//! Grouped matrix products with any number of rows per group and a separate B matrix for each group.
 
 use super::{
     distances::{Counts, Matrices, with_copies},
@@ -47,7 +47,7 @@ pub struct RaggedGroups<'a> {
 /// ```
 ///
 /// # Errors
-/// Returns the same errors as [`gemm`](super::gemm()), and `Refused` if A is column-major.
+/// Returns the same errors as [`gemm`](super::gemm()). Also returns `Refused` if A is column-major.
 #[doc(alias = "MoE")]
 pub fn ragged_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,

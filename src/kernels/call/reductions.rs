@@ -12,8 +12,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes the sum, mean, maximum, minimum or 2-norm, as selected by `function`, of each of m rows of n elements. Arithmetic is f32. y has
-/// m elements.
+/// Computes the sum, mean, maximum, minimum or 2-norm, as selected by `function`, of each of m rows of n elements. Arithmetic is performed
+/// in f32. y has m elements.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -38,8 +38,8 @@ pub fn reduce_rows<'a, X: Convert<f32>>(
 }
 
 /// Computes the sum, mean, maximum, minimum or 2-norm, as selected by `function`, of each of the n columns of an m×n matrix. Arithmetic is
-/// f32. y has n elements. Matrices with many rows are reduced in two launches: the first reduces parts of each column and writes the
-/// results to `workspace`, and the second combines these results. The returned [`Called`] describes the first launch.
+/// performed in f32. y has n elements. Matrices with many rows are reduced in two launches: the first reduces parts of each column and
+/// writes the results to `workspace`, and the second combines these results. The returned [`Called`] describes the first launch.
 ///
 /// ```
 /// use warpwright::{kernels::{Reduction, call}, prelude::*, run::{Device, KernelCache, Simulator}};

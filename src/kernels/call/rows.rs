@@ -42,7 +42,7 @@ where
     )
 }
 
-/// Computes y = f(x) for each element of an m×n matrix; f is `function`.
+/// Computes y = f(x) for each element of an m×n matrix, where f is `function`.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -72,7 +72,7 @@ where
     )
 }
 
-/// Computes y = f(x) · u for each element of m×n matrices; f is `function`. With [`PointwiseFunction::Silu`], this is SwiGLU.
+/// Computes y = f(x) · u for each element of m×n matrices, where f is `function`. With [`PointwiseFunction::Silu`], this is SwiGLU.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -105,8 +105,8 @@ where
     )
 }
 
-/// Computes y = f(x) + u for each element of m×n matrices; f is `function`. With [`PointwiseFunction::Identity`], this is the sum of two
-/// matrices, for example for a residual connection.
+/// Computes y = f(x) + u for each element of m×n matrices, where f is `function`. With [`PointwiseFunction::Identity`], this is the sum of
+/// two matrices, for example for a residual connection.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).

@@ -35,10 +35,10 @@ impl AttentionShape {
 
 /// Computes attention like [`attention`](super::attention()), with the same layouts, for `e4m3` elements that are multiplied by the scales
 /// of their heads. There are two launches: the first writes the transpose of V to `values`, and the second computes O.
-/// [`AttentionShape::transposed_values`] returns the required length of `values`. If a table of the
-/// [cache](crate::run::KernelCache::with_attention_table) or [of the crate](crate::kernels::AttentionTable::builtin) contains the problem,
-/// that table determines the kernels; otherwise, [`ScaledAttention::for_problem`] chooses them. The returned [`Called`] describes the
-/// second launch. Requires a device of compute capability 9.0.
+/// [`AttentionShape::transposed_values`] returns the required length of `values`. If a [table of the
+/// cache](crate::run::KernelCache::with_attention_table) or a [built-in table](crate::kernels::AttentionTable::builtin) contains the
+/// problem, that table determines the kernels; otherwise, [`ScaledAttention::for_problem`] chooses them. The returned [`Called`] describes
+/// the second launch. Requires a device of compute capability 9.0.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if `head_size` is neither 64 nor 128, or if `value_size` differs from `head_size`.

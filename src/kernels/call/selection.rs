@@ -55,13 +55,13 @@ pub struct Sampling {
     /// The number of candidate columns: only the columns of the `top_k` largest elements can be drawn. The column of the largest element
     /// can always be drawn. `u32::MAX` excludes no columns.
     pub top_k: u32,
-    /// The limit of nucleus sampling, from 0 to 1. With columns sorted by descending element, a column can be drawn only if the total
-    /// probability of the preceding columns is less than this limit. The column of the largest element can always be drawn. A limit of 1
-    /// excludes no columns.
+    /// The probability limit for nucleus sampling, from 0 to 1. Columns are considered in descending order of their elements: a column can
+    /// be drawn only if the total probability of the preceding columns is less than this limit. The column of the largest element can
+    /// always be drawn. A limit of 1 excludes no columns.
     pub top_p: f32,
     /// The key of the random number generator.
     pub seed: u64,
-    /// The offset of the random number generator. If calls with the same seed have different offsets, their random numbers differ.
+    /// The offset of the random number generator. Calls with the same seed but different offsets use different random numbers.
     pub offset: u64,
 }
 
@@ -72,9 +72,9 @@ impl Sampling {
     }
 }
 
-/// Draws a column of each of m rows of n elements, with the probabilities given by the row's softmax, as described in [`Sample`]. `tokens`
-/// receives the m column indices. They also depend on the kernel, and thus on the device and on whether there are at least 8 rows per
-/// multiprocessor.
+/// Draws one column from each of m rows of n elements, with the probabilities given by the row's softmax, as described in [`Sample`].
+/// `tokens` receives the m column indices. These indices also depend on the kernel, and thus on the device and on whether there are at
+/// least 8 rows per multiprocessor.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};

@@ -13,7 +13,7 @@ use crate::{
 
 /// Computes D = f(A·B) in f32 with fused multiply-adds. Tensor cores, which would round operands to tf32, are not used.
 /// [`MatmulSimt::for_strides`] chooses the kernel. Strides may have any value, but rows of D must not overlap. Copies are 16 bytes wide
-/// only if the strides and lengths of rows (or columns, in column order) are multiples of 16 bytes. Addresses must be multiples of 16
+/// only if the strides and lengths of rows (or columns, if column-major) are multiples of 16 bytes. Addresses must be multiples of 16
 /// bytes.
 ///
 /// ```

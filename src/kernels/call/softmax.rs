@@ -44,8 +44,8 @@ where
 }
 
 /// Computes y like [`softmax`], but with a causal mask: the softmax of row i includes only the first `first + i % queries` columns. The
-/// row's other elements of y become 0, or −∞ if `log` is true. Each group of `queries` consecutive rows contains the scores of one head. If
-/// `first` is 1, query q attends to the first q + 1 keys; if `first` is 1 + n − `queries`, the last query attends to all keys.
+/// remaining elements of that row of y become 0, or −∞ if `log` is true. Each group of `queries` consecutive rows contains the scores of
+/// one head. If `first` is 1, query q attends to the first q + 1 keys; if `first` is 1 + n − `queries`, the last query attends to all keys.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -93,7 +93,7 @@ where
 }
 
 /// Computes y like [`softmax`], but for rows of different lengths: the softmax of row i includes only the first `lengths[i / rows]`
-/// columns. The row's other elements of y become 0, or −∞ if `log` is true. `lengths` has ⌈m / `rows`⌉ elements.
+/// columns. The remaining elements of that row of y become 0, or −∞ if `log` is true. `lengths` has ⌈m / `rows`⌉ elements.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if `rows` is 0.

@@ -33,8 +33,8 @@ use crate::{
 /// ```
 ///
 /// # Errors
-/// Returns the same errors as [`gemm`](super::gemm()), and an error if `workspace` has fewer elements than [`split_k_workspace`] returns.
-/// If the second launch fails, the contents of D are unspecified.
+/// Returns the same errors as [`gemm`](super::gemm()). Also returns an error if `workspace` has fewer elements than [`split_k_workspace`]
+/// returns. If the second launch fails, the contents of D are unspecified.
 #[doc(alias = "split-K")]
 pub fn split_k_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,

@@ -1,4 +1,4 @@
-//! The state space model of Mamba-2.
+//! The Mamba-2 state space model.
 
 use super::{
     heads::HeadOrder,
@@ -27,8 +27,7 @@ pub struct StateSpaceShape {
     pub head_size: u32,
     /// The number of elements per row of B and C: 64 or 128.
     pub state_size: u32,
-    /// The order of the axes of X, B, C, Y and dt, which are contiguous arrays. B and C have groups instead of heads, and dt has one
-    /// column.
+    /// The axis order of the contiguous arrays X, B, C, Y and dt. B and C have groups instead of heads, and dt has one column.
     pub order: HeadOrder,
 }
 
@@ -49,8 +48,8 @@ pub struct StateSpaceOperands<'a, T> {
     pub d: BufferRef<'a, f32>,
 }
 
-/// Computes the state space model of Mamba-2: Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ + dtᵢ · xᵢ·bᵢᵀ and yᵢ = Sᵢ·cᵢ + d · xᵢ, as described in [`StateSpace`].
-/// Y has the layout of X. `state` is a contiguous array `[batch][head][head_size][state_size]`. It contains the state before the first
+/// Computes the Mamba-2 state space model: Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ + dtᵢ · xᵢ·bᵢᵀ and yᵢ = Sᵢ·cᵢ + d · xᵢ, as described in [`StateSpace`]. Y
+/// has the layout of X. `state` is a contiguous `[batch][head][head_size][state_size]` array. It contains the state before the first
 /// position (zeros at the start of a sequence) and is overwritten with the state after the last position. Requires a device of compute
 /// capability 8.0 or later. If `head_size` and `state_size` are both 128, the device must have at least 107 KiB of shared memory per block,
 /// which excludes compute capabilities 8.6, 8.9 and 12.x.

@@ -1,4 +1,4 @@
-//! Tables of kernels that were chosen by measurement, which a kernel cache can contain.
+//! Tables of measured kernels that can be added to a kernel cache.
 
 use super::gemm::gpu_of;
 use crate::{
@@ -9,9 +9,10 @@ use crate::{
 impl KernelCache<'_> {
     /// Returns the cache with an additional table, such as one written by `warpwright tune gemm`. For problems in the table,
     /// [`gemm`](crate::kernels::call::gemm()), `fused_gemm` and `gated_gemm` use the table's kernels instead of those that
-    /// [`Gemm::for_problem`](crate::kernels::Gemm::for_problem) returns. `fused_gemm` may replace
-    /// their tiles (see [`Gemm::for_epilogue`](crate::kernels::Gemm::for_epilogue)). `gated_gemm` looks up the product with all 2n columns of B and uses the most similar supported tile, without a cluster. Tables for
-    /// other kinds of GPUs have no effect. If several tables contain a problem, the last one added applies.
+    /// [`Gemm::for_problem`](crate::kernels::Gemm::for_problem) returns. `fused_gemm` may replace their tiles (see
+    /// [`Gemm::for_epilogue`](crate::kernels::Gemm::for_epilogue)). `gated_gemm` looks up the product with all 2n columns of B and uses the
+    /// most similar supported tile, without a cluster. Tables for other kinds of GPUs have no effect. If several tables contain a problem,
+    /// the one added last takes precedence.
     ///
     /// ```no_run
     /// use warpwright::{kernels::GemmTable, run::{self, KernelCache}};
@@ -36,10 +37,10 @@ impl KernelCache<'_> {
 
     /// Returns the cache with an additional table, such as one written by `warpwright tune attention`. For problems in the table,
     /// [`attention`](crate::kernels::call::attention()) and [`scaled_attention`](crate::kernels::call::scaled_attention) use the table's
-    /// kernels instead of those of the [crate's own tables](AttentionTable::builtin), or those that
+    /// kernels instead of those in the [built-in tables](AttentionTable::builtin) or those that
     /// [`Attention::for_problem`](crate::kernels::Attention::for_problem) and
     /// [`ScaledAttention::for_problem`](crate::kernels::ScaledAttention::for_problem) return. Tables for other kinds of GPUs have no
-    /// effect. If several tables contain a problem, the last one added applies.
+    /// effect. If several tables contain a problem, the one added last takes precedence.
     #[must_use]
     #[doc(alias = "autotuner")]
     pub fn with_attention_table(mut self, table: AttentionTable) -> Self {
@@ -49,7 +50,7 @@ impl KernelCache<'_> {
 }
 
 /// Returns the first result of `get` on the tables for the queue's GPU, starting with the table that was added last and ending with the
-/// crate's own.
+/// built-in tables.
 pub(super) fn from_attention_tables<R>(
     queue: Queue<'_>,
     get: impl Fn(&AttentionTable) -> Option<R>,

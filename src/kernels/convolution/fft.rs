@@ -1,4 +1,4 @@
-//! Convolution by means of Fourier transforms that are computed as matrix products (Monarch).
+//! Convolution with Fourier transforms that are computed as matrix products (Monarch).
 
 mod residues;
 
@@ -22,7 +22,7 @@ pub type FftConvolutionArgs<T> = (In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u
 /// transform, f is the transform of the filter, and ∘ is the elementwise product. Sequences are padded with zeros to a length of `size`. If
 /// the lengths of the sequence and of the filter are at most `size` / 2, the convolution is causal.
 ///
-/// A sequence of 1024 or 4096 elements is processed as a matrix of √`size` rows. Its transform is computed in three steps: a transform of
+/// A sequence of 1024 or 4096 elements is processed as a matrix with √`size` rows. Its transform is computed in three steps: a transform of
 /// the columns, an elementwise multiplication by roots of unity, and a transform of the rows (the Monarch decomposition). A sequence of
 /// 8192 elements is first reduced to two complex sequences of 4096 elements, whose transforms contain the even and the odd frequencies. A
 /// sequence of 16384 elements is reduced to three complex sequences, whose transforms contain the frequencies that are congruent to 0, 1

@@ -7,8 +7,8 @@ use crate::{
 };
 
 impl Gemm {
-    /// Returns the candidates for the fastest kernel for a product on a target: one kernel for each suitable combination of tile, cluster
-    /// and parts. `a` and `b` are the orders of A and B, and `m` is the number of rows of the result.
+    /// Returns the kernels that may be the fastest for a product on a target: one kernel for each suitable combination of tile, cluster and
+    /// parts. `a` and `b` are the orders of A and B, and `m` is the number of rows of the result.
     pub fn candidates(target: Target, a: MatrixOrder, b: MatrixOrder, m: u32) -> impl Iterator<Item = Self> {
         let has_wgmma = target.features().contains(Features::WGMMA);
         let few_rows = move |tile: &GemmTile| tile.size()[0] >= 64 || m <= 16 && a == MatrixOrder::Row;
@@ -34,21 +34,21 @@ impl Gemm {
         if gemm.has_wgmma() { gemm } else { Self { schedule: Schedule::grouped(8), ..gemm } }
     }
 
-    /// Returns the kernel for the product of an m×k matrix in order `a` and a k×n matrix in order `b` on a kind of GPU, where `size` is
-    /// `[m, n, k]`. The operands have type `T`, and the result has type `D`. The kernel has no activation, and its fields `any_ldd` and
-    /// `any_size` are `false`.
+    /// Returns the kernel for the product of an m×k matrix in order `a` and a k×n matrix in order `b` on the given kind of GPU, where
+    /// `size` is `[m, n, k]`. The operands have type `T`, and the result has type `D`. The kernel has no activation, and its fields
+    /// `any_ldd` and `any_size` are `false`.
     ///
-    /// If one of the [crate's tables](GemmTable::builtin) contains the problem, that table determines the kernel. Tables for this kind of
+    /// If one of the [built-in tables](GemmTable::builtin) contains the problem, that table determines the kernel. Tables for this kind of
     /// GPU are searched first, followed by tables for other kinds of GPUs with the same compute capability and number of multiprocessors.
     ///
     /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model. The
     /// model multiplies the number of waves of tiles by the time per tile, and combines this time with the time to read all operands from
     /// memory and to write 16-bit results. The time per tile depends on the time to read operands from the L2 cache. This time is longer if
     /// rows of an operand do not begin at cache-line boundaries, and shorter if blocks of a cluster share operands. The kernel may have
-    /// clusters of several rows of tiles, which only [`kernel`](Self::kernel) and [`fused_kernel`](Self::fused_kernel) support.
+    /// clusters that span several rows of tiles, which only [`kernel`](Self::kernel) and [`fused_kernel`](Self::fused_kernel) support.
     ///
-    /// On other GPUs, [`Target::newest_portable`] determines the target. The tile is the largest one for which there are at least as many
-    /// tiles as multiprocessors; if there is no such tile, it is the smallest one.
+    /// On other GPUs, [`Target::newest_portable`] determines the target. The tile is the largest one for which the result has at least as
+    /// many tiles as the GPU has multiprocessors, or the smallest one if no tile meets this condition.
     #[must_use]
     pub fn for_problem<T: Element, D: Element>(
         a: MatrixOrder,
@@ -127,8 +127,8 @@ impl Gemm {
     }
 
     /// Returns the [ragged kernel](Self::ragged_kernel) that multiplies `groups` groups of rows of a row-major m×k matrix by k×n matrices
-    /// in order `b`. The elements of the matrices have type `T`. The number of rows per tile is 16, 64 or 128 on GPUs of compute capability
-    /// 9.0, and 64 or 128 on other GPUs: the smallest of these numbers that is at least the average number of rows per group, or 128 if the
+    /// in order `b`. The elements of the matrices have type `T`. A tile has 16, 64 or 128 rows on GPUs of compute capability 9.0, and 64 or
+    /// 128 rows on other GPUs. The smallest of these numbers that is at least the average number of rows per group is used, or 128 if the
     /// average is greater than 128. Among the kernels with such tiles, one is chosen as in [`for_groups`](Self::for_groups), but
     /// [`parts`](Self::parts) is always 1.
     #[must_use]
@@ -187,8 +187,8 @@ impl Gemm {
         Self { tile, cluster: [1, 1], parts: 1, ..self }
     }
 
-    /// Returns this kernel with [`any_size`](Self::any_size) set to `true`, so that rows (or columns, in column order) of A and B may have
-    /// any length and stride. Tiles of 128×256 are replaced with 128×128. The target must not have `wgmma`.
+    /// Returns this kernel with [`any_size`](Self::any_size) set to `true`, so that rows (or columns, if column-major) of A and B may have
+    /// any length and stride. A 128×256 tile is replaced with a 128×128 tile. The target must not have `wgmma`.
     #[must_use]
     pub const fn with_any_size(self) -> Self {
         let tile = match self.tile {

@@ -9,9 +9,9 @@ use crate::{
 /// The arguments of the kernels that [`Gemm::fused_kernel`](super::Gemm::fused_kernel),
 /// [`Gemm::fused_promoted_kernel`](super::Gemm::fused_promoted_kernel) and
 /// [`MatmulSimt::fused_kernel`](crate::kernels::MatmulSimt::fused_kernel) build:
-/// `(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)`. [`GemmArgs`](super::GemmArgs) describes the
-/// arguments up to `k`, and [`Epilogue`] describes the others. Arguments that the epilogue does not use are ignored, and their buffers may
-/// be empty. The buffers of C and D must not overlap.
+/// `(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)`. See [`GemmArgs`](super::GemmArgs) for the
+/// arguments up to `k`, and [`Epilogue`] for the others. Arguments that the epilogue does not use are ignored, and their buffers may be
+/// empty. The buffers of C and D must not overlap.
 pub type FusedGemmArgs<T, D> =
     (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32, f32, f32, In<D>, u32, In<f32>, In<f32>, In<f32>);
 

@@ -11,25 +11,25 @@ use crate::{
     tiles::{Convert, Product, vector},
 };
 
-/// The depth from which the time to apply an epilogue is short, compared with that to multiply.
+/// The depth from which the time to apply an epilogue is short compared with the time to multiply.
 const DEEP: u32 = 8192;
 
 impl Gemm {
-    /// Returns this kernel, with tiles of 128×128 if its tiles are larger.
+    /// Returns this kernel, with 128×128 tiles if its tiles are larger.
     pub(super) fn of_128x128(&self) -> Self {
         let tile = if self.tile.size() > [128, 128] { GemmTile::T128x128 } else { self.tile };
         Self { tile, ..*self }
     }
 
-    /// Returns this kernel, or the one with tiles of 128×128 if that is faster with an epilogue for products of depth `k`. Several
-    /// warpgroups compute a tile of more than 128 rows or 192 columns together, and do not multiply while they apply the epilogue. Unless
-    /// `k` is at least 8192, such tiles are replaced.
+    /// Returns this kernel, or the kernel with 128×128 tiles if that is faster for products of depth `k` with an epilogue. Tiles with more
+    /// than 128 rows or 192 columns are computed by several warpgroups together, which do not multiply while they apply the epilogue. Such
+    /// tiles are therefore replaced unless `k` is at least 8192.
     #[must_use]
     pub fn for_epilogue(&self, k: u32) -> Self {
         if self.tile.size() > [128, 192] && k < DEEP { self.of_128x128() } else { *self }
     }
 
-    /// Returns this kernel, or the one with tiles of 128×128 if the sums of its tiles leave no registers for the operands of the epilogue:
+    /// Returns this kernel, or the kernel with 128×128 tiles if the sums of its tiles leave no registers for the operands of the epilogue:
     /// larger tiles without `wgmma`, and tiles with 192 columns if C is added.
     fn with_registers_for(&self, epilogue: &Epilogue) -> Self {
         let [_, cols] = self.tile.size();
@@ -63,9 +63,9 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel that computes a product and applies an epilogue to it. Tiles whose sums leave no registers for the
-    /// operands are replaced with 128×128: larger tiles without `wgmma`, and tiles with 192 columns if the epilogue adds C.
-    /// [`for_epilogue`](Self::for_epilogue) returns the kernel with the faster tile.
+    /// Builds the kernel that computes a product and applies an epilogue to it. Tiles whose sums leave no registers for the operands of the
+    /// epilogue are replaced with 128×128 tiles: on targets without `wgmma`, all larger tiles; on targets with `wgmma`, tiles with 192
+    /// columns if the epilogue adds C. Use [`for_epilogue`](Self::for_epilogue) to choose the faster tile.
     ///
     /// ```
     /// use warpwright::{kernels::{Activation, Epilogue, Gemm, GemmTile, MatrixOrder}, prelude::*};
@@ -108,7 +108,7 @@ impl Gemm {
     /// spaced in memory.
     ///
     /// # Errors
-    /// Returns the same errors as [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
+    /// Returns the same errors as [`kernel`](Self::kernel). Also returns an error for clusters that span several rows of tiles.
     #[doc(alias = "cublasGemmStridedBatched")]
     pub fn batched_kernel<T, C, D>(&self) -> Result<Kernel<BatchedGemmArgs<T, D>>, BuildError>
     where
@@ -143,7 +143,7 @@ impl Gemm {
     /// `groups` contains the index of the B matrix.
     ///
     /// # Errors
-    /// Returns the same errors as [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
+    /// Returns the same errors as [`kernel`](Self::kernel). Also returns an error for clusters that span several rows of tiles.
     #[doc(alias = "MoE")]
     pub fn grouped_kernel<T, C, D>(&self) -> Result<Kernel<GroupedGemmArgs<T, D>>, BuildError>
     where
@@ -177,12 +177,12 @@ impl Gemm {
     /// 2020](https://arxiv.org/abs/2002.05202)).
     ///
     /// On targets with `wgmma`, if B is row-major, n of its elements must occupy a multiple of 16 bytes, because tensor copies start at the
-    /// first column of B₂. Every launch checks this.
+    /// first column of B₂. This is checked at every launch.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel), but all activations are supported. Also returns an error for `parts` other than
-    /// 1, for clusters of several rows of tiles, and for unsupported tiles. The supported tiles are 64×128 and 128×128 on sm_90a, and
-    /// 128×128 and 128×256 on other targets.
+    /// 1, for clusters that span several rows of tiles, and for unsupported tiles. The supported tiles are 64×128 and 128×128 on sm_90a,
+    /// and 128×128 and 128×256 on other targets.
     #[doc(alias = "SwiGLU")]
     #[doc(alias = "GeGLU")]
     pub fn gated_kernel<T, C, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>

@@ -1,4 +1,4 @@
-//! The kinds of GPUs that measurements apply to.
+//! Kinds of GPUs to which measurements apply.
 
 use std::fmt;
 

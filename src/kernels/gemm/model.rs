@@ -108,7 +108,7 @@ impl Gemm {
         self.b == MatrixOrder::Col || self.tile.size()[1].is_multiple_of(64)
     }
 
-    /// Returns, for A and for B, the average number of cache lines that contain 128 bytes of a row (or of a column, in column order): one
+    /// Returns, for A and for B, the average number of cache lines that contain 128 bytes of a row (or of a column, if column-major): one
     /// if each row starts at a cache line, and up to two otherwise.
     fn lines(&self, [m, n, k]: [u32; 3], bytes: u32) -> [f64; 2] {
         [self.a.leading_dimension(m, k), self.b.leading_dimension(k, n)].map(|length| {

@@ -1,8 +1,8 @@
-//! The order of an operand in memory.
+//! The storage order of an operand.
 
 use crate::ptx::Val;
 
-/// The order of an operand in memory.
+/// The storage order of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MatrixOrder {
     /// Row-major: each row is contiguous.
@@ -15,7 +15,7 @@ impl MatrixOrder {
     /// Both orders.
     pub const ALL: [Self; 2] = [Self::Row, Self::Col];
 
-    /// Returns the leading dimension of a `rows`×`cols` matrix without gaps: the length of its rows (or columns, in column order).
+    /// Returns the leading dimension of a contiguous `rows`×`cols` matrix: the length of its rows (or columns, if column-major).
     pub const fn leading_dimension(self, rows: u32, cols: u32) -> u32 {
         match self {
             Self::Row => cols,

@@ -7,8 +7,8 @@ use crate::{
     tiles::{ColVec, Consumer, Convert, Gl, InFlight, Product, Ring, Rt, St, consumers, producer, row_major},
 };
 
-/// The arguments of the kernel that [`Gemm::block_scaled_kernel`] builds: `(a, lda, a_scales, b, ldb, b_scales, d, ldd, m, n, k)`.
-/// [`Gemm::block_scaled_kernel`] describes `a_scales` and `b_scales`; [`GemmArgs`] describes the other arguments.
+/// The arguments of the kernel that [`Gemm::block_scaled_kernel`] builds: `(a, lda, a_scales, b, ldb, b_scales, d, ldd, m, n, k)`. See
+/// [`Gemm::block_scaled_kernel`] for `a_scales` and `b_scales`, and [`GemmArgs`] for the other arguments.
 pub type BlockScaledGemmArgs<T, D> = (In<T>, u32, In<f32>, In<T>, u32, In<f32>, Out<D>, u32, u32, u32, u32);
 
 /// The number of elements along k, and of columns of B, that share a scale.
@@ -49,7 +49,7 @@ impl Gemm {
     }
 
     /// Builds the kernel that computes a product with [promoted sums](Self::promoted_kernel) and applies an epilogue to it. The kernel
-    /// always uses tiles of 128×128, because the sums of 128×192 tiles leave no registers for the operands of the epilogue.
+    /// always uses 128×128 tiles, because the sums of 128×192 tiles leave no registers for the operands of the epilogue.
     ///
     /// # Errors
     /// Returns the same errors as [`promoted_kernel`](Self::promoted_kernel), except that any tile is accepted.
@@ -82,7 +82,7 @@ impl Gemm {
 
     /// Builds the kernel that multiplies block-scaled matrices of 8-bit floats, as in [DeepSeek-V3](https://arxiv.org/abs/2412.19437): Dᵢⱼ
     /// = f(Σₛ rᵢₛ · cⱼₛ · (Aₛ·Bₛ)ᵢⱼ). Aₛ consists of columns 128·s to 128·s + 127 of A, and Bₛ of the rows of B with the same indices. The
-    /// kernel always uses tiles of 128×128.
+    /// kernel always uses 128×128 tiles.
     ///
     /// `a_scales[s·m + i]` is rᵢₛ, the scale of row i of Aₛ. `b_scales[⌊j/128⌋·⌈k/128⌉ + s]` is cⱼₛ, which is shared by a 128×128 block of
     /// B.

@@ -12,7 +12,7 @@ use crate::{
 
 /// The arguments of the kernel that [`Gemm::ragged_kernel`] builds: `(a, lda, b, ldb, b_batch_stride, d, ldd, offsets, groups, m, n, k)`.
 /// There are `groups` B matrices, whose first elements are `b_batch_stride` elements apart. `offsets` has `groups` + 1 elements: the index
-/// of the first row of each group in A and D, followed by the end of the last group. [`GemmArgs`](super::GemmArgs) describes the other
+/// of the first row of each group in A and D, followed by the end of the last group. See [`GemmArgs`](super::GemmArgs) for the other
 /// arguments.
 pub type RaggedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u32>, u32, u32, u32, u32);
 
@@ -71,12 +71,12 @@ impl Gemm {
     /// Builds the kernel that multiplies groups of rows of A by different B matrices, as in a mixture of experts: rows
     /// `offsets[g]..offsets[g + 1]` of A are multiplied by B matrix g. A group may have any number of rows, including 0. The kernel reads
     /// `offsets` from device memory; its elements must be in ascending order. Rows of D outside all groups are not written. D is stored by
-    /// threads, as with [`any_ldd`](Self::any_ldd). Tiles larger than 128×128 are replaced with 128×128, because their sums leave too few
-    /// registers for these stores.
+    /// threads, as with [`any_ldd`](Self::any_ldd). Tiles larger than 128×128 are replaced with 128×128 tiles, because their sums leave too
+    /// few registers for these stores.
     ///
     /// # Errors
-    /// Returns the same errors as [`kernel`](Self::kernel), and an error for a column-major A, for clusters of several rows of tiles, and
-    /// for `parts` other than 1.
+    /// Returns the same errors as [`kernel`](Self::kernel). Also returns an error for a column-major A, for clusters that span several rows
+    /// of tiles, and for `parts` other than 1.
     #[doc(alias = "MoE")]
     pub fn ragged_kernel<T, C, D>(&self) -> Result<Kernel<RaggedGemmArgs<T, D>>, BuildError>
     where

@@ -27,7 +27,7 @@ pub trait GemmResult: TensorElement + Convert<f32> {
     where
         T: TensorElement + Product<T, C>,
         C: GemmSum + Convert<f32>;
-    /// Emits the code of a kernel that computes products with promoted sums, with tiles of 128×128.
+    /// Emits the code of a kernel that computes products with promoted sums, with 128×128 tiles.
     #[doc(hidden)]
     #[allow(private_interfaces, reason = "only called by the crate")]
     fn emit_promoted<'k, T>(problem: &Problem<'k, T, Self>, scales: Option<&BlockScales<'k>>)

@@ -15,12 +15,12 @@ use crate::{
 
 /// The arguments of the kernel that [`Gemm::partial_kernel`] builds: `(a, lda, b, ldb, partials, ld, partial_stride, m, n, k, parts)`.
 /// `partials` receives `parts` row-major m×n matrices of partial sums. `partial_stride` is the distance between their first elements, and
-/// `ld` is the stride between their rows, both in elements. [`GemmArgs`](super::GemmArgs) describes the other arguments.
+/// `ld` is the stride between their rows, both in elements. See [`GemmArgs`](super::GemmArgs) for the other arguments.
 pub type PartialGemmArgs<T, C> = (In<T>, u32, In<T>, u32, Out<C>, u32, u32, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Gemm::sum_kernel`] builds:
-/// `(partials, ld, partial_stride, parts, d, ldd, m, n, alpha, beta, c, ldc, bias, row_scales, col_scales)`. [`PartialGemmArgs`] describes
-/// `partials`, `ld`, `partial_stride` and `parts`; [`FusedGemmArgs`](super::FusedGemmArgs) describes the other arguments.
+/// `(partials, ld, partial_stride, parts, d, ldd, m, n, alpha, beta, c, ldc, bias, row_scales, col_scales)`. See [`PartialGemmArgs`] for
+/// `partials`, `ld`, `partial_stride` and `parts`, and [`FusedGemmArgs`](super::FusedGemmArgs) for the other arguments.
 pub type SplitKSumArgs<C, D> =
     (In<C>, u32, u32, u32, Out<D>, u32, u32, u32, f32, f32, In<D>, u32, In<f32>, In<f32>, In<f32>);
 
@@ -33,11 +33,11 @@ const AT_ONCE: usize = 4;
 impl Gemm {
     /// Builds the first of the two kernels of a split-K product. The kernel divides the sum over k into any number of parts, computes them
     /// independently, and stores the partial sums in device memory. The second kernel, which [`sum_kernel`](Self::sum_kernel) builds, adds
-    /// the partial sums and applies the activation. Unlike the field [`parts`](Self::parts), this division does not require clusters.
+    /// the partial sums and applies the activation. Unlike a division into [`parts`](Self::parts), this division does not require clusters.
     ///
     /// # Errors
-    /// Returns the same errors as [`kernel`](Self::kernel), and an error for clusters of several rows of tiles. The activation is not
-    /// checked, because this kernel does not apply it.
+    /// Returns the same errors as [`kernel`](Self::kernel). Also returns an error for clusters that span several rows of tiles. The
+    /// activation is not checked, because this kernel does not apply it.
     #[doc(alias = "split-K")]
     pub fn partial_kernel<T, C>(&self) -> Result<Kernel<PartialGemmArgs<T, C>>, BuildError>
     where
@@ -70,9 +70,9 @@ impl Gemm {
     /// value.
     ///
     /// # Errors
-    /// Returns an error if all fields of the epilogue are `false` and the type of the sums does not support the activation. Other epilogues
-    /// are computed in f32, which supports all activations. Also returns an error if the target does not support the type of D: bf16 and
-    /// tf32 require sm_80 or later, and e4m3 and e5m2 require sm_89 or later.
+    /// Returns an error if all fields of the epilogue are `false` and the type of the sums does not support the activation. All other
+    /// epilogues are computed in f32, which supports all activations. Also returns an error if the target does not support the type of D:
+    /// bf16 and tf32 require sm_80 or later, and e4m3 and e5m2 require sm_89 or later.
     pub fn sum_kernel<C, D>(&self, epilogue: Epilogue) -> Result<Kernel<SplitKSumArgs<C, D>>, BuildError>
     where
         C: GemmSum + Convert<D> + Convert<f32>,

@@ -103,13 +103,13 @@ stages! {
     |a, b, i, j, step| (a.tile(i, step), b.tile(step, j), left_of),
     mma_ab, rows;
 
-    /// A is row-major, B is column-major.
+    /// A is row-major and B is column-major.
     RowCol,
     (St<'k, T, M, K>, St<'k, T, N, K>),
     |a, b, i, j, step| (a.tile(i, step), b.tile(j, step), above),
     mma_abt, rows;
 
-    /// A is column-major, B is row-major.
+    /// A is column-major and B is row-major.
     ColRow,
     (St<'k, T, K, M>, St<'k, T, K, N>),
     |a, b, i, j, step| (a.tile(step, i), b.tile(step, j), left_of),

@@ -1,4 +1,4 @@
-//! Tables of the fastest measured kernels for problems.
+//! Tables of the fastest measured kernel for each problem.
 
 mod text;
 
@@ -7,11 +7,11 @@ use std::sync::LazyLock;
 use super::{Gemm, GpuKind, MatrixOrder};
 use crate::ptx::Element;
 
-/// A table of the fastest kernels that `warpwright tune gemm` found on a GPU, one for each problem, with the conditions of the measurement.
+/// A table of the fastest kernels that `warpwright tune gemm` found on a GPU, one for each problem, with the measurement conditions.
 ///
-/// The text of a table consists of lines with the conditions of the measurement, a line with the names of the columns, and one line for
-/// each entry, as in the example below. Parsing fails if [`Gemm`] does not support the tile, cluster, orders and parts of an entry, or if
-/// two entries have the same types, orders and sizes.
+/// In text form, a table consists of lines with the measurement conditions, a line with the column names, and one line for each entry, as
+/// in the example below. Parsing fails if [`Gemm`] does not support the tile, cluster, orders and parts of an entry, or if two entries have
+/// the same types, orders and sizes.
 ///
 /// ```
 /// use warpwright::{kernels::{GemmTable, MatrixOrder}, prelude::*};
@@ -34,7 +34,7 @@ use crate::ptx::Element;
 #[doc(alias = "autotuner")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct GemmTable {
-    /// The kind of GPU that the kernels were measured on.
+    /// The kind of GPU on which the kernels were measured.
     pub gpu: GpuKind,
     /// The latest CUDA version that the driver supports, such as `CUDA 13.0`.
     pub driver: String,
@@ -55,8 +55,8 @@ pub struct GemmEntry {
     pub result: String,
     /// m, n and k.
     pub size: [u32; 3],
-    /// The kernel. The text of a table contains only its orders, tile, cluster and parts, and the number of rows in a group of its
-    /// schedule.
+    /// The kernel. The text form of a table contains only the kernel's orders, tile, cluster and parts, and the number of rows per group of
+    /// its schedule.
     pub gemm: Gemm,
     /// The median time of a launch in microseconds.
     pub micros: f64,
@@ -87,13 +87,13 @@ static BUILTIN: LazyLock<[GemmTable; 17]> = LazyLock::new(|| {
 });
 
 impl GemmTable {
-    /// Returns the crate's own tables, which [`Gemm::for_problem`] searches.
+    /// Returns the built-in tables, which [`Gemm::for_problem`] searches.
     pub fn builtin() -> &'static [Self] {
         &*BUILTIN
     }
 
-    /// Returns the table's kernel for the product of an m×k and a k×n matrix in the orders `a` and `b`, where `size` is `[m, n, k]`. The
-    /// operands have type `T`, and the result has type `D`. Returns `None` if the table does not contain this problem.
+    /// Returns the table's kernel for the product of an m×k matrix in order `a` and a k×n matrix in order `b`, where `size` is `[m, n, k]`.
+    /// The operands have type `T`, and the result has type `D`. Returns `None` if the table does not contain this problem.
     pub fn get<T: Element, D: Element>(
         &self,
         a: MatrixOrder,

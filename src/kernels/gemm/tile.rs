@@ -12,9 +12,9 @@ use crate::ptx::{Features, Target};
 /// of a block together. On other targets, each block computes one tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GemmTile {
-    /// 16×64, for results of at most 16 rows. A `wgmma` takes as long as for 64 rows, but loads of A take less time.
+    /// 16×64, for results with at most 16 rows. A `wgmma` takes as long as it does for 64 rows, but loads of A take less time.
     T16x64,
-    /// 16×128, for results of at most 16 rows.
+    /// 16×128, for results with at most 16 rows.
     T16x128,
     /// 64×64, for small results.
     T64x64,
@@ -22,7 +22,7 @@ pub enum GemmTile {
     T64x128,
     /// 128×128.
     T128x128,
-    /// 128×160, if other tiles would leave many multiprocessors idle in the last wave.
+    /// 128×160, for use if other tiles would leave many multiprocessors idle in the last wave.
     T128x160,
     /// 128×176, for the same purpose as 128×160; the elements of the result must be 16-bit or 32-bit.
     /// [`Gemm::for_problem`](super::Gemm::for_problem) chooses this tile only from a [`GemmTable`](super::GemmTable). It is slow if B is

@@ -14,8 +14,8 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`DecayedAttention::kernel`] builds: `(q, k, v, decays, o, state, [batches, heads, length], strides)`.
-/// `decays` contains one element per head, and `state` contains a contiguous `key_size`×`value_size` matrix for each batch and head;
-/// [`LinearAttentionArgs`](super::LinearAttentionArgs) describes the other arguments.
+/// `decays` contains one element per head, and `state` contains a contiguous `key_size`×`value_size` matrix for each batch and head; see
+/// [`LinearAttentionArgs`](super::LinearAttentionArgs) for the other arguments.
 pub type DecayedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, In<f32>, Out<T>, InOut<f32>, [u32; 3], [[u32; 3]; 4]);
 
@@ -26,7 +26,7 @@ pub type DecayedAttentionArgs<T> =
 /// launches. Each element of `decays` must be finite and at most 0; with 0, the state does not decay.
 ///
 /// Sums are computed in f32. The scores q·k and the values v are multiplied by decay factors in f32. Scores, values and the state are
-/// rounded to the element type before they become operands of an MMA.
+/// rounded to the element type before they are used as MMA operands.
 #[doc(alias = "Lightning Attention")]
 #[doc(alias = "RetNet")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,7 +41,7 @@ impl DecayedAttention {
     /// Builds the kernel. Its name contains the type and the head sizes, as in `decayed_attention_bf16_128_128`.
     ///
     /// # Errors
-    /// Returns an error for unsupported head sizes, for a target older than sm_80, and, if both head sizes are 128, for a target with less
+    /// Returns an error for unsupported head sizes, for a target older than sm_80, or, if both head sizes are 128, for a target with less
     /// than 106 KiB of shared memory per block (such as sm_86, sm_89 and sm_120a).
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<DecayedAttentionArgs<T>>, BuildError>
     where

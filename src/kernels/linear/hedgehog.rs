@@ -12,8 +12,8 @@ use crate::{
 
 /// The arguments of the kernel that [`Hedgehog::kernel`] builds:
 /// `(q, k, v, q_maps, k_maps, alphas, betas, o, [batches, heads, length], strides, scale)`. `q_maps` and `k_maps` contain a contiguous
-/// 64×64 matrix for each head; `alphas` and `betas` contain one element per head. [`LinearAttentionArgs`](super::LinearAttentionArgs)
-/// describes the other arguments.
+/// 64×64 matrix for each head; `alphas` and `betas` contain one element per head. See [`LinearAttentionArgs`](super::LinearAttentionArgs)
+/// for the other arguments.
 pub type HedgehogArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u32; 3]; 4], f32);
 
@@ -28,7 +28,7 @@ pub type HedgehogArgs<T> =
 /// The maximum is over the tokens j ≤ i in these two chunks. `scale` and α must be positive, and β must not be negative.
 ///
 /// Sums and softmax are computed in f32. Features, weights (divided by their sum) and the state (Σ φ(kⱼ)ᵀ·vⱼ over older tokens) are rounded
-/// to the element type before they become operands of an MMA.
+/// to the element type before they are used as MMA operands.
 #[doc(alias = "LoLCATs")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hedgehog {
@@ -57,7 +57,7 @@ impl Hedgehog {
     /// Builds the kernel. Its name contains the type and the head size of V, as in `hedgehog_bf16_64`.
     ///
     /// # Errors
-    /// Returns an error for an unsupported head size, for a target older than sm_80, and for a target with less than 128 KiB of shared
+    /// Returns an error for an unsupported head size, for a target older than sm_80, or for a target with less than 128 KiB of shared
     /// memory per block (such as sm_86, sm_89 and sm_120a).
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<HedgehogArgs<T>>, BuildError>
     where

@@ -1,4 +1,4 @@
-//! The state space model of Mamba-2.
+//! The Mamba-2 state space model.
 
 use std::f32::consts::LOG2_E;
 
@@ -22,14 +22,14 @@ use crate::{
 pub type StateSpaceArgs<T> =
     (In<T>, In<f32>, In<f32>, In<T>, In<T>, In<f32>, Out<T>, InOut<f32>, [u32; 4], [[u32; 3]; 5]);
 
-/// A kernel for the state space model of Mamba-2, whose state S decays by a separate factor for each token and head. For each token i, the
+/// A kernel for the Mamba-2 state space model, whose state S decays by a separate factor for each token and head. For each token i, the
 /// kernel computes Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ + dtᵢ · xᵢ·bᵢᵀ and yᵢ = Sᵢ·cᵢ + d · xᵢ.
 ///
 /// The argument `state` contains S₀ and is overwritten with the state after the last token, so a sequence can be processed in several
 /// launches. `a` must be finite and negative, and `dt` must be positive (it is usually the result of softplus).
 ///
 /// Sums are computed in f32. The scores c·b and the values x are multiplied by dt and decay factors in f32. Scores, values and the state
-/// are rounded to the element type before they become operands of an MMA.
+/// are rounded to the element type before they are used as MMA operands.
 #[doc(alias = "SSD")]
 #[doc(alias = "Mamba-2")]
 #[doc(alias = "mamba_chunk_scan")]
@@ -45,7 +45,7 @@ impl StateSpace {
     /// Builds the kernel. Its name contains the type, the head size and the state size, as in `state_space_bf16_64_128`.
     ///
     /// # Errors
-    /// Returns an error for unsupported sizes, for a target older than sm_80, and, if both sizes are 128, for a target with less than 107
+    /// Returns an error for unsupported sizes, for a target older than sm_80, or, if both sizes are 128, for a target with less than 107
     /// KiB of shared memory per block (such as sm_86, sm_89 and sm_120a).
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<StateSpaceArgs<T>>, BuildError>
     where

@@ -16,8 +16,8 @@ use crate::{
 ///
 /// Because w(q·k / 4) = φ(q)·φ(k) with 1 + 16 + 16² features φ, the tokens before a chunk of 64 tokens are represented by a state with one
 /// row per feature. Of the 16² rows for products of two elements, the rows for the pairs (a, b) and (b, a) are equal, so only 16 · 9 rows
-/// are stored. Sums are computed in f32. Weights, features and the state are rounded to the element type before they become operands of an
-/// MMA.
+/// are stored. Sums are computed in f32. Weights, features and the state are rounded to the element type before they are used as MMA
+/// operands.
 #[doc(alias = "Based")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TaylorAttention {

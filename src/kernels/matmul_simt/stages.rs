@@ -53,9 +53,9 @@ macro_rules! stages {
 stages! {
     /// A and B are row-major.
     RowRow: (St<'k, f32, M, DEPTH>, St<'k, f32, DEPTH, N>), |i, j, step| ([i, step], [step, j]);
-    /// A is row-major, B is column-major.
+    /// A is row-major and B is column-major.
     RowCol: (St<'k, f32, M, DEPTH>, St<'k, f32, N, DEPTH>), |i, j, step| ([i, step], [j, step]);
-    /// A is column-major, B is row-major.
+    /// A is column-major and B is row-major.
     ColRow: (St<'k, f32, DEPTH, M>, St<'k, f32, DEPTH, N>), |i, j, step| ([step, i], [step, j]);
     /// A and B are column-major.
     ColCol: (St<'k, f32, DEPTH, M>, St<'k, f32, N, DEPTH>), |i, j, step| ([step, i], [j, step]);

@@ -86,9 +86,9 @@ impl MatmulSimt {
         Self::for_strides(target, a, b, size, strides, multiprocessors)
     }
 
-    /// Returns the kernel for matrices with given leading dimensions. `strides` contains the leading dimensions of A, B and D, in elements;
-    /// [`for_problem`](Self::for_problem) describes the other parameters. The tile size with the least estimated time is chosen. The
-    /// estimate assumes that tiles are computed in rounds of one tile per multiprocessor.
+    /// Returns the kernel for matrices with the given leading dimensions. `strides` contains the leading dimensions of A, B and D, in
+    /// elements; see [`for_problem`](Self::for_problem) for the other parameters. The tile size with the shortest estimated time is chosen.
+    /// The estimate assumes that tiles are computed in rounds of one tile per multiprocessor.
     #[must_use]
     pub fn for_strides(
         target: Target,

@@ -1,4 +1,4 @@
-//! The optimizer AdamW.
+//! The AdamW optimizer.
 
 use super::RowTiling;
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 /// The arguments of the kernel that [`AdamW::kernel`] builds:
 /// `(p, g, mean, square, ld, m, n, learning_rate, beta1, beta2, epsilon, weight_decay, correction1, correction2)`. p contains the
 /// parameters, g the gradients, and `mean` and `square` the moving averages of the gradients and of their squares. All four are m×n, with a
-/// row pitch of `ld` elements. [`AdamW`] describes the other arguments.
+/// row pitch of `ld` elements. See [`AdamW`] for the other arguments.
 pub type AdamWArgs<P, G> =
     (InOut<P>, In<G>, InOut<f32>, InOut<f32>, u32, u32, u32, f32, f32, f32, f32, f32, f32, f32);
 
@@ -27,7 +27,7 @@ pub struct AdamW {
 }
 
 impl AdamW {
-    /// Returns the kernel for given row sizes. `sizes` contains the maximum row length, followed by the row pitch; see
+    /// Returns the kernel for the given row sizes. `sizes` contains the maximum row length, followed by the row pitch; see
     /// [`RowTiling::for_elements`]. If a size is not a multiple of 4 elements, the kernel accesses one element at a time.
     #[must_use]
     pub fn for_rows(target: Target, sizes: &[u32]) -> Self {
@@ -53,7 +53,7 @@ impl AdamW {
     /// Builds the kernel. Its name contains the types of p and g, and the tiling, as in `adamw_f32_f32_any_by4`.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and for a tiling with [unaligned](RowTiling::unaligned) rows.
+    /// Returns an error for an invalid tiling, or for a tiling with [unaligned](RowTiling::unaligned) rows.
     pub fn kernel<P, G>(&self, target: Target) -> Result<Kernel<AdamWArgs<P, G>>, BuildError>
     where
         P: Convert<f32>,

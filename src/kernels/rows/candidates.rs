@@ -75,7 +75,7 @@ pub(super) struct Candidates<'a, 'k> {
 }
 
 impl<'a, 'k> Candidates<'a, 'k> {
-    /// Returns an empty set of candidates of a row with elements of type `X`. `count` must be from 1 to the number of threads per row.
+    /// Returns an empty set of candidates of a row with elements of type `X`. `count` must be between 1 and the number of threads per row.
     #[track_caller]
     pub(super) fn new<X: TensorElement>(row: &'a Row<'k>, count: Val<'k, u32>) -> Self {
         let (k, rows) = (row.k, row.tiling.rows);

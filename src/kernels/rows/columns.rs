@@ -29,13 +29,12 @@ pub type ColumnReductionArgs<X> = (In<X>, u32, Out<f32>, u32, u32, u32, u32);
 
 /// A kernel that reduces the columns of x: row p of y contains the results for rows p, p + `parts`, p + 2 · `parts`, … of x.
 ///
-/// To reduce a tall matrix on all multiprocessors, launch the kernel twice: first with the value of `parts`
-/// that [`parts`](Self::parts) returns, and then with `parts` = 1 on the result of the first launch. With a
-/// different value, means can be combined in this way only if m is a multiple of it. Results do not depend on
-/// the order in which blocks run.
+/// To reduce a tall matrix on all multiprocessors, launch the kernel twice: first with the value of `parts` that [`parts`](Self::parts)
+/// returns, and then with `parts` = 1 on the result of the first launch. With a different value of `parts`, means can be combined in this
+/// way only if m is a multiple of that value. Results do not depend on the order in which blocks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ColumnReduction {
-    /// How rows are divided among threads. All [`rows`](RowTiling::rows) sets of threads of a block process the same columns.
+    /// How rows are divided among threads. The [`rows`](RowTiling::rows) sets of threads in a block all process the same columns.
     pub tiling: RowTiling,
     /// The function that reduces columns.
     pub function: Reduction,
@@ -57,8 +56,8 @@ impl ColumnReduction {
         Self { tiling, function }
     }
 
-    /// Returns the value of `parts` with which the first of two launches for an m×n matrix occupies `multiprocessors` multiprocessors. If
-    /// it is 1, a single launch reduces the matrix.
+    /// Returns the value of `parts` for which the first of two launches for an m×n matrix occupies `multiprocessors` multiprocessors. If
+    /// this value is 1, a single launch reduces the matrix.
     #[must_use]
     pub fn parts(&self, multiprocessors: u32, [m, n]: [u32; 2]) -> u32 {
         let across = n.div_ceil(self.tiling.own_slots()).max(1);

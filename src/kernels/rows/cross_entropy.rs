@@ -9,12 +9,12 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`CrossEntropy::kernel`] builds: `(x, ldx, targets, losses, logs, m, n, ignored)`. x is m×n, with a row
-/// pitch of `ldx` elements; the other buffers have m elements. [`CrossEntropy`] describes their contents and `ignored`.
+/// pitch of `ldx` elements; the other buffers have m elements. See [`CrossEntropy`] for their contents and for the meaning of `ignored`.
 pub type CrossEntropyArgs<X> = (In<X>, u32, In<i32>, Out<f32>, Out<f32>, u32, u32, i32);
 
 /// The arguments of the kernel that [`CrossEntropy::backward_kernel`] builds: `(x, ldx, targets, logs, dlosses, dx, lddx, m, n, ignored)`.
-/// dx is m×n, with a row pitch of `lddx` elements. `dlosses` contains the gradients with respect to the m losses. [`CrossEntropyArgs`]
-/// describes the other arguments.
+/// dx is m×n, with a row pitch of `lddx` elements. `dlosses` contains the gradients with respect to the m losses. See [`CrossEntropyArgs`]
+/// for the other arguments.
 pub type CrossEntropyBackwardArgs<X> = (In<X>, u32, In<i32>, In<f32>, In<f32>, Out<X>, u32, u32, u32, i32);
 
 /// Kernels that compute the loss of each row of logits, ln Σₖ e^xₖ − x_target, and its gradient.
@@ -82,7 +82,7 @@ impl CrossEntropy {
     /// Builds the kernel that computes the losses. Its name contains the type and the tiling, as in `cross_entropy_bf16_any_by8`.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.
+    /// Returns an error for an invalid tiling, or for clusters on a target older than sm_90.
     pub fn kernel<X>(&self, target: Target) -> Result<Kernel<CrossEntropyArgs<X>>, BuildError>
     where
         X: Convert<f32>,

@@ -11,14 +11,14 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`Dropout::kernel`] builds: `(x, ldx, y, ldy, m, n, p, seed, offset)`. x and y are m×n, with row
-/// pitches of `ldx` and `ldy` elements. [`Dropout`] describes the other arguments.
+/// pitches of `ldx` and `ldy` elements. See [`Dropout`] for the other arguments.
 pub type DropoutArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, u64, u64);
 
 /// The number of elements that share a counter.
 const WORDS: u32 = 4;
 
 /// A kernel that applies dropout: it replaces each element with 0 with probability `p`, and multiplies the other elements by 1 / (1 − `p`).
-/// `p` must be from 0 to 1.
+/// `p` must be between 0 and 1.
 ///
 /// Element (i, j) is kept if the upper 24 bits of its random word are at least `p` · 2²⁴. The random word is word j mod 4 of the result of
 /// [Philox4x32-10](crate::ptx::Builder::philox4x32) for the counter (i, ⌊j / 4⌋, `offset`) and the key `seed`; 64-bit values are passed as
@@ -33,11 +33,10 @@ pub struct Dropout {
 }
 
 impl Dropout {
-    /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length,
-    /// followed by the row pitches; see [`RowTiling::for_elements`]. In long aligned rows, each thread has
-    /// four groups instead of two; in long unaligned rows, groups are twice as wide, with at most 16
-    /// elements, and each thread has 16 elements. With elements of 2 bytes, blocks of long unaligned rows
-    /// are single warps.
+    /// Returns the kernel for elements of at most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see
+    /// [`RowTiling::for_elements`]. In long aligned rows, each thread processes four groups instead of two; in long unaligned rows, groups
+    /// are twice as wide (up to 16 elements), and each thread processes 16 elements. For 2-byte elements, each block that processes long
+    /// unaligned rows consists of a single warp.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_elements(target, bytes, sizes);

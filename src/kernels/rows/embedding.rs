@@ -37,7 +37,7 @@ impl Embedding {
         Self { tiling: RowTiling::for_separate_rows(target, bytes, sizes) }
     }
 
-    /// Returns the kernel that adds rows; [`for_rows`](Self::for_rows) describes the parameters. Adjacent threads add to adjacent groups of
+    /// Returns the kernel that adds rows; see [`for_rows`](Self::for_rows) for the parameters. Adjacent threads add to adjacent groups of
     /// 16 bytes or, if rows are unaligned, to adjacent elements.
     #[must_use]
     pub fn for_added_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {

@@ -176,7 +176,7 @@ fn wait<'k>(barrier: Mbarrier<'k>, parity: Val<'k, u32>) {
     barrier.pointer().kernel().fence_acquire_restricted();
 }
 
-/// Stores values to consecutive elements, in as few instructions as possible.
+/// Stores values to consecutive elements with as few instructions as possible.
 #[track_caller]
 fn store_async<'k, const N: usize>(
     to: Ptr<'k, f32, SharedCluster>,

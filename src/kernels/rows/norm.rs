@@ -21,16 +21,16 @@ pub use dropout::DropoutNormArgs;
 /// `ldx` and `ldy` elements. w has n elements, and `epsilon` is the ε of [`NormFunction`].
 pub type NormArgs<X, W, Y> = (In<X>, u32, In<W>, Out<Y>, u32, u32, u32, f32);
 
-/// The arguments of the kernel that [`Norm::biased_kernel`] builds: `(x, ldx, w, b, y, ldy, m, n, epsilon)`. b has n elements; [`NormArgs`]
-/// describes the other arguments.
+/// The arguments of the kernel that [`Norm::biased_kernel`] builds: `(x, ldx, w, b, y, ldy, m, n, epsilon)`. b has n elements; see
+/// [`NormArgs`] for the other arguments.
 pub type BiasedNormArgs<X, W, Y> = (In<X>, u32, In<W>, In<W>, Out<Y>, u32, u32, u32, f32);
 
 /// The arguments of the kernel that [`Norm::residual_kernel`] builds: `(x, ldx, r, ldr, w, h, ldh, y, ldy, m, n, epsilon)`. r and h are
-/// m×n, with row pitches of `ldr` and `ldh` elements; [`NormArgs`] describes the other arguments.
+/// m×n, with row pitches of `ldr` and `ldh` elements; see [`NormArgs`] for the other arguments.
 pub type ResidualNormArgs<X, W, Y> = (In<X>, u32, In<X>, u32, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32);
 
 /// The arguments of the kernel that [`Norm::residual_biased_kernel`] builds: `(x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon)`. b has
-/// n elements; [`ResidualNormArgs`] describes the other arguments.
+/// n elements; see [`ResidualNormArgs`] for the other arguments.
 pub type ResidualBiasedNormArgs<X, W, Y> =
     (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32);
 
@@ -79,8 +79,8 @@ impl Norm {
         Self { tiling: tilings::of_rows(function, target, bytes, sizes), function }
     }
 
-    /// Returns the kernels that normalize x and add a bias; [`for_rows`](Self::for_rows) describes the parameters. If rows are long, the
-    /// same threads may process more rows than with `for_rows`, so that each load of the weights and the bias serves more rows.
+    /// Returns the kernels that normalize x and add a bias; see [`for_rows`](Self::for_rows) for the parameters. If rows are long, the same
+    /// threads may process more rows than with `for_rows`, so that each load of the weights and the bias is used for more rows.
     #[must_use]
     pub fn for_biased_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let Self { tiling, .. } = Self::for_rows(function, target, bytes, sizes);
@@ -92,7 +92,7 @@ impl Norm {
         Self { tiling, function }
     }
 
-    /// Returns the kernels for residual sums; [`for_rows`](Self::for_rows) describes the parameters. Because there are two input matrices,
+    /// Returns the kernels for residual sums; see [`for_rows`](Self::for_rows) for the parameters. Because there are two input matrices,
     /// rows are copied to shared memory in fewer cases.
     #[must_use]
     pub fn for_residual_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
@@ -103,7 +103,7 @@ impl Norm {
     /// `rmsnorm_bf16_8192_by8`.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.
+    /// Returns an error for an invalid tiling, or for clusters on a target older than sm_90.
     pub fn kernel<X, W, Y>(&self, target: Target) -> Result<Kernel<NormArgs<X, W, Y>>, BuildError>
     where
         X: Convert<f32>,

@@ -21,8 +21,8 @@ const BLOCKS: u32 = 4;
 
 /// A kernel that computes the gradients of y = norm(x) · w + b: dx, and partial sums for dw and db.
 ///
-/// Let g = dy · w and x̂ = norm(x), and let r be the square root by which norm divides. Then dx = (g − mean(g · x̂) · x̂) / r for RMSNorm,
-/// and dx = (g − mean(g) − mean(g · x̂) · x̂) / r for LayerNorm.
+/// Let g = dy · w and x̂ = norm(x), and let r be the square root in the denominator of norm. Then dx = (g − mean(g · x̂) · x̂) / r for
+/// RMSNorm, and dx = (g − mean(g) − mean(g · x̂) · x̂) / r for LayerNorm.
 ///
 /// Row p of the output dw contains the sums of dy · x̂ over rows p, p + `parts`, … of x. Row p of db contains the sums of dy over the same
 /// rows. To obtain the gradients of w and b, add the rows with [`ColumnReduction`](super::ColumnReduction). Results depend on `parts`, but
@@ -69,7 +69,7 @@ impl NormBackward {
     /// Builds the kernel. The argument `parts` of a launch must be a multiple of the tiling's [`rows`](RowTiling::rows).
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, for a tiling that reads rows in parts, and for clusters on targets older than sm_90.
+    /// Returns an error for an invalid tiling, for a tiling that reads rows in parts, or for clusters on a target older than sm_90.
     pub fn kernel<X, W>(&self, target: Target) -> Result<Kernel<NormBackwardArgs<X, W>>, BuildError>
     where
         X: Convert<f32>,

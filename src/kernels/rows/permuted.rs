@@ -1,4 +1,4 @@
-//! Copies of rows in another order, for permutations of axes.
+//! Copies of rows in a different order, for permutations of axes.
 
 use super::RowTiling;
 use crate::{

@@ -17,11 +17,11 @@ use crate::{
 pub type PointwiseArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32);
 
 /// The arguments of the kernel that [`Pointwise::gated_kernel`] builds: `(x, ldx, u, ldu, y, ldy, m, n)`. u is m×n, with a row pitch of
-/// `ldu` elements; [`PointwiseArgs`] describes the other arguments.
+/// `ldu` elements; see [`PointwiseArgs`] for the other arguments.
 pub type GatedArgs<X, Y> = (In<X>, u32, In<X>, u32, Out<Y>, u32, u32, u32);
 
 /// The arguments of the kernel that [`Pointwise::gated_backward_kernel`] builds: `(x, ldx, u, ldu, dy, lddy, dx, lddx, du, lddu, m, n)`.
-/// dy, dx and du are m×n, with row pitches of `lddy`, `lddx` and `lddu` elements; [`GatedArgs`] describes the other arguments.
+/// dy, dx and du are m×n, with row pitches of `lddy`, `lddx` and `lddu` elements; see [`GatedArgs`] for the other arguments.
 pub type GatedBackwardArgs<X> = (In<X>, u32, In<X>, u32, In<X>, u32, Out<X>, u32, Out<X>, u32, u32, u32);
 
 /// A function that is applied to each element.
@@ -121,9 +121,9 @@ impl Pointwise {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes), function }
     }
 
-    /// Returns [1, m · n] if no m×n matrix with the given row pitches has gaps between its rows, and m · n is at most 2³⁰; otherwise, returns
-    /// [m, n]. Elementwise functions need not distinguish rows, and the length of the single row is often a multiple of the group size even
-    /// if n is not. Choose the kernel for this length, and pass it as every row pitch.
+    /// Returns [1, m · n] if no m×n matrix with the given row pitches has gaps between its rows, and m · n is at most 2³⁰; otherwise,
+    /// returns [m, n]. Elementwise functions need not distinguish rows, and the length of the single row is often a multiple of the group
+    /// size even if n is not. Choose the kernel for this length, and pass the length as every row pitch.
     #[must_use]
     pub fn as_one_row([m, n]: [u32; 2], pitches: &[u32]) -> [u32; 2] {
         let is_flat = pitches.iter().all(|&pitch| pitch == n);

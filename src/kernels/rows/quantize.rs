@@ -18,16 +18,16 @@ use crate::{
 pub type QuantizeArgs<X, Q> = (In<X>, u32, Out<Q>, u32, Out<f32>, u32, u32, u32);
 
 /// The arguments of the kernel that [`Quantize::norm_kernel`] builds: `(x, ldx, w, q, ldq, scales, lds, m, n, epsilon)`. w has n elements,
-/// and `epsilon` is the ε of [`NormFunction`]; [`QuantizeArgs`] describes the other arguments.
+/// and `epsilon` is the ε of [`NormFunction`]; see [`QuantizeArgs`] for the other arguments.
 pub type NormQuantizeArgs<X, W, Q> = (In<X>, u32, In<W>, Out<Q>, u32, Out<f32>, u32, u32, u32, f32);
 
 /// The arguments of the kernel that [`Quantize::gated_kernel`] builds: `(x, ldx, u, ldu, q, ldq, scales, lds, m, n)`. u is m×n, with a row
-/// pitch of `ldu` elements; [`QuantizeArgs`] describes the other arguments.
+/// pitch of `ldu` elements; see [`QuantizeArgs`] for the other arguments.
 pub type GatedQuantizeArgs<X, Q> = (In<X>, u32, In<X>, u32, Out<Q>, u32, Out<f32>, u32, u32, u32);
 
 /// An element type of quantized matrices.
 pub trait Quantized: TensorElement {
-    /// The largest magnitude of the elements of a group after quantization.
+    /// The largest magnitude in a group after quantization.
     const LARGEST: f32;
 }
 
@@ -104,9 +104,9 @@ impl Quantize {
         }
     }
 
-    /// Returns the kernel that quantizes norm(x) · w, for elements of at most `bytes` bytes. `sizes` contains
-    /// the maximum row length, followed by the row pitches; see [`RowTiling::for_copied_rows`]. With
-    /// [`ScaleGroup::Row`], or if rows are aligned, many lengths have different tilings.
+    /// Returns the kernel that quantizes norm(x) · w, for elements of at most `bytes` bytes. `sizes` contains the maximum row length,
+    /// followed by the row pitches; see [`RowTiling::for_copied_rows`]. With [`ScaleGroup::Row`], or if rows are aligned, many row lengths
+    /// have tilings of their own.
     #[must_use]
     pub fn for_norm_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_copied_rows(target, bytes, sizes);
@@ -176,8 +176,8 @@ impl Quantize {
     /// `quantize_row_bf16_e4m3_8192_by8`.
     ///
     /// # Errors
-    /// Returns an error for a tiling that is invalid or does not support the scale group, for clusters on targets older than sm_90, and for
-    /// e4m3 on targets older than sm_89.
+    /// Returns an error for a tiling that is invalid or does not support the scale group, for clusters on a target older than sm_90, or for
+    /// e4m3 on a target older than sm_89.
     pub fn kernel<X, Q>(&self, target: Target) -> Result<Kernel<QuantizeArgs<X, Q>>, BuildError>
     where
         X: Convert<f32>,

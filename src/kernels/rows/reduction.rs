@@ -40,7 +40,7 @@ impl Reduction {
         }
     }
 
-    /// Returns the neutral element of [`combine`](Self::combine).
+    /// Returns the identity element of [`combine`](Self::combine).
     pub(super) const fn neutral(self) -> f32 {
         match self {
             Self::Sum | Self::Mean | Self::Norm => 0.0,
@@ -103,7 +103,7 @@ impl RowReduction {
     /// Builds the kernel. Its name contains the function, the type and the tiling, as in `row_sum_bf16_8192_by8`.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.
+    /// Returns an error for an invalid tiling, or for clusters on a target older than sm_90.
     pub fn kernel<X: Convert<f32>>(&self, target: Target) -> Result<Kernel<RowReductionArgs<X>>, BuildError> {
         let name = self.function.name();
         let signature = format!("row_{name}_{}_{}(x, ldx, y, m, n)", X::NAME, self.tiling);

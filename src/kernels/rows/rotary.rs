@@ -8,8 +8,8 @@ use crate::{
 
 /// The arguments of the kernel that [`Rotary::kernel`] builds:
 /// `(x, ldx, cos, sin, ldt, rows, positions, tokens, heads, half, y, ldy, m, n)`. x and y are m×n, with row pitches of `ldx` and `ldy`
-/// elements. The tables `cos` and `sin` are `rows`×`half`, with a row pitch of `ldt` elements. `positions` has `tokens` elements.
-/// [`Rotary`] describes `heads` and `half`.
+/// elements. The tables `cos` and `sin` are `rows`×`half`, with a row pitch of `ldt` elements. `positions` has `tokens` elements. See
+/// [`Rotary`] for the meaning of `heads` and `half`.
 pub type RotaryArgs<X> =
     (In<X>, u32, In<f32>, In<f32>, u32, u32, In<i32>, u32, u32, u32, Out<X>, u32, u32, u32);
 
@@ -38,7 +38,8 @@ pub struct Rotary {
     pub threads: u32,
     /// The number of consecutive rows per thread, from 1 to 8. These rows are usually heads of the same token, which share angles.
     pub rows: u32,
-    /// The number of blocks, from 1 to 32, that must be resident on a multiprocessor simultaneously. It limits the registers per thread.
+    /// The number of blocks, from 1 to 32, that must be resident on a multiprocessor simultaneously. This number limits the registers per
+    /// thread.
     pub resident: u32,
     /// The number of adjacent elements that a thread accesses at a time. It must divide `half`, n and all row pitches.
     pub adjacent: u32,

@@ -13,7 +13,8 @@ use crate::{
 /// Sums are computed in f32, in an order that depends only on the tiling, and each result is rounded once. Rows may have any length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CumulativeSum {
-    /// How rows are divided among threads. A single warp or block must process each row, with [`stripes`](RowTiling::stripes) = 1.
+    /// How rows are divided among threads. Each row must be processed by a single warp or a single block, with
+    /// [`stripes`](RowTiling::stripes) = 1.
     pub tiling: RowTiling,
     /// Whether yⱼ includes the element of column j.
     pub inclusive: bool,
@@ -41,7 +42,7 @@ impl CumulativeSum {
     /// false, `cumsum_before_bf16_any_by8`.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and for a tiling that does not meet the requirements of [`tiling`](Self::tiling).
+    /// Returns an error for an invalid tiling, or for one that does not meet the requirements of [`tiling`](Self::tiling).
     #[doc(alias = "cumsum")]
     pub fn kernel<X, Y>(&self, target: Target) -> Result<Kernel<PointwiseArgs<X, Y>>, BuildError>
     where

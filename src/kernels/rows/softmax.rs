@@ -18,12 +18,12 @@ use crate::{
 pub type SoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32);
 
 /// The arguments of the kernel that [`Softmax::causal_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, queries, first)`. Only the first
-/// `first + i % queries` columns of row i are visible. [`SoftmaxArgs`] describes the other arguments.
+/// `first + i % queries` columns of row i are visible. See [`SoftmaxArgs`] for the other arguments.
 pub type CausalSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, u32, i32);
 
 /// The arguments of the kernel that [`Softmax::lengths_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, lengths, count, rows)`. `lengths`
-/// has `count` elements. Only the first `lengths[i / rows]` columns of row i are visible, or none if `i / rows` is at least `count`.
-/// [`SoftmaxArgs`] describes the other arguments.
+/// has `count` elements. Only the first `lengths[i / rows]` columns of row i are visible, or none if `i / rows` is at least `count`. See
+/// [`SoftmaxArgs`] for the other arguments.
 pub type LengthsSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, In<u32>, u32, u32);
 
 /// Kernels that compute y = softmax(`scale` · x) along rows, or its natural logarithm. `scale` must be positive; it is the reciprocal of
@@ -40,7 +40,7 @@ pub type LengthsSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, In<
 pub struct Softmax {
     /// How rows are divided among threads.
     pub tiling: RowTiling,
-    /// Whether y is the natural logarithm of softmax.
+    /// Whether y is the natural logarithm of the softmax.
     pub log: bool,
 }
 
@@ -54,8 +54,8 @@ impl Softmax {
         Self { tiling: if fastest.fits(target, bytes, 1) { fastest } else { tiling }, log: false }
     }
 
-    /// Returns the kernels that apply a mask; [`for_rows`](Self::for_rows) describes the parameters. The tiling differs for unaligned rows
-    /// of 16-bit elements.
+    /// Returns the kernels that apply a mask; see [`for_rows`](Self::for_rows) for the parameters. The tiling differs for unaligned rows of
+    /// 16-bit elements.
     #[must_use]
     pub fn for_masked_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let Self { tiling, log } = Self::for_rows(target, bytes, sizes);
@@ -74,7 +74,7 @@ impl Softmax {
     /// logarithm.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.
+    /// Returns an error for an invalid tiling, or for clusters on a target older than sm_90.
     pub fn kernel<X, Y>(&self, target: Target) -> Result<Kernel<SoftmaxArgs<X, Y>>, BuildError>
     where
         X: Convert<f32>,
@@ -91,8 +91,8 @@ impl Softmax {
     }
 
     /// Builds the kernel with a causal mask: only the first `first` + i mod `queries` columns of row i are visible. If rows are queries and
-    /// columns are keys, query q sees the first q + 1 keys if `first` is 1, and the last query sees all keys if `first` is 1 + n −
-    /// `queries`.
+    /// columns are keys, query q attends to the first q + 1 keys if `first` is 1, and the last query attends to all keys if `first` is 1 +
+    /// n − `queries`.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel).

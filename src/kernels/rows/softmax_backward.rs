@@ -16,7 +16,8 @@ use crate::{
 pub type SoftmaxBackwardArgs<Y, X> = (In<Y>, u32, In<Y>, u32, Out<X>, u32, u32, u32, f32);
 
 /// A kernel that computes the gradient of softmax or of its logarithm. For y = softmax(`scale` · x), it computes dx = `scale` · y · (dy −
-/// Σ(dy · y)) from y and dy; for y = log softmax(`scale` · x), it computes dx = `scale` · (dy − e^y · Σ dy). Sums are over a row.
+/// Σ(dy · y)) from y and dy; for y = log softmax(`scale` · x), it computes dx = `scale` · (dy − e^y · Σ dy). The sums are over the elements
+/// of a row.
 ///
 /// For masked elements of softmax (y = 0), dx is 0. For masked elements of its logarithm (y = −∞), dx is `scale` · dy.
 #[doc(alias = "log_softmax")]
@@ -24,7 +25,7 @@ pub type SoftmaxBackwardArgs<Y, X> = (In<Y>, u32, In<Y>, u32, Out<X>, u32, u32, 
 pub struct SoftmaxBackward {
     /// How rows are divided among threads.
     pub tiling: RowTiling,
-    /// Whether y is the natural logarithm of softmax.
+    /// Whether y is the natural logarithm of the softmax.
     pub log: bool,
 }
 
@@ -61,7 +62,7 @@ impl SoftmaxBackward {
     /// `log_softmax_backward_bf16_8192_by8` for the logarithm.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.
+    /// Returns an error for an invalid tiling, or for clusters on a target older than sm_90.
     pub fn kernel<Y, X>(&self, target: Target) -> Result<Kernel<SoftmaxBackwardArgs<Y, X>>, BuildError>
     where
         Y: Convert<f32>,

@@ -38,8 +38,8 @@ pub struct RowTiling {
     /// The number of blocks that must be resident on a multiprocessor simultaneously, which limits the registers per thread. If it is 0,
     /// there is no such limit.
     pub resident: u32,
-    /// The number of rows that shared memory contains for each set of threads that process a row together, or 0 if rows are loaded directly
-    /// into registers. If it is greater than 1, the next rows are copied while a row is processed. If it is not 0,
+    /// The number of rows that are kept in shared memory for each set of threads that process a row together, or 0 if rows are loaded
+    /// directly into registers. If it is greater than 1, the next rows are copied while a row is processed. If it is not 0,
     /// [`streamed`](Self::streamed) must be false, and the kernel requires sm_80 or later.
     ///
     /// If rows are unaligned, `ahead` is not 0, and `cluster` is greater than 1, each block of a cluster processes a segment of the row.
@@ -74,7 +74,7 @@ const MOST_AT_A_TIME: u32 = 16;
 
 /// The maximum that replaces [`MOST_AT_A_TIME`] if few registers are left, or if registers contain sums.
 const MOST_IN_FEW: u32 = 4;
-/// The maximum number of registers per thread with which few are left for elements.
+/// The maximum number of registers per thread at which few are left for elements.
 const FEW_REGISTERS: u32 = 80;
 
 /// The number of registers per multiprocessor, which are divided equally among its schedulers.
@@ -163,13 +163,12 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for kernels that read each row once or twice and can copy rows to shared memory first.
-    /// [`for_rows`](Self::for_rows) describes the parameters. If copying is not faster or not supported, the tiling is the same as that of
+    /// Returns the tiling for kernels that read each row once or twice and can copy rows to shared memory first. See
+    /// [`for_rows`](Self::for_rows) for the parameters. If copying is not faster or not supported, the tiling is the same as that of
     /// `for_rows`.
     ///
-    /// On an H200, norms of rows of 8 to 64 KiB (32 to 64 KiB for f32) are fastest if each block copies a row
-    /// to shared memory while other blocks compute: more bytes can then be in flight than registers can
-    /// contain. Unaligned rows are reordered in shared memory.
+    /// On an H200, norms of rows of 8 to 64 KiB (32 to 64 KiB for f32) are fastest if each block copies a row to shared memory while other
+    /// blocks compute: more bytes can then be in flight than fit in registers. Unaligned rows are reordered in shared memory.
     #[must_use]
     pub fn for_copied_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let direct = Self::for_rows(target, bytes, sizes);
@@ -251,7 +250,7 @@ impl RowTiling {
         Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead, turns, ..self }
     }
 
-    /// Returns the tiling for kernels that keep several rows in registers; [`for_rows`](Self::for_rows) describes the parameters.
+    /// Returns the tiling for kernels that keep several rows in registers; see [`for_rows`](Self::for_rows) for the parameters.
     ///
     /// Short rows are divided among at most a warp, as in `for_rows`. For longer rows, a thread keeps at most 16 elements of each row. Rows
     /// of more than 8192 elements are divided among the blocks of a cluster or, on targets without clusters, among up to 1024 threads of a
@@ -273,7 +272,7 @@ impl RowTiling {
     }
 
     /// Returns the tiling for kernels whose blocks keep sums over many rows in registers and can copy the next row to shared memory while
-    /// they process a row. [`for_rows`](Self::for_rows) describes the parameters. For rows that are too short or too long for such copies,
+    /// they process a row. See [`for_rows`](Self::for_rows) for the parameters. For rows that are too short or too long for such copies,
     /// for elements of more than 4 bytes, and on targets older than sm_80, the tiling is the same as that of
     /// [`for_held_rows`](Self::for_held_rows).
     #[must_use]
@@ -319,7 +318,7 @@ impl RowTiling {
     }
 
     /// Returns whether the shared memory of a block of a kernel that keeps sums can contain two rows of each of its two inputs. If
-    /// required, it must also contain a row of weights and a row of results. Elements have `bytes` bytes.
+    /// required, it must also contain a row of weights and a row of results. Elements are `bytes` bytes wide.
     pub(super) fn fits_sums(self, target: Target, bytes: u32) -> bool {
         let is_reloaded = Self { turns: u32::MAX, ..self }.is_reloaded();
         let of_weights = if is_reloaded { MOST_BYTES_OF_WEIGHTS } else { 0 };
@@ -327,8 +326,8 @@ impl RowTiling {
         self.ahead == 0 || self.own_slots() * of_element <= shared_for_rows(target)
     }
 
-    /// Returns the tiling for kernels that read each row once; [`for_rows`](Self::for_rows) describes the parameters. The tiling is the
-    /// same as that of `for_rows`, except that rows that do not fit in a block are read in parts.
+    /// Returns the tiling for kernels that read each row once; see [`for_rows`](Self::for_rows) for the parameters. The tiling is the same
+    /// as that of `for_rows`, except that rows that do not fit in a block are read in parts.
     #[must_use]
     pub fn for_reductions(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
@@ -346,10 +345,9 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for elementwise functions; [`for_rows`](Self::for_rows) describes the parameters.
-    /// The tiling is the same as that of `for_rows`, except that rows that are too long for a warp, and
-    /// unaligned rows of more than 64 groups, are divided among blocks of 64 threads. Each of these threads
-    /// processes two groups.
+    /// Returns the tiling for elementwise functions; see [`for_rows`](Self::for_rows) for the parameters. The tiling is the same as that of
+    /// `for_rows`, except that rows that are too long for a warp, and unaligned rows of more than 64 groups, are divided among blocks of 64
+    /// threads. Each of these threads processes two groups.
     #[must_use]
     pub fn for_elements(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
@@ -476,7 +474,7 @@ impl RowTiling {
         self.row(k, [m, n, pitch])
     }
 
-    /// Rejects a tiling that reads rows ahead, for a kernel that does not do so.
+    /// Rejects a tiling that reads rows ahead, for a kernel that does not read ahead.
     #[track_caller]
     fn refuse_ahead(self, k: Builder<'_>) {
         if self.ahead > 0 {

@@ -10,7 +10,7 @@ use crate::{
 /// elements. `values` and `indices` are contiguous m×`count` matrices that receive the elements and their columns.
 pub type TopKArgs<X> = (In<X>, u32, Out<X>, Out<i32>, u32, u32, u32);
 
-/// A kernel that finds the `count` largest elements of each row and their columns, in descending order. `count` must be from 1 to the
+/// A kernel that finds the `count` largest elements of each row and their columns, in descending order. `count` must be between 1 and the
 /// number of threads per row.
 ///
 /// Equal elements are ordered by ascending column. −0 equals 0 and is returned as 0. As in PyTorch, NaN is greater than all numbers. If a
@@ -39,8 +39,8 @@ impl TopK {
     /// The maximum value of `count`. In larger blocks, threads would have too few registers.
     pub const MOST: u32 = 512;
 
-    /// Returns the kernel that finds up to `count` elements of each row; `count` must be at most [`MOST`](Self::MOST). Elements have at
-    /// most `bytes` bytes. `sizes` contains the maximum row length, followed by the row pitches; see [`RowTiling::for_rows`].
+    /// Returns the kernel that finds up to `count` elements of each row; `count` must be at most [`MOST`](Self::MOST). Elements are at most
+    /// `bytes` bytes wide. `sizes` contains the maximum row length, followed by the row pitches; see [`RowTiling::for_rows`].
     ///
     /// For long rows, a block has at least 256 threads per row. This is fastest if there are fewer rows than blocks that fit on the device.
     #[must_use]
@@ -68,8 +68,8 @@ impl TopK {
         }
     }
 
-    /// Returns the kernel for matrices with several rows per multiprocessor. It is like that of [`for_rows`](Self::for_rows), but the
-    /// blocks are small: while the threads of a block wait for each other, other blocks compute.
+    /// Returns the kernel for matrices with several rows per multiprocessor. It is the same as that of [`for_rows`](Self::for_rows), except
+    /// that the blocks are small: while the threads of a block wait for each other, other blocks compute.
     #[must_use]
     pub fn for_many_rows(target: Target, bytes: u32, sizes: &[u32], count: u32) -> Self {
         let Self { tiling } = Self::for_rows(target, bytes, sizes, count);
@@ -91,7 +91,7 @@ impl TopK {
     /// `top_256_bf16_any_by8`.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and for a tiling that does not meet the requirements of [`tiling`](Self::tiling).
+    /// Returns an error for an invalid tiling, or for one that does not meet the requirements of [`tiling`](Self::tiling).
     pub fn kernel<X>(&self, target: Target) -> Result<Kernel<TopKArgs<X>>, BuildError>
     where
         X: Convert<f32>,

@@ -8,8 +8,8 @@ use crate::layout::{
 
 /// The bits of the thread index and the modes of the value index that vary along one axis of a tile.
 ///
-/// Starting from any value of any thread, the combinations of these bits and modes reach all owned elements of the same line along the axis
-/// (of the same row or column of a matrix). A reduction along the axis therefore first combines the [`values`](Self::values) of each
+/// Starting from any value of any thread, the combinations of these bits and modes reach all owned elements on the same line along the axis
+/// (in a matrix, in the same row or column). A reduction along the axis therefore first combines the [`values`](Self::values) of each
 /// thread, and then exchanges the results between threads whose indices differ in the [`thread_bits`](Self::thread_bits).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Along {
@@ -37,8 +37,8 @@ impl TvLayout {
     /// vary along any axis, because several threads or values own the same element, are omitted.
     ///
     /// # Errors
-    /// Returns [`TvError::Axis`] if the tile does not have the axis, [`TvError::Diagonal`] or [`TvError::Wraps`] if a mode of the layout
-    /// varies along several axes, and [`TvError::Bits`] if the threads along the axis do not correspond to bits of the thread index.
+    /// Returns [`TvError::Axis`] if the axis does not exist in the tile, [`TvError::Diagonal`] or [`TvError::Wraps`] if a mode of the
+    /// layout varies along several axes, and [`TvError::Bits`] if the threads along the axis do not correspond to bits of the thread index.
     ///
     /// ```
     /// use warpwright::atoms::{ElementWidth, TileLayout, rt_base};

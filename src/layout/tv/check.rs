@@ -6,7 +6,7 @@ impl TvLayout {
     /// Checks that every element has at least one owner.
     ///
     /// # Errors
-    /// Returns [`TvError::Unowned`], naming the first element without an owner.
+    /// Returns [`TvError::Unowned`] if an element has no owner. The error names the first such element.
     pub fn check_covering(&self) -> Result<(), TvError> {
         let unowned = (0..self.shape.size()).find(|&index| self.first_owner(index).is_none());
         unowned.map_or(Ok(()), |index| Err(self.unowned(index)))

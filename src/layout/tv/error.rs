@@ -55,7 +55,7 @@ pub enum TvError {
         /// The shape of the tile.
         shape: String,
     },
-    /// A coordinate that the tile does not have.
+    /// A coordinate that does not exist in the tile.
     #[error("{name}: expected a coordinate of the tile {shape}, found {coord}")]
     Coordinate {
         /// The name of the layout.
@@ -65,7 +65,7 @@ pub enum TvError {
         /// The coordinate.
         coord: String,
     },
-    /// A thread that the layout does not have.
+    /// A thread that does not exist in the layout.
     #[error("{name}: expected a thread below {threads}, found {thread}")]
     Thread {
         /// The name of the layout.
@@ -95,7 +95,7 @@ pub enum TvError {
         /// Another owner of the element.
         second: Owner,
     },
-    /// A tile to be repeated that is not a matrix.
+    /// A tile that is to be repeated but is not a matrix.
     #[error("{name}: expected a tile of rank 2 to repeat, found {shape}")]
     Matrix {
         /// The name of the layout.
@@ -103,7 +103,7 @@ pub enum TvError {
         /// The shape of the tile.
         shape: String,
     },
-    /// An axis that the tile does not have.
+    /// An axis that does not exist in the tile.
     #[error("{name}: expected an axis of the tile {shape}, found axis {axis}")]
     Axis {
         /// The name of the layout.
@@ -144,7 +144,7 @@ pub enum TvError {
         name: String,
         /// The index of the axis.
         axis: usize,
-        /// The extent of the threads' mode.
+        /// The extent of the thread mode.
         extent: i64,
         /// The step of the mode in the thread index.
         step: i64,

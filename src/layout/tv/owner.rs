@@ -17,8 +17,7 @@ pub struct Owner {
     pub value: i64,
     /// The index of the register that contains the value.
     pub register: i64,
-    /// The index of the value within the register, counted from the lowest bits. If each register contains one value, the
-    /// index is 0.
+    /// The index of the value within the register, counting from the lowest bits. If each register contains one value, the index is 0.
     pub slot: i64,
 }
 
@@ -35,8 +34,7 @@ pub struct Element {
     pub value: i64,
     /// The index of the register that contains the value.
     pub register: i64,
-    /// The index of the value within the register, counted from the lowest bits. If each register contains one value, the
-    /// index is 0.
+    /// The index of the value within the register, counting from the lowest bits. If each register contains one value, the index is 0.
     pub slot: i64,
     /// The 0-based coordinate in the tile: one integer per mode.
     pub coord: Coord,
@@ -88,7 +86,7 @@ impl TvLayout {
     /// Returns the elements of a thread, ordered by value index.
     ///
     /// # Errors
-    /// Returns [`TvError::Thread`] if the layout does not have this thread.
+    /// Returns [`TvError::Thread`] if the thread does not exist in the layout.
     pub fn elements(&self, thread: i64) -> Result<Vec<Element>, TvError> {
         let threads = self.threads();
         if !(0..threads).contains(&thread) {

@@ -15,8 +15,8 @@ impl TvLayout {
     /// The vector's values are in the order of the tile's values. Several threads may own the same element.
     ///
     /// # Errors
-    /// Returns [`TvError::Axis`] if the tile does not have the axis, and [`TvError::Wraps`] if a mode of the layout wraps from one axis to
-    /// the next.
+    /// Returns [`TvError::Axis`] if the axis does not exist in the tile, and [`TvError::Wraps`] if a mode of the layout wraps from one axis
+    /// to the next.
     ///
     /// ```
     /// use warpwright::atoms::{ElementWidth, TileLayout, rt_base};

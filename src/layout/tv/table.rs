@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Owner, TvLayout};
 
-/// The names of a register's slots, as for the components of CUDA's vector types.
+/// The names of a register's slots, as in CUDA's vector types.
 const SLOTS: [char; 4] = ['x', 'y', 'z', 'w'];
 
 impl TvLayout {

@@ -12,7 +12,7 @@ pub(in crate::ptx) enum Step {
     Times(u64),
     /// An addition of a constant, modulo 2^width.
     Plus(u64),
-    /// A right shift by a constant, filled with zeros.
+    /// A logical right shift by a constant.
     Right(u32),
 }
 
@@ -34,7 +34,7 @@ impl Body {
         }
     }
 
-    /// Returns the register that `reg` was computed from, if it still has the same value, and the step.
+    /// Returns the register from which `reg` was computed, if that register still has the same value, and the step.
     pub(in crate::ptx) fn origin(&self, reg: RegId) -> Option<(RegId, Step)> {
         let Origin { base, version, step } = self.value(reg)?.origin?;
         (self.facts(base).version == version && self.is_current(base)).then_some((base, step))
@@ -45,7 +45,7 @@ impl Body {
         self.bypassed.push(reg);
     }
 
-    /// Returns the registers that the line of a bypassed register reads.
+    /// Returns the registers read by the line that defines a bypassed register.
     fn operands_of(&self, reg: RegId) -> Vec<RegId> {
         let Some(value) = self.value(reg) else { return Vec::new() };
         let condition = value.condition.map(|number| self.conditions[number as usize]);
@@ -60,7 +60,7 @@ impl Body {
         operands
     }
 
-    /// Removes the lines that define bypassed registers that nothing reads; a register that only removed lines read counts as unread.
+    /// Removes the lines that define bypassed registers that nothing reads; a register that is read only by removed lines counts as unread.
     pub(in crate::ptx) fn leave_out_bypassed(&mut self) {
         let mut bypassed = std::mem::take(&mut self.bypassed);
         bypassed.sort_unstable_by_key(|&reg| std::cmp::Reverse(self.facts(reg).line));

@@ -18,7 +18,7 @@ pub(crate) fn power_of_two(divisor: u64) -> u64 {
     if divisor == 0 { 0 } else { 1 << divisor.trailing_zeros() }
 }
 
-/// Returns the least common multiple, or 0 if either number is 0. If the least common multiple does not fit, returns `u64::MAX`.
+/// Returns the least common multiple, or 0 if either number is 0. If the least common multiple does not fit in 64 bits, returns `u64::MAX`.
 pub(crate) fn lcm(a: u64, b: u64) -> u64 {
     if a == 0 || b == 0 { 0 } else { (a / gcd(a, b)).saturating_mul(b) }
 }

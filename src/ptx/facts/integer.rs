@@ -137,8 +137,8 @@ impl Known {
         .tightened()
     }
 
-    /// Adds `exact`, an upper bound on the exact result and a divisor of the result. `exact` is `None` if the result may have wrapped
-    /// around.
+    /// Adds the facts in `exact`: an upper bound on the exact result, and a divisor of the result. `exact` is `None` if the result may have
+    /// wrapped around.
     fn unwrapped(self, exact: Option<(u64, u64)>) -> Self {
         match exact {
             Some((most, divisor)) => Self { most, odd: odd_part(divisor), ..self }.tightened(),
@@ -256,7 +256,7 @@ impl Known {
         bits.unwrapped(fits.then(|| (self.most << amount, self.odd)))
     }
 
-    /// Returns the facts about `self >> amount`, filled with zeros. The result is 0 if `amount` is at least the width.
+    /// Returns the facts about the logical right shift `self >> amount`. The result is 0 if `amount` is at least the width.
     pub(crate) fn shr(self, amount: u32) -> Self {
         if amount >= self.width {
             return Self::constant(0, self.width);
@@ -266,7 +266,7 @@ impl Known {
         Self { zeros, ones: self.ones >> amount, odd, most: self.most >> amount, ..self }.tightened()
     }
 
-    /// Returns the facts about `self >> amount`, filled with copies of the sign bit.
+    /// Returns the facts about the arithmetic right shift `self >> amount`.
     pub(crate) fn shr_signed(self, amount: u32) -> Self {
         if self.is_nonnegative() {
             return self.shr(amount);

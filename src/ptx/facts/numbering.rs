@@ -82,8 +82,8 @@ pub(in crate::ptx) fn is_pure(mnemonic: &str) -> bool {
         || root.starts_with('%') && !CHANGING.contains(&mnemonic)
 }
 
-/// Returns whether the first two operands commute. In f64 they do not, because a NaN result has the bits of one of the NaN operands,
-/// selected by their order.
+/// Returns whether the first two operands commute. In f64 they do not, because a NaN result has the bits of one of the NaN operands, and
+/// the operand order determines which one.
 pub(in crate::ptx) fn is_commutative(mnemonic: &str) -> bool {
     let mut parts = mnemonic.split('.');
     match parts.next() {
@@ -155,7 +155,7 @@ impl Numbering {
     }
 }
 
-/// The register of an expression.
+/// The register assigned to an expression.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ptx) enum Numbered {
     /// A register already contains its value.

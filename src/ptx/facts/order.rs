@@ -1,4 +1,4 @@
-//! The order of integers, from the grid rule, loop counters, and branch conditions.
+//! The known order of integers, derived from the grid rule, loop counters and branch conditions.
 //!
 //! A register that is computed from parameters by `ceil_div` and similar operations is identified with a [`Term`], so it is known to equal
 //! a dimension of the grid rule, or another register that is computed the same way. Terms are natural numbers of unbounded size: a value
@@ -207,8 +207,8 @@ impl Body {
         }
     }
 
-    /// Returns whether a launch and the kernel evaluate `dim` from the same numbers: unsigned parameters. A launch evaluates other parameters
-    /// as the largest number.
+    /// Returns whether a launch and the kernel evaluate `dim` from the same numbers, which requires that all of its parameters be unsigned.
+    /// A launch replaces other parameters with the largest number.
     fn is_unsigned(&self, dim: &Dim) -> bool {
         match dim {
             Dim::Param(parameter) => {

@@ -101,7 +101,7 @@ pub(super) struct Counted<'k, T: Counter> {
     k: Builder<'k>,
     steps: Steps<'k, T>,
     label: u32,
-    /// The bound to compare the counter with before it is incremented, if incrementing it past the end may overflow. If the counter is
+    /// The bound that the counter is compared with before each increment, if an increment past the end may overflow. If the counter is
     /// below the bound, another iteration follows.
     last: Option<Val<'k, T>>,
 }

@@ -1,4 +1,4 @@
-//! Conversion of constants between number formats, as by `cvt`.
+//! Conversion of constants between number formats, as performed by `cvt`.
 
 use super::format::{Exact, Format, Rounding, scale};
 use crate::ptx::types::tf32;
@@ -62,8 +62,8 @@ pub(crate) fn convert<T: Numeric, U: Numeric>(value: T, rounding: Rounding) -> U
 }
 
 /// Converts NaN to another floating-point format. From bf16 to f32, the bits become the upper half of the result. To and from f64, sign and
-/// payload are preserved. All other conversions give the canonical NaN. (The manual leaves the payload unspecified; this is the behavior of
-/// an H200.)
+/// payload are preserved. All other conversions return the canonical NaN. (The manual leaves the payload unspecified; this is the behavior
+/// of an H200.)
 fn nan(from: Format, to: Format, value: u64, number: Exact) -> u64 {
     let digits = |f| if let Format::Float { significand, .. } = f { significand } else { 0 };
     let canonical = |digits: u32| Exact::Nan { negative: false, payload: u64::MAX << (64 - digits) };

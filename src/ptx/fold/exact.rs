@@ -137,12 +137,12 @@ pub(crate) fn sqrt<T: Numeric>(a: T, mode: Mode) -> T {
     result(root(operand(a, mode)), mode)
 }
 
-/// Returns `−a`; NaN gives the NaN that arithmetic instructions return for it.
+/// Returns `−a`; if `a` is NaN, returns the NaN that arithmetic instructions return for it.
 pub(crate) fn neg<T: Numeric>(a: T) -> T {
     result(negated(T::FORMAT.read(a.to_bits())), Mode::RN)
 }
 
-/// Returns `|a|`; NaN gives the NaN that arithmetic instructions return for it.
+/// Returns `|a|`; if `a` is NaN, returns the NaN that arithmetic instructions return for it.
 pub(crate) fn abs<T: Numeric>(a: T) -> T {
     match T::FORMAT.read(a.to_bits()) {
         number @ Exact::Nan { .. } => nan(number),

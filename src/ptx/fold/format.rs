@@ -201,7 +201,7 @@ pub(super) fn scale(negative: bool, significand: u128, exponent: i32, rounding: 
     quotient + u128::from(rounding.up(negative, quotient, remainder, unit))
 }
 
-/// Rounds a number to an integer and clamps it to the range of the type; NaN gives 0 here, and `convert` handles it separately.
+/// Rounds a number to an integer and clamps it to the range of the type; NaN becomes 0 here, and `convert` handles it separately.
 fn integer(number: Exact, rounding: Rounding, signed: bool, bits: u32) -> u64 {
     let (least, most) = match signed {
         true => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),

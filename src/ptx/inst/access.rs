@@ -16,8 +16,8 @@ use crate::ptx::{
 /// The last section of the documentation of every `unsafe` access.
 macro_rules! safety {
     () => {
-        "\n\n# Safety\n\nIn every launch, the accessed bytes must be inside one live allocation, which must be writable if \
-         they are written. No thread may write memory that an `In` parameter points to. \
+        "\n\n# Safety\n\nIn every launch, the accessed bytes must be within a single live allocation, which must be \
+         writable if they are written to. No thread may write to the memory of an `In` parameter. \
          Accesses through a [slice](crate::ptx::Builder::slice) have no such requirements."
     };
 }
@@ -45,7 +45,7 @@ macro_rules! accesses {
             self.accessed().load()
         }
 
-        /// Loads the element at this address with the given cache operator or ordering.
+        /// Loads the element at this address with the given cache operator or memory ordering.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn load_with(self, how: Load) -> Val<'k, T::Reg>
@@ -67,7 +67,7 @@ macro_rules! accesses {
             self.accessed().load_vector()
         }
 
-        /// Loads a vector as [`load_vector`](Self::load_vector) does, but with the given cache operator or ordering.
+        /// Loads a vector as [`load_vector`](Self::load_vector) does, but with the given cache operator or memory ordering.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn load_vector_with<const N: usize>(self, how: Load) -> [Val<'k, T::Reg>; N]
@@ -77,7 +77,7 @@ macro_rules! accesses {
             self.accessed().load_vector_with(how)
         }
 
-        /// Stores `value` to the element at this address.
+        /// Stores `value` in the element at this address.
         $(#[doc = $safety])?
         #[doc(alias = "st")]
         #[track_caller]
@@ -88,7 +88,7 @@ macro_rules! accesses {
             self.accessed().store(value);
         }
 
-        /// Stores `value` to the element at this address with the given cache operator or ordering.
+        /// Stores `value` in the element at this address with the given cache operator or memory ordering.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn store_with(self, how: Store, value: impl Into<Val<'k, T::Reg>>)
@@ -110,7 +110,7 @@ macro_rules! accesses {
             self.accessed().store_vector(values);
         }
 
-        /// Stores a vector as [`store_vector`](Self::store_vector) does, but with the given cache operator or ordering.
+        /// Stores a vector as [`store_vector`](Self::store_vector) does, but with the given cache operator or memory ordering.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn store_vector_with<const N: usize>(self, how: Store, values: [Val<'k, T::Reg>; N])
@@ -125,8 +125,8 @@ macro_rules! accesses {
 /// Defines the methods for atomic operations through a pointer in the same way.
 macro_rules! atomics {
     ($space:ident $(: $unsafe:tt $safety:expr)?) => {
-        /// Provides atomic operations on the element at this address. By default, they are relaxed. Their default scope is the block for
-        /// shared memory of the block, the cluster for shared memory of the cluster, and the device for other memory.
+        /// Returns a handle for atomic operations on the element at this address. By default, the operations are relaxed, and their scope
+        /// is the block for `.shared::cta` memory, the cluster for `.shared::cluster` memory, and the device for other memory.
         ///
         /// Examples: `counter.atomic().add(1)`, `flag.atomic().order(Order::AcqRel).scope(MemoryScope::Sys).exchange(1)`.
         $(#[doc = $safety])?
@@ -136,9 +136,9 @@ macro_rules! atomics {
             self.accessed().atomic()
         }
 
-        /// Provides reductions (atomic operations that return no value) on the element at this address: `sum.reduction().add(x)`. By
-        /// default, they are relaxed. Their default scope is the block for shared memory of the block, the cluster for shared memory of the
-        /// cluster, and the device for other memory.
+        /// Returns a handle for reductions (atomic operations that return no value) on the element at this address:
+        /// `sum.reduction().add(x)`. By default, the reductions are relaxed, and their scope is the block for `.shared::cta` memory, the
+        /// cluster for `.shared::cluster` memory, and the device for other memory.
         $(#[doc = $safety])?
         #[doc(alias = "red")]
         #[track_caller]

@@ -41,7 +41,7 @@ impl Prefetchable for Local {}
 impl Prefetchable for Generic {}
 
 impl<T: Element, S: Prefetchable, A: Readable> CheckedPtr<'_, T, S, A> {
-    /// If the element is in bounds, prefetches the cache line that contains it into the given cache.
+    /// Prefetches the cache line that contains the element into the given cache if the element is in bounds.
     #[track_caller]
     pub fn prefetch(self, into: Prefetch) {
         let (k, address) = (self.kernel(), self.pointer.operand());

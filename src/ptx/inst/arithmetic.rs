@@ -91,7 +91,7 @@ impl<'k, T: Number> Val<'k, T> {
             Known(a, b) => a.fold_mul(b).into(),
             In(_) if T::EXACT && (self.is_constant(T::ZERO) || other.is_constant(T::ONE)) => self,
             In(_) if T::EXACT && (other.is_constant(T::ZERO) || self.is_constant(T::ONE)) => other,
-            // −0, the neutral element of addition, preserves the sign of a zero product.
+            // −0, the identity element of addition, preserves the sign of a zero product.
             In(k) if lacks_bf16_arithmetic::<T>(k) => {
                 self.mad(other, T::ZERO.fold_sub(T::ONE).fold_mul(T::ZERO))
             }

@@ -11,7 +11,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A state space that supports atomic operations: global, shared (of the block or of the cluster), or generic.
+/// A state space that supports atomic operations: global, `.shared::cta`, `.shared::cluster` or generic.
 pub trait AtomicSpace: Space {
     /// The default memory scope; `None` means the device.
     #[doc(hidden)]
@@ -95,8 +95,8 @@ impl Ordering {
     }
 }
 
-/// Provides atomic operations on one element. Each operation returns the element's old value. The `atomic` methods of pointers, such as
-/// [`CheckedPtr::atomic`], create an `Atomic`.
+/// A handle for atomic operations on one element. Each operation returns the element's old value. The `atomic` methods of pointers, such as
+/// [`CheckedPtr::atomic`], return an `Atomic`.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Atomic<'k, T: Element, S: Space> {
@@ -104,8 +104,8 @@ pub struct Atomic<'k, T: Element, S: Space> {
     ordering: Ordering,
 }
 
-/// Provides reductions on one element: atomic operations that return no value. The `reduction` methods of pointers, such as
-/// [`CheckedPtr::reduction`], create a `Reduction`.
+/// A handle for reductions on one element: atomic operations that return no value. The `reduction` methods of pointers, such as
+/// [`CheckedPtr::reduction`], return a `Reduction`.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Reduction<'k, T: Element, S: Space> {
@@ -114,18 +114,18 @@ pub struct Reduction<'k, T: Element, S: Space> {
 }
 
 impl<'k, T: Element, S: AtomicSpace> CheckedPtr<'k, T, S, ReadWrite> {
-    /// Provides atomic operations on the element: `counter.at(0).atomic().add(1)`. If the element is out of bounds, they have no effect and
-    /// return 0.
+    /// Returns a handle for atomic operations on the element: `counter.at(0).atomic().add(1)`. If the element is out of bounds, the
+    /// operations have no effect and return 0.
     ///
-    /// By default, the operations are relaxed. Their default scope is the block for shared memory of the block, the cluster for shared
-    /// memory of the cluster, and the device for other memory.
+    /// By default, the operations are relaxed, and their scope is the block for `.shared::cta` memory, the cluster for `.shared::cluster`
+    /// memory, and the device for other memory.
     #[doc(alias = "atom")]
     pub fn atomic(self) -> Atomic<'k, T, S> {
         Atomic { at: self, ordering: Ordering::of::<S>() }
     }
 
-    /// Provides reductions (atomic operations that return no value) on the element: `sum.at(0).reduction().add(x)`. If the element is out
-    /// of bounds, they have no effect. The default order and scope are those of [`atomic`](Self::atomic).
+    /// Returns a handle for reductions (atomic operations that return no value) on the element: `sum.at(0).reduction().add(x)`. If the
+    /// element is out of bounds, the reductions have no effect. The default order and scope are those of [`atomic`](Self::atomic).
     #[doc(alias = "red")]
     pub fn reduction(self) -> Reduction<'k, T, S> {
         Reduction { at: self, ordering: Ordering::of::<S>() }
@@ -176,7 +176,7 @@ impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
         old
     }
 
-    /// Stores `value` to the element and returns the old value. The element must be 32 or 64 bits wide.
+    /// Stores `value` in the element and returns the old value. The element must be 32 or 64 bits wide.
     #[doc(alias = "atom.exch")]
     #[track_caller]
     pub fn exchange(self, value: impl Into<Val<'k, T::Reg>>) -> Val<'k, T::Reg> {
@@ -184,7 +184,7 @@ impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
         self.emit(format_args!(".exch.b{}", 8 * T::SIZE), &[value.into()])
     }
 
-    /// Stores `value` to the element if the element has the same bits as `expected`. Returns the old value in either case. The element must
+    /// Stores `value` in the element if the element has the same bits as `expected`. Returns the old value in either case. The element must
     /// be 16, 32 or 64 bits wide.
     #[doc(alias = "atom.cas")]
     #[track_caller]
@@ -287,7 +287,7 @@ impl<'k, T: AtomicAdd> Reduction<'k, T, Global> {
     /// Adds `values` to `N` adjacent elements. Each addition is atomic. Supports only [`Order::Relaxed`]. Requires sm_90 or later.
     ///
     /// `N` may be 2 or 4 for f32, f16, bf16, f16x2 and bf16x2, and also 8 for f16 and bf16. The address must be known to be aligned to the
-    /// size of the vector, and the elements must be all in bounds or all out of bounds.
+    /// size of the vector, and the elements must be either all in bounds or all out of bounds.
     #[doc(alias = "red.v4")]
     #[track_caller]
     pub fn add_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N]) {

@@ -22,7 +22,7 @@ impl WideBits for i64 {}
 impl WideBits for B32 {}
 impl WideBits for B64 {}
 
-/// How shift amounts, bit positions and bit counts of 32 or more are treated.
+/// The treatment of shift amounts, bit positions and bit counts of 32 or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ShiftMode {
     /// The amount, position or count is clamped to 32.
@@ -250,9 +250,9 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Returns the position of the `|offset|`-th one bit, counted from bit `base` and including it, or `u32::MAX` if there is no such bit.
-    /// A positive `offset` counts upward, and a negative one downward. If `offset` is 0, only bit `base` is examined. `base` must be
-    /// between 0 and 31.
+    /// Returns the position of the `|offset|`-th one bit, counting from bit `base` inclusive, or `u32::MAX` if there is no such bit. A
+    /// positive `offset` counts upward, and a negative one downward. If `offset` is 0, only bit `base` is examined. `base` must be between
+    /// 0 and 31.
     #[doc(alias = "fns")]
     #[track_caller]
     pub fn find_nth_set(self, base: impl Into<Self>, offset: impl Into<Val<'k, i32>>) -> Self {

@@ -1,7 +1,7 @@
-//! Bulk copies of the async proxy: their hints and groups (PTX ISA, "Non-Tensor copy instructions", "Tensor copy instructions").
+//! Hints and groups of the async proxy's bulk copies (PTX ISA, "Non-Tensor copy instructions", "Tensor copy instructions").
 //!
 //! Each copy is issued by one thread. Copies to shared memory signal completion at an [`Mbarrier`](super::Mbarrier). For copies from shared
-//! to global memory, the issuing thread waits for groups of copies.
+//! to global memory, the issuing thread waits on groups of copies.
 
 mod copy;
 mod edit;
@@ -32,7 +32,7 @@ pub struct Hints<'k> {
 
 impl<'k> Hints<'k> {
     /// Copies to the same offset in the shared memory of each block whose bit in the mask `blocks` is set; bit i represents the block with
-    /// rank i in the cluster. In each of these blocks, completion is signaled at the barrier at the same offset. Only copies from global to
+    /// rank i in the cluster. Completion is signaled at the barrier at the same offset in each of these blocks. Only copies from global to
     /// shared memory support multicast. Requires sm_90a or sm_100a, because multicast is slow when compiled for plain `sm_90`.
     #[must_use]
     #[doc(alias = ".multicast::cluster")]
@@ -80,7 +80,7 @@ impl Builder<'_> {
         self.emit(format_args!("cp.async.bulk.commit_group"), &[]);
     }
 
-    /// Waits until at most the `pending` newest bulk groups of this thread are in flight; all older groups are then complete. Requires
+    /// Waits until at most the `pending` most recent bulk groups of this thread are in flight; all older groups are then complete. Requires
     /// sm_90 or later.
     #[doc(alias = "cp.async.bulk.wait_group")]
     #[track_caller]
@@ -88,8 +88,8 @@ impl Builder<'_> {
         self.emit(format_args!("cp.async.bulk.wait_group"), &[Operand::Imm(Immediate::new(pending))]);
     }
 
-    /// Waits until all but the `pending` newest bulk groups of this thread have read their shared memory, which may then be overwritten.
-    /// Requires sm_90 or later.
+    /// Waits until all but the `pending` most recent bulk groups of this thread have finished reading from shared memory, which may then be
+    /// overwritten. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.wait_group.read")]
     #[track_caller]
     pub fn cp_async_bulk_wait_group_read(self, pending: u32) {

@@ -114,7 +114,7 @@ impl<'k> Builder<'k> {
         CachePolicy(self.result(mnemonic, &operands))
     }
 
-    /// Converts `bits`, a 64-bit access property that a CUDA API created, to a policy. Requires sm_80 or later.
+    /// Converts `bits`, a 64-bit access property created by a CUDA API, to a policy. Requires sm_80 or later.
     #[doc(alias = "createpolicy.cvt")]
     #[track_caller]
     pub fn cache_policy_of_access_property(self, bits: impl Into<Val<'k, u64>>) -> CachePolicy<'k> {
@@ -131,7 +131,7 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {
     ///
     /// # Safety
     ///
-    /// In every launch, the address must be a multiple of 128, and the 128 bytes must be in one live allocation.
+    /// In every launch, the address must be a multiple of 128, and the 128 bytes must be within a single live allocation.
     #[doc(alias = "discard.L2")]
     #[track_caller]
     pub unsafe fn discard(self) {
@@ -144,7 +144,7 @@ impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
     ///
     /// # Safety
     ///
-    /// In every launch, the address must be a multiple of 128, and the 128 bytes must be in one live allocation.
+    /// In every launch, the address must be a multiple of 128, and the 128 bytes must be within a single live allocation.
     #[doc(alias = "applypriority")]
     #[track_caller]
     pub unsafe fn apply_normal_priority(self) {

@@ -1,4 +1,5 @@
-//! Operations with a constant that can be merged with an earlier such operation: `x * 4 << 2` is computed from `x` in one instruction.
+//! Operations with a constant operand that can be merged with an earlier such operation: `x * 4 << 2` is computed from `x` in one
+//! instruction.
 
 use crate::ptx::{
     dim::Dim,
@@ -111,7 +112,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// Returns `self >> amount`, filled with zeros. `amount` must be at least 1 and less than the width.
+    /// Returns the logical right shift `self >> amount`. `amount` must be at least 1 and less than the width.
     #[track_caller]
     pub(super) fn right(self, k: Builder<'k>, amount: u32) -> Self {
         let width = 8 * T::BYTES;

@@ -1,4 +1,4 @@
-//! Shared memory of other blocks of the cluster (`mapa`, `getctarank`, `st.async`, `red.async`) and the barrier of the cluster
+//! Shared memory of other blocks in the cluster (`mapa`, `getctarank`, `st.async`, `red.async`) and the cluster barrier
 //! (`barrier.cluster`).
 
 use super::{
@@ -26,7 +26,7 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Shared, A> {
         self.in_space(k.result(format_args!("mapa.shared::cluster.u32"), &operands))
     }
 
-    /// Returns this address as an address in the shared memory of the cluster (`.shared::cluster`). Emits no instruction.
+    /// Converts this pointer to the cluster's shared state space (`.shared::cluster`). Emits no instruction.
     pub fn in_cluster(self) -> Ptr<'k, T, SharedCluster, A> {
         self.in_space(self.base())
     }
@@ -43,7 +43,7 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
         self.in_space(k.result(format_args!("mapa.u64"), &operands))
     }
 
-    /// Returns the rank, in the cluster, of the block whose shared memory contains the address. Requires sm_90 or later.
+    /// Returns the cluster rank of the block whose shared memory contains the address. Requires sm_90 or later.
     #[doc(alias = "getctarank.u64")]
     #[track_caller]
     pub fn block_rank(self) -> Val<'k, u32> {
@@ -53,7 +53,7 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
 }
 
 impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
-    /// Returns the rank, in the cluster, of the block whose shared memory contains the address. Requires sm_90 or later.
+    /// Returns the cluster rank of the block whose shared memory contains the address. Requires sm_90 or later.
     #[doc(alias = "getctarank")]
     #[track_caller]
     pub fn block_rank(self) -> Val<'k, u32> {
@@ -62,8 +62,8 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         k.result(format_args!("getctarank.shared::cluster.u32"), &[address])
     }
 
-    /// Stores `value` asynchronously to the element, which must be 32 or 64 bits wide. On completion, `barrier` counts the stored bytes;
-    /// `barrier` must be in shared memory of the same block as the element. Requires sm_90 or later.
+    /// Asynchronously stores `value` in the element, which must be 32 or 64 bits wide. Completion is signaled at `barrier`, which counts
+    /// the stored bytes and must be in the shared memory of the same block as the element. Requires sm_90 or later.
     #[doc(alias = "st.async")]
     #[track_caller]
     pub fn store_async(self, value: impl Into<Val<'k, T::Reg>>, barrier: Mbarrier<'k, SharedCluster>)
@@ -73,7 +73,7 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         self.store_values_async([value.into()], barrier);
     }
 
-    /// Stores `N` adjacent elements (2 or 4, at most 16 bytes in total) asynchronously, as [`store_async`](Self::store_async) does. The
+    /// Asynchronously stores `N` adjacent elements (2 or 4, at most 16 bytes in total), as [`store_async`](Self::store_async) does. The
     /// address must be known to be aligned to the size of the vector.
     #[doc(alias = "st.async.v4")]
     #[track_caller]
@@ -104,8 +104,8 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         k.emit(mnemonic, &[self.operand(), one_or_vector(&registers), barrier.pointer().operand()]);
     }
 
-    /// Combines the element with `value` asynchronously, using the operation `op`. On completion, `barrier` counts the bytes of the
-    /// element; `barrier` must be in shared memory of the same block as the element. Requires sm_90 or later.
+    /// Asynchronously combines the element with `value`, using the operation `op`. Completion is signaled at `barrier`, which counts the
+    /// bytes of the element and must be in the shared memory of the same block as the element. Requires sm_90 or later.
     ///
     /// The supported operations are:
     /// - `u32`: all operations
@@ -132,8 +132,8 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
 }
 
 impl Builder<'_> {
-    /// Arrives at the barrier of the cluster without waiting. Every thread of the cluster must arrive exactly once before each wait; the
-    /// lanes of a warp need not arrive together. A thread's writes before its arrival are visible to all threads of the cluster after
+    /// Arrives at the cluster barrier without waiting. Every thread of the cluster must arrive exactly once before each wait; the lanes of
+    /// a warp need not arrive together. A thread's writes before its arrival are visible to all threads of the cluster after
     /// [`barrier_cluster_wait`](Self::barrier_cluster_wait). Requires sm_90 or later.
     #[doc(alias = "barrier.cluster.arrive")]
     #[track_caller]
@@ -149,8 +149,8 @@ impl Builder<'_> {
         self.emit(format_args!("barrier.cluster.arrive.relaxed"), &[]);
     }
 
-    /// Waits until all threads of the cluster have arrived at the barrier of the cluster. The lanes of a warp need not wait together.
-    /// Requires sm_90 or later.
+    /// Waits until all threads of the cluster have arrived at the cluster barrier. The lanes of a warp need not wait together. Requires
+    /// sm_90 or later.
     #[doc(alias = "barrier.cluster.wait")]
     #[track_caller]
     pub fn barrier_cluster_wait(self) {

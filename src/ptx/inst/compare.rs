@@ -316,8 +316,8 @@ unit_masks! {
 }
 
 impl<'k, T: UnitMask> Val<'k, T> {
-    /// Returns 1 if `comparison` is true for `self` and `other`, and 0 otherwise, in the type of the operands. The halves of a pair are
-    /// compared separately. bf16 and bf16x2 require sm_90 or later.
+    /// Returns 1 if `comparison` is true for `self` and `other`, and 0 otherwise, as a value of the operands' type. The halves of a pair
+    /// are compared separately. bf16 and bf16x2 require sm_90 or later.
     #[doc(alias = "set")]
     #[track_caller]
     pub fn compare_unit(self, comparison: Comparison, other: impl Into<Self>) -> Self {

@@ -1,5 +1,5 @@
-//! Ending, stopping and pausing a thread (`exit`, `trap`, `brkpt`, `nanosleep`), register counts (`setmaxnreg`) and dependent launches
-//! (`griddepcontrol`).
+//! Thread termination, traps, breakpoints and suspension (`exit`, `trap`, `brkpt`, `nanosleep`), register counts (`setmaxnreg`) and
+//! dependent launches (`griddepcontrol`).
 
 use crate::ptx::{
     kernel::Builder,
@@ -8,7 +8,7 @@ use crate::ptx::{
 };
 
 impl<'k> Builder<'k> {
-    /// Ends the thread.
+    /// Terminates the thread.
     #[track_caller]
     pub fn exit(self) {
         self.leave("exit");
@@ -75,9 +75,9 @@ impl<'k> Builder<'k> {
         entry.max_registers.is_some() || threads.is_some() && entry.min_blocks.is_some()
     }
 
-    /// Enables programmatic dependent launch. A launch of this kernel may then start before the preceding kernel in the stream has ended.
-    /// The emitted code waits until that kernel has ended, and then allows the next kernel to start. Instructions before this call, such as
-    /// the initialization of barriers, can overlap with the end of the preceding kernel.
+    /// Enables programmatic dependent launch. A launch of this kernel may then start before the preceding kernel in the stream has
+    /// finished. The emitted code waits until that kernel has finished, and then allows the next kernel to start. Instructions before this
+    /// call, such as the initialization of barriers, can overlap with the end of the preceding kernel.
     ///
     /// All threads must execute the emitted code. The builder rejects the call after an instruction that may access global memory, and
     /// within conditions, loops and roles. Requires sm_90 or later.
@@ -100,8 +100,8 @@ impl<'k> Builder<'k> {
         self.griddepcontrol_launch_dependents();
     }
 
-    /// Waits until the grids on which this grid depends are complete and their writes are visible. Returns immediately if this is not a
-    /// dependent launch. Requires sm_90 or later.
+    /// Waits until all prerequisite grids are complete and their writes are visible. Returns immediately if this is not a dependent launch.
+    /// Requires sm_90 or later.
     #[doc(alias = "griddepcontrol.wait")]
     #[doc(alias = "cudaGridDependencySynchronize")]
     #[track_caller]
@@ -109,7 +109,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("griddepcontrol.wait"), &[]);
     }
 
-    /// Allows dependent grids to start once all blocks have executed this instruction or have ended. Requires sm_90 or later.
+    /// Allows dependent grids to start once all blocks have executed this instruction or have exited. Requires sm_90 or later.
     #[doc(alias = "griddepcontrol.launch_dependents")]
     #[doc(alias = "cudaTriggerProgrammaticLaunchCompletion")]
     #[track_caller]

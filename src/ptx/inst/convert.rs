@@ -14,7 +14,7 @@ fn is_bf16<T: Scalar>() -> bool {
     T::PTX == bf16::PTX
 }
 
-/// Returns whether f32 is the only type from and to which the target can convert bf16.
+/// Returns whether the target can convert bf16 only to and from f32.
 fn lacks_bf16(k: Builder<'_>) -> bool {
     !k.target().features().contains(Features::HOPPER)
 }
@@ -99,7 +99,7 @@ impl<'k, T: Numeric> Val<'k, T> {
     /// Converts the number to the type `U` and clamps the rounded result: to the range of `U` if it is an integer type, and to the range
     /// from 0 to 1 if it is a floating-point type.
     ///
-    /// If `U` is a floating-point type, NaN becomes 0. If `U` is an integer type, NaN and fractions are converted as by
+    /// If `U` is a floating-point type, NaN becomes 0. If `U` is an integer type, NaN and fractions are converted as in
     /// [`cast`](Self::cast). The builder rejects conversions to bf16, and from bf16 to other floating-point types.
     #[doc(alias = "cvt.sat")]
     #[track_caller]
@@ -218,7 +218,7 @@ impl<'k> Val<'k, f32> {
 }
 
 impl<'k> Val<'k, tf32> {
-    /// Converts exactly to f32. The low 13 bits of the register are ignored, as they are by `mma`.
+    /// Converts exactly to f32. The low 13 bits of the register are ignored, as in `mma`.
     #[track_caller]
     pub fn to_f32(self) -> Val<'k, f32> {
         (self.bits::<u32>() & !0x1fff).bits()

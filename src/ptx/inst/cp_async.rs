@@ -14,11 +14,11 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     /// Starts copying `BYTES` bytes (4, 8 or 16) from global memory at `from` to this address. If the elements are out of bounds, nothing
     /// is read and zeros are written. Requires sm_80 or later.
     ///
-    /// Both addresses must be known to be aligned to `BYTES` bytes. The elements must be all in bounds or all out of bounds, as for
+    /// Both addresses must be known to be aligned to `BYTES` bytes. The elements must be either all in bounds or all out of bounds, as in
     /// [`CheckedPtr::load_vector`]. 16-byte copies bypass L1 (`.cg`); smaller copies do not (`.ca`).
     ///
     /// To wait for the copy, the thread must [commit](Builder::cp_async_commit_group) it to a group and
-    /// [wait](Builder::cp_async_wait_group) for this group. The data is visible to other threads after a subsequent barrier.
+    /// [wait](Builder::cp_async_wait_group) for that group. The data is visible to other threads after a subsequent barrier.
     #[doc(alias = "cp.async")]
     #[track_caller]
     pub fn copy_async<const BYTES: u32>(self, from: CheckedPtr<'k, T, Global, impl Readable>) {
@@ -43,7 +43,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     ///
     /// # Safety
     ///
-    /// In every launch, `valid` must be at most `BYTES`, and the first `valid` bytes at `from` must be in a live allocation.
+    /// In every launch, `valid` must be at most `BYTES`, and the first `valid` bytes at `from` must be within a live allocation.
     #[doc(alias = "cp.async")]
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
@@ -62,7 +62,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     }
 }
 
-/// The number of bytes that a copy prefetches to the L2 cache.
+/// The number of bytes that a copy prefetches into the L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PrefetchSize {
     /// 64 bytes.
@@ -143,7 +143,7 @@ impl Builder<'_> {
         self.emit(format_args!("cp.async.commit_group"), &[]);
     }
 
-    /// Waits until at most the `pending` newest `cp.async` groups of this thread are in flight. Requires sm_80 or later.
+    /// Waits until at most the `pending` most recent `cp.async` groups of this thread are in flight. Requires sm_80 or later.
     #[doc(alias = "cp.async.wait_group")]
     #[track_caller]
     pub fn cp_async_wait_group(self, pending: u32) {

@@ -41,10 +41,10 @@ binary! {
     /// - bf16: only [`Mode::RN`], on sm_90 and later
     #[doc(alias = "add")]
     add_with, "add", Float, exact::add;
-    /// Returns `self − other` with the given mode. Each type supports the same modes as for [`add_with`](Self::add_with).
+    /// Returns `self − other` with the given mode. The supported modes are the same as for [`add_with`](Self::add_with).
     #[doc(alias = "sub")]
     sub_with, "sub", Float, exact::sub;
-    /// Returns `self · other` with the given mode. Each type supports the same modes as for [`add_with`](Self::add_with).
+    /// Returns `self · other` with the given mode. The supported modes are the same as for [`add_with`](Self::add_with).
     #[doc(alias = "mul")]
     mul_with, "mul", Float, exact::mul;
     /// Returns `self / other` with the given mode, which may specify any rounding mode and, for f32, flushing of subnormals to zero
@@ -54,7 +54,7 @@ binary! {
 }
 
 impl<'k, T: Float> Val<'k, T> {
-    /// Returns `self · factor + addend`, rounded once with the given mode. Each type supports the same modes as for
+    /// Returns `self · factor + addend`, rounded once with the given mode. The supported modes are the same as for
     /// [`add_with`](Self::add_with), except that bf16 requires only sm_80.
     #[doc(alias = "fma")]
     #[track_caller]
@@ -94,7 +94,7 @@ impl<'k, T: Scalar> Val<'k, T> {
     }
 }
 
-/// A 16-bit floating-point type or a pair of such numbers: f16, bf16, f16x2 or bf16x2.
+/// A 16-bit floating-point type or a packed pair of such numbers: f16, bf16, f16x2 or bf16x2.
 pub trait Half: Number {
     #[doc(hidden)]
     fn fold_relu(self) -> Self;

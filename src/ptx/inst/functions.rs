@@ -39,7 +39,7 @@ pub trait Root: Scalar {
     note = "f32, f16, bf16, f16x2 and bf16x2 have them; for f64, PTX has only square roots and reciprocals"
 )]
 pub trait Elementary: Root {
-    /// Applies `f` to each element, converted to f32, and rounds the results to the element type, to nearest even.
+    /// Applies `f` to each element, converted to f32, and rounds the results to nearest even in the element type.
     #[doc(hidden)]
     fn in_f32<'k>(x: Val<'k, Self>, f: impl Fn(Val<'k, f32>) -> Val<'k, f32>) -> Val<'k, Self>;
     /// Returns the instruction for 2^x if the target supports it.

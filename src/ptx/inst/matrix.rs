@@ -1,4 +1,4 @@
-//! Matrix instructions of a warp: `ldmatrix`, `stmatrix`, `movmatrix`, `mma` (PTX ISA, "Warp Level Matrix Multiply-Accumulate
+//! Warp-level matrix instructions: `ldmatrix`, `stmatrix`, `movmatrix`, `mma` (PTX ISA, "Warp Level Matrix Multiply-Accumulate
 //! Instructions").
 //!
 //! All 32 lanes must execute these instructions together. [`crate::atoms`] defines which lane owns which element.
@@ -87,7 +87,7 @@ impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
 
 impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
     /// Stores `N` (1, 2 or 4) 8×8 matrices of 16-bit elements. `P` must be a 32-bit type. Addresses and elements are assigned to lanes as
-    /// for [`ldmatrix`](Ptr::ldmatrix). All 32 lanes must execute the instruction. Requires sm_90 or later.
+    /// in [`ldmatrix`](Ptr::ldmatrix). All 32 lanes must execute the instruction. Requires sm_90 or later.
     #[track_caller]
     pub fn stmatrix<const N: usize, P: Scalar>(self, values: [Val<'k, P>; N]) {
         self.store_matrices("", values);
@@ -118,8 +118,8 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the transpose of an 8×8 matrix of 16-bit elements. The elements are assigned to lanes as for [`ldmatrix`](Ptr::ldmatrix).
-    /// All 32 lanes must execute the instruction.
+    /// Returns the transpose of an 8×8 matrix of 16-bit elements. Elements are assigned to lanes as in [`ldmatrix`](Ptr::ldmatrix). All 32
+    /// lanes must execute the instruction.
     #[track_caller]
     pub fn movmatrix<P: HalfPair>(self, matrix: Val<'k, P>) -> Val<'k, P> {
         self.transpose_matrix(matrix)

@@ -12,7 +12,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A barrier in shared memory (`mbarrier`) that counts arrivals of threads and bytes of asynchronous copies.
+/// A barrier in shared memory (`mbarrier`) that counts thread arrivals and the bytes transferred by asynchronous copies.
 ///
 /// A phase of the barrier is complete when the expected number of arrivals has been reached and all expected bytes have been copied. Phases
 /// have alternating parity, and the first has parity 0. A wait for parity `p` returns once the current phase has the other parity;
@@ -116,15 +116,15 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         self.at
     }
 
-    /// Returns a handle to the same barrier. Operations through this handle do not order the thread's other accesses (`.relaxed`). Requires
-    /// sm_90 or later.
+    /// Returns a handle to the same barrier whose operations do not order the thread's other accesses (`.relaxed`). Requires sm_90 or
+    /// later.
     #[must_use]
     #[doc(alias = ".relaxed")]
     pub fn relaxed(self) -> Self {
         Self { relaxed: true, ..self }
     }
 
-    /// Returns a handle to the same barrier. Operations through this handle order accesses for the threads of `scope`, which must be
+    /// Returns a handle to the same barrier whose operations order accesses with respect to the threads in `scope`, which must be
     /// [`MemoryScope::Cta`] or [`MemoryScope::Cluster`]. Cluster scope requires sm_90 or later.
     #[must_use]
     #[track_caller]
@@ -185,7 +185,7 @@ impl<'k> Mbarrier<'k> {
     /// Initializes the barrier so that each phase expects `arrivals` arrivals. `arrivals` must be between 1 and 2²⁰ − 1. Exactly one thread
     /// must execute the instruction. Other threads of the block may use the barrier only after the block has been synchronized, for example
     /// with [`sync_threads`](Builder::sync_threads). Threads of other blocks and the async proxy may use it only after
-    /// [`fence_mbarrier_init`](Builder::fence_mbarrier_init) and a synchronization of the cluster.
+    /// [`fence_mbarrier_init`](Builder::fence_mbarrier_init) and a cluster-wide synchronization.
     #[doc(alias = "mbarrier.init")]
     #[track_caller]
     pub fn init(self, arrivals: impl Into<Val<'k, u32>>) {
@@ -208,8 +208,8 @@ impl<'k> Mbarrier<'k> {
         self.at.kernel().emit(format_args!("cp.async.mbarrier.arrive.shared.b64"), &[self.at.operand()]);
     }
 
-    /// Triggers an arrival as [`arrive_after_copies`](Self::arrive_after_copies) does, except that the arrival is one of those that
-    /// [`init`](Self::init) specified.
+    /// Triggers an arrival as [`arrive_after_copies`](Self::arrive_after_copies) does, except that the arrival counts toward the number
+    /// that [`init`](Self::init) specified.
     #[doc(alias = "cp.async.mbarrier.arrive.noinc")]
     #[track_caller]
     pub fn arrive_after_copies_counted(self) {
@@ -343,14 +343,14 @@ macro_rules! arrivals {
                 self.arrival("arrive.expect_tx", $space::PTX, Some(bytes.into()))
             }
 
-            /// Arrives, and reduces by one the number of arrivals that later phases expect.
+            /// Arrives, and decrements the number of arrivals expected in later phases.
             #[doc(alias = "mbarrier.arrive_drop")]
             #[track_caller]
             pub fn arrive_drop(self) $(-> $state)? {
                 self.arrival("arrive_drop", $space::PTX, None)
             }
 
-            /// Arrives `count` times, and reduces by `count` the number of arrivals that later phases expect. Requires sm_90 or later.
+            /// Arrives `count` times, and reduces the number of arrivals expected in later phases by `count`. Requires sm_90 or later.
             #[doc(alias = "mbarrier.arrive_drop")]
             #[track_caller]
             pub fn arrive_drop_count(self, count: impl Into<Val<'k, u32>>) $(-> $state)? {
@@ -382,8 +382,8 @@ impl<'k> Mbarrier<'k> {
         self.arrival("arrive.noComplete", ".shared", Some(counted(self.at.kernel(), count.into())))
     }
 
-    /// Arrives as [`arrive_no_complete`](Self::arrive_no_complete) does, and reduces by `count` the number of arrivals that later phases
-    /// expect.
+    /// Arrives as [`arrive_no_complete`](Self::arrive_no_complete) does, and reduces the number of arrivals expected in later phases by
+    /// `count`.
     #[doc(alias = "mbarrier.arrive_drop.noComplete")]
     #[track_caller]
     pub fn arrive_drop_no_complete(self, count: impl Into<Val<'k, u32>>) -> Val<'k, u64> {

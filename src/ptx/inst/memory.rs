@@ -11,14 +11,14 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The caching or ordering of a load (PTX ISA, "Cache Operators", "Memory Consistency Model").
+/// The cache operator or memory ordering of a load (PTX ISA, "Cache Operators", "Memory Consistency Model").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Load {
-    /// Cached at all levels. For memory of an `In` parameter, the same as [`Nc`](Self::Nc), except in a kernel with a [programmatic
+    /// Cached at all levels. For the memory of an `In` parameter, the same as [`Nc`](Self::Nc), except in a kernel with a [programmatic
     /// launch](crate::ptx::Builder::programmatic_launch).
     #[default]
     Default,
-    /// Cached at all levels, even for memory of an `In` parameter.
+    /// Cached at all levels, even for the memory of an `In` parameter.
     Ca,
     /// Cached only at the global level (L2).
     Cg,
@@ -28,7 +28,7 @@ pub enum Load {
     Lu,
     /// Not cached: fetched again each time.
     Cv,
-    /// Cached in the read-only data cache. No thread may write the memory while the kernel runs. Global memory only.
+    /// Cached in the read-only data cache. No thread may write to the memory while the kernel runs. Global memory only.
     Nc,
     /// Never removed, duplicated or merged by the compiler, because other threads may write at any time.
     Volatile,
@@ -58,7 +58,7 @@ impl Load {
     }
 }
 
-/// The caching or ordering of a store (PTX ISA, "Cache Operators", "Memory Consistency Model").
+/// The cache operator or memory ordering of a store (PTX ISA, "Cache Operators", "Memory Consistency Model").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Store {
     /// Write-back at all coherent levels.
@@ -100,7 +100,7 @@ impl Store {
 impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
     /// Loads the element, or returns 0 if the element is out of bounds.
     ///
-    /// Memory of an `In` parameter is read through the read-only cache (`ld.global.nc`), except in a kernel with a [programmatic
+    /// The memory of an `In` parameter is read through the read-only cache (`ld.global.nc`), except in a kernel with a [programmatic
     /// launch](crate::ptx::Builder::programmatic_launch).
     #[doc(alias = "ld")]
     #[track_caller]
@@ -121,7 +121,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         value
     }
 
-    /// Loads the element as [`load`](Self::load) does, but with the given cache operator or ordering.
+    /// Loads the element as [`load`](Self::load) does, but with the given cache operator or memory ordering.
     #[track_caller]
     pub fn load_with(self, how: Load) -> Val<'k, T::Reg>
     where
@@ -132,8 +132,8 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
     }
 
     /// Loads `N` adjacent elements (2 or 4, at most 16 bytes in total) with one instruction, or returns zeros if they are out of bounds.
-    /// The address must be known to be aligned to the size of the vector, and the elements must be all in bounds or all out of bounds. For
-    /// a slice, the index and the length must therefore be known to be multiples of `N`.
+    /// The address must be known to be aligned to the size of the vector, and the elements must be either all in bounds or all out of
+    /// bounds. For a slice, the index and the length must therefore be known to be multiples of `N`.
     #[doc(alias = "ld.v4")]
     #[track_caller]
     pub fn load_vector<const N: usize>(self) -> [Val<'k, T::Reg>; N]
@@ -154,7 +154,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.load_values(Load::Default, otherwise)
     }
 
-    /// Loads a vector as [`load_vector`](Self::load_vector) does, but with the given cache operator or ordering.
+    /// Loads a vector as [`load_vector`](Self::load_vector) does, but with the given cache operator or memory ordering.
     #[track_caller]
     pub fn load_vector_with<const N: usize>(self, how: Load) -> [Val<'k, T::Reg>; N]
     where
@@ -191,7 +191,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         values
     }
 
-    /// Stores `value` to the element if the element is in bounds.
+    /// Stores `value` in the element if the element is in bounds.
     #[doc(alias = "st")]
     #[track_caller]
     pub fn store(self, value: impl Into<Val<'k, T::Reg>>)
@@ -201,7 +201,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.store_with(Store::Default, value);
     }
 
-    /// Stores `value` as [`store`](Self::store) does, but with the given cache operator or ordering.
+    /// Stores `value` as [`store`](Self::store) does, but with the given cache operator or memory ordering.
     #[track_caller]
     pub fn store_with(self, how: Store, value: impl Into<Val<'k, T::Reg>>)
     where
@@ -221,7 +221,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.store_vector_with(Store::Default, values);
     }
 
-    /// Stores a vector as [`store_vector`](Self::store_vector) does, but with the given cache operator or ordering.
+    /// Stores a vector as [`store_vector`](Self::store_vector) does, but with the given cache operator or memory ordering.
     #[track_caller]
     pub fn store_vector_with<const N: usize>(self, how: Store, values: [Val<'k, T::Reg>; N])
     where

@@ -12,7 +12,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// How negative numbers are converted.
+/// The conversion of negative numbers.
 #[derive(Clone, Copy, PartialEq)]
 enum Negative {
     Kept,

@@ -7,7 +7,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A rule by which [`Val::permute_with`] selects four of the eight source bytes (PTX ISA, "prmt").
+/// The rule by which [`Val::permute_with`] selects four of the eight source bytes (PTX ISA, "prmt").
 ///
 /// In the descriptions of the variants, `n` is the value of the selector's low two bits. Source bytes are numbered from 0 (lowest) to 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

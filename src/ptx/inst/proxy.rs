@@ -36,8 +36,8 @@ impl Builder<'_> {
         self.emit(format_args!("fence.mbarrier_init.release.cluster"), &[]);
     }
 
-    /// Orders this thread's ordinary accesses to `space` with accesses of the async proxy. The fence is required, for example, before bulk
-    /// copies or `wgmma` read data that the thread has stored. Requires sm_90 or later.
+    /// Orders this thread's generic-proxy accesses to `space` with respect to async-proxy accesses. The fence is required, for example,
+    /// before bulk copies or `wgmma` read data that the thread has stored. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.async")]
     #[track_caller]
     pub fn fence_proxy_async(self, space: ProxySpace) {
@@ -59,22 +59,22 @@ impl Builder<'_> {
         self.emit(["fence.proxy.tensormap::generic.release", scope.suffix()], &[]);
     }
 
-    /// Emits an acquire fence with cluster scope that applies only to accesses to shared memory of the cluster. Requires sm_90 or later.
+    /// Emits an acquire fence with cluster scope that applies only to accesses to the cluster's shared memory. Requires sm_90 or later.
     #[doc(alias = "fence.acquire.sync_restrict")]
     #[track_caller]
     pub fn fence_acquire_restricted(self) {
         self.emit(format_args!("fence.acquire.sync_restrict::shared::cluster.cluster"), &[]);
     }
 
-    /// Emits a release fence with cluster scope that applies only to accesses to shared memory of the block. Requires sm_90 or later.
+    /// Emits a release fence with cluster scope that applies only to accesses to the block's shared memory. Requires sm_90 or later.
     #[doc(alias = "fence.release.sync_restrict")]
     #[track_caller]
     pub fn fence_release_restricted(self) {
         self.emit(format_args!("fence.release.sync_restrict::shared::cta.cluster"), &[]);
     }
 
-    /// Emits a fence like [`fence_acquire_restricted`](Self::fence_acquire_restricted) that also orders ordinary accesses with those of the
-    /// async proxy. Requires sm_90 or later.
+    /// Emits a fence like [`fence_acquire_restricted`](Self::fence_acquire_restricted) that also orders generic-proxy accesses with respect
+    /// to async-proxy accesses. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.async::generic.acquire.sync_restrict")]
     #[track_caller]
     pub fn fence_proxy_async_acquire_restricted(self) {
@@ -82,8 +82,8 @@ impl Builder<'_> {
         self.emit(format_args!("{mnemonic}"), &[]);
     }
 
-    /// Emits a fence like [`fence_release_restricted`](Self::fence_release_restricted) that also orders ordinary accesses with those of the
-    /// async proxy. Requires sm_90 or later.
+    /// Emits a fence like [`fence_release_restricted`](Self::fence_release_restricted) that also orders generic-proxy accesses with respect
+    /// to async-proxy accesses. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.async::generic.release.sync_restrict")]
     #[track_caller]
     pub fn fence_proxy_async_release_restricted(self) {

@@ -23,7 +23,7 @@ pub(super) enum Rounded {
 
 impl Reciprocal {
     /// Returns the reciprocal of `by` for dividends of at most `most`. Both must fit in `bytes` bytes, and `by` must be at least 3 and not
-    /// a power of two. Returns `None` if no factor of `bytes` bytes is exact enough; this happens only with 8 bytes.
+    /// a power of two. Returns `None` if no factor of `bytes` bytes is exact enough; this can happen only if `bytes` is 8.
     pub(super) fn new(by: u64, most: u64, bytes: u32) -> Option<Self> {
         let (width, largest_shift) = (8 * bytes, by.ilog2());
         let (divisor, most) = (u128::from(by), u128::from(most));

@@ -55,11 +55,11 @@ impl Builder<'_> {
 }
 
 special_registers! {
-    /// Returns the x index of the thread in its block.
+    /// Returns the x index of the thread within its block.
     tid_x: u32 = "%tid.x";
-    /// Returns the y index of the thread in its block.
+    /// Returns the y index of the thread within its block.
     tid_y: u32 = "%tid.y";
-    /// Returns the z index of the thread in its block.
+    /// Returns the z index of the thread within its block.
     tid_z: u32 = "%tid.z";
     /// Returns the number of threads per block along x.
     ntid_x: u32 = "%ntid.x";
@@ -67,11 +67,11 @@ special_registers! {
     ntid_y: u32 = "%ntid.y";
     /// Returns the number of threads per block along z.
     ntid_z: u32 = "%ntid.z";
-    /// Returns the x index of the block in the grid.
+    /// Returns the x index of the block within the grid.
     ctaid_x: u32 = "%ctaid.x";
-    /// Returns the y index of the block in the grid.
+    /// Returns the y index of the block within the grid.
     ctaid_y: u32 = "%ctaid.y";
-    /// Returns the z index of the block in the grid.
+    /// Returns the z index of the block within the grid.
     ctaid_z: u32 = "%ctaid.z";
     /// Returns the number of blocks in the grid along x.
     nctaid_x: u32 = "%nctaid.x";
@@ -79,10 +79,10 @@ special_registers! {
     nctaid_y: u32 = "%nctaid.y";
     /// Returns the number of blocks in the grid along z.
     nctaid_z: u32 = "%nctaid.z";
-    /// Returns the lane index (0 to 31) of the thread in its warp.
+    /// Returns the thread's lane index within its warp, from 0 to 31.
     laneid: u32 = "%laneid";
     /// Returns the index of the warp on its multiprocessor. This index may change while the kernel runs. To compute the index of the warp
-    /// in its block, divide the linear index of the thread in the block by 32.
+    /// within its block, divide the linear index of the thread within the block by 32.
     warpid: u32 = "%warpid";
     /// Returns the maximum number of warps on the multiprocessor.
     nwarpid: u32 = "%nwarpid";
@@ -94,11 +94,11 @@ special_registers! {
     gridid: u64 = "%gridid";
     /// Returns whether the launch explicitly specified clusters. Requires sm_90 or later.
     is_explicit_cluster: bool = "%is_explicit_cluster";
-    /// Returns the x index of the cluster in the grid. Requires sm_90 or later.
+    /// Returns the x index of the cluster within the grid. Requires sm_90 or later.
     clusterid_x: u32 = "%clusterid.x";
-    /// Returns the y index of the cluster in the grid. Requires sm_90 or later.
+    /// Returns the y index of the cluster within the grid. Requires sm_90 or later.
     clusterid_y: u32 = "%clusterid.y";
-    /// Returns the z index of the cluster in the grid. Requires sm_90 or later.
+    /// Returns the z index of the cluster within the grid. Requires sm_90 or later.
     clusterid_z: u32 = "%clusterid.z";
     /// Returns the number of clusters in the grid along x. Requires sm_90 or later.
     nclusterid_x: u32 = "%nclusterid.x";
@@ -106,11 +106,11 @@ special_registers! {
     nclusterid_y: u32 = "%nclusterid.y";
     /// Returns the number of clusters in the grid along z. Requires sm_90 or later.
     nclusterid_z: u32 = "%nclusterid.z";
-    /// Returns the x index of the block in its cluster. Requires sm_90 or later.
+    /// Returns the x index of the block within its cluster. Requires sm_90 or later.
     cluster_ctaid_x: u32 = "%cluster_ctaid.x";
-    /// Returns the y index of the block in its cluster. Requires sm_90 or later.
+    /// Returns the y index of the block within its cluster. Requires sm_90 or later.
     cluster_ctaid_y: u32 = "%cluster_ctaid.y";
-    /// Returns the z index of the block in its cluster. Requires sm_90 or later.
+    /// Returns the z index of the block within its cluster. Requires sm_90 or later.
     cluster_ctaid_z: u32 = "%cluster_ctaid.z";
     /// Returns the number of blocks in the cluster along x. Requires sm_90 or later.
     cluster_nctaid_x: u32 = "%cluster_nctaid.x";
@@ -118,11 +118,11 @@ special_registers! {
     cluster_nctaid_y: u32 = "%cluster_nctaid.y";
     /// Returns the number of blocks in the cluster along z. Requires sm_90 or later.
     cluster_nctaid_z: u32 = "%cluster_nctaid.z";
-    /// Returns the linear index of the block in its cluster. Requires sm_90 or later.
+    /// Returns the linear index of the block within its cluster. Requires sm_90 or later.
     cluster_ctarank: u32 = "%cluster_ctarank";
     /// Returns the number of blocks in the cluster. Requires sm_90 or later.
     cluster_nctarank: u32 = "%cluster_nctarank";
-    /// Returns a mask with only the bit of this lane set.
+    /// Returns a mask with only this lane's bit set.
     lanemask_eq: u32 = "%lanemask_eq";
     /// Returns a mask of the lanes below this one.
     lanemask_lt: u32 = "%lanemask_lt";

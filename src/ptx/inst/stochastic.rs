@@ -1,7 +1,7 @@
-//! Stochastic rounding (`cvt.rs`): numbers are rounded up or down at random, so that the expected result equals the exact number.
+//! Stochastic rounding (`cvt.rs`): numbers are rounded up or down at random, so that the expected value of the result is the exact number.
 //!
-//! How the random bits determine the rounding depends on the hardware. These conversions are therefore methods of [`Builder`] and emit an
-//! instruction even for constant operands. The simulator reproduces results measured on a B200.
+//! The effect of the random bits on the rounding depends on the hardware. These conversions are therefore methods of [`Builder`] and emit
+//! an instruction even for constant operands. The simulator reproduces results measured on a B200.
 
 use super::HalfPair;
 use crate::ptx::{kernel::Builder, operand::Operand, types::Minifloat, val::Val};

@@ -1,4 +1,4 @@
-//! Barriers of a block, of some of its warps, or of the lanes of a warp.
+//! Barriers for a block, for some of its warps, or for the lanes of a warp.
 
 use crate::ptx::{kernel::Builder, operand::Operand, types::Scalar, val::Val};
 
@@ -55,7 +55,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("bar.arrive"), &operands);
     }
 
-    /// Waits as [`sync_threads`](Self::sync_threads) does, and returns the number of threads in which `predicate` is true.
+    /// Waits as [`sync_threads`](Self::sync_threads) does, and returns the number of threads for which `predicate` is true.
     #[doc(alias = "bar.red.popc")]
     #[doc(alias = "__syncthreads_count")]
     #[track_caller]
@@ -63,7 +63,7 @@ impl<'k> Builder<'k> {
         self.bar_red("popc.u32", &[Val::from(0u32).operand(self)], predicate.into())
     }
 
-    /// Waits as [`sync_threads`](Self::sync_threads) does, and returns whether `predicate` is true in all threads of the block.
+    /// Waits as [`sync_threads`](Self::sync_threads) does, and returns whether `predicate` is true for all threads of the block.
     #[doc(alias = "bar.red.and")]
     #[doc(alias = "__syncthreads_and")]
     #[track_caller]
@@ -71,7 +71,7 @@ impl<'k> Builder<'k> {
         self.bar_red("and.pred", &[Val::from(0u32).operand(self)], predicate.into())
     }
 
-    /// Waits as [`sync_threads`](Self::sync_threads) does, and returns whether `predicate` is true in any thread of the block.
+    /// Waits as [`sync_threads`](Self::sync_threads) does, and returns whether `predicate` is true for any thread of the block.
     #[doc(alias = "bar.red.or")]
     #[doc(alias = "__syncthreads_or")]
     #[track_caller]
@@ -79,7 +79,7 @@ impl<'k> Builder<'k> {
         self.bar_red("or.pred", &[Val::from(0u32).operand(self)], predicate.into())
     }
 
-    /// Waits as [`bar_sync`](Self::bar_sync) does, and returns the number of participating threads in which `predicate` is true.
+    /// Waits as [`bar_sync`](Self::bar_sync) does, and returns the number of participating threads for which `predicate` is true.
     #[doc(alias = "bar.red.popc")]
     #[track_caller]
     pub fn bar_red_popc(
@@ -92,7 +92,7 @@ impl<'k> Builder<'k> {
         self.bar_red("popc.u32", &at, predicate.into())
     }
 
-    /// Waits as [`bar_sync`](Self::bar_sync) does, and returns whether `predicate` is true in all participating threads.
+    /// Waits as [`bar_sync`](Self::bar_sync) does, and returns whether `predicate` is true for all participating threads.
     #[doc(alias = "bar.red.and")]
     #[track_caller]
     pub fn bar_red_and(
@@ -105,7 +105,7 @@ impl<'k> Builder<'k> {
         self.bar_red("and.pred", &at, predicate.into())
     }
 
-    /// Waits as [`bar_sync`](Self::bar_sync) does, and returns whether `predicate` is true in any participating thread.
+    /// Waits as [`bar_sync`](Self::bar_sync) does, and returns whether `predicate` is true for any participating thread.
     #[doc(alias = "bar.red.or")]
     #[track_caller]
     pub fn bar_red_or(
@@ -118,7 +118,7 @@ impl<'k> Builder<'k> {
         self.bar_red("or.pred", &at, predicate.into())
     }
 
-    /// Waits at a barrier as [`sync_at`](Self::sync_at) does, and returns whether `predicate` is true in any participating thread.
+    /// Waits at a barrier as [`sync_at`](Self::sync_at) does, and returns whether `predicate` is true for any participating thread.
     #[track_caller]
     pub(crate) fn any_at(
         self,

@@ -130,7 +130,7 @@ impl<'k> Builder<'k> {
         self.result(format_args!("vote.sync.{mode}"), &operands)
     }
 
-    /// Returns whether `predicate` is true in all lanes of `mask`. All lanes of `mask` must execute the instruction.
+    /// Returns whether `predicate` is true for all lanes of `mask`. All lanes of `mask` must execute the instruction.
     #[doc(alias = "vote.sync.all")]
     #[track_caller]
     pub fn vote_all(
@@ -141,7 +141,7 @@ impl<'k> Builder<'k> {
         self.vote("all.pred", predicate.into(), mask.into())
     }
 
-    /// Returns whether `predicate` is true in any lane of `mask`. All lanes of `mask` must execute the instruction.
+    /// Returns whether `predicate` is true for any lane of `mask`. All lanes of `mask` must execute the instruction.
     #[doc(alias = "vote.sync.any")]
     #[track_caller]
     pub fn vote_any(
@@ -163,7 +163,7 @@ impl<'k> Builder<'k> {
         self.vote("uni.pred", predicate.into(), mask.into())
     }
 
-    /// Returns a bit mask of the lanes of `mask` in which `predicate` is true. All lanes of `mask` must execute the instruction.
+    /// Returns a bit mask of the lanes of `mask` for which `predicate` is true. All lanes of `mask` must execute the instruction.
     #[doc(alias = "vote.sync.ballot")]
     #[track_caller]
     pub fn vote_ballot(

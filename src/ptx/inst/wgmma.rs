@@ -1,4 +1,4 @@
-//! Matrix instructions of a warpgroup: `wgmma`, and the descriptors of its operands in shared memory (PTX ISA, "Asynchronous Warpgroup
+//! Warpgroup-level matrix instructions: `wgmma`, and the descriptors of its operands in shared memory (PTX ISA, "Asynchronous Warpgroup
 //! Level Matrix Instructions").
 
 use std::fmt;
@@ -31,7 +31,7 @@ pub enum SwizzleMode {
 }
 
 impl SwizzleMode {
-    /// Returns the code of the mode in a matrix descriptor.
+    /// Returns the encoding of the mode in a matrix descriptor.
     const fn layout_type(self) -> u32 {
         match self {
             Self::None => 0,
@@ -44,7 +44,7 @@ impl SwizzleMode {
 
 /// The layout of an operand of `wgmma` in shared memory (PTX ISA, "Matrix Descriptor Format", "Strides").
 ///
-/// The operand consists of core matrices of eight rows. A row is 16 bytes wide or, with a swizzle, as wide as the swizzle. In a K-major
+/// The operand consists of core matrices of eight rows. A row is 16 bytes wide or, with a swizzle, 32, 64 or 128 bytes wide. In a K-major
 /// operand, a row contains consecutive elements along k; in an M-major or N-major operand, it contains consecutive elements along m or n.
 ///
 /// The fields contain the distances between adjacent core matrices, in bytes:
@@ -138,7 +138,7 @@ impl<'k> MatrixDescriptor<'k> {
 /// Operand A of a `wgmma`, in registers or in shared memory.
 #[derive(Clone, Copy, Debug)]
 pub enum WgmmaA<'v, 'k, T: Scalar = u32> {
-    /// This thread's fragment of A. Its registers must not be overwritten until a wait ensures that the `wgmma` is complete.
+    /// This thread's fragment of A. Its registers must not be overwritten until a wait guarantees that the `wgmma` is complete.
     Registers(&'v [Val<'k, T>]),
     /// The descriptor of A in shared memory.
     Shared(MatrixDescriptor<'k>),
@@ -201,8 +201,8 @@ impl<'k> Builder<'k> {
         self.body().wgmma_groups
     }
 
-    /// Waits until at most the `pending` (0 to 7) newest `wgmma` groups are in flight; the accumulators of the other groups may then be
-    /// read. All threads of the warpgroup must execute the instruction. Requires sm_90a.
+    /// Waits until at most the `pending` (0 to 7) most recent `wgmma` groups are in flight; the accumulators of the other groups may then
+    /// be read. All threads of the warpgroup must execute the instruction. Requires sm_90a.
     #[doc(alias = "wgmma.wait_group")]
     #[doc(alias = "warpgroup_wait")]
     #[track_caller]

@@ -206,7 +206,7 @@ impl<'k> Builder<'k> {
 
 impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
     /// Loads adjacent words with one instruction if they are in bounds; otherwise, nothing is read and the registers are unchanged. The
-    /// words must be all in bounds or all out of bounds, and the address must be known to be aligned to the size of the vector.
+    /// words must be either all in bounds or all out of bounds, and the address must be known to be aligned to the size of the vector.
     #[track_caller]
     pub(crate) fn load_words(self, words: &[RegId]) {
         let (k, pointer, condition) = (self.kernel(), self.pointer(), self.condition());
@@ -218,8 +218,8 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         k.emit_when(condition, mnemonic, &[one_or_words(words), address]);
     }
 
-    /// Stores adjacent words with one instruction if they are in bounds. The words must be all in bounds or all out of bounds, and the
-    /// address must be known to be aligned to the size of the vector.
+    /// Stores adjacent words with one instruction if they are in bounds. The words must be either all in bounds or all out of bounds, and
+    /// the address must be known to be aligned to the size of the vector.
     #[track_caller]
     pub(crate) fn store_words(self, words: &[RegId]) {
         let (k, pointer, condition) = (self.kernel(), self.pointer(), self.condition());

@@ -5,7 +5,7 @@ use std::{fmt, panic::Location};
 use super::{Block, Scope};
 use crate::ptx::{kernel::Builder, uniform::Uniformity, val::Val};
 
-/// A scope of any kind, such as the threads that own memory together.
+/// A scope of any kind, such as the threads that jointly own memory.
 ///
 /// The scope is created when it is used, so that memory of the block can be allocated before the block's shape is declared.
 #[derive(Clone, Copy)]
@@ -104,7 +104,7 @@ impl<'k> AnyScope<'k> {
         }
     }
 
-    /// Returns whether a condition holds in at least one thread of the scope.
+    /// Returns whether a condition holds for at least one thread of the scope.
     #[track_caller]
     pub(crate) fn any(self, holds: Val<'k, bool>) -> Val<'k, bool> {
         let _located = self.k.locate(Location::caller());

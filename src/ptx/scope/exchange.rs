@@ -109,28 +109,28 @@ impl<'k> Warp<'k> {
         self.shfl_idx(value, lane)
     }
 
-    /// Returns whether `predicate` holds in all lanes. All lanes must participate.
+    /// Returns whether `predicate` holds for all lanes. All lanes must participate.
     #[doc(alias = "vote.sync.all")]
     #[track_caller]
     pub fn all(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, bool> {
         self.k.vote_all(predicate, FULL_MASK)
     }
 
-    /// Returns whether `predicate` holds in at least one lane. All lanes must participate.
+    /// Returns whether `predicate` holds for at least one lane. All lanes must participate.
     #[doc(alias = "vote.sync.any")]
     #[track_caller]
     pub fn any(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, bool> {
         self.k.vote_any(predicate, FULL_MASK)
     }
 
-    /// Returns a bit mask of the lanes in which `predicate` holds. All lanes must participate.
+    /// Returns a bit mask of the lanes for which `predicate` holds. All lanes must participate.
     #[doc(alias = "vote.sync.ballot")]
     #[track_caller]
     pub fn ballot(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, u32> {
         self.k.vote_ballot(predicate, FULL_MASK)
     }
 
-    /// Returns the number of lanes in which `predicate` holds. All lanes must participate.
+    /// Returns the number of lanes for which `predicate` holds. All lanes must participate.
     #[track_caller]
     pub fn count(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, u32> {
         self.ballot(predicate).count_ones()
@@ -139,8 +139,8 @@ impl<'k> Warp<'k> {
 
 /// Data exchange between the threads of the block. All threads must participate.
 impl<'k> Block<'k> {
-    /// Waits for all threads of the block, as [`sync_threads`](Builder::sync_threads) does, and returns whether `predicate` holds in all of
-    /// them.
+    /// Waits for all threads of the block, as [`sync_threads`](Builder::sync_threads) does, and returns whether `predicate` holds for all
+    /// of them.
     #[doc(alias = "bar.red.and")]
     #[doc(alias = "__syncthreads_and")]
     #[track_caller]
@@ -148,7 +148,7 @@ impl<'k> Block<'k> {
         self.k.sync_threads_and(predicate)
     }
 
-    /// Waits for all threads of the block, as [`sync_threads`](Builder::sync_threads) does, and returns whether `predicate` holds in at
+    /// Waits for all threads of the block, as [`sync_threads`](Builder::sync_threads) does, and returns whether `predicate` holds for at
     /// least one of them.
     #[doc(alias = "bar.red.or")]
     #[doc(alias = "__syncthreads_or")]
@@ -157,7 +157,7 @@ impl<'k> Block<'k> {
         self.k.sync_threads_or(predicate)
     }
 
-    /// Waits for all threads of the block, as [`sync_threads`](Builder::sync_threads) does, and returns the number of threads in which
+    /// Waits for all threads of the block, as [`sync_threads`](Builder::sync_threads) does, and returns the number of threads for which
     /// `predicate` holds.
     #[doc(alias = "bar.red.popc")]
     #[doc(alias = "__syncthreads_count")]

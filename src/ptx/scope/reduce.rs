@@ -29,13 +29,13 @@ pub trait Reducible: Numeric + super::sealed::Sealed {
     /// The type of intermediate results.
     #[doc(hidden)]
     type In: Numeric + Element<Reg = Self::In>;
-    /// The neutral element of addition. For floating-point types, it is −0, because adding +0 would change −0 to +0.
+    /// The identity element of addition. For floating-point types, it is −0, because adding +0 would change −0 to +0.
     #[doc(hidden)]
     const NOTHING: Self::In;
-    /// The smallest value: the neutral element of the maximum of integers, and of floating-point numbers other than NaN.
+    /// The smallest value: the identity element of the maximum for integers, and for floating-point numbers other than NaN.
     #[doc(hidden)]
     const LOWEST: Self::In;
-    /// The largest value: the neutral element of the minimum of integers, and of floating-point numbers other than NaN.
+    /// The largest value: the identity element of the minimum for integers, and for floating-point numbers other than NaN.
     #[doc(hidden)]
     const HIGHEST: Self::In;
     /// Whether `redux.sync` supports the type.
@@ -89,8 +89,8 @@ impl Combine {
         }
     }
 
-    /// Returns the neutral element. Returns `None` for maxima and minima: if all values are NaN, their result is NaN, so no number is
-    /// neutral.
+    /// Returns the identity element, or `None` for maxima and minima: if all values are NaN, the result is NaN, so no number is an
+    /// identity.
     const fn neutral<T: Reducible>(self) -> Option<T::In> {
         match self {
             Self::Sum => Some(T::NOTHING),
@@ -145,10 +145,10 @@ fn scan_in_warp<'k, W: Numeric>(k: Builder<'k>, mut value: Val<'k, W>, lanes: u3
     value
 }
 
-/// An array in shared memory with one value per warp of the block; each scope uses its own part.
+/// An array in shared memory with one value per warp of the block; each scope uses its own portion.
 struct Partials<'k, W: Element> {
     scope: AnyScope<'k>,
-    /// The part that this scope uses.
+    /// The portion that this scope uses.
     values: Ptr<'k, W, Shared>,
     /// The number of warps in the scope, and the index of this warp among them.
     warps: u32,
@@ -245,7 +245,7 @@ pub(crate) fn reduce<'k, T: Reducible>(scope: AnyScope<'k>, value: Val<'k, T>, h
             None => butterfly(k, partials.load_repeated(), how, lanes),
             Some(neutral) => {
                 let result = butterfly(k, partials.load(neutral), how, lanes);
-                // Lanes past the first group contain only the neutral element.
+                // Lanes past the first group contain only the identity element.
                 if lanes < 32 { shuffle(k, Shuffle::Idx, result, 0.into()) } else { result }
             }
         };

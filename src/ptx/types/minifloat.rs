@@ -32,11 +32,11 @@ struct Format {
     exponent: u32,
     /// The width of the significand field.
     digits: u32,
-    /// The largest finite number. Larger magnitudes are NaN, except that the smallest is infinity if there are several.
+    /// The largest finite number. Larger magnitudes are NaN; if there are several, the smallest of them is infinity instead.
     max: u8,
 }
 
-/// The NaN that devices compute in f32.
+/// The f32 NaN that GPUs produce.
 const CANONICAL_NAN: f32 = f32::from_bits(0x7fff_ffff);
 
 impl Format {
@@ -131,7 +131,7 @@ macro_rules! formats {
             /// The smallest positive number.
             pub const MIN_POSITIVE_SUBNORMAL: Self = Self(1);
 
-            /// Creates a number from its bits. Bits that the format does not use are kept.
+            /// Creates a number from its bits. Bits that the format does not use are preserved.
             pub const fn from_bits(bits: u8) -> Self {
                 Self(bits)
             }
@@ -244,7 +244,7 @@ formats! {
     #[doc(alias = "float8_e4m3fn")]
     e4m3: 4, 3, 0x7e, true;
 
-    /// An 8-bit floating-point number with 5 exponent bits and 2 significand bits: `.e5m2`. The bits are those of the upper byte of an f16.
+    /// An 8-bit floating-point number with 5 exponent bits and 2 significand bits: `.e5m2`. The format is that of the upper byte of an f16.
     ///
     /// The largest finite magnitude is 57,344. The format has infinities and NaN. Conversion instructions require sm_89 or later.
     #[doc(alias = "fp8e5m2")]

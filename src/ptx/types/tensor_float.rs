@@ -37,7 +37,7 @@ impl tf32 {
         Self(bits & !DROPPED)
     }
 
-    /// Returns the bits, which are those of the same number in f32.
+    /// Returns the bits, which are identical to those of the same number in f32.
     pub const fn to_bits(self) -> u32 {
         self.0
     }

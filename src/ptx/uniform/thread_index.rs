@@ -45,8 +45,8 @@ impl ThreadIndex {
         Self { limit: self.limit.min(limit as i32), whole: false, ..self }
     }
 
-    /// Returns the integer after an operation with `constant` that preserves the runs below bit `limit`; it also preserves the lane index if
-    /// `constant` is a multiple of the number of lanes.
+    /// Returns the integer after an operation with `constant` that preserves the runs below bit `limit`; it also preserves the lane index
+    /// if `constant` is a multiple of the number of lanes.
     fn operated_by(self, constant: u64, limit: u32) -> Self {
         let lane = self.lane && constant.is_multiple_of(LANES);
         Self { lane, ..self.limited(limit) }

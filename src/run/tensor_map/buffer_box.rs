@@ -14,11 +14,11 @@ const MOST_STRIDE: u64 = (1 << 40) - 16;
 /// The maximum number of dimensions of a tensor map.
 const MOST_DIMS: usize = 5;
 
-/// The tensor and the box of a map that the launch creates. They determine the map: launches of kernels with the same text share encoded
+/// The tensor and the box of a map that the launch creates. They determine the map, so launches of kernels with the same text share encoded
 /// maps.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::run) struct BufferBox {
-    /// The index of the map among those of the kernel.
+    /// The index of the map in the kernel's list of maps.
     map: usize,
     /// The start address of the buffer.
     address: u64,

@@ -2,7 +2,8 @@
 //!
 //! Products and quotients are computed in [`Accumulate::Sum`], which is f32 for tf32 and for floating-point types of at most 16 bits, `i32`
 //! for 8-bit integers, and the element type otherwise. If it differs from the element type, floating-point results are rounded once more.
-//! With fused multiply-adds, each part of a product is rounded twice: once for a product of real numbers, and once for the result:
+//! Because fused multiply-adds are used, each part of a product is rounded twice, once for a product of real numbers and once for the
+//! result:
 //!
 //! | | real part | imaginary part |
 //! | --- | --- | --- |

@@ -31,7 +31,7 @@ masks! {
     left_fill         "in columns before `col`" (col: u32);
     upper_fill        "in rows before `row`" (row: u32);
     lower_fill        "in row `row` and all later rows" (row: u32);
-    upper_right_fill  "that are both in a row before `row` and in column `col` or a later column" (row: u32, col: u32);
+    upper_right_fill  "whose row is less than `row` and whose column is at least `col`" (row: u32, col: u32);
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Crt<'k, T, H, W, L> {

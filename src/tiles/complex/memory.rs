@@ -19,7 +19,7 @@ impl<'k, T: TensorElement, A, const R: usize> Cgl<'k, T, A, R> {
 
 impl<'k, T: TensorElement, A> Cgl<'k, T, A> {
     by_reference! {
-        tile "Returns the tile at (`row`, `col`), in units of tiles" "Gl" (row: impl Into<Val<'k, u32>> + Copy, col: impl Into<Val<'k, u32>> + Copy) -> CglTile<'k, T, A>;
+        tile "Returns tile (`row`, `col`), where `row` and `col` are in units of tiles" "Gl" (row: impl Into<Val<'k, u32>> + Copy, col: impl Into<Val<'k, u32>> + Copy) -> CglTile<'k, T, A>;
         tile_at "Returns the tile that starts at element (`row`, `col`)" "Gl" (row: impl Into<Val<'k, u32>> + Copy, col: impl Into<Val<'k, u32>> + Copy) -> CglTile<'k, T, A>;
         tile_of "Returns this warp's tile within the larger tile (`row`, `col`), whose rows are divided among the warps of `scope`" "Gl" (scope: impl Scope<'k>, row: impl Into<Val<'k, u32>> + Copy, col: impl Into<Val<'k, u32>> + Copy) -> CglTile<'k, T, A>;
         transposed "Returns the transpose, without conjugation" "Gl" () -> Self;

@@ -1,4 +1,4 @@
-//! Parts of complex tiles and vectors in shared memory: the sources and destinations of loads and stores of register tiles and vectors.
+//! Views of complex tiles and vectors in shared memory, from which register tiles and vectors are loaded and to which they are stored.
 
 use std::panic::Location;
 

@@ -1,4 +1,4 @@
-//! Tiles that consumer warpgroups write together and that each of them reads.
+//! Tiles that consumer warpgroups write cooperatively and that each of them reads in full.
 
 use std::{fmt, marker::PhantomData, panic::Location};
 
@@ -16,8 +16,8 @@ use crate::{
 /// read the previous one, and reuses a slot only after all warpgroups have contributed to the tile in the other slot.
 const SLOTS: u32 = 2;
 
-/// A shared tile of `H`×`W` subtiles that `C` consumer warpgroups write together and that each of them then reads in full, for example as
-/// an operand.
+/// A shared tile of `H`×`W` subtiles that `C` consumer warpgroups write cooperatively and that each of them then reads in full, for example
+/// as an MMA operand.
 ///
 /// Each warpgroup writes 64 rows or, if the tile has only 64 rows, a part of the columns. Consecutive rounds alternate between two such
 /// tiles.
@@ -47,7 +47,7 @@ pub struct Assembly<'k, T, const H: usize, const W: usize, const C: usize> {
     base: Ptr<'k, u8, Shared>,
     /// One barrier per slot; it completes a phase when all warps have written their parts.
     full: Mbarrier<'k>,
-    /// The number of tiles that this warpgroup has contributed to.
+    /// The number of tiles to which this warpgroup has contributed.
     round: Var<'k, u32>,
     kind: PhantomData<fn() -> T>,
 }
@@ -68,8 +68,8 @@ impl<T: TensorElement, const H: usize, const W: usize, const C: usize> fmt::Debu
 }
 
 impl<'k> Builder<'k> {
-    /// Allocates an assembly of `H`×`W` subtiles that `C` consumer warpgroups write together: `k.assembly::<bf16, 8, 4, 2>()`. All threads
-    /// of the block must execute the emitted code.
+    /// Allocates an assembly of `H`×`W` subtiles that `C` consumer warpgroups write cooperatively: `k.assembly::<bf16, 8, 4, 2>()`. All
+    /// threads of the block must execute the emitted code.
     ///
     /// The call does not compile unless `H` is 4 · `C`, or `H` is 4 and `C` divides `W`. The builder rejects the call inside an emitted
     /// loop.

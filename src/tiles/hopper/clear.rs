@@ -1,4 +1,4 @@
-//! Clearing of the rows of a received stage that are past the edge of a matrix.
+//! Zeroing of out-of-bounds rows in a received stage.
 
 use std::panic::Location;
 

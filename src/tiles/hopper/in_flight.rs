@@ -17,8 +17,8 @@ use crate::{
 /// The accumulator of `wgmma`s in flight: a tile of 64 rows, or an array of such tiles. Each of the four warps owns 16 rows of each tile in
 /// registers.
 ///
-/// The registers cannot be accessed before [`wait`](Self::wait). Further `wgmma`s can be started; they execute in order. A loop can carry
-/// an `InFlight`, so `wgmma`s can remain in flight from one iteration to the next.
+/// The registers cannot be accessed before [`wait`](Self::wait). Additional `wgmma`s can be started; they execute in order. A loop can
+/// carry an `InFlight`, so `wgmma`s can remain in flight from one iteration to the next.
 ///
 /// ```
 /// use warpwright::{prelude::*, ptx::ProxySpace};
@@ -45,7 +45,7 @@ pub struct InFlight<'k, R> {
     tile: R,
     /// The number of groups that the kernel had committed after the last `wgmma`; `None` if there is no `wgmma`.
     group: Option<u32>,
-    /// The loops that overwrite registers of A in their next iterations, each with the number of the last group that reads them.
+    /// The loops whose next iteration overwrites registers of A, each with the number of the last group that reads these registers.
     operands: Vec<(u32, u32)>,
     /// Whether the accumulator is logically zero although its registers have not been cleared, because the first `wgmma` overwrites them.
     is_zero: bool,

@@ -7,7 +7,7 @@ use crate::{
     tiles::{Filled, Row, Rt, SharedSwizzle, St, registers::Registers},
 };
 
-/// Operand A of a product, divided into steps along k.
+/// Operand A of an MMA, divided into steps along k.
 pub(super) enum Factor<'k, T: TensorElement> {
     Shared(Descriptors<'k>),
     /// The registers of a row tile, four for each step.
@@ -60,10 +60,10 @@ impl<'k, T: TensorElement, const K: usize> Rt<'k, T, 1, K, Row> {
 }
 
 /// Operand A of a warpgroup MMA, with `M`×`K` subtiles: a matrix in shared memory or, for 64 rows of 8-bit or 16-bit elements, a register
-/// tile of 16 rows in each warp. A register tile is passed by value because the MMA reads its registers until the MMA completes; a
-/// [`Frozen`] tile is passed by reference.
+/// tile of 16 rows in each warp. A register tile is passed by value because the MMA reads its registers until it completes; a [`Frozen`]
+/// tile is passed by reference.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not the left factor of a warpgroup's product of {M}×{K} subtiles of `{T}`",
+    message = "`{Self}` is not operand A of a warpgroup MMA with {M}×{K} subtiles of `{T}`",
     note = "expected rows of a shared tile, such as `a.rows::<4>(c.rank())`, or a register tile `Rt<T, 1, K, Row>` by value"
 )]
 pub trait LeftFactor<'k, T: TensorElement, const M: usize, const K: usize>: sealed::Sealed {

@@ -59,9 +59,9 @@ impl<T: TensorElement, const H: usize, const W: usize> fmt::Debug for SharedMatr
 /// The order of an operand's elements in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// A row of the tile is a run along k.
+    /// The rows of the tile extend along k.
     KMajor,
-    /// A row of the tile is a run along m or n.
+    /// The rows of the tile extend along m or n.
     MnMajor,
 }
 
@@ -152,7 +152,7 @@ const K_BYTES: u32 = 32;
 
 /// An operand of a warpgroup MMA in shared memory, with `H`×`W` subtiles: a reference to a [`Filled`] tile, or a [`SharedMatrix`].
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a factor of {H}×{W} subtiles of `{T}` in shared memory",
+    message = "`{Self}` is not an operand of {H}×{W} subtiles of `{T}` in shared memory",
     note = "expected a shared tile of this size and type by reference, or its `rows`, `cols` or `as_matrix().transposed()`"
 )]
 pub trait SharedFactor<'k, T: TensorElement, const H: usize, const W: usize>: sealed::Sealed {

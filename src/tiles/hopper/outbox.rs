@@ -1,4 +1,4 @@
-//! Stores of results with tensor copies, overlapped with the work on the next tile.
+//! Storing results with tensor copies while the next tile is being computed.
 
 use std::{fmt, marker::PhantomData, panic::Location};
 
@@ -43,8 +43,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, SLOTS, C, S> {
-    /// Sets whether threads, rather than tensor copies, store the elements. Stores by threads are required if the row pitch in global
-    /// memory is not a multiple of 16 bytes. [`Consumer::add`] always uses tensor copies.
+    /// Sets whether elements are written by ordinary stores instead of tensor copies. Ordinary stores are required if the row pitch in
+    /// global memory is not a multiple of 16 bytes. [`Consumer::add`] always uses tensor copies.
     #[must_use]
     pub fn by_threads(self, by_threads: bool) -> Self {
         Self { by_threads, ..self }
@@ -68,7 +68,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
     ///
     /// Each tile is a block of 64 rows, of which each warp owns 16. `to(b)` must return the destination of block `b`, a tile with 16 · `N`
     /// columns and 64 rows (or the number of rows set with [`Outbox::first_rows`]). Elements past the edges of the matrix are not written.
-    /// If the column offset of the destination is not known to be a multiple of 16 bytes, threads store the elements, as with
+    /// If the column offset of the destination is not known to be a multiple of 16 bytes, ordinary stores write the elements, as with
     /// [`Outbox::by_threads`].
     ///
     /// All threads of the warpgroup must execute the emitted code. The copies complete before the kernel ends.

@@ -233,7 +233,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         self.parity.set(quotient(number, N as u32) & 1);
     }
 
-    /// Accumulates the MMAs of `count` stages; `received` is called when all stages have arrived, with `wgmma`s in flight.
+    /// Accumulates the MMAs of `count` stages; `received` is called when all stages have arrived, while `wgmma`s are still in flight.
     #[track_caller]
     fn accumulate<R: Accumulators<'k>>(
         &self,

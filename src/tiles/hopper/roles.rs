@@ -83,8 +83,7 @@ pub fn consumers<'k, const C: usize, F: FnOnce(Consumer<'k, C>)>(registers: u32,
 }
 
 impl<'k> Builder<'k> {
-    /// Divides the block into a producer warpgroup, which is the first one, and `C` consumer warpgroups, and redistributes registers among
-    /// them.
+    /// Divides the block into a producer warpgroup (the first one) and `C` consumer warpgroups, and redistributes registers among them.
     ///
     /// The block must have 128 · (1 + `C`) threads, all of which must execute the emitted code. `setmaxnreg` sets the number of registers
     /// per thread of each role, which must be a multiple of 8 from 24 to 256. Requires sm_90a, sm_100a or sm_120a.

@@ -1,9 +1,9 @@
-//! The tiles that resident blocks compute simultaneously, and the factor tiles that they read.
+//! The tiles that resident blocks compute simultaneously, and the operand tiles that they read.
 
 use super::schedule::Schedule;
 
-/// The number of tiles of a matrix product that are computed simultaneously, and the numbers of distinct tiles of the factors A and B that
-/// the blocks read in each step. The L2 cache must fetch these tiles of A and B from memory.
+/// The number of tiles of a matrix product that are computed simultaneously, and the numbers of distinct tiles of operands A and B that the
+/// blocks read in each step. The L2 cache must fetch these tiles of A and B from memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Footprint {
     /// The number of tiles of the result that are computed simultaneously.
@@ -27,8 +27,8 @@ impl Schedule {
     }
 
     /// Returns the row and column of each tile that `blocks` resident blocks compute in round `round`, for a result of `rows`×`cols` tiles.
-    /// All tiles are assumed to take the same time. The tiles of a cluster are adjacent in the list; tiles past the last row or column are
-    /// omitted.
+    /// All tiles are assumed to take the same amount of time. The tiles of a cluster are adjacent in the list; tiles past the last row or
+    /// column are omitted.
     #[must_use]
     pub fn round(self, round: u32, blocks: u32, [rows, cols]: [u32; 2]) -> Vec<(u32, u32)> {
         let (of_rows, of_cols) = self.rectangle();

@@ -23,7 +23,7 @@ pub struct Schedule {
     cluster: Option<[u32; 2]>,
     /// Whether every second round of tiles is assigned to the blocks in reverse order.
     back_and_forth: bool,
-    /// The number of blocks of a cluster that compute a tile together.
+    /// The number of blocks of a cluster that compute each tile cooperatively.
     parts: u32,
 }
 
@@ -44,8 +44,8 @@ impl Schedule {
     }
 
     /// Returns an order in groups of `rows` rows of tiles (at least 1), from top to bottom. Within a group, the order is column by column
-    /// from left to right, and from top to bottom in each column. Tiles that are computed simultaneously then share rows of the factor A
-    /// and columns of the factor B in the L2 cache.
+    /// from left to right, and from top to bottom in each column. Tiles that are computed simultaneously then share rows of operand A and
+    /// columns of operand B in the L2 cache.
     #[must_use]
     pub const fn grouped(rows: u32) -> Self {
         Self { group: if rows == 0 { 1 } else { rows }, cluster: None, parts: 1, back_and_forth: false }
@@ -57,8 +57,8 @@ impl Schedule {
         self.group
     }
 
-    /// Assigns to each cluster a rectangle of `rows`×`cols` tiles, which its blocks compute simultaneously. The order then applies to these
-    /// rectangles. By default, the blocks of a cluster compute adjacent tiles of one column.
+    /// Assigns each cluster a rectangle of `rows`×`cols` tiles, which the cluster's blocks compute simultaneously. The order then applies
+    /// to these rectangles. By default, the blocks of a cluster compute adjacent tiles of one column.
     #[must_use]
     pub const fn per_cluster(self, rows: u32, cols: u32) -> Self {
         Self { cluster: Some([rows, cols]), ..self }
@@ -81,7 +81,7 @@ impl Schedule {
         Self { parts: if parts == 0 { 1 } else { parts }, ..self }
     }
 
-    /// Returns the number of blocks of a cluster that compute a tile together.
+    /// Returns the number of blocks of a cluster that compute each tile cooperatively.
     #[must_use]
     pub const fn parts(self) -> u32 {
         self.parts
@@ -149,7 +149,7 @@ fn mask<'k>(first: u16, by: Val<'k, u32>) -> Val<'k, u16> {
     }
 }
 
-/// Blocks of a cluster, by their ranks.
+/// A set of blocks of a cluster, identified by their ranks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blocks<'k> {
     first: Val<'k, u32>,
@@ -163,7 +163,7 @@ impl<'k> Blocks<'k> {
         Self { first: 0.into(), step: 1, count }
     }
 
-    /// Returns the rank in the cluster of the block with this index.
+    /// Returns the cluster rank of the block with the given index in this set.
     #[track_caller]
     pub(super) fn rank(self, index: impl Into<Val<'k, u32>>) -> Val<'k, u32> {
         self.first + index.into() * self.step
@@ -178,11 +178,11 @@ pub struct Sharing<'k> {
     pub(super) rank: Val<'k, u32>,
     /// The number of blocks.
     pub(super) count: u32,
-    /// A mask with a bit for the rank in the cluster of each of these blocks.
+    /// A bit mask of the cluster ranks of these blocks.
     pub(super) blocks: Val<'k, u16>,
 }
 
-/// This resident block's tiles of a result, which it computes one after the other. Returned by [`Builder::persistent`].
+/// The tiles of a result that this resident block computes, one after another. Returned by [`Builder::persistent`].
 #[derive(Clone, Copy, Debug)]
 pub struct Persistent<'k> {
     k: Builder<'k>,
@@ -196,7 +196,7 @@ pub struct Persistent<'k> {
     parts: u32,
 }
 
-/// One block's share of the steps that compute a tile, if several blocks of a cluster compute the tile together.
+/// One block's share of the steps that compute a tile, if several blocks of a cluster compute the tile cooperatively.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'k> {
     rank: Val<'k, u32>,
@@ -373,8 +373,8 @@ impl<'k> Persistent<'k> {
         if rows * cols * self.parts == 1 { 0.into() } else { self.k.this_block().rank() }
     }
 
-    /// Returns the part of each tile's computation that this block performs. Unless the schedule is [split](Schedule::split), the only part
-    /// is the whole computation.
+    /// Returns the part of each tile's computation that this block performs. Unless the schedule is [split](Schedule::split), this is the
+    /// entire computation.
     #[track_caller]
     pub fn part(self) -> Part<'k> {
         let [rows, cols] = self.cluster;

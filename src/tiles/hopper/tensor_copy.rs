@@ -12,7 +12,7 @@ use crate::{
 /// The maximum number of elements of a box along a dimension.
 const MOST_BOX: u32 = 256;
 
-/// The boxes that a shared tile consists of: one for each block of the swizzle and each run of rows.
+/// The boxes that make up a shared tile: one for each block of the swizzle and each run of rows.
 struct Plan {
     blocks: Blocks,
     /// The number of rows and columns of a box.
@@ -58,7 +58,7 @@ impl Plan {
     }
 }
 
-/// A tile in global memory that several blocks of a cluster load together; see [`GlTile::multicast`].
+/// A tile in global memory that several blocks of a cluster load cooperatively; see [`GlTile::multicast`].
 pub struct Multicast<'k, T: TensorElement, A> {
     tile: GlTile<'k, T, A>,
     among: Sharing<'k>,
@@ -82,7 +82,8 @@ impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
     /// The tile in global memory then has only `rows` rows, and its row index is in units of `rows`. `rows` must be a multiple of 8 that
     /// divides the height of the shared tile.
     ///
-    /// Use this source if the other rows are past the edge of the matrix: copying them would take as long as copying rows of the matrix.
+    /// Use this source if the other rows are past the edge of the matrix, because copying them would take as long as copying rows within
+    /// it.
     pub fn first_rows(self, rows: u32) -> FirstRows<'k, T, A> {
         FirstRows { tile: self, rows }
     }
@@ -119,10 +120,10 @@ impl<T: TensorElement, A> fmt::Debug for Multicast<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns the tile as a source that the blocks in `among` load together.
+    /// Returns the tile as a source that the blocks in `among` load cooperatively.
     ///
-    /// Each of these blocks loads an equal share of the tile's rows into the stages of all of them. All blocks in `among` must pass the
-    /// same tile. The height of the tile must be a multiple of 8 times the number of blocks.
+    /// Each of these blocks loads an equal share of the tile's rows into the stages of all these blocks. All blocks in `among` must pass
+    /// the same tile. The height of the tile must be a multiple of 8 times the number of blocks.
     #[doc(alias = ".multicast::cluster")]
     pub fn multicast(self, among: Sharing<'k>) -> Multicast<'k, T, A> {
         Multicast { tile: self, among }
@@ -207,7 +208,7 @@ impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
 
     /// Returns a source that fills the left half of a shared tile from this tile and the right half from `other`. Each of the two tiles has
     /// half the width of the shared tile. In bytes, this width must be a multiple of the swizzle's width. A shared tile without a swizzle
-    /// cannot be filled in this way.
+    /// cannot be filled this way.
     pub fn left_of(self, other: Self) -> Joined<'k, T, A> {
         Joined { tiles: vec![self, other], axis: 1 }
     }

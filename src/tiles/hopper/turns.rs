@@ -8,7 +8,7 @@ use super::{
 };
 use crate::ptx::{Builder, Mbarrier, Val, Var, quotient};
 
-/// The order in which `C` consumer warpgroups read the stages of a ring. In its turn, a warpgroup reads all stages of one tile.
+/// The order in which `C` consumer warpgroups read the stages of a ring. During its turn, a warpgroup reads all stages of one tile.
 #[doc(alias = "OrderedSequenceBarrier")]
 #[doc(alias = "ping-pong")]
 pub struct Turns<'k, const C: usize> {

@@ -57,7 +57,7 @@ fn gemv(
     Product { kind, size: [m, 1, k], a, b, c, alpha, beta, count: 1, arrays: false }.launch(handle)
 }
 
-/// Returns the type of a `cudaDataType_t`.
+/// Returns the type that a `cudaDataType_t` represents.
 fn data_type(ty: u32) -> Option<Type> {
     Some(match ty {
         0 => Type::F32,

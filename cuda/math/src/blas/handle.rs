@@ -35,8 +35,8 @@ pub(super) fn with<R>(handle: Address, f: impl FnOnce(&mut Handle) -> Fallible<R
 }
 
 impl Handle {
-    /// Returns the kernel arguments for a scalar: its device address and 0 or, if it is on the host, 0 and the bits of its value in the
-    /// type of the sums.
+    /// Returns the kernel arguments for a scalar: its address and 0 if the scalar is on the device, or 0 and the bits of its value, in the
+    /// accumulation type, if it is on the host.
     pub(super) fn scalar(&self, address: Address, ty: Type) -> Fallible<[u64; 2]> {
         let value = || match ty {
             Type::F64 => get::<u64>(address),
@@ -49,8 +49,8 @@ impl Handle {
         }
     }
 
-    /// Launches blocks of a kernel in the handle's context and stream. Each argument is 8 bytes long; for a 4-byte parameter, the kernel
-    /// reads the first 4.
+    /// Launches a kernel with `blocks` blocks in the handle's context and stream. Each argument is 8 bytes long; for a 4-byte parameter,
+    /// the kernel reads the first 4.
     pub(super) fn launch(&mut self, kernel: Kernel, blocks: u64, arguments: &[u64]) -> Fallible {
         let Self { context, stream, kernels, .. } = self;
         let blocks = i32::try_from(blocks).map_err(|_| Status::NOT_SUPPORTED)?.cast_unsigned();
@@ -119,7 +119,7 @@ entries! {
         with(handle, |handle| give(stream, handle.stream))
     }
 
-    /// The library needs no workspace.
+    /// The library does not need a workspace.
     fn cublasSetWorkspace_v2(handle: Address, _workspace: Address, _bytes: usize) -> Status {
         with(handle, |_| Ok(()))
     }

@@ -1,4 +1,4 @@
-//! A product of matrices, and its launch.
+//! Matrix products and their launches.
 
 use crate::Address;
 use crate::blas::handle;
@@ -11,7 +11,7 @@ use crate::blas::{Fallible, Status};
 pub(super) struct Matrix {
     /// The address of the first matrix, or of an array of addresses.
     pub(super) address: Address,
-    /// The stride between consecutive elements of a column, and of a row.
+    /// The strides between consecutive elements of a column and of a row.
     pub(super) row: i64,
     pub(super) column: i64,
     /// The stride between consecutive matrices of the batch.
@@ -44,7 +44,7 @@ impl Matrix {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Product {
     pub(super) kind: Kind,
-    /// The number of rows of A, of columns of B, and of columns of A.
+    /// The number of rows of A, columns of B, and columns of A.
     pub(super) size: [i32; 3],
     pub(super) a: Matrix,
     pub(super) b: Matrix,
@@ -52,12 +52,12 @@ pub(super) struct Product {
     pub(super) alpha: Address,
     pub(super) beta: Address,
     pub(super) count: i32,
-    /// Whether the addresses are addresses of arrays that contain the addresses of the matrices.
+    /// Whether the addresses point to arrays of matrix addresses.
     pub(super) arrays: bool,
 }
 
 impl Product {
-    /// Launches the kernel in the stream of a handle.
+    /// Launches the kernel in the stream of the handle.
     pub(super) fn launch(&self, handle: Address) -> Fallible {
         let [rows, columns, depth] =
             self.size.map(u32::try_from).map(|size| size.map_err(|_| Status::INVALID_VALUE));

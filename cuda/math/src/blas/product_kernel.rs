@@ -1,7 +1,7 @@
 //! The kernel of a matrix product, as PTX.
 //!
-//! A thread computes up to 4 elements of a row of C. It adds products in the order of k, with fused multiply-adds, in the type that
-//! [`Kind::sum`] returns.
+//! Each thread computes up to 4 elements of a row of C. It accumulates products in order of increasing k, using fused multiply-adds in the
+//! type that [`Kind::sum`] returns.
 
 use crate::blas::kernel::{THREADS, Type};
 
@@ -16,7 +16,7 @@ pub(super) struct Kind {
     pub(super) scalar: Type,
 }
 
-/// The number of rows and of columns of C that a block computes.
+/// The number of rows and columns of C that a block computes.
 pub(super) const ROWS: u32 = 32;
 pub(super) const COLUMNS: u32 = 16;
 
@@ -24,7 +24,7 @@ pub(super) const COLUMNS: u32 = 16;
 const PER_THREAD: u32 = COLUMNS * ROWS / THREADS;
 
 impl Kind {
-    /// Returns the type in which products are added: the type of the scalars, or f32 for scalars of f16.
+    /// Returns the accumulation type: the type of the scalars, or f32 if the scalars are f16.
     pub(super) fn sum(self) -> Type {
         if self.scalar == Type::F16 { Type::F32 } else { self.scalar }
     }
@@ -57,7 +57,7 @@ impl Kind {
         }
     }
 
-    /// Returns the PTX module with the kernel. Its parameters are the arguments of `Product::launch`.
+    /// Returns the PTX module that contains the kernel. The kernel's parameters are the arguments of `Product::launch`.
     pub(super) fn text(self) -> String {
         let (t, zero) = self.sum().in_ptx();
         let [mul, fma] = if t == "s32" { ["mul.lo", "mad.lo"] } else { ["mul.rn", "fma.rn"] };

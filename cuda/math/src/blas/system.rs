@@ -1,4 +1,4 @@
-//! Triangular systems of equations, and their launch.
+//! Triangular systems of equations and their launches.
 
 use crate::Address;
 use crate::blas::kernel::{Kernel, THREADS, Type};
@@ -10,7 +10,7 @@ use crate::blas::{Fallible, Status, handle};
 pub(super) struct System {
     /// The type of all elements: f32 or f64.
     pub(super) ty: Type,
-    /// The number of rows and of columns of B.
+    /// The number of rows and columns of B.
     pub(super) size: [i32; 2],
     pub(super) t: Matrix,
     pub(super) b: Matrix,
@@ -20,12 +20,12 @@ pub(super) struct System {
     pub(super) unit: bool,
     pub(super) alpha: Address,
     pub(super) count: i32,
-    /// Whether the addresses are addresses of arrays that contain the addresses of the matrices.
+    /// Whether the addresses point to arrays of matrix addresses.
     pub(super) arrays: bool,
 }
 
 impl System {
-    /// Launches the kernel in the stream of a handle.
+    /// Launches the kernel in the stream of the handle.
     pub(super) fn launch(&self, handle: Address) -> Fallible {
         let [rows, columns] = self.size.map(|size| u32::try_from(size).map_err(|_| Status::INVALID_VALUE));
         let (rows, columns) = (rows?, columns?);

@@ -1,11 +1,11 @@
 //! The kernel of triangular systems of equations, as PTX.
 //!
-//! A thread solves the system for one column of B by forward substitution. For each element, it multiplies the element of B by alpha,
-//! subtracts the products with the preceding elements in order, with fused multiply-adds, and divides by the diagonal element.
+//! Each thread solves the system for one column of B by forward substitution. For each element, the thread multiplies the element of B by
+//! alpha, subtracts the products with the preceding elements in order, using fused multiply-adds, and divides by the diagonal element.
 
 use crate::blas::kernel::{THREADS, Type};
 
-/// Returns the PTX module with the kernel for f32 or f64. Its parameters are the arguments of `System::launch`.
+/// Returns the PTX module that contains the kernel for f32 or f64. The kernel's parameters are the arguments of `System::launch`.
 pub(super) fn text(ty: Type) -> String {
     let (f, zero) = ty.in_ptx();
     format!(

@@ -44,7 +44,7 @@ pub fn rsqrt_ftz_f64(x: u64) -> u64 {
 
 const UPPER: u64 = 0xffff_ffff_0000_0000;
 
-/// The NaN that an H200 returns from instructions that read only upper words.
+/// The NaN that an H200 returns for instructions that read only upper words.
 const NAN_OF_UPPER: u64 = 0x7fff_ffff_0000_0000;
 
 /// Returns the upper word, flushed. A NaN whose payload is in the lower word becomes infinity.

@@ -27,7 +27,7 @@ pub fn cos(x: u32) -> u32 {
     of_quadrant((quadrant + 1) & 2 != 0, if quadrant & 1 == 0 { !fraction } else { fraction })
 }
 
-/// Returns |x| in quarter turns, as the quadrant and a 23-bit fraction; `None` for infinity and NaN.
+/// Returns |x| in quarter turns, as the quadrant and a 23-bit fraction, or `None` for infinity and NaN.
 ///
 /// x is multiplied by the largest f32 below 1/(2π), rounded toward zero, and converted to fixed point.
 fn quarter_turns(x: u32) -> Option<(u32, u32)> {

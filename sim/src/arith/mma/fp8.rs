@@ -1,7 +1,7 @@
 //! fp8 `mma` on Hopper, which ptxas translates to f16 `mma`.
 //!
 //! A and B are unpacked to f16. t0 is a fused dot-add over the indices k with `k mod 4` in {0, 1}, starting from zero; t1 is a fused
-//! dot-add over the other indices, starting from t0. Both have D's type. D is C + t1, rounded like an ordinary sum. With a sparse A, k
+//! dot-add over the other indices, starting from t0. Both have the type of D. D is C + t1, rounded like an ordinary sum. With a sparse A, k
 //! counts the stored elements.
 
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! The fused dot-add, written for readability.
+//! A reference implementation of the fused dot-add, written for readability.
 
 use super::arch::{Accumulator, Datapath};
 use crate::arith::unpacked::{Exact, Unpacked};

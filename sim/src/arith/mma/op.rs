@@ -8,7 +8,7 @@ use super::{
 };
 use crate::arith::Float;
 
-/// The instruction families that differ in arithmetic.
+/// The instruction families whose arithmetic differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Instruction {
     /// `mma` and `mma.sp`.

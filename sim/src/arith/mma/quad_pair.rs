@@ -1,4 +1,4 @@
-//! The f16 `mma.m8n8k4`, a Volta instruction, with the results of Volta and of later hardware.
+//! The f16 `mma.m8n8k4`, a Volta instruction, with the results that Volta and later hardware produce.
 
 use super::{Accumulator, TensorArch, dot};
 use crate::arith::{
@@ -9,9 +9,9 @@ use crate::arith::{
 
 /// Computes one element of `A · B + C` for `mma.m8n8k4`; `c_ty` and `d_ty` are the types of C and D.
 ///
-/// On Volta, the operation is a fused dot product with accumulation. For Turing and later (recorded on sm_90), ptxas emits f32 arithmetic,
-/// rounded to nearest: f32 results are C plus a chain of fused multiply-adds from zero; f16 results are C plus two pairs of products,
-/// rounded to f16 at the end.
+/// On Volta, the operation is a fused dot product with accumulation. For Turing and later (as observed on sm_90), ptxas emits f32
+/// arithmetic, rounded to nearest: f32 results are C plus a chain of fused multiply-adds from zero; f16 results are C plus two pairs of
+/// products, rounded to f16 at the end.
 #[doc(alias = "mma.sync.m8n8k4")]
 pub fn dot_quad_pair(
     arch: TensorArch,

@@ -115,7 +115,8 @@ pub(crate) fn tell(cluster: &mut Cluster<'_>, fault: Box<Fault>) -> Outcome<()> 
     }
 }
 
-/// Reports a use of registers that are undefined in the lanes of `mask`, if this kind is checked. The registers then count as defined.
+/// Reports a use of registers that are undefined in the lanes of `mask`, if this kind of finding is checked. Afterward, the registers are
+/// considered defined.
 fn used(
     cluster: &Cluster<'_>,
     undefined: &mut Undefined,
@@ -130,7 +131,7 @@ fn used(
     fault
 }
 
-/// Returns the finding for a use of an undefined value, if its kind is checked.
+/// Returns the finding for a use of an undefined value, if this kind of finding is checked.
 pub(crate) fn misuse(cluster: &Cluster<'_>, lane: usize, taint: &Taint, what: &str) -> Option<Box<Fault>> {
     let here = Where { warp: cluster.warp, lane, pc: cluster.pc };
     let origin = origin(taint, here);
@@ -168,15 +169,15 @@ pub(crate) fn origin(taint: &Taint, at: Where) -> Origin {
     taint.origin.unwrap_or(here)
 }
 
-/// A shuffle at one position in the text, and the lanes that execute it.
+/// A shuffle at one position in the PTX text, and the lanes that execute it.
 pub(crate) struct ShuffleAt<'c> {
     pub(crate) op: &'c Shfl,
     pub(crate) pc: u32,
     pub(crate) mask: u32,
 }
 
-/// Propagates undefined bits through a shuffle, which lanes may execute at different positions in the text. The undefined bits of a result
-/// are those of the value in its source lane.
+/// Propagates undefined bits through a shuffle, which lanes may execute at different positions in the PTX text. The undefined bits of a
+/// result are those of the value in its source lane.
 pub(crate) fn shuffle(code: &Code, warp: &mut Warp, number: usize, parts: &[ShuffleAt<'_>]) {
     let sent = |lane: usize| {
         let part = parts.iter().find(|part| part.mask >> lane & 1 == 1)?;

@@ -35,7 +35,7 @@ impl Operands {
         operands
     }
 
-    /// Returns the register operands of a `wgmma`. The old D is included only if it is `kept`.
+    /// Returns the register operands of a `wgmma`. The old D is included only if `kept` is set.
     pub(super) fn of_wgmma(op: &Wgmma, kept: bool, of: impl Fn(Reg) -> Lanes64) -> Self {
         let (_, d_bits) = op.numbers.sum_bits();
         let d = op.d.iter().map(|&reg| Reg::R(reg)).collect();

@@ -1,9 +1,9 @@
 //! The matrix elements in the lanes' registers for `mma` (PTX ISA, "Matrix Fragments for mma.…").
 //!
 //! Let g = lane / 4, t = lane mod 4, and E be the number of elements per register. The registers of A contain row g (then g+8, if M is 16)
-//! and columns E·t …; each further set is 4·E columns to the right. The registers of B contain column g and rows E·t …; each further
-//! register is 4·E rows down. The registers of C and D contain rows g (then g+8) and columns 2t and 2t+1; each further set is 8 columns to
-//! the right.
+//! and columns E·t …; each subsequent set is 4·E columns to the right. The registers of B contain column g and rows E·t …; each subsequent
+//! register is 4·E rows down. The registers of C and D contain rows g (then g+8) and columns 2t and 2t+1; each subsequent set is 8 columns
+//! to the right.
 
 use crate::lanes::Lanes32;
 

@@ -1,4 +1,4 @@
-//! The selection of the elements of B that a sparse A is multiplied with (PTX ISA, "Sparse matrix storage").
+//! The selection of the elements of B by which a sparse A is multiplied (PTX ISA, "Sparse matrix storage").
 
 use crate::arith::Float;
 use crate::machine::registers::Regs;

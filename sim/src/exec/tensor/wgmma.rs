@@ -1,7 +1,7 @@
 //! `wgmma.mma_async`: each warp of a warpgroup computes 16 of the 64 rows.
 //!
-//! Products are computed when they are issued. For the checks, they read shared memory until a thread waits for their group. A product
-//! belongs to the whole warpgroup: it is complete for each of the four warps when all four have issued their part.
+//! Products are computed when they are issued. The checks assume that they read shared memory until a thread waits for their group. A
+//! product belongs to the whole warpgroup: it is complete for each of the four warps when all four have issued their part.
 
 use crate::arith::mma::Instruction;
 use crate::exec::tensor::descriptor::Descriptor;

@@ -7,8 +7,8 @@
 //! - `mov` and `neg` may be between them;
 //! - every use of the product is such a sum, which reads the product once and is not fused with another product. A product that remains the
 //!   addend of an `fma` has a use of another kind;
-//! - products with one use are assigned first, in the order of the text, and then the others. If a sum can be fused with either of two
-//!   products, it is fused with the product with fewer uses, or, if both have equally many, with the first operand.
+//! - products with one use are assigned first, in program order, and then the others. If a sum can be fused with either of two products, it
+//!   is fused with the product with fewer uses, or, if both have the same number of uses, with the first operand.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +19,7 @@ use crate::program::code::{
     Preset, R, R1, R2, R3, Reg, Space, Value,
 };
 
-/// Fuses products and sums like ptxas. [`Code::contractions`] contains the information needed to undo this.
+/// Fuses products and sums as ptxas does. [`Code::contractions`] contains the information needed to undo this.
 pub(crate) fn fuse(code: &mut Code, touches: &mut [Touches], starts: &[usize]) {
     if !touches.iter().any(|touches| touches.contractible) {
         return;
@@ -172,7 +172,7 @@ impl<'c> Body<'c> {
         to.into_iter().filter(|to| inside.contains(to)).map(|to| self.part_of(to)).collect()
     }
 
-    /// Tracks products through each part, and through parts that are always executed one after the other.
+    /// Tracks products through each part, and across parts that are always executed one after the other.
     fn find_products(&mut self) {
         let mut before = vec![0; self.part_count()];
         let after: Vec<_> = (0..self.part_count()).map(|part| self.after(part)).collect();

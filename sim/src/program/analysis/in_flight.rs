@@ -10,7 +10,8 @@ use crate::program::analysis::watch::{Touches, successors};
 use crate::program::code::properties::{Agent, InFlight};
 use crate::program::code::{Alu, Code, D1, Guard, Op, R1, Reg};
 
-/// The maximum total number of instructions visited for the loads of a kernel. After that, the remaining loads count as complete.
+/// The maximum total number of instructions visited for the loads of a kernel. Beyond this number, the remaining loads are considered
+/// complete.
 const MAX_STEPS: usize = 1 << 22;
 
 /// Returns, for each instruction, whether it reads shared memory and may still be in flight when a thread arrives at an mbarrier or starts

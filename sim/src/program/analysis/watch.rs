@@ -42,7 +42,7 @@ impl Touches {
     }
 }
 
-/// The maximum total number of bits for all registers and basic blocks. Beyond this, the analysis is omitted.
+/// The maximum total number of bits for all registers and basic blocks. Above this limit, the analysis is skipped.
 const MAX_WORK: usize = 1 << 30;
 
 /// Sets [`Look::watch`](crate::program::code::Look), once the code is complete.

@@ -161,7 +161,7 @@ pub(crate) enum Alu {
 }
 
 impl Alu {
-    /// Returns how undefined bits of the operands propagate to the results.
+    /// Returns the way in which undefined bits of the operands propagate to the results.
     pub(crate) fn flow(&self) -> Flow {
         use Reg::{D, P, R};
         match *self {
@@ -365,14 +365,14 @@ pub(crate) struct FloatOp {
     pub(crate) c: Reg,
 }
 
-/// `cvt` between two numbers.
+/// `cvt` of a single number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cvt {
     pub(crate) to: Ty,
     pub(crate) from: Ty,
     pub(crate) mode: CvtMode,
     pub(crate) d: Reg,
-    /// The mask of the bits of the destination register, to whose width integers are extended.
+    /// The mask of all bits of the destination register. Integers are extended to its width.
     pub(crate) mask: u64,
     pub(crate) a: Reg,
 }
@@ -385,7 +385,7 @@ pub(crate) struct CvtPack {
     pub(crate) mode: CvtMode,
     pub(crate) d: R,
     pub(crate) a: R,
-    /// The lower number; `None` if both numbers are the halves of `a`.
+    /// The lower number, or `None` if both numbers are the halves of `a`.
     pub(crate) b: Option<R>,
 }
 
@@ -427,7 +427,7 @@ pub(crate) struct PackSat {
 pub(crate) struct DotOp {
     pub(crate) a_signed: bool,
     pub(crate) b_signed: bool,
-    /// For `dp2a`, whether the upper bytes of `b` are used; `None` for `dp4a`.
+    /// Whether `dp2a` uses the upper bytes of `b`, or `None` for `dp4a`.
     pub(crate) two: Option<bool>,
     pub(crate) d: R,
     pub(crate) a: R,

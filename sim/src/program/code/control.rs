@@ -41,18 +41,18 @@ pub(crate) enum Control {
     WgmmaWait(u32),
     /// `wgmma.fence`.
     WgmmaFence,
-    /// `setmaxnreg`, which sets the number of registers per thread; `more` if the number increases.
+    /// `setmaxnreg`, which sets the number of registers per thread. `more` is set if the number increases.
     MaxRegisters {
         count: u32,
         more: bool,
     },
-    /// A pragma that declares a value uniform.
+    /// A pragma that declares a value to be uniform.
     Uniform(Uniform),
     /// Prefetches and hints, which have no effect on results.
     Hint,
 }
 
-/// The threads for which a pragma declares a value equal.
+/// The threads among which a pragma declares a value to be equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Together {
     /// Each group of this many consecutive threads of a block.
@@ -87,7 +87,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Returns the register, if the location is one.
+    /// Returns the register, if the location is a register.
     pub(crate) fn register(self) -> Option<Reg> {
         match self {
             Place::Register(reg) => Some(reg),
@@ -111,7 +111,7 @@ pub(crate) struct Call {
     pub(crate) target: Target,
     pub(crate) args: Vec<Place>,
     pub(crate) returns: Vec<Place>,
-    /// The size in bytes of the caller's own frame, which is known when its function has been decoded.
+    /// The size in bytes of the caller's own frame, which is known once its function has been decoded.
     pub(crate) frame: u32,
 }
 
@@ -134,7 +134,7 @@ pub(crate) struct Barrier {
     pub(crate) kind: BarrierKind,
     pub(crate) aligned: bool,
     pub(crate) id: R,
-    /// The number of threads that participate; `None` for all threads of the block.
+    /// The number of threads that participate, or `None` for all threads of the block.
     pub(crate) threads: Option<R>,
 }
 

@@ -195,7 +195,7 @@ pub(crate) enum AtomFn {
 pub(crate) struct Atom {
     pub(crate) f: AtomFn,
     pub(crate) access: Access,
-    /// The destinations, one per element; empty for `red`.
+    /// The destinations, one per element. The list is empty for `red`.
     pub(crate) d: Box<[Reg]>,
     /// The operands, one per element.
     pub(crate) b: Box<[Reg]>,
@@ -253,7 +253,7 @@ pub(crate) struct MatrixAccess {
     pub(crate) transposed: bool,
     /// One register per matrix.
     pub(crate) regs: Box<[R]>,
-    /// Whether the addresses of all lanes must be valid, including lanes that provide no row.
+    /// Whether the addresses of all lanes must be valid, including lanes that do not provide a row.
     pub(crate) all_lanes: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The properties of an instruction that analyses, the scheduler, checks and reports require before its execution.
+//! The properties of an instruction that analyses, the scheduler, checks and reports need before the instruction is executed.
 //!
 //! Each property is specified once, next to the operations of its family, in a match without a wildcard, so that a new operation does not
 //! compile until its properties are specified.
@@ -10,13 +10,13 @@ use crate::program::code::{Op, Place, Reg, Space};
 pub(crate) struct Properties<'o> {
     /// The memory elements that the instruction loads, stores or updates.
     pub(crate) element: Option<Element>,
-    /// Whether other blocks may observe its effects or communicate through it, so that the blocks of the kernel take turns.
+    /// Whether other blocks may observe its effects or communicate through it, in which case the blocks of the kernel take turns.
     pub(crate) meets_blocks: bool,
     /// Whether it may write to global memory non-atomically.
     pub(crate) writes_global: bool,
     /// Whether lanes may exchange values through it, so that other groups of the warp should run soon.
     pub(crate) meets_lanes: bool,
-    /// How likely the instruction is to be the one that a loop waits for; 0 if loops never wait for it.
+    /// The likelihood that a loop waits for this instruction, or 0 if loops never wait for it.
     pub(crate) awaits: u8,
     /// The registers whose undefined bits it propagates; all other registers that it reads must be defined.
     pub(crate) passes: Passes<'o>,
@@ -57,7 +57,7 @@ pub(crate) enum InFlight {
 /// An element in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
-    /// The state space; `None` if it is not known.
+    /// The state space, or `None` if it is not known.
     pub(crate) space: Option<Space>,
     pub(crate) bytes: u8,
 }

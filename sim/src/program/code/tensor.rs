@@ -107,7 +107,8 @@ pub(crate) struct BlockScales {
     pub(crate) b: ScaleOperand,
 }
 
-/// The register that contains the scales, the first byte in the register, and which of each four lanes provides them.
+/// The register that contains the scales, the first byte in the register, and the index of the lane, within each group of four, that
+/// provides them.
 #[derive(Clone, Debug)]
 pub(crate) struct ScaleOperand {
     pub(crate) bits: R,
@@ -153,7 +154,7 @@ pub(crate) struct WmmaAccess {
     pub(crate) bits: u32,
     pub(crate) space: Space,
     pub(crate) addr: Addr,
-    /// The stride in elements between rows (columns); `None` if they are contiguous.
+    /// The stride in elements between rows (columns), or `None` if they are contiguous.
     pub(crate) stride: Option<R>,
     /// The number of stride elements in one unit of `bits` bits.
     pub(crate) stride_unit: u32,

@@ -20,7 +20,7 @@ pub(crate) enum Field {
 }
 
 impl Field {
-    /// Returns the offset and the size in bytes of the field in the encoded map; `None` if it is not stored.
+    /// Returns the offset and the size in bytes of the field in the encoded map, or `None` if it is not stored.
     pub(crate) fn place(self) -> Option<(u64, u8)> {
         let place = match self {
             Field::ElementType => (4, 1),
@@ -42,7 +42,7 @@ impl Field {
         if self == Field::Rank { value + 1 } else { value }
     }
 
-    /// Returns the number of dimensions for which the field exists; 0 if it exists once.
+    /// Returns the number of dimensions for which the field exists, or 0 if it exists once.
     pub(crate) fn dimensions(self) -> usize {
         match self {
             Field::Tile(_) | Field::Dim(_) | Field::ElementStride(_) => 5,
@@ -61,7 +61,7 @@ impl Field {
         }
     }
 
-    /// Returns the number of values of an enumerated field; 0 if the field takes any value.
+    /// Returns the number of values of an enumerated field, or 0 if the field takes any value.
     pub(crate) fn choices(self) -> usize {
         match self {
             // The last three are packed types.
@@ -75,7 +75,7 @@ impl Field {
         }
     }
 
-    /// Returns the stored form of a value of an enumerated field; `None` if the value is not supported.
+    /// Returns the stored form of a value of an enumerated field, or `None` if the value is not supported.
     pub(crate) fn encoded(self, choice: usize) -> Option<u64> {
         match self {
             Field::ElementType => {

@@ -331,7 +331,7 @@ impl<'m> Builder<'m> {
         Ok(places)
     }
 
-    /// Returns the aligned start of a variable after `offset`; an error if its end exceeds a thread's local memory.
+    /// Returns the aligned start of a variable after `offset`, or an error if its end exceeds a thread's local memory.
     pub(super) fn grow_frame(&self, offset: u32, size: u64, align: u32, variable: &Variable) -> Decoded<u32> {
         let start = u64::from(offset).next_multiple_of(u64::from(align.max(4)));
         if start + size > MAX_LOCAL {

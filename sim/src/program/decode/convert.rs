@@ -348,7 +348,7 @@ impl Decoder<'_, '_, '_> {
 }
 
 impl Type {
-    /// Returns the number format of a type in `cvt`; `None` for bits.
+    /// Returns the number format of a type in `cvt`, or `None` for bits.
     fn meaning_of_number(self) -> Option<Ty> {
         match self {
             Type::B8 | Type::B16 | Type::B32 | Type::B64 => None,

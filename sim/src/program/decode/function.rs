@@ -27,8 +27,8 @@ pub(super) struct Body<'b, 'm> {
 }
 
 impl<'b, 'm> Body<'b, 'm> {
-    /// Decodes a function, and returns the size of its frame and the number of bytes in use. `callee` is the function's index; `None` for
-    /// the entry function.
+    /// Decodes a function, and returns the size of its frame and the number of bytes in use. `callee` is the function's index, or `None`
+    /// for the entry function.
     pub(super) fn decode(
         builder: &'b mut Builder<'m>,
         function: &'m Function,

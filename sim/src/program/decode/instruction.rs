@@ -174,7 +174,7 @@ impl<'c, 'b, 'm> Decoder<'c, 'b, 'm> {
         self.error(format!("there is no `{}` on {ty}", self.i.opcode()))
     }
 
-    /// Returns the next qualifier, converted by `f`; an error if `f` does not recognize it.
+    /// Returns the next qualifier, converted by `f`, or an error if `f` does not recognize it.
     pub(super) fn want<T>(&mut self, what: &str, f: impl FnOnce(&str) -> Option<T>) -> Decoded<T> {
         match self.m.take(f) {
             Some(value) => Ok(value),

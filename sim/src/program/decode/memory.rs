@@ -188,7 +188,7 @@ impl Decoder<'_, '_, '_> {
         caching
     }
 
-    /// Decodes `.v2`, `.v4` or `.v8`, and returns the number of elements; 1 if it is absent.
+    /// Decodes `.v2`, `.v4` or `.v8`, and returns the number of elements, or 1 if it is absent.
     pub(super) fn vector(&mut self) -> usize {
         self.m
             .take(|word| match word {

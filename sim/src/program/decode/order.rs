@@ -9,7 +9,7 @@ use crate::program::types::Type;
 /// The qualifiers that ptxas accepts more than once.
 const REPEATABLE: [&str; 6] = ["sat", "uni", "sync", "approx", "NaN", "cc"];
 
-/// Given the qualifiers of an instruction, returns the function that ranks each of them; `None` if their order is fixed.
+/// Given the qualifiers of an instruction, returns the function that ranks each of them, or `None` if their order is fixed.
 pub(super) type Order = fn(&[&str]) -> Option<fn(&str) -> u8>;
 
 /// The order in the text.

@@ -126,7 +126,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// Takes the current operator if it is in `level`.
+    /// Consumes and returns the current operator if it is in `level`.
     fn operator(&mut self, level: &[&'static str]) -> Option<&'static str> {
         let Kind::Punct(first) = self.peek() else { return None };
         let second = if let Kind::Punct(c) = self.peek_ahead(1) { c } else { ' ' };
@@ -182,7 +182,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses `(expression)` or the casts `(.s64)`, `(.u64)`.
+    /// Parses `(expression)`, or one of the casts `(.s64)` and `(.u64)`.
     fn parenthesised(&mut self) -> Parsed<Constant> {
         self.expect('(')?;
         let cast = match self.peek() {

@@ -1,4 +1,4 @@
-//! `.entry` and `.func`: the head, the directives and the body.
+//! Functions (`.entry` and `.func`): the header, the directives and the body.
 
 use crate::text::ast::{Directive, Function, FunctionKind, Linkage, Space, Variable};
 use crate::text::body::{Body, Extent};

@@ -1,4 +1,4 @@
-//! Operands.
+//! Instruction operands.
 
 use crate::text::ast::{Address, Length, Operand, OperandKind};
 use crate::text::lexer::{Kind, Token};
@@ -117,7 +117,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses `[base]`, `[base+offset]`, `[base, {…}]`.
+    /// Parses `[base]`, `[base+offset]` or `[base, {…}]`.
     fn address(&mut self) -> Parsed<Address> {
         self.expect('[')?;
         let token = self.token();

@@ -1,4 +1,4 @@
-//! The statements of a function's body.
+//! The statements of a function body.
 
 use std::sync::Arc;
 

@@ -107,7 +107,7 @@ impl Parser<'_> {
         Ok(PointerAttribute { space, align })
     }
 
-    /// Parses `(.managed)`, `(.unified(a, b))`.
+    /// Parses `(.managed)` or `(.unified(a, b))`.
     pub(super) fn attributes(&mut self) -> Parsed<Vec<String>> {
         let mut words = vec![];
         self.expect('(')?;

@@ -10,8 +10,8 @@ use crate::{
     tiles::{ColVec, Gl, GlTile, row_major},
 };
 
-/// The number of rows of each head is padded to a multiple of `PADDING`, so that steps of up to `PADDING` queries need not check the end of
-/// a head.
+/// The rows of each head are padded to a multiple of `PADDING`, so that steps of up to `PADDING` queries need not check for the end of a
+/// head.
 pub(super) const PADDING: u32 = 128;
 
 /// The parameters of the kernels that compute matrix products.
@@ -134,7 +134,7 @@ impl<'k> RowBlock<'k> {
         Self { sequences, workspace, sequence, head, tile }
     }
 
-    /// Emits `body`. Only blocks whose rows are in the workspace execute it.
+    /// Emits `body`, which is executed only by blocks whose rows are in the workspace.
     #[track_caller]
     pub(super) fn if_used(&self, k: Builder<'k>, body: impl FnOnce()) {
         let Self { sequence, tile, .. } = self;
@@ -157,7 +157,7 @@ pub(super) struct Workspace<'k> {
 #[derive(Clone, Copy)]
 pub(super) struct Part<'k> {
     head: Val<'k, u32>,
-    /// The index of the sequence's first block within the head; `None` if sequences are not packed, so that this index is 0.
+    /// The index of the sequence's first block within the head; `None` if sequences are not packed, in which case this index is 0.
     first: Option<Val<'k, u32>>,
 }
 

@@ -1,5 +1,5 @@
-//! The kernel that computes dK and dV and accumulates dQ, for head sizes with which dK and dV for 64 keys fit in the registers of one
-//! warpgroup.
+//! The kernel that computes dK and dV and accumulates dQ, for head sizes small enough that dK and dV for 64 keys fit in the registers of
+//! one warpgroup.
 
 use super::{
     AttentionBackward,

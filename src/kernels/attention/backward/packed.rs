@@ -20,10 +20,10 @@ use crate::{
 pub type PackedAttentionRowsArgs<T> =
     (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [In<u32>; 2], [u32; 5], [u32; 2], [[u32; 2]; 2]);
 
-/// The arguments of the kernel that [`AttentionBackward::packed_keys_kernel`] builds: `(q, k, v, d_o, rows, sums, dk, dv, starts, sizes,
-/// longest, strides, scale)`. `starts`, `sizes` and `longest` are the three arrays that precede `strides` in [`PackedAttentionRowsArgs`].
-/// `strides` contains the strides of Q, K, V, dO, dK and dV between heads and between rows, in elements.
-/// [`AttentionKeysArgs`](super::AttentionKeysArgs) describes the other arguments.
+/// The arguments of the kernel that [`AttentionBackward::packed_keys_kernel`] builds:
+/// `(q, k, v, d_o, rows, sums, dk, dv, starts, sizes, longest, strides, scale)`. `starts`, `sizes` and `longest` are the three arrays that
+/// precede `strides` in [`PackedAttentionRowsArgs`]. `strides` contains the strides of Q, K, V, dO, dK and dV between heads and between
+/// rows, in elements. See [`AttentionKeysArgs`](super::AttentionKeysArgs) for the other arguments.
 pub type PackedAttentionKeysArgs<T> = (
     In<T>,
     In<T>,
@@ -40,14 +40,14 @@ pub type PackedAttentionKeysArgs<T> = (
     f32,
 );
 
-/// The arguments of the kernel that [`AttentionBackward::packed_finish_kernel`] builds: `(sums, dq, starts, sizes, longest, strides,
-/// scale)`. `dq` receives dQ, and `strides` contains its strides between heads and between rows, in elements. [`PackedAttentionKeysArgs`]
-/// describes the other arguments.
+/// The arguments of the kernel that [`AttentionBackward::packed_finish_kernel`] builds:
+/// `(sums, dq, starts, sizes, longest, strides, scale)`. `dq` receives dQ, and `strides` contains its strides between heads and between
+/// rows, in elements. See [`PackedAttentionKeysArgs`] for the other arguments.
 pub type PackedAttentionFinishArgs<T> = (In<f32>, Out<T>, [In<u32>; 2], [u32; 5], [u32; 2], [u32; 2], f32);
 
-/// The arguments of the kernel that [`AttentionBackward::packed_queries_kernel`] builds: `(q, k, v, d_o, rows, dq, starts, sizes, longest,
-/// strides, scale)`. `dq` receives dQ. `strides` contains the strides of Q, K, V, dO and dQ between heads and between rows, in elements.
-/// [`PackedAttentionKeysArgs`] describes the other arguments.
+/// The arguments of the kernel that [`AttentionBackward::packed_queries_kernel`] builds:
+/// `(q, k, v, d_o, rows, dq, starts, sizes, longest, strides, scale)`. `dq` receives dQ. `strides` contains the strides of Q, K, V, dO and
+/// dQ between heads and between rows, in elements. See [`PackedAttentionKeysArgs`] for the other arguments.
 pub type PackedAttentionQueriesArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<f32>, Out<T>, [In<u32>; 2], [u32; 5], [u32; 2], [[u32; 2]; 5], f32);
 
@@ -110,7 +110,7 @@ impl AttentionBackward {
     /// `attention_backward_bf16_128_causal_packed`. Dropout is not supported.
     ///
     /// # Errors
-    /// Returns the same errors as [`keys_kernel`](Self::keys_kernel), and an error if [`dropout`](Self::dropout) is true.
+    /// Returns the same errors as [`keys_kernel`](Self::keys_kernel). Also returns an error if [`dropout`](Self::dropout) is true.
     pub fn packed_keys_kernel<T>(&self) -> Result<Kernel<PackedAttentionKeysArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,

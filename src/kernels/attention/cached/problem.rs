@@ -19,19 +19,19 @@ pub struct CachedAttentionProblem {
     pub multiprocessors: u32,
 }
 
-/// The minimum number of keys with which two blocks per cache are faster even if one block per cache occupies all multiprocessors. With two
+/// The minimum number of keys for which two blocks per cache are faster even if one block per cache occupies all multiprocessors. With two
 /// blocks per cache, blocks finish closer together in time; with only 4096 keys, merging the results takes longer than this saves.
 const LONG: u32 = 32768;
 
 impl CachedAttention {
     /// Returns the kernel for a problem, assuming that all caches (one for each sequence and KV head) are full.
     ///
-    /// [`parts`](Self::parts) is the smallest supported value with which the blocks occupy at least 90% of the multiprocessors or, if no
-    /// value suffices, the value with which they occupy the most multiprocessors. (Clusters of 4 blocks occupy up to 120 of the 132
+    /// [`parts`](Self::parts) is the smallest supported value for which the blocks occupy at least 90% of the multiprocessors or, if there
+    /// is no such value, the value for which they occupy the most multiprocessors. (Clusters of 4 blocks occupy up to 120 of the 132
     /// multiprocessors of an H100 or H200.) If there are more caches than multiprocessors and the capacity is at least 32768 keys, `parts`
     /// is at least 2.
     ///
-    /// [`queries`](Self::queries) is the number of queries rounded up to one of [`QUERIES`](Self::QUERIES). If there are more than 8
+    /// [`queries`](Self::queries) is the number of queries, rounded up to a value in [`QUERIES`](Self::QUERIES). If there are more than 8
     /// queries, building the kernel fails.
     #[must_use]
     pub fn for_problem(problem: &CachedAttentionProblem) -> Self {

@@ -12,8 +12,8 @@ use crate::{
 
 /// The arguments of the kernel that [`CachedAttention::scaled_kernel`] builds:
 /// `(q, k, v, o, lse, lengths, [k_scales, v_scales], [batches, kv_heads, group, queries, keys], of_queries, of_keys, scale)`. `k_scales`
-/// and `v_scales` contain one scale factor per KV head, which all batches share. [`CachedAttentionArgs`](super::CachedAttentionArgs)
-/// describes the other arguments.
+/// and `v_scales` contain one scale factor per KV head, which all batches share. See [`CachedAttentionArgs`](super::CachedAttentionArgs)
+/// for the other arguments.
 pub type ScaledCachedAttentionArgs<T> = (
     In<T>,
     In<e4m3>,
@@ -30,7 +30,7 @@ pub type ScaledCachedAttentionArgs<T> = (
 
 /// The arguments of the kernel that [`CachedAttention::scaled_paged_kernel`] builds: `(q, k, v, o, lse, lengths, tables, [k_scales,
 /// v_scales], [batches, kv_heads, group, queries, pages, table], of_queries, of_keys, scale)`. `k_scales` and `v_scales` contain one scale
-/// factor per KV head, which all batches share. [`PagedAttentionArgs`](super::PagedAttentionArgs) describes the other arguments.
+/// factor per KV head, which all batches share. See [`PagedAttentionArgs`](super::PagedAttentionArgs) for the other arguments.
 pub type ScaledPagedAttentionArgs<T> = (
     In<T>,
     In<e4m3>,
@@ -48,15 +48,14 @@ pub type ScaledPagedAttentionArgs<T> = (
 
 impl CachedAttention {
     /// Builds the kernel for contiguous caches of `e4m3` elements with one scale factor per KV head. Elements of the cache are converted
-    /// exactly to f16. Each row of Q is divided by a power of two, so that its largest element is usually from 1 to 2, and rounded to
-    /// f16; this changes only elements below 2⁻¹⁷ (bf16) or 2⁻¹⁴ (f16) of the largest one. Weights, of which the largest is at most 2⁸,
-    /// are rounded to f16 before they are multiplied by values. Sums are f32.
+    /// exactly to f16. Each row of Q is divided by a power of two, so that its largest element is usually between 1 and 2, and rounded to
+    /// f16; this changes only elements smaller than 2⁻¹⁷ (bf16) or 2⁻¹⁴ (f16) times the largest one. Weights, which are at most 2⁸, are
+    /// rounded to f16 before they are multiplied by the values. Sums are computed in f32.
     ///
-    /// A tile has 16 rows for one or two [`queries`](Self::queries), 32 for four, and 64 for eight. If a tile
-    /// cannot contain all heads that share a KV head, the cache is read several times, mostly from the L2
-    /// cache. With four queries, all elements are converted twice, and with eight, four times; with eight
-    /// queries, the kernel is slower than with a 16-bit cache. The kernel's name also contains the element
-    /// type of the cache, as in `attention_cached_bf16_e4m3_128_split2`.
+    /// A tile has 16 rows for one or two [`queries`](Self::queries), 32 for four, and 64 for eight. If a tile cannot contain all heads that
+    /// share a KV head, the cache is read several times, mostly from the L2 cache. All elements are converted twice with four queries, and
+    /// four times with eight queries. With eight queries, the kernel is slower than with a 16-bit cache. The kernel's name also contains
+    /// the element type of the cache, as in `attention_cached_bf16_e4m3_128_split2`.
     ///
     /// # Errors
     /// Returns the same errors as [`kernel`](Self::kernel).

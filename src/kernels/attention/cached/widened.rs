@@ -169,7 +169,7 @@ fn rounded_queries<'k, T: ConvertibleElement, const D: usize>(
     (rounded.in_order_of_lanes(), magnitudes)
 }
 
-/// The bits of the exponent of an f32, and the sum of the bits of a power of two and those of its reciprocal.
+/// The exponent bits of an f32, and the sum of the bit patterns of a power of two and of its reciprocal.
 const EXPONENT: u32 = 0x7f80_0000;
 const RECIPROCALS: u32 = 2 * 0x3f80_0000;
 

@@ -19,12 +19,13 @@ pub type DropoutNormArgs<X, W, Y> =
 const MOST_HELD: u32 = 16;
 
 impl Norm {
-    /// Returns the kernel for residual sums with dropout; [`for_rows`](Self::for_rows) describes the parameters.
+    /// Returns the kernel for residual sums with dropout; see [`for_rows`](Self::for_rows) for the parameters.
     ///
-    /// On targets with clusters, long rows have their own tilings. The tiling of other rows is that of
+    /// On targets with clusters, long rows have tilings of their own. The tiling of other rows is that of
     /// [`for_residual_rows`](Self::for_residual_rows) for LayerNorm, with two exceptions. Rows that would require too many registers are
     /// divided among more blocks of a cluster, or read in parts. [`resident`](RowTiling::resident) is at most 1, unless rows are copied to
-    /// shared memory or at most 32 threads process a row; for unaligned rows that are copied, it is one less, but at least 1.
+    /// shared memory or at most 32 threads process a row; for unaligned rows that are copied, it is one lower than for LayerNorm, but at
+    /// least 1.
     #[must_use]
     pub fn for_dropout_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         // With the tilings of RMSNorm, long unaligned rows of 16-bit elements spill.

@@ -10,7 +10,7 @@ use crate::{
     ptx::{Features, Target},
 };
 
-/// Returns the tiling for norms of rows of the given `sizes`; [`RowTiling::for_rows`] describes the parameters.
+/// Returns the tiling for norms of rows of the given `sizes`; see [`RowTiling::for_rows`] for the parameters.
 pub(super) fn of_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> RowTiling {
     let tiling = RowTiling::for_copied_rows(target, bytes, sizes);
     if bytes > 4 || !target.features().contains(Features::AMPERE) {

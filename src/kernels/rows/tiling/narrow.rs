@@ -66,7 +66,7 @@ impl RowTiling {
     }
 
     /// Returns this tiling for rows of the given `sizes`, with the widest groups such that every row starts at a group boundary. `elements`
-    /// is the number of elements per thread and must be a multiple of the group size. [`in_registers`](Self::in_registers) describes
+    /// is the number of elements per thread and must be a multiple of the group size. See [`in_registers`](Self::in_registers) for
     /// `together`.
     ///
     /// Narrow groups require more memory accesses than unaligned 16-byte groups, but each word of an unaligned group must be assembled from

@@ -62,7 +62,7 @@ impl RowTiling {
     }
 
     /// Declares a grid in which each block processes one part of one of `rows` rows, or sets of rows, of `n` elements. Returns the row of
-    /// this block and the block's part of the row. Rejects a tiling with which blocks cannot process parts independently.
+    /// this block and the block's part of the row. Rejects a tiling in which blocks cannot process parts independently.
     #[track_caller]
     fn parts_of_blocks<'k>(self, k: Builder<'k>, rows: Dim, n: Val<'k, u32>) -> [Val<'k, u32>; 2] {
         self.refuse_ahead(k);

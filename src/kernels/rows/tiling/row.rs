@@ -42,8 +42,8 @@ pub(in crate::kernels::rows) struct Row<'k> {
     pub(super) aligned: Option<Val<'k, bool>>,
     /// Whether the instructions that are being emitted are executed only if groups are `aligned`.
     pub(super) is_aligned: Rc<Cell<bool>>,
-    /// Whether the instructions that are being emitted are executed only if all groups of the threads are inside the row, and every row that
-    /// they access exists.
+    /// Whether the instructions that are being emitted are executed only if all groups of the threads are inside the row, and every row
+    /// that they access exists.
     pub(super) is_inside: Rc<Cell<bool>>,
     pub(in crate::kernels::rows) team: Team<'k>,
 }

@@ -49,14 +49,14 @@ fn check_size(k: Builder<'_>, bytes: Val<'_, u32>) {
 }
 
 impl<'k, T: Element, S: SharedSpace, W: Writable> Ptr<'k, T, S, W> {
-    /// Starts copying `bytes` bytes from global memory at `from` to this address. On completion, `barrier` counts the copied bytes;
-    /// `barrier` must be in shared memory of the same block as this address. Both addresses and `bytes` must be known to be multiples of
-    /// 16. Requires sm_90 or later.
+    /// Starts copying `bytes` bytes from global memory at `from` to this address. Completion is signaled at `barrier`, which counts the
+    /// copied bytes and must be in the shared memory of the same block as this address. Both addresses and `bytes` must be known to be
+    /// multiples of 16. Requires sm_90 or later.
     ///
     /// # Safety
     ///
-    /// In every launch, the `bytes` bytes at `from` must be in one live allocation, and no thread may write them until the copy is
-    /// complete.
+    /// In every launch, the `bytes` bytes at `from` must be within a single live allocation, and no thread may write to them until the copy
+    /// is complete.
     #[doc(alias = "cp.async.bulk")]
     #[track_caller]
     pub unsafe fn copy_bulk<R: Readable>(
@@ -81,9 +81,9 @@ impl<'k, T: Element, S: SharedSpace, W: Writable> Ptr<'k, T, S, W> {
 }
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
-    /// Starts copying `bytes` bytes from this block's shared memory at `from` to this address. On completion, `barrier` counts the copied
-    /// bytes; `barrier` must be in shared memory of the same block as this address. Both addresses and `bytes` must be known to be
-    /// multiples of 16. Requires sm_90 or later.
+    /// Starts copying `bytes` bytes from this block's shared memory at `from` to this address. Completion is signaled at `barrier`, which
+    /// counts the copied bytes and must be in the shared memory of the same block as this address. Both addresses and `bytes` must be known
+    /// to be multiples of 16. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.shared::cluster.shared::cta")]
     #[track_caller]
     pub fn copy_bulk_shared<R: Readable>(
@@ -100,8 +100,8 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
         );
     }
 
-    /// Starts combining the elements in the `bytes` bytes at this address with those at `from` in this block's shared memory, using the
-    /// operation `op`. The requirements of [`copy_bulk_shared`](Self::copy_bulk_shared) apply.
+    /// Starts an asynchronous reduction that combines the elements in the `bytes` bytes at this address with those at `from` in this
+    /// block's shared memory, using the operation `op`. The requirements of [`copy_bulk_shared`](Self::copy_bulk_shared) apply.
     ///
     /// The supported operations are:
     /// - `u32`: all operations
@@ -131,12 +131,12 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
     /// Starts copying `bytes` bytes from shared memory at `from` to this address. The copy belongs to the
     /// [group](Builder::cp_async_bulk_commit_group) that this thread commits next. Requires sm_90 or later.
     ///
-    /// Both addresses and `bytes` must be known to be multiples of 16. Threads that have stored data to these bytes of shared memory must
-    /// first execute a [`fence_proxy_async`](Builder::fence_proxy_async).
+    /// Both addresses and `bytes` must be known to be multiples of 16. Threads that have written to these bytes of shared memory must first
+    /// execute a [`fence_proxy_async`](Builder::fence_proxy_async).
     ///
     /// # Safety
     ///
-    /// In every launch, the `bytes` bytes at this address must be in one live, writable allocation.
+    /// In every launch, the `bytes` bytes at this address must be within a single live, writable allocation.
     #[doc(alias = "cp.async.bulk.global.shared::cta")]
     #[track_caller]
     pub unsafe fn copy_bulk_out<R: Readable>(
@@ -150,8 +150,9 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
         self.emit_bulk(&mnemonic, from, bytes.into(), hints);
     }
 
-    /// Starts combining the elements in the `bytes` bytes at this address with those at `from` in shared memory, using the operation `op`.
-    /// The requirements of [`copy_bulk_out`](Self::copy_bulk_out) apply, and the reduction belongs to a group in the same way.
+    /// Starts an asynchronous reduction that combines the elements in the `bytes` bytes at this address with those at `from` in shared
+    /// memory, using the operation `op`. The requirements of [`copy_bulk_out`](Self::copy_bulk_out) apply, and the reduction likewise
+    /// belongs to the group that this thread commits next.
     ///
     /// The supported operations are:
     /// - addition: 32-bit and 64-bit integers, f16, bf16, f32 and f64
@@ -198,7 +199,8 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
 }
 
 impl<'k, T: Element, W: Writable> CheckedPtr<'k, T, Global, W> {
-    /// Combines elements as [`Ptr::reduce_bulk_out`] does if they are in bounds. The elements must be all in bounds or all out of bounds.
+    /// Combines elements as [`Ptr::reduce_bulk_out`] does if they are in bounds. The elements must be either all in bounds or all out of
+    /// bounds.
     #[track_caller]
     pub(crate) fn reduce_bulk_out<R: Readable>(self, op: ReduceOp, from: Ptr<'k, T, Shared, R>, bytes: u32) {
         let k = self.kernel();
@@ -216,7 +218,7 @@ impl<'k, T: Element, R: Readable> Ptr<'k, T, Global, R> {
     ///
     /// # Safety
     ///
-    /// In every launch, the `bytes` bytes at this address must be in one live allocation.
+    /// In every launch, the `bytes` bytes at this address must be within a single live allocation.
     #[doc(alias = "cp.async.bulk.prefetch")]
     #[track_caller]
     pub unsafe fn prefetch_bulk(self, bytes: impl Into<Val<'k, u32>>, hints: Hints<'k>) {

@@ -71,8 +71,8 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {
     ///
     /// # Safety
     ///
-    /// In every launch, the address must be a multiple of 64. The 128 bytes at this address must be a tensor map in one live allocation,
-    /// and no other thread may access them at the same time.
+    /// In every launch, the address must be a multiple of 64. The 128 bytes at this address must be a tensor map within a single live
+    /// allocation, and no other thread may access them at the same time.
     #[track_caller]
     pub unsafe fn edit_tensor_map(self) -> TensorMapEdit<'k, Global> {
         self.kernel().count_unsafe_access();
@@ -186,8 +186,8 @@ impl<'k> TensorMapEdit<'k, Shared> {
     ///
     /// # Safety
     ///
-    /// The map, with its fields as set by the kernel, must meet the obligations of [`Ptr::tensor_map`]. In addition, `to` must be a
-    /// multiple of 128, and the 128 bytes at `to` must be in one live, writable allocation.
+    /// The map, with its fields as set by the kernel, must satisfy the safety requirements of [`Ptr::tensor_map`]. In addition, `to` must
+    /// be a multiple of 128, and the 128 bytes at `to` must be within a single live, writable allocation.
     #[doc(alias = "tensormap.cp_fenceproxy")]
     #[track_caller]
     pub unsafe fn publish<T: Element, A: Writable>(

@@ -19,7 +19,7 @@ pub(crate) const MAP_BYTES: u32 = 128;
 /// The minimum alignment of a tensor map in bytes.
 pub(crate) const MAP_ALIGN: u32 = 64;
 
-/// The use of a tensor map parameter by a kernel. Every launch checks that the map that it passes supports this use.
+/// A kernel's use of a tensor-map parameter. Every launch checks that the map it passes supports this use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapUse {
     /// The index of the parameter.
@@ -115,8 +115,8 @@ impl<'k, T: Element, A> TensorMapPtr<'k, T, A> {
         Ptr::new(self.k, self.address, MAP_ALIGN)
     }
 
-    /// Prefetches the map into the descriptor cache. One thread should execute this once, at the start of the kernel. Requires sm_90 or
-    /// later.
+    /// Prefetches the map into the descriptor cache. One thread should execute this instruction once, at the start of the kernel. Requires
+    /// sm_90 or later.
     #[doc(alias = "prefetch.tensormap")]
     #[track_caller]
     pub fn prefetch_descriptor(self) {
@@ -154,8 +154,8 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Global, A> {
     /// In every launch:
     /// - The address must be a multiple of 64.
     /// - When a copy uses the map, the 128 bytes at this address must be a tensor map whose elements have type `T`.
-    /// - The tensor must be in one live allocation, which must be writable if the tensor is written.
-    /// - No thread may write the tensor if it belongs to an `In` parameter.
+    /// - The tensor must be within a single live allocation, which must be writable if copies write to the tensor.
+    /// - No thread may write to the tensor if it belongs to an `In` parameter.
     #[track_caller]
     pub unsafe fn tensor_map(self) -> TensorMapPtr<'k, T, A> {
         let k = self.kernel();

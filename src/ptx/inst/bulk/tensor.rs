@@ -67,11 +67,11 @@ fn registers<'k, T: Scalar, const N: usize>(
 }
 
 impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
-    /// Starts copying the box at `coordinates` (innermost first) to shared memory at `to`. On completion, `barrier` counts the copied
-    /// bytes; `barrier` must be in shared memory of the same block as `to`. Requires sm_90 or later.
+    /// Starts copying the box at `coordinates` (innermost first) to shared memory at `to`. Completion is signaled at `barrier`, which
+    /// counts the copied bytes and must be in the shared memory of the same block as `to`. Requires sm_90 or later.
     ///
-    /// `to` must be known to be aligned to 128 bytes; the map's swizzle may require a larger alignment. In the tensor, the box must start
-    /// at a multiple of 16 bytes from the start of a row.
+    /// `to` must be known to be aligned to 128 bytes; the map's swizzle may require a larger alignment. Within the tensor, the box must
+    /// start at a multiple of 16 bytes from the start of a row.
     #[doc(alias = "cp.async.bulk.tensor")]
     #[track_caller]
     pub fn load<C: Into<Val<'k, i32>>, S: SharedSpace, W: Writable, const N: usize>(
@@ -172,9 +172,8 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
     /// [group](Builder::cp_async_bulk_commit_group) that this thread commits next. Out-of-bounds elements are not written. Requires sm_90
     /// or later.
     ///
-    /// `from` must be known to be aligned to 128 bytes. In the tensor, the box must start at a multiple of 16 bytes from the start of a
-    /// row. Threads that have stored data to the box in shared memory must first execute a
-    /// [`fence_proxy_async`](Builder::fence_proxy_async).
+    /// `from` must be known to be aligned to 128 bytes. Within the tensor, the box must start at a multiple of 16 bytes from the start of a
+    /// row. Threads that have written to the box in shared memory must first execute a [`fence_proxy_async`](Builder::fence_proxy_async).
     #[doc(alias = "cp.async.bulk.tensor")]
     #[track_caller]
     pub fn store<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
@@ -189,8 +188,8 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
     /// Starts copying pixels as [`store`](Self::store) does, but through a map in im2col mode with 3 to 5 dimensions.
     ///
     /// # Safety
-    /// The map's bounding box must be inside the images and contain the pixel at `coordinates`. The outermost coordinate, the index of the
-    /// image, must not be negative.
+    /// The map's bounding box must be inside the images and contain the pixel at `coordinates`. The outermost coordinate, which is the
+    /// image index, must not be negative.
     #[doc(alias = "im2col_no_offs")]
     #[track_caller]
     pub unsafe fn store_im2col<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
@@ -204,8 +203,9 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(None, "im2col_no_offs", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts combining the tensor's box at `coordinates` with the box in shared memory at `from`, using the operation `op`. The
-    /// requirements of [`store`](Self::store) apply, and the reduction belongs to a group in the same way.
+    /// Starts an asynchronous reduction that combines the tensor's box at `coordinates` with the box in shared memory at `from`, using the
+    /// operation `op`. The requirements of [`store`](Self::store) apply, and the reduction likewise belongs to the group that this thread
+    /// commits next.
     ///
     /// The element type of the map must support the operation:
     /// - addition: `u32`, `i32`, `u64`, f32, f16 and bf16
@@ -224,7 +224,7 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(Some(op), "tile", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts combining pixels as [`reduce`](Self::reduce) does, but through a map in im2col mode with 3 to 5 dimensions.
+    /// Starts a reduction of pixels as [`reduce`](Self::reduce) does, but through a map in im2col mode with 3 to 5 dimensions.
     ///
     /// # Safety
     /// The requirements of [`store_im2col`](Self::store_im2col) apply.

@@ -180,7 +180,7 @@ forms! {
         Zext8: Moves(1);
         Zext16: Moves(1);
         Zext32: Moves(1);
-        /// The conversion of a shared address to a generic address, and the reverse.
+        /// The conversion of a shared address to a generic address, and vice versa.
         SharedToGeneric: Carries;
         GenericToShared: Carries;
         LocalToGeneric: Carries;
