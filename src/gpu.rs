@@ -50,7 +50,7 @@ pub use args::Args;
 pub use code::CudaCode;
 #[cfg(feature = "cublaslt")]
 #[doc(hidden)]
-pub use cublaslt::{CublasLtEpilogue, CublasLtError, CublasLtProduct, CublasLtTypes, Order};
+pub use cublaslt::{CublasLtElement, CublasLtEpilogue, CublasLtError, CublasLtProduct, CublasLtTypes, Order};
 pub use device::{DeviceProperties, Gpu};
 pub use error::{CallFailed, GpuError, LaunchError, LoadError};
 pub(crate) use fill::allocated;

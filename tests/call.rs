@@ -21,6 +21,7 @@ mod call {
     mod groups;
     mod heads;
     mod hedgehog;
+    mod huge;
     mod linear;
     mod matrix;
     mod norms;

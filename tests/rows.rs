@@ -15,6 +15,7 @@ mod rows {
     mod backward;
     mod dropout;
     mod embedding;
+    mod invalid;
     mod matrix;
     mod norm;
     mod pointwise;

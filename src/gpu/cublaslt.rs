@@ -23,6 +23,14 @@ pub enum CublasLtError {
     /// The context could not be made current, the workspace could not be allocated, or the stream could not be queried.
     #[error("cuBLASLt: the driver failed: {0}")]
     Workspace(#[from] DriverError),
+    /// A buffer belongs to another context than the stream.
+    #[error(
+        "cuBLASLt: {matrix}: expected a buffer in the context of the stream, found one in another context"
+    )]
+    OtherContext {
+        /// `A`, `B` or `D`.
+        matrix: &'static str,
+    },
     /// The size of a buffer differs from the planned size.
     #[error("cuBLASLt: {matrix}: expected {expected} elements, found {found}")]
     Length {
@@ -130,6 +138,23 @@ impl CublasLtTypes {
     }
 }
 
+mod sealed {
+    /// Restricts [`CublasLtElement`](super::CublasLtElement) to types of which every bit pattern is valid.
+    pub trait Sealed {}
+}
+
+/// An element type of the buffers of a [`CublasLtProduct`]: integers and floats of 8 to 32 bits, of which every bit pattern is valid.
+pub trait CublasLtElement: sealed::Sealed {}
+
+macro_rules! elements {
+    ($($element:ty)*) => {$(
+        impl sealed::Sealed for $element {}
+        impl CublasLtElement for $element {}
+    )*};
+}
+
+elements! { i8 u8 i16 u16 i32 u32 f32 half::bf16 half::f16 }
+
 /// The operation that follows the product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CublasLtEpilogue {
@@ -182,7 +207,7 @@ pub struct CublasLtProduct {
 impl CublasLtProduct {
     /// Plans D = A·B, where A is an m×k matrix and B is a k×n matrix.
     ///
-    /// The last argument contains the memory orders of A and B.
+    /// `orders` contains the memory orders of A and B.
     ///
     /// # Errors
     /// Returns an error if the library is missing, cuBLASLt offers no algorithm, or the 32 MiB workspace cannot be allocated.
@@ -197,7 +222,7 @@ impl CublasLtProduct {
 
     /// Plans D = f(A·B + bias) like [`new`](Self::new).
     ///
-    /// `bias` contains one number for each column of D, which is rounded to the type of D.
+    /// `bias` contains one number for each column of D; the numbers are rounded to the type of D.
     ///
     /// # Errors
     /// Returns the same errors as [`new`](Self::new), and an error if the length of the bias differs from the number of columns.
@@ -343,9 +368,9 @@ impl CublasLtProduct {
     /// The contents of the buffers are interpreted as elements of the planned types.
     ///
     /// # Errors
-    /// Returns an error if the size of a buffer differs from the planned size, if `algorithm` is out of bounds, if the stream is being
-    /// captured into a graph, or if cuBLASLt fails.
-    pub fn run<T, D>(
+    /// Returns an error if a buffer belongs to another context or its size differs from the planned size, if `algorithm` is out of bounds,
+    /// if the stream is being captured into a graph, or if cuBLASLt fails.
+    pub fn run<T: CublasLtElement, D: CublasLtElement>(
         &mut self,
         algorithm: usize,
         a: &CudaSlice<T>,
@@ -353,11 +378,14 @@ impl CublasLtProduct {
         d: &mut CudaSlice<D>,
     ) -> Result<(), CublasLtError> {
         let ([m, n, k], [(_, factor), (_, result)]) = (self.sizes, self.types.elements());
-        for (matrix, expected, found) in [
-            ("A", [m, k], a.num_bytes() / factor),
-            ("B", [k, n], b.num_bytes() / factor),
-            ("D", [m, n], d.num_bytes() / result),
+        for (matrix, context, expected, found) in [
+            ("A", a.context(), [m, k], a.num_bytes() / factor),
+            ("B", b.context(), [k, n], b.num_bytes() / factor),
+            ("D", d.context(), [m, n], d.num_bytes() / result),
         ] {
+            if context != self.stream.context() {
+                return Err(CublasLtError::OtherContext { matrix });
+            }
             // If the product overflows, it becomes a size that no buffer has.
             let expected = expected[0].saturating_mul(expected[1]);
             if expected != found {
@@ -377,7 +405,8 @@ impl CublasLtProduct {
         let (d, _d) = d.device_ptr_mut(&self.stream);
         let _bias = self.bias.as_ref().map(|bias| bias.device_ptr(&self.stream));
         let (workspace, _workspace) = self.workspace.device_ptr_mut(&self.stream);
-        // SAFETY: the buffers have the sizes of the layouts, as checked above, the bias has one element for each column, as checked when it
+        // SAFETY: the buffers are in the context of the stream and have the sizes of the layouts, as checked above, all bit patterns of
+        // `D` are valid, the bias has one element for each column, as checked when it
         // was planned, and their guards order accesses to them; `self` owns everything else.
         unsafe {
             result::matmul(

@@ -23,12 +23,12 @@ pub fn filled(stream: &Arc<CudaStream>, bytes: usize, byte: u8) -> Result<CudaSl
     Ok(slice)
 }
 
-/// Allocates `bytes` bytes with unspecified contents, for memory that the host does not read.
+/// Allocates `bytes` bytes with unspecified contents.
 ///
 /// # Errors
 /// Returns the driver's error, for example if memory is insufficient.
 pub(crate) fn allocated(stream: &Arc<CudaStream>, bytes: usize) -> Result<CudaSlice<u8>, GpuError> {
-    // SAFETY: only kernels read the memory, and they may read any bytes.
+    // SAFETY: device memory always has some contents, and every byte is a valid `u8`.
     let slice = unsafe { stream.alloc::<u8>(bytes) };
     Ok(slice.map_err(CallFailed::at("cuMemAllocAsync"))?)
 }

@@ -19,7 +19,7 @@ pub struct CudaVersion {
 }
 
 impl CudaVersion {
-    /// Converts the driver's version number `1000·major + 10·minor`.
+    /// Converts a driver version number of the form `1000·major + 10·minor`.
     pub const fn from_raw(raw: u32) -> Self {
         Self { major: raw / 1000, minor: raw % 1000 / 10 }
     }

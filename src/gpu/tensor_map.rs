@@ -115,8 +115,7 @@ pub struct TiledTensor {
     pub dims: Vec<u64>,
     /// The strides in bytes along dimensions 1 and up; each must be a multiple of 16 and less than 2⁴⁰. Dimension 0 is contiguous.
     pub strides: Vec<u64>,
-    /// The number of elements of the box along each dimension, from 1 to 256. The length of a row of the box must be a multiple of 16
-    /// bytes.
+    /// The number of elements of the box along each dimension, from 1 to 256. The size of a box row must be a multiple of 16 bytes.
     pub box_dims: Vec<u32>,
     /// The distance between copied elements along each dimension, from 1 to 8. A distance of 1 selects all elements. The GPU ignores the
     /// first distance, because it always copies adjacent elements along dimension 0.
@@ -147,7 +146,7 @@ pub struct Im2colTensor {
 /// The maximum number of pixels of a copy in im2col mode.
 const MOST_PIXELS: u32 = 1024;
 
-/// An error in checking or encoding a tensor map. All variants except `Call` are detected before the driver is called.
+/// An error that occurs when a tensor map is checked or encoded. All variants except `Call` are detected before the driver is called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TensorMapError {
@@ -215,13 +214,13 @@ pub enum TensorMapError {
         /// The stride in bytes.
         found: u64,
     },
-    /// The size of a row of the box is not a multiple of 16 bytes.
+    /// The size of a box row is not a multiple of 16 bytes.
     #[error("row of the box: expected a multiple of 16 bytes, found {found}")]
     BoxRow {
         /// The bytes per row.
         found: u32,
     },
-    /// A row of the box is longer than the swizzle allows.
+    /// A box row is longer than the swizzle allows.
     #[error("row of the box: expected at most {limit} bytes for this swizzle, found {found}")]
     SwizzleRow {
         /// The bytes per row.
@@ -362,7 +361,7 @@ unsafe impl DeviceRepr for TensorMap {}
 impl TensorMap {
     /// Checks a tensor and encodes its map.
     ///
-    /// The tensor's memory must stay allocated while kernels use the map. cudarc does not track this use: encode the map in
+    /// The tensor's memory must stay allocated while kernels use the map. cudarc does not track this use: encode the map with
     /// [`Args::read_map`](super::Args::read_map) or [`Args::write_map`](super::Args::write_map), which track the buffer, or order the
     /// streams manually.
     ///
@@ -447,9 +446,9 @@ impl TensorMap {
     ///
     /// # Safety
     ///
-    /// In every launch with this argument, the map must be valid for the device. Its element type must be that of the parameter, and its
-    /// number of dimensions and its mode (tiled or im2col) must be those that the kernel uses. Until the kernel has completed, the tensor's
-    /// memory must stay allocated, and nothing else may write to it or, if the kernel writes the tensor, read from it.
+    /// In every launch with this argument, the map must be valid for the device. Its element type must match that of the parameter, and its
+    /// number of dimensions and its mode (tiled or im2col) must match those that the kernel uses. Until the kernel has completed, the
+    /// tensor's memory must stay allocated, and nothing else may write to it or, if the kernel writes the tensor, read from it.
     pub const unsafe fn assume_valid(self) -> UncheckedMap {
         UncheckedMap(self)
     }

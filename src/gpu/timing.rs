@@ -14,7 +14,7 @@ pub struct Timings {
 }
 
 impl Timings {
-    /// Creates timings from times in microseconds, in the order of the runs.
+    /// Creates timings from times in microseconds, given in the order of the runs.
     pub fn from_micros(micros: Vec<f64>) -> Self {
         Self { micros }
     }

@@ -145,7 +145,7 @@ impl Permute {
     /// Returns the kernel that copies the rows of contiguous tensors if it is [`Permute::UnalignedRows`]. The last extent is the number of
     /// elements in a row.
     fn unaligned_rows<T: TensorElement>([others @ .., cols]: [u32; RANK]) -> Option<Self> {
-        let rows: u64 = others.iter().map(|&extent| u64::from(extent)).product();
+        let rows: u64 = others.iter().fold(1, |rows: u64, &extent| rows.saturating_mul(extent.into()));
         let length = u64::from(cols) * u64::from(T::SIZE);
         let suits = T::SIZE <= 4
             && !length.is_multiple_of(WIDEST.into())
@@ -221,6 +221,9 @@ impl Permute {
                     tensors.copy_rows(threads, adjacent);
                 }
                 Self::UnalignedRows { tiling } => {
+                    if let Some(why) = tiling.invalid() {
+                        return k.refuse(why);
+                    }
                     if !tiling.unaligned || T::SIZE > 4 {
                         k.block([THREADS]);
                         return k.refuse(format!("expected an unaligned tiling and elements of at most 4 bytes, found {tiling:?} and {} bytes", T::SIZE));

@@ -1,4 +1,4 @@
-//! Borrowed buffers of this crate or of cudarc.
+//! Borrowed buffers from this crate or from cudarc.
 
 use std::{fmt, marker::PhantomData};
 
@@ -16,7 +16,7 @@ const ALLOCATION_ALIGNMENT: u64 = 256;
 
 /// A borrowed buffer of elements of type `T` that a kernel reads.
 ///
-/// `From` converts a `&Buffer<T>` or, with the `cuda` feature, a `&CudaSlice<U>` or `&CudaView<U>` of cudarc, where `U: StorageFor<T>`.
+/// `From` converts a `&Buffer<T>` or, with the `cuda` feature, a cudarc `&CudaSlice<U>` or `&CudaView<U>`, where `U: StorageFor<T>`.
 #[derive(Clone, Copy)]
 pub struct BufferRef<'a, T> {
     pub(super) memory: ReadMemory<'a>,
@@ -27,8 +27,8 @@ pub struct BufferRef<'a, T> {
 
 /// A mutably borrowed buffer of elements of type `T` that a kernel writes.
 ///
-/// `From` converts a `&mut Buffer<T>` or, with the `cuda` feature, a `&mut CudaSlice<U>` or `&mut CudaViewMut<U>` of cudarc, where
-/// `U: StorageFor<T>`.
+/// `From` converts a `&mut Buffer<T>` or, with the `cuda` feature, a cudarc `&mut CudaSlice<U>` or `&mut CudaViewMut<U>`, where `U:
+/// StorageFor<T>`.
 pub struct BufferMut<'a, T> {
     pub(super) memory: WriteMemory<'a>,
     /// The number of elements of `T`.

@@ -32,13 +32,13 @@ const MOST_KEPT: usize = 4096;
 
 /// A cache of the kernels that were built and loaded for one device.
 ///
-/// If a call to a function of [`kernels::call`](crate::kernels::call) has the same problem as an earlier call, it reuses the kernel of the
-/// earlier call: no kernel is chosen, built, compiled or loaded again. On a GPU, tensor maps of the same buffers are not encoded again. A
-/// cache that contains 4096 problems of one type discards them before it adds another problem of this type.
+/// A call to a function of [`kernels::call`](crate::kernels::call) reuses the kernel of an earlier call with the same problem: no kernel is
+/// chosen, built, compiled or loaded again. On a GPU, tensor maps of the same buffers are not encoded again. A cache that contains 4096
+/// problems of one type discards them before it adds another problem of this type.
 ///
 /// A cache is created from `&Simulator`, `&GpuDevice`, `&AnyDevice` or `&Gpu`. For the first three, calls accept [`Buffer`](super::Buffer)s
-/// of the device and wait until the kernel has finished. For `&Gpu`, calls also accept buffers of cudarc, and queue the kernel on the
-/// default stream or on the stream passed to `KernelCache::on`.
+/// of the device and wait until the kernel has finished. For `&Gpu`, calls also accept cudarc buffers, and queue the kernel on the default
+/// stream or on the stream passed to `KernelCache::on`.
 ///
 /// ```
 /// use warpwright::{kernels::{call, NormFunction}, prelude::*, run::{self, Device, KernelCache}};
@@ -259,7 +259,7 @@ impl<'d> KernelCache<'d> {
         of_type.get(key).map(Arc::clone)
     }
 
-    /// Keeps a kernel for a problem unless another thread has already done so; returns the kernel that is kept.
+    /// Stores a kernel for a problem unless another thread has already done so. Returns the stored kernel.
     fn keep<P, A>(&self, key: (&'static str, P), ready: Arc<Ready<A>>) -> Arc<Ready<A>>
     where
         P: Eq + Hash + Send + 'static,

@@ -2,7 +2,7 @@
 
 use std::{fmt, marker::PhantomData};
 
-use cudarc::driver::{CudaSlice, CudaView, CudaViewMut, DevicePtr, DeviceSlice};
+use cudarc::driver::{CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DeviceSlice};
 
 use crate::{gpu::Args, ptx::Element};
 
@@ -71,10 +71,18 @@ macro_rules! written {
 read! {
     // An allocation.
     CudaSlice<U>,       |_, _| true;
-    CudaView<'_, U>,    |view, bytes| view.device_ptr(view.stream()).0.is_multiple_of(bytes);
-    CudaViewMut<'_, U>, |view, bytes| view.device_ptr(view.stream()).0.is_multiple_of(bytes);
+    CudaView<'_, U>,    |view, bytes| address(view, view.stream()).is_multiple_of(bytes);
+    CudaViewMut<'_, U>, |view, bytes| address(view, view.stream()).is_multiple_of(bytes);
 }
 written! { CudaSlice<U> CudaViewMut<'_, U> }
+
+/// Returns an address without recording a read of the memory. Dropping the guard would record one, in the place of the record of a kernel
+/// that still reads the memory on another stream; a later write would then not wait for that kernel.
+pub(super) fn address<T>(memory: &impl DevicePtr<T>, stream: &CudaStream) -> u64 {
+    let (address, record) = memory.device_ptr(stream);
+    std::mem::forget(record);
+    address
+}
 
 /// Returns the number of elements of `T` in `len` elements of `U`.
 fn elements<T: Element, U: StorageFor<T>>(len: usize) -> usize {

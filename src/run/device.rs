@@ -1,4 +1,4 @@
-//! The common interface of the simulator and of GPUs.
+//! The common interface of the simulator and GPUs.
 
 use std::fmt;
 #[cfg(feature = "record")]

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cudarc::driver::{CudaStream, DevicePtr};
+use cudarc::driver::CudaStream;
 
 use crate::{
     gpu::{Args, CallFailed, Gpu, GpuError, filled, time},
@@ -18,6 +18,7 @@ use super::device::other_device;
 use super::{
     argument::{Kind, Value},
     buffer::Store,
+    cuda_slice::address,
     device::{Backend, Device, Request},
     error::RunError,
     launched::{Details, Launched},
@@ -114,9 +115,7 @@ impl Backend for GpuDevice {
 
     fn address(&self, store: &Store) -> Option<u64> {
         match store {
-            Store::Cuda(slice) if slice.context() == self.gpu.context() => {
-                Some(slice.device_ptr(&self.stream).0)
-            }
+            Store::Cuda(slice) if slice.context() == self.gpu.context() => Some(address(slice, &self.stream)),
             _ => None,
         }
     }

@@ -57,13 +57,12 @@ pub struct TensorBox {
     pub dims: Vec<u64>,
     /// The strides in elements along dimensions 1 and up. In bytes, they must be multiples of 16 and less than 2⁴⁰.
     pub strides: Vec<u64>,
-    /// The number of elements of the box along each dimension, from 1 to 256. The size of a row of the box in bytes must be a multiple of
-    /// 16.
+    /// The number of elements of the box along each dimension, from 1 to 256. The size of a box row must be a multiple of 16 bytes.
     pub box_dims: Vec<u32>,
     /// The distance between copied elements along each dimension, from 1 to 8. It must be 1 along dimension 0, where the GPU always copies
     /// adjacent elements.
     pub element_strides: Vec<u32>,
-    /// The swizzle in shared memory. A row of the box must not be longer than the 32, 64 or 128 bytes of the swizzle.
+    /// The swizzle in shared memory. A box row must not be longer than the swizzle span of 32, 64 or 128 bytes.
     pub swizzle: SwizzleMode,
     /// Whether out-of-bounds floating-point elements are read as NaN instead of zero.
     pub nan_fill: bool,

@@ -154,9 +154,11 @@ impl AttentionBackward {
     /// 0.
     #[must_use]
     pub fn workspace(&self, heads: usize, queries: usize) -> [usize; 2] {
-        let rows = heads * queries.next_multiple_of(PADDING as usize);
-        let sums = if self.deterministic { 0 } else { rows * self.head_size as usize };
-        [2 * rows, sums]
+        // If a length overflows, it becomes one that no buffer has.
+        let padded = queries.div_ceil(PADDING as usize).saturating_mul(PADDING as usize);
+        let rows = heads.saturating_mul(padded);
+        let sums = if self.deterministic { 0 } else { rows.saturating_mul(self.head_size as usize) };
+        [rows.saturating_mul(2), sums]
     }
 
     /// Returns the part of a kernel's name that contains the type and the head sizes.

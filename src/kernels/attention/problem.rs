@@ -96,6 +96,10 @@ impl ScaledAttention {
     }
 }
 
+/// The maximum number of tiles of a head whose order is optimized. Longer sequences take seconds, so little is lost if their last blocks do
+/// not finish together.
+const MOST_COLUMNS: u32 = 1 << 17;
+
 /// Returns the tile order for a problem, which is `default` if the mask is not causal.
 fn order_of(
     problem: &AttentionProblem,
@@ -110,15 +114,19 @@ fn order_of(
         return default;
     }
     let AttentionTile { queries: height, keys: step } = tile;
-    let read = u64::from(kv_heads.max(1)) * keys_are.rows;
+    let read = u64::from(kv_heads.max(1)).saturating_mul(keys_are.rows);
     if u64::from(multiprocessors) * u64::from(height) >= read {
         return Schedule::grouped(heads.max(1)).back_and_forth();
     }
-    let columns = queries.div_ceil(height);
+    let columns = queries.div_ceil(height.max(1));
+    if columns > MOST_COLUMNS {
+        return default;
+    }
     // Starting and storing a tile takes about as long as one step.
     let cost = |column: u32| 1 + steps(problem, step, (columns - column).saturating_mul(height));
     let costs: Vec<u32> = (0..columns).map(cost).collect();
-    let bytes = keys_are.bytes * u64::from(keys) * (u64::from(head_size) + u64::from(value_size));
+    let of_row = keys_are.bytes.saturating_mul(u64::from(head_size) + u64::from(value_size));
+    let bytes = of_row.saturating_mul(keys.into());
     let together = (CACHED / bytes.max(1)).max(1) * u64::from(heads / kv_heads.max(1)).max(1);
     let together = u32::try_from(together).unwrap_or(u32::MAX);
     order::balanced(heads, &costs, multiprocessors, together)
@@ -131,7 +139,7 @@ fn steps(problem: &AttentionProblem, step: u32, end: u32) -> u32 {
         AttentionMask::CausalFromEnd => end.saturating_add(keys).saturating_sub(queries).min(keys),
         _ => end.min(keys),
     };
-    visible.div_ceil(step).max(1)
+    visible.div_ceil(step.max(1)).max(1)
 }
 
 impl AttentionBackward {
@@ -167,6 +175,10 @@ impl AttentionBackward {
         if !mask.is_causal() {
             return backward;
         }
+        let columns = keys.div_ceil(backward.keys());
+        if columns > MOST_COLUMNS {
+            return backward;
+        }
         let group = (heads / kv_heads.max(1)).max(1);
         // Starting and storing a tile takes about as long as two steps.
         let cost = |column: u32| {
@@ -177,10 +189,10 @@ impl AttentionBackward {
             };
             group.saturating_mul(rows.div_ceil(64).max(1)).saturating_add(2)
         };
-        let costs: Vec<u32> = (0..keys.div_ceil(backward.keys())).map(cost).collect();
+        let costs: Vec<u32> = (0..columns).map(cost).collect();
         // Q and dO have 2-byte elements, and sums are 4 bytes each.
         let of_row = 6 * u64::from(head_size) + 2 * u64::from(value_size);
-        let bytes = of_row * u64::from(queries) * u64::from(group);
+        let bytes = of_row.saturating_mul(queries.into()).saturating_mul(group.into());
         let together = u32::try_from(CACHED / bytes.max(1)).unwrap_or(u32::MAX).max(1);
         Self { schedule: order::balanced(kv_heads, &costs, multiprocessors, together), ..backward }
     }

@@ -91,7 +91,9 @@ impl ScaledAttention {
     /// batches, and `keys` is the number of keys per KV head.
     #[must_use]
     pub fn values(&self, kv_heads: usize, keys: usize) -> usize {
-        kv_heads * self.head_size as usize * keys.next_multiple_of(transpose::PADDING as usize)
+        // If the length overflows, it becomes one that no buffer has.
+        let padded = keys.div_ceil(transpose::PADDING as usize).saturating_mul(transpose::PADDING as usize);
+        kv_heads.saturating_mul(self.head_size as usize).saturating_mul(padded)
     }
 
     /// Builds the kernel that computes O and the LSE. Its name contains the type of O, the head size and the mask, as in

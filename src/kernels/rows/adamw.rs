@@ -62,7 +62,7 @@ impl AdamW {
     {
         let parameters = "p, g, mean, square, ld, m, n, learning_rate, beta1, beta2, epsilon, weight_decay, correction1, correction2";
         let signature = format!("adamw_{}_{}_{}({parameters})", P::NAME, G::NAME, self.tiling);
-        Kernel::<AdamWArgs<P, G>>::build(
+        self.tiling.build::<AdamWArgs<P, G>>(
             &signature,
             target,
             |k, (p, g, mean, square, ld, m, n, rate, beta1, beta2, epsilon, decay, correction1, correction2)| {

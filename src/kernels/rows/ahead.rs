@@ -98,7 +98,8 @@ impl RowTiling {
         }
         // If some multiprocessors would otherwise have no blocks, each team processes fewer rows.
         let enough = Dim::Multiprocessors.round_down(self.cluster) * self.resident.max(1);
-        let of_turns = |together: u32| blocks.clone().ceil_div(self.turns.max(1) * together) * together;
+        let of_turns =
+            |together: u32| blocks.clone().ceil_div(self.turns.max(1).saturating_mul(together)) * together;
         k.grid([match self.unaligned && self.turns > 1 {
             false => of_turns(self.cluster).max(blocks.min(enough)),
             // All rows of a block begin at the same distance from an aligned element, so the block arranges weights only once.

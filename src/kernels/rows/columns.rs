@@ -49,7 +49,7 @@ impl ColumnReduction {
         let groups = chosen.groups(sizes);
         let threads = match chosen.unaligned && (bytes < 4 || groups > LONG_ROW) {
             true => 2 * ACROSS,
-            false => groups.next_power_of_two().clamp(ACROSS / 2, ACROSS),
+            false => groups.clamp(ACROSS / 2, ACROSS).next_power_of_two(),
         };
         let (rows, stripes) = (THREADS / threads, 1);
         let tiling = RowTiling { threads, rows, stripes, streamed: true, resident: 0, ..chosen };
@@ -64,7 +64,7 @@ impl ColumnReduction {
         // The second launch reads much less than the first.
         let most = m / ROWS_OF_PART;
         let blocks = if self.tiling.unaligned { UNALIGNED_BLOCKS } else { BLOCKS };
-        let parts = (blocks * multiprocessors).div_ceil(across).min(most).max(1);
+        let parts = blocks.saturating_mul(multiprocessors).div_ceil(across).min(most).max(1);
         // Means can be combined only if all parts have the same number of rows.
         let is_valid = |parts: &u32| self.function != Reduction::Mean || m.is_multiple_of(*parts);
         // All unaligned rows of a part begin at the same distance from an aligned element if this divides the number of parts.
@@ -83,7 +83,7 @@ impl ColumnReduction {
     ) -> Result<Kernel<ColumnReductionArgs<X>>, BuildError> {
         let name = self.function.name();
         let signature = format!("column_{name}_{}_{}(x, ldx, y, ldy, parts, m, n)", X::NAME, self.tiling);
-        Kernel::<ColumnReductionArgs<X>>::build(&signature, target, |k, (x, ldx, y, ldy, parts, m, n)| {
+        self.tiling.build::<ColumnReductionArgs<X>>(&signature, target, |k, (x, ldx, y, ldy, parts, m, n)| {
             k.describe(format!("the {name} of each column of an m×n matrix, in parts"));
             let (first, part) = self.tiling.part_of_one_row(k, [parts, n, ldx]);
             let neutral = self.function.neutral();

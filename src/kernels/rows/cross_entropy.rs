@@ -89,7 +89,7 @@ impl CrossEntropy {
     {
         let parameters = "x, ldx, targets, losses, logs, m, n, ignored";
         let signature = format!("cross_entropy_{}_{}({parameters})", X::NAME, self.tiling);
-        Kernel::<CrossEntropyArgs<X>>::build(
+        self.tiling.build::<CrossEntropyArgs<X>>(
             &signature,
             target,
             |k, (x, ldx, targets, losses, logs, m, n, ignored)| {
@@ -128,7 +128,7 @@ impl CrossEntropy {
     {
         let parameters = "x, ldx, targets, logs, dlosses, dx, lddx, m, n, ignored";
         let signature = format!("cross_entropy_backward_{}_{}({parameters})", X::NAME, self.backward);
-        Kernel::<CrossEntropyBackwardArgs<X>>::build(
+        self.backward.build::<CrossEntropyBackwardArgs<X>>(
             &signature,
             target,
             |k, (x, ldx, targets, logs, dlosses, dx, lddx, m, n, ignored)| {

@@ -67,7 +67,7 @@ impl Dropout {
     {
         let parameters = "x, ldx, y, ldy, m, n, p, seed, offset";
         let signature = format!("dropout_{}{}_{}({parameters})", X::NAME, same_or::<X, Y>(), self.tiling);
-        Kernel::<DropoutArgs<X, Y>>::build(
+        self.tiling.build::<DropoutArgs<X, Y>>(
             &signature,
             target,
             |k, (x, ldx, y, ldy, m, n, p, seed, offset)| {

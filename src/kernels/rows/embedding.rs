@@ -59,14 +59,18 @@ impl Embedding {
     {
         let parameters = "table, ldt, indices, y, ldy, rows, m, n";
         let signature = format!("gather_{}_{}({parameters})", X::NAME, self.tiling);
-        Kernel::<GatherArgs<X>>::build(&signature, target, |k, (table, ldt, indices, y, ldy, rows, m, n)| {
-            k.describe(format!("y = table[indices] ({}): y m×n", X::NAME));
-            let (row, part) = self.tiling.part_of_row(k, [m, n, ldy]);
-            let index = row.element(indices).load().cast::<u32>();
-            let selected = row.moved(index, rows);
-            let (x, y) = (selected.load(&selected.of(table, ldt), part, 0.0), row.of(y, ldy));
-            row.in_part(part, || row.store(&y, part, &x));
-        })
+        self.tiling.build::<GatherArgs<X>>(
+            &signature,
+            target,
+            |k, (table, ldt, indices, y, ldy, rows, m, n)| {
+                k.describe(format!("y = table[indices] ({}): y m×n", X::NAME));
+                let (row, part) = self.tiling.part_of_row(k, [m, n, ldy]);
+                let index = row.element(indices).load().cast::<u32>();
+                let selected = row.moved(index, rows);
+                let (x, y) = (selected.load(&selected.of(table, ldt), part, 0.0), row.of(y, ldy));
+                row.in_part(part, || row.store(&y, part, &x));
+            },
+        )
     }
 
     /// Builds the kernel that computes table\[indices\] += x. Its name contains the type and the tiling, as in `scatter_add_bf16_any_by8`.
@@ -80,7 +84,7 @@ impl Embedding {
     ) -> Result<Kernel<ScatterAddArgs<X>>, BuildError> {
         let parameters = "x, ldx, indices, table, ldt, rows, m, n";
         let signature = format!("scatter_add_{}_{}({parameters})", X::NAME, self.tiling);
-        Kernel::<ScatterAddArgs<X>>::build(
+        self.tiling.build::<ScatterAddArgs<X>>(
             &signature,
             target,
             |k, (x, ldx, indices, table, ldt, rows, m, n)| {

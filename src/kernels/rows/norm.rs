@@ -112,7 +112,7 @@ impl Norm {
         f32: Convert<X> + Convert<Y>,
     {
         let signature = self.signature::<X, W, Y>("", "x, ldx, w, y, ldy, m, n, epsilon");
-        Kernel::<NormArgs<X, W, Y>>::build(&signature, target, |k, (x, ldx, w, y, ldy, m, n, epsilon)| {
+        self.tiling.build::<NormArgs<X, W, Y>>(&signature, target, |k, (x, ldx, w, y, ldy, m, n, epsilon)| {
             self.describe::<X, W, Y>(k, "x", "");
             let turns = self.tiling.turns_of_segments(k, [m, n, ldy]);
             self.emit(&turns, &Inputs::new(&turns, (x, ldx), w), (y, ldy), epsilon);
@@ -134,7 +134,7 @@ impl Norm {
         f32: Convert<X> + Convert<Y>,
     {
         let signature = self.signature::<X, W, Y>("_bias", "x, ldx, w, b, y, ldy, m, n, epsilon");
-        Kernel::<BiasedNormArgs<X, W, Y>>::build(
+        self.tiling.build::<BiasedNormArgs<X, W, Y>>(
             &signature,
             target,
             |k, (x, ldx, w, b, y, ldy, m, n, epsilon)| {
@@ -164,7 +164,7 @@ impl Norm {
     {
         let signature =
             self.signature::<X, W, Y>("_residual", "x, ldx, r, ldr, w, h, ldh, y, ldy, m, n, epsilon");
-        Kernel::<ResidualNormArgs<X, W, Y>>::build(
+        self.tiling.build::<ResidualNormArgs<X, W, Y>>(
             &signature,
             target,
             |k, (x, ldx, r, ldr, w, h, ldh, y, ldy, m, n, epsilon)| {
@@ -193,7 +193,7 @@ impl Norm {
     {
         let signature = self
             .signature::<X, W, Y>("_residual_bias", "x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon");
-        Kernel::<ResidualBiasedNormArgs<X, W, Y>>::build(
+        self.tiling.build::<ResidualBiasedNormArgs<X, W, Y>>(
             &signature,
             target,
             |k, (x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon)| {

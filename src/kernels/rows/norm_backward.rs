@@ -59,11 +59,11 @@ impl NormBackward {
     pub fn parts(&self, clusters: u32) -> u32 {
         let RowTiling { rows, adjacent, unaligned, resident, ahead, .. } = self.tiling;
         let resident = resident.max(1);
-        let resident = if ahead > 0 { resident } else { BLOCKS.next_multiple_of(resident) };
-        let teams = clusters.max(1) * resident;
+        let resident = if ahead > 0 { resident } else { BLOCKS.div_ceil(resident).saturating_mul(resident) };
+        let teams = clusters.max(1).saturating_mul(resident);
         // With this number of teams, all rows of a team begin at the same distance from an aligned element.
-        let together = if unaligned && teams >= adjacent { adjacent } else { 1 };
-        teams / together * together * rows
+        let together = if unaligned && teams >= adjacent { adjacent.max(1) } else { 1 };
+        (teams / together * together).saturating_mul(rows)
     }
 
     /// Builds the kernel. The argument `parts` of a launch must be a multiple of the tiling's [`rows`](RowTiling::rows).
@@ -82,7 +82,7 @@ impl NormBackward {
             X::NAME,
             self.tiling
         );
-        Kernel::<NormBackwardArgs<X, W>>::build(
+        self.tiling.build::<NormBackwardArgs<X, W>>(
             &signature,
             target,
             |k, (x, ldx, w, dy, lddy, dx, lddx, dw, db, parts, m, n, epsilon)| {

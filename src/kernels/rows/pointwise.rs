@@ -144,7 +144,7 @@ impl Pointwise {
         f32: Convert<Y>,
     {
         let signature = self.signature::<X, Y>("", "x, ldx, y, ldy, m, n");
-        Kernel::<PointwiseArgs<X, Y>>::build(&signature, target, |k, (x, ldx, y, ldy, m, n)| {
+        self.tiling.build::<PointwiseArgs<X, Y>>(&signature, target, |k, (x, ldx, y, ldy, m, n)| {
             self.describe(k, "y = f(x)");
             let (row, part) = self.tiling.part_of_elements(k, [m, n], &[ldy, ldx]);
             let (x, y) = (row.of(x, ldx), row.of(y, ldy));
@@ -211,7 +211,7 @@ impl Pointwise {
     {
         let parameters = "x, ldx, u, ldu, dy, lddy, dx, lddx, du, lddu, m, n";
         let signature = self.signature::<X, X>("_gated_backward", parameters);
-        Kernel::<GatedBackwardArgs<X>>::build(
+        self.tiling.build::<GatedBackwardArgs<X>>(
             &signature,
             target,
             |k, (x, ldx, u, ldu, dy, lddy, dx, lddx, du, lddu, m, n)| {
@@ -245,7 +245,7 @@ impl Pointwise {
         f32: Convert<Y>,
     {
         let signature = self.signature::<X, Y>(form, parameters);
-        Kernel::<GatedArgs<X, Y>>::build(&signature, target, |k, (x, ldx, u, ldu, y, ldy, m, n)| {
+        self.tiling.build::<GatedArgs<X, Y>>(&signature, target, |k, (x, ldx, u, ldu, y, ldy, m, n)| {
             self.describe(k, formula);
             let (row, part) = self.tiling.part_of_elements(k, [m, n], &[ldy, ldx, ldu]);
             let (x, u, y) = (row.of(x, ldx), row.of(u, ldu), row.of(y, ldy));

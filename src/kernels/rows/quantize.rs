@@ -185,13 +185,17 @@ impl Quantize {
         f32: Convert<Q>,
     {
         let signature = self.signature::<X, Q>("", "x, ldx, q, ldq, scales, lds, m, n");
-        Kernel::<QuantizeArgs<X, Q>>::build(&signature, target, |k, (x, ldx, q, ldq, scales, lds, m, n)| {
-            self.describe::<Q>(k, "x");
-            let (row, part) = self.row(k, [m, n, ldq]);
-            let x = row.of(x, ldx);
-            let results = Results { q: row.of(q, ldq), scales, lds };
-            self.emit(&row, part, &results, &|part| row.load(&x, part, 0.0));
-        })
+        self.tiling.build::<QuantizeArgs<X, Q>>(
+            &signature,
+            target,
+            |k, (x, ldx, q, ldq, scales, lds, m, n)| {
+                self.describe::<Q>(k, "x");
+                let (row, part) = self.row(k, [m, n, ldq]);
+                let x = row.of(x, ldx);
+                let results = Results { q: row.of(q, ldq), scales, lds };
+                self.emit(&row, part, &results, &|part| row.load(&x, part, 0.0));
+            },
+        )
     }
 
     /// Builds the kernel that quantizes norm(x) · w. The product is not rounded before it is quantized. The kernel's name begins with the
@@ -213,7 +217,7 @@ impl Quantize {
         let name = function.name();
         let parameters = "x, ldx, w, q, ldq, scales, lds, m, n, epsilon";
         let signature = self.signature::<X, Q>(&format!("{name}_"), parameters);
-        Kernel::<NormQuantizeArgs<X, W, Q>>::build(
+        self.tiling.build::<NormQuantizeArgs<X, W, Q>>(
             &signature,
             target,
             |k, (x, ldx, w, q, ldq, scales, lds, m, n, epsilon)| {
@@ -261,7 +265,7 @@ impl Quantize {
         let name = function.name();
         let parameters = "x, ldx, u, ldu, q, ldq, scales, lds, m, n";
         let signature = self.signature::<X, Q>(&format!("{name}_gated_"), parameters);
-        Kernel::<GatedQuantizeArgs<X, Q>>::build(
+        self.tiling.build::<GatedQuantizeArgs<X, Q>>(
             &signature,
             target,
             |k, (x, ldx, u, ldu, q, ldq, scales, lds, m, n)| {

@@ -107,7 +107,7 @@ impl RowReduction {
     pub fn kernel<X: Convert<f32>>(&self, target: Target) -> Result<Kernel<RowReductionArgs<X>>, BuildError> {
         let name = self.function.name();
         let signature = format!("row_{name}_{}_{}(x, ldx, y, m, n)", X::NAME, self.tiling);
-        Kernel::<RowReductionArgs<X>>::build(&signature, target, |k, (x, ldx, y, m, n)| {
+        self.tiling.build::<RowReductionArgs<X>>(&signature, target, |k, (x, ldx, y, m, n)| {
             k.describe(format!("the {name} of each row of an m×n matrix"));
             let row = self.tiling.row_of(k, [m, n, ldx]);
             let (x, neutral, combine) = (row.of(x, ldx), self.function.neutral(), self.function.combine());

@@ -59,10 +59,10 @@ impl Rotary {
     /// divisors of these sizes.
     #[must_use]
     pub fn for_rows(pairs: RotaryPairs, bytes: u32, sizes: &[u32]) -> Self {
-        let widest = (16 / bytes).clamp(1, 8);
+        let widest = (16 / bytes.max(1)).clamp(1, 8);
         let adjacent = if sizes.iter().all(|size| size.is_multiple_of(widest)) { widest } else { 1 };
         let half = sizes.first().map_or(1, |&half| half.max(1));
-        let threads = (half / adjacent).next_power_of_two().min(32);
+        let threads = (half / adjacent).min(32).next_power_of_two();
         // These values were the fastest on an H200. Without a minimum of resident blocks, ptxas may use so
         // few registers that some are spilled.
         let (rows, resident) = match (pairs, bytes) {
@@ -97,10 +97,16 @@ impl Rotary {
                 k.describe(format!("y = x with rotated pairs ({pairs}) in rows of m×n ({})", X::NAME));
                 let Self { threads, rows: at_once, .. } = *self;
                 if !(1..=MOST_ROWS).contains(&at_once) {
-                    k.refuse(format!("expected 1 to {MOST_ROWS} rows per thread, found {at_once}"));
+                    return k.refuse(format!("expected 1 to {MOST_ROWS} rows per thread, found {at_once}"));
                 }
                 if !(threads.is_power_of_two() && threads <= 32) {
-                    k.refuse(format!("expected a power of two up to 32 threads for a row, found {threads}"));
+                    return k.refuse(format!(
+                        "expected a power of two up to 32 threads for a row, found {threads}"
+                    ));
+                }
+                if !(self.adjacent.is_power_of_two() && self.adjacent <= 8) {
+                    return k
+                        .refuse(format!("expected 1, 2, 4 or 8 adjacent elements, found {}", self.adjacent));
                 }
                 let [ldx, ldt, half, ldy, n] =
                     [ldx, ldt, half, ldy, n].map(|size| size.multiple_of(self.adjacent));

@@ -116,7 +116,7 @@ impl Sample {
         let RowTiling { threads, cluster, streamed, .. } = self.tiling;
         let parameters = "x, ldx, tokens, m, n, temperature, top_k, top_p, seed, offset";
         let signature = format!("sample_{}_{}({parameters})", X::NAME, self.tiling);
-        Kernel::<SampleArgs<X>>::build(
+        self.tiling.build::<SampleArgs<X>>(
             &signature,
             target,
             |k, (x, ldx, tokens, m, n, temperature, top_k, top_p, seed, offset)| {

@@ -52,7 +52,7 @@ impl CumulativeSum {
     {
         let (form, y) = (if self.inclusive { "" } else { "_before" }, same_or::<X, Y>());
         let signature = format!("cumsum{form}_{}{y}_{}(x, ldx, y, ldy, m, n)", X::NAME, self.tiling);
-        Kernel::<PointwiseArgs<X, Y>>::build(&signature, target, |k, (x, ldx, y, ldy, m, n)| {
+        self.tiling.build::<PointwiseArgs<X, Y>>(&signature, target, |k, (x, ldx, y, ldy, m, n)| {
             let RowTiling { threads, rows, cluster, stripes, .. } = self.tiling;
             k.describe(format!("y = sums along rows of x ({}), m×n", X::NAME));
             if cluster > 1 || stripes > 1 || threads < 32 || threads > 32 && rows > 1 {

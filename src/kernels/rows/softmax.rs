@@ -82,7 +82,7 @@ impl Softmax {
         f32: Convert<Y>,
     {
         let signature = self.signature::<X, Y>("softmax", "");
-        Kernel::<SoftmaxArgs<X, Y>>::build(&signature, target, |k, (x, ldx, y, ldy, m, n, scale)| {
+        self.tiling.build::<SoftmaxArgs<X, Y>>(&signature, target, |k, (x, ldx, y, ldy, m, n, scale)| {
             self.describe::<X, Y>(k, "");
             let turns = self.tiling.turns(k, [m, n, ldy]);
             let x = turns.input(x, ldx);
@@ -103,7 +103,7 @@ impl Softmax {
         f32: Convert<Y>,
     {
         let signature = self.signature::<X, Y>("causal_softmax", ", queries, first");
-        Kernel::<CausalSoftmaxArgs<X, Y>>::build(
+        self.tiling.build::<CausalSoftmaxArgs<X, Y>>(
             &signature,
             target,
             |k, (x, ldx, y, ldy, m, n, scale, queries, first)| {
@@ -132,7 +132,7 @@ impl Softmax {
         f32: Convert<Y>,
     {
         let signature = self.signature::<X, Y>("lengths_softmax", ", lengths, count, rows");
-        Kernel::<LengthsSoftmaxArgs<X, Y>>::build(
+        self.tiling.build::<LengthsSoftmaxArgs<X, Y>>(
             &signature,
             target,
             |k, (x, ldx, y, ldy, m, n, scale, lengths, count, rows)| {

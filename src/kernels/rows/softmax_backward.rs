@@ -75,7 +75,7 @@ impl SoftmaxBackward {
             Y::NAME,
             self.tiling
         );
-        Kernel::<SoftmaxBackwardArgs<Y, X>>::build(
+        self.tiling.build::<SoftmaxBackwardArgs<Y, X>>(
             &signature,
             target,
             |k, (y, ldy, dy, lddy, dx, lddx, m, n, scale)| {

@@ -7,7 +7,7 @@ mod row;
 use std::{fmt, rc::Rc};
 
 use super::{ahead::keeps_weights_in_shared_memory, team::Team};
-use crate::ptx::{Builder, Dim, Features, IntoDim, Target, Val};
+use crate::ptx::{BuildError, Builder, Dim, Features, IntoDim, Kernel, Params, Target, Val};
 
 pub(super) use narrow::aligned_elements;
 use row::Segment;
@@ -92,6 +92,16 @@ const FOR_REDUCTIONS: u32 = 7 << 10;
 /// The size in bytes of the widest weights.
 const MOST_BYTES_OF_WEIGHTS: u32 = 4;
 
+/// The maximum number of resident blocks per multiprocessor (CUDA C++ Programming Guide, "Technical Specifications per Compute
+/// Capability").
+const MOST_RESIDENT: u32 = 32;
+
+/// The maximum number of rows in shared memory for each set of threads.
+const MOST_AHEAD: u32 = 8;
+
+/// The maximum number of elements of a row per thread; they are all in registers at some time.
+const MOST_OF_THREAD: u64 = 1024;
+
 /// The maximum length of an unaligned row.
 pub(super) const MOST_UNALIGNED: u32 = 1 << 30;
 
@@ -111,7 +121,7 @@ impl RowTiling {
     ///   second time.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        let adjacent = (16 / bytes).max(1);
+        let adjacent = (16 / bytes.max(1)).max(1);
         let unaligned = sizes.iter().any(|size| !size.is_multiple_of(adjacent));
         let n = sizes.first().map_or(1, |&n| n.max(1));
         let slack = if unaligned { adjacent - 1 } else { 0 };
@@ -407,7 +417,10 @@ impl RowTiling {
     /// Returns the maximum number of elements of a row that the row's threads can process at a time, regardless of the row's alignment.
     #[must_use]
     pub const fn capacity(self) -> u32 {
-        if self.is_segmented() { self.cluster * self.segment() } else { self.slots() - self.slack() }
+        match self.is_segmented() {
+            true => self.cluster.saturating_mul(self.segment()),
+            false => self.slots().saturating_sub(self.slack()),
+        }
     }
 
     /// Returns whether each block of a cluster processes a segment of the row as if it were a row of its own.
@@ -424,45 +437,78 @@ impl RowTiling {
 
     /// Returns the number of threads that share the groups of a row or segment.
     pub(super) const fn threads_together(self) -> u32 {
-        if self.is_segmented() { self.threads } else { self.threads * self.cluster }
+        if self.is_segmented() { self.threads } else { self.threads.saturating_mul(self.cluster) }
     }
 
     /// Returns the number of elements that the threads of a row can process at a time.
     const fn slots(self) -> u32 {
-        self.threads * self.cluster * self.adjacent * self.stripes
+        self.own_slots().saturating_mul(self.cluster)
     }
 
     /// Returns the number of elements of a row that a block can process at a time.
     pub(super) const fn own_slots(self) -> u32 {
-        self.threads * self.adjacent * self.stripes
+        self.threads.saturating_mul(self.adjacent).saturating_mul(self.stripes)
     }
 
     /// Returns the maximum number of elements that precede a row in its first group.
     const fn slack(self) -> u32 {
-        if self.unaligned { self.adjacent - 1 } else { 0 }
+        if self.unaligned { self.adjacent.saturating_sub(1) } else { 0 }
     }
 
-    /// Rejects an invalid tiling.
+    /// Builds a kernel whose rows have this tiling. If the tiling is invalid, the result is an error, and `write` is not called.
     #[track_caller]
-    fn check(self, k: Builder<'_>) {
-        let Self { threads, rows, cluster, adjacent, .. } = self;
-        let in_warp = threads <= 32 && threads.is_power_of_two() && (threads * rows).is_multiple_of(32);
-        let in_block = threads.is_multiple_of(32) && threads <= 1024 && rows == 1;
-        if !(in_warp && cluster == 1 || in_block) {
-            k.refuse(format!(
+    pub(in crate::kernels) fn build<A: Params>(
+        self,
+        signature: &str,
+        target: Target,
+        write: impl for<'k> FnOnce(Builder<'k>, A::Handles<'k>),
+    ) -> Result<Kernel<A>, BuildError> {
+        Kernel::<A>::build(signature, target, |k, parameters| match self.invalid() {
+            None => write(k, parameters),
+            Some(why) => k.refuse(why),
+        })
+    }
+
+    /// Returns the reason why the tiling is invalid, if it is.
+    pub(in crate::kernels) fn invalid(self) -> Option<String> {
+        let Self { threads, rows, cluster, adjacent, stripes, .. } = self;
+        let in_warp = threads <= 32
+            && threads.is_power_of_two()
+            && rows <= 1024 / threads
+            && (threads * rows).is_multiple_of(32);
+        let in_block = threads.is_multiple_of(32) && (32..=1024).contains(&threads) && rows == 1;
+        if rows == 0 || !(in_warp && cluster == 1 || in_block) {
+            return Some(format!(
                 "expected whole warps: a power of two up to 32 threads for each of several rows, or up to 32 warps for one, found {threads} threads for each \
                  of {rows} rows in clusters of {cluster}"
             ));
         }
         if !cluster.is_power_of_two() || cluster > MOST_BLOCKS {
-            k.refuse(format!("expected clusters of 1, 2, 4 or 8 blocks, found {cluster}"));
+            return Some(format!("expected clusters of 1, 2, 4 or 8 blocks, found {cluster}"));
         }
         if self.ahead > 0 && self.streamed {
-            k.refuse(format!("expected `streamed: false` for rows in shared memory, found {self:?}"));
+            return Some(format!("expected `streamed: false` for rows in shared memory, found {self:?}"));
+        }
+        if self.resident > MOST_RESIDENT {
+            return Some(format!(
+                "expected at most {MOST_RESIDENT} resident blocks, found {}",
+                self.resident
+            ));
+        }
+        if self.ahead > MOST_AHEAD {
+            return Some(format!(
+                "expected at most {MOST_AHEAD} rows in shared memory, found {}",
+                self.ahead
+            ));
         }
         if !adjacent.is_power_of_two() || adjacent > 16 {
-            k.refuse(format!("expected 1, 2, 4, 8 or 16 adjacent elements, found {adjacent}"));
+            return Some(format!("expected 1, 2, 4, 8 or 16 adjacent elements, found {adjacent}"));
         }
+        let of_thread = u64::from(adjacent) * u64::from(stripes);
+        if !(1..=MOST_OF_THREAD).contains(&of_thread) {
+            return Some(format!("expected 1 to {MOST_OF_THREAD} elements per thread, found {of_thread}"));
+        }
+        None
     }
 
     /// Declares the block and the grid of a kernel on `m` rows of `n` elements, and returns this thread's row. Groups are aligned in
@@ -505,7 +551,6 @@ impl RowTiling {
         at: impl Fn(Val<'k, u32>) -> Val<'k, u32>,
     ) -> Row<'k> {
         let Self { threads, rows, cluster, adjacent, unaligned, streamed, resident, .. } = self;
-        self.check(k);
         let block = k.block([threads * rows]);
         if resident > 0 {
             k.min_blocks(resident);

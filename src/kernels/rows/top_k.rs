@@ -100,7 +100,7 @@ impl TopK {
         let RowTiling { threads, rows, cluster, adjacent, stripes, streamed, .. } = self.tiling;
         let parameters = "x, ldx, values, indices, m, n, count";
         let signature = format!("top_{threads}_{}_{}({parameters})", X::NAME, self.tiling);
-        Kernel::<TopKArgs<X>>::build(&signature, target, |k, (x, ldx, values, indices, m, n, count)| {
+        self.tiling.build::<TopKArgs<X>>(&signature, target, |k, (x, ldx, values, indices, m, n, count)| {
             k.describe(format!(
                 "the largest elements of each row of x ({}), m×n, and their columns",
                 X::NAME

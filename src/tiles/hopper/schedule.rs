@@ -100,7 +100,7 @@ impl Schedule {
     pub fn tile(self, number: u32, rows: u32, cols: u32) -> (u32, u32) {
         let group = self.group.min(rows.max(1));
         let of_group = group.saturating_mul(cols).max(1);
-        let first = number / of_group * group;
+        let first = (number / of_group).saturating_mul(group);
         let height = rows.saturating_sub(first).clamp(1, group);
         let within = number % of_group;
         (first + within % height, within / height)

@@ -5,7 +5,7 @@ use std::fmt;
 use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 use half::{bf16, f16};
 use warpwright::{
-    gpu::{CublasLtTypes, Gpu},
+    gpu::{CublasLtElement, CublasLtTypes, Gpu},
     kernels::{Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmSum, PartialGemmArgs, SplitKSumArgs},
     prelude::{e4m3, e5m2, tf32},
     ptx::{BuildError, Kernel},
@@ -51,8 +51,8 @@ impl fmt::Display for Dtype {
 }
 
 /// A host type whose values are copied to the GPU unchanged.
-pub(super) trait Stored: DeviceRepr + ValidAsZeroBits + Copy + 'static {}
-impl<T: DeviceRepr + ValidAsZeroBits + Copy + 'static> Stored for T {}
+pub(super) trait Stored: DeviceRepr + ValidAsZeroBits + CublasLtElement + Copy + 'static {}
+impl<T: DeviceRepr + ValidAsZeroBits + CublasLtElement + Copy + 'static> Stored for T {}
 
 /// Loads a ceiling.
 pub(super) type LoadCeiling<P> = fn(&Gpu) -> Fallible<Boxed<P>>;

@@ -124,9 +124,9 @@ impl<'k> RowBlock<'k> {
     #[track_caller]
     pub(super) fn new(k: Builder<'k>, sizes: Sizes<'k>, starts: &Starts<'k>) -> Self {
         k.block([2 * PADDING]);
-        let (heads, tiles) = (sizes.heads(), sizes.longest.ceil_div(PADDING));
+        let (heads, longest) = (sizes.heads(), sizes.longest);
         // The workspace contains a block even for a sequence without queries.
-        let tiles = if starts.is_some() { (sizes.longest + 1).ceil_div(PADDING) } else { tiles };
+        let tiles = if starts.is_some() { longest / PADDING + 1 } else { longest.ceil_div(PADDING) };
         k.grid([sizes.batches * heads * tiles]);
         let (sequences, workspace) = (Sequences::new(k, sizes, starts), Workspace::new(sizes, starts));
         let (head, tile) = (k.ctaid_x() / tiles, k.ctaid_x() % tiles);

@@ -72,7 +72,7 @@ impl AttentionBackward {
     /// [`deterministic`](Self::deterministic) is true, the length of `sums` is 0.
     #[must_use]
     pub fn packed_workspace(&self, heads: usize, sequences: usize, queries: usize) -> [usize; 2] {
-        self.workspace(heads, queries + sequences * PADDING as usize)
+        self.workspace(heads, queries.saturating_add(sequences.saturating_mul(PADDING as usize)))
     }
 
     /// Returns the part of a packed kernel's name that contains the type, the head sizes and the mask, followed by `_packed`.

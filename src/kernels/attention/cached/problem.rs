@@ -40,9 +40,9 @@ impl CachedAttention {
         let caches = u64::from(batches) * u64::from(kv_heads);
         let all = u64::from(multiprocessors.max(1));
         let occupied = |parts: u32| {
-            let blocks = caches * u64::from(parts);
+            let blocks = caches.saturating_mul(parts.into());
             let resident = if parts > 2 { (all * 10 / 11).max(1) } else { all };
-            (1000 * blocks) / (blocks.div_ceil(resident).max(1) * all)
+            blocks.saturating_mul(1000) / blocks.div_ceil(resident).saturating_mul(all).max(1)
         };
         let best = Self::PARTS.map(occupied).into_iter().max().unwrap_or_default().min(900);
         let parts = Self::PARTS.into_iter().find(|parts| occupied(*parts) >= best).unwrap_or(1);

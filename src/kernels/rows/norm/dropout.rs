@@ -73,7 +73,7 @@ impl Norm {
     {
         let parameters = "x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon, p, seed, offset";
         let signature = self.signature::<X, W, Y>("_dropout_residual_bias", parameters);
-        Kernel::<DropoutNormArgs<X, W, Y>>::build(
+        self.tiling.build::<DropoutNormArgs<X, W, Y>>(
             &signature,
             target,
             |k, (x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon, p, seed, offset)| {
