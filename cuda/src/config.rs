@@ -66,8 +66,8 @@ fn variable<T: FromStr<Err: std::fmt::Display>>(name: &str) -> Option<T> {
     text.parse().map_err(|error| crate::report::say(&format!("{name}={text}: {error}"))).ok()
 }
 
-/// Returns the cache folder. NVIDIA's driver also reads the variables `CUDA_CACHE_DISABLE` and `CUDA_CACHE_PATH` (CUDA C++ Programming Guide,
-/// "CUDA Environment Variables").
+/// Returns the cache folder. NVIDIA's driver also reads the variables `CUDA_CACHE_DISABLE` and `CUDA_CACHE_PATH` (CUDA C++ Programming
+/// Guide, "CUDA Environment Variables").
 fn cache() -> Option<PathBuf> {
     if env::var_os("CUDA_CACHE_DISABLE").is_some_and(|value| !value.is_empty() && value != "0") {
         return None;

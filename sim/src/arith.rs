@@ -2,7 +2,7 @@
 //!
 //! Every function takes and returns raw register bits (a `u64` with the value in the low bits and zeros above), so that callers can store
 //! untyped registers, as PTX does. The functions follow the PTX ISA. Where the ISA does not specify the behavior (the bits of NaN results,
-//! approximations, and the sums of tensor cores), they follow an H200 (sm_90).
+//! approximations, and tensor-core sums), they follow an H200 (sm_90).
 //!
 //! Modules: [`float`] (add, mul, fma, div, sqrt), [`approx`] (the special function unit), [`minmax`], [`compare`],
 //! [`sign`], [`cvt`], [`int`], [`bits`], [`video`], and [`mma`] for the tensor cores.

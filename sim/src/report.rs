@@ -1,4 +1,4 @@
-//! The report of a launch: findings, counts and printed text.
+//! Launch reports: findings, counts and printed output.
 
 mod counts;
 pub(crate) mod fault;
@@ -18,14 +18,15 @@ pub use crate::report::selection::Selection;
 /// The report of a launch: counts, findings and printed output.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The output of device-side `printf`, one string per call, ordered by block (or cluster) and, within each, by execution. Output beyond
-    /// 16 MiB is omitted, and a last line says so. If a finding ends the run, the output ends with the block (or cluster) of that finding.
+    /// The output of device-side `printf`, one string per call, ordered by block (or cluster) and, within each, by time of execution.
+    /// Output beyond 16 MiB is omitted; in this case, the last string says so. If a finding ends the run, the output ends with the block
+    /// (or cluster) of that finding.
     pub printed: Vec<String>,
     /// The number of blocks in the grid.
     pub blocks: u64,
     /// The counts of the whole launch.
     pub counts: Counts,
-    /// The counts of each executed instruction, first of the kernel, then of the functions that it calls; empty if
+    /// The counts of each executed instruction, first those of the kernel, then those of the functions that it calls. The list is empty if
     /// [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
     pub lines: Vec<LineCounts>,
     /// The pairs of `mul` and `add` or `sub` in the kernel and its callees that are executed as one `fma`; see
@@ -34,15 +35,15 @@ pub struct Report {
     /// The device-heap allocations that the launch did not free, grouped by the line of the `malloc` call. They are not findings, because a
     /// later launch may free them.
     pub leaks: Vec<Leak>,
-    /// The findings; empty unless [`Sim::keep_going`](crate::Sim::keep_going) is set. By default, the launch returns the first finding as
-    /// an error.
+    /// The findings. The list is empty unless [`Sim::keep_going`](crate::Sim::keep_going) is set; by default, the launch returns the first
+    /// finding as an error.
     pub findings: Vec<Finding>,
     /// The [notes](FindingKind::is_note), which report behavior that is defined but rarely intended, one per kind and instruction (or pair
     /// of instructions). Notes neither end a run nor count as findings.
     pub notes: Vec<Finding>,
-    /// The bytes of global memory that the launch accessed; empty unless [`Sim::footprint`](crate::Sim::footprint) is set.
+    /// The bytes of global memory that the launch accessed. The footprint is empty unless [`Sim::footprint`](crate::Sim::footprint) is set.
     pub footprint: Footprint,
-    /// Whether a finding ended the run, so that outputs and counts are incomplete. Set only with
+    /// Whether a finding ended the run, in which case outputs and counts are incomplete. Set only with
     /// [`Sim::keep_going`](crate::Sim::keep_going).
     pub stopped: bool,
 }
@@ -56,7 +57,7 @@ pub struct Contraction {
     pub sum: u32,
 }
 
-/// The device-heap allocations that were made by one `malloc` call in the text and were not freed by the launch.
+/// The device-heap allocations that were made by one `malloc` call in the PTX text and were not freed by the launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leak {
     /// The 1-based line of the call in the PTX text.
@@ -93,7 +94,7 @@ impl Report {
         self.findings.is_empty()
     }
 
-    /// Asserts, in tests, that there are no findings.
+    /// Asserts that there are no findings, for use in tests.
     ///
     /// # Panics
     /// Panics if there are findings; the message lists all of them.

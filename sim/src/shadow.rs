@@ -1,4 +1,4 @@
-//! The data of the checks at each level: grid, cluster, block and warp. The rules are in `check`.
+//! The state that the checks maintain at each level: grid, cluster, block and warp. The rules are in `check`.
 //!
 //! To add a kind of state, define its type in a file named after its subject, and add a field to the struct of its level. State is empty at
 //! the start of each launch, cluster, block or warp. The state of memory (which bytes are defined) is stored with the memory.
@@ -38,7 +38,7 @@ use crate::shadow::volatile::VolatileReads;
 /// The state of all clusters of a launch, which may run concurrently.
 #[derive(Debug, Default)]
 pub(crate) struct GridShadow {
-    /// The accesses to global memory; absent if they are not checked.
+    /// The accesses to global memory, if they are checked.
     pub(crate) global: Option<GlobalRaces>,
     /// The bytes of global memory that are accessed, if requested.
     pub(crate) touched: Option<Touched>,
@@ -48,7 +48,7 @@ pub(crate) struct GridShadow {
 #[derive(Debug, Default)]
 pub(crate) struct ClusterShadow {
     pub(crate) races: Races,
-    /// Accesses to global memory by the cluster's threads; absent if they are not checked.
+    /// Accesses to global memory by the cluster's threads, if they are checked.
     pub(crate) threads: Option<Box<ThreadRaces>>,
     /// The global memory that the cluster has written, where relevant.
     pub(crate) own_writes: OwnWrites,

@@ -1,4 +1,4 @@
-//! Calls to the CUDA driver, `libcuda.so.1`, from the libraries that are built on it: `warpwright-cudart` and `warpwright-cuda-math`.
+//! Calls to the CUDA driver, `libcuda.so.1`, from the libraries built on top of it: `warpwright-cudart` and `warpwright-cuda-math`.
 //!
 //! [`functions!`] declares the driver functions that a library calls. [`report_unsupported`] informs the driver that the program has called
 //! a function that the library does not support. Addresses are represented as integers, because most of them are only forwarded from the

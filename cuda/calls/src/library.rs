@@ -38,8 +38,8 @@ pub unsafe fn function<T: Copy>(name: &str) -> Result<T, u32> {
     unsafe { library()?.get::<T>(name) }.map(|function| *function).map_err(|_| NO_DRIVER)
 }
 
-/// Reports that the program has called the function `name`, which a library does not support and which therefore returns `status`. The
-/// driver `warpwright-cuda` receives the report; with any other driver, a message is printed to standard error.
+/// Reports that the program has called the unsupported function `name`, which returns `status`. The driver `warpwright-cuda` receives the
+/// report; with any other driver, a message is printed to standard error.
 pub fn report_unsupported(name: &str, status: &str) {
     type Report = unsafe extern "C" fn(*const c_char);
     let text = CString::new(name).unwrap_or_default();

@@ -90,7 +90,7 @@ struct Texels {
     size: [usize; 3],
 }
 
-/// `cudaResourceTypeArray`, `cudaResourceTypeLinear`, `cudaResourceTypePitch2D`.
+/// `cudaResourceTypeArray`, `cudaResourceTypeLinear` and `cudaResourceTypePitch2D`.
 const ARRAY: u32 = 0;
 const LINEAR: u32 = 2;
 const PITCHED: u32 = 3;

@@ -72,7 +72,7 @@ pub(crate) struct Copy3D {
     depth: usize,
 }
 
-/// `CU_MEMORYTYPE_ARRAY`, `CU_MEMORYTYPE_UNIFIED`.
+/// `CU_MEMORYTYPE_ARRAY` and `CU_MEMORYTYPE_UNIFIED`.
 const ARRAY: u32 = 3;
 const UNIFIED: u32 = 4;
 

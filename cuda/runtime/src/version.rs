@@ -8,7 +8,7 @@ use crate::{Address, entries};
 /// The version of the interface: 13.0.
 const VERSION: i32 = 13000;
 
-/// `CU_GET_PROC_ADDRESS_LEGACY_STREAM`, `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`.
+/// `CU_GET_PROC_ADDRESS_LEGACY_STREAM` and `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`.
 const LEGACY: u64 = 1;
 const PER_THREAD: u64 = 2;
 

@@ -90,7 +90,7 @@ struct Op {
     flags: u32,
 }
 
-/// `CU_MEMCPY_OPERAND_TYPE_POINTER`, `_ARRAY`.
+/// `CU_MEMCPY_OPERAND_TYPE_POINTER` and `_ARRAY`.
 const POINTER: u32 = 1;
 const ARRAY: u32 = 2;
 

@@ -30,7 +30,7 @@ pub(crate) struct Array {
 
 static ARRAYS: Registry<Array> = Registry::new(13);
 
-/// `CUDA_ARRAY3D_LAYERED`, `_SURFACE_LDST`, `_CUBEMAP`, `_TEXTURE_GATHER`.
+/// `CUDA_ARRAY3D_LAYERED`, `_SURFACE_LDST`, `_CUBEMAP` and `_TEXTURE_GATHER`.
 const LAYERED: u32 = 1;
 const SURFACE: u32 = 2;
 const CUBE: u32 = 4;

@@ -1,9 +1,9 @@
 //! Approximate functions, with the results of the special function unit of an NVIDIA GPU.
 //!
-//! PTX ISA, "Floating Point Instructions" (`rcp.approx`, `sqrt.approx`, `rsqrt.approx`, `sin`, `cos`, `lg2`, `ex2`, `tanh`, `div.approx`,
-//! `div.full`). The ISA bounds the error; these functions return exactly the bits that the hardware returns. The hardware looks up three
-//! coefficients by the leading bits of the significand, and evaluates a quadratic polynomial in the remaining bits, with a squarer that
-//! omits its lowest columns (Oberman and Siu, "A High-Performance Area-Efficient Multifunction Interpolator", 2005).
+//! See PTX ISA, "Floating Point Instructions" (`rcp.approx`, `sqrt.approx`, `rsqrt.approx`, `sin`, `cos`, `lg2`, `ex2`, `tanh`,
+//! `div.approx`, `div.full`). The ISA bounds the error; these functions return exactly the bits that the hardware returns. The hardware
+//! looks up three coefficients by the leading bits of the significand, and evaluates a quadratic polynomial in the remaining bits, with a
+//! squarer that omits its lowest columns (Oberman and Siu, "A High-Performance Area-Efficient Multifunction Interpolator", 2005).
 //!
 //! All functions take and return raw bits. `ftz` flushes subnormal operands and results; without it, ptxas scales the operand before the
 //! instruction and the result after it. A NaN operand results in `0x7fffffff`.

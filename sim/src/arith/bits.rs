@@ -1,6 +1,6 @@
 //! Bit fields, shifts, permutations and searches.
 //!
-//! PTX ISA, "Integer Arithmetic Instructions" (`popc` to `szext`), "Logic and Shift Instructions", "prmt".
+//! See PTX ISA, "Integer Arithmetic Instructions" (`popc` to `szext`), "Logic and Shift Instructions" and "prmt".
 
 use super::format::Int;
 

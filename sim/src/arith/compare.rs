@@ -6,8 +6,8 @@ use super::format::{Float, Ty};
 
 /// A comparison operator (PTX ISA, "Comparison and Selection Instructions").
 ///
-/// If an operand is NaN, the ordered forms (`eq`, `lt`, …) are false and the `u` forms are true. The unsigned forms `lo`, `ls`, `hi`, `hs`
-/// are `lt`, `le`, `gt`, `ge` on unsigned integers.
+/// If an operand is NaN, the ordered forms (`eq`, `lt`, …) are false and the `u` forms are true. The forms `lo`, `ls`, `hi` and `hs`
+/// correspond to `lt`, `le`, `gt` and `ge` on unsigned integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are the operators of the PTX ISA")]
 pub enum Compare {

@@ -10,7 +10,7 @@ pub struct CvtMode {
     /// The rounding mode, which exact conversions ignore. For conversions from float to integer, and if `integer` is set, the mode is one
     /// of `.rni` to `.rpi`.
     pub round: Round,
-    /// `.rni`, `.rzi`, `.rmi`, `.rpi` between floating-point types: rounds to an integral value.
+    /// `.rni`, `.rzi`, `.rmi` and `.rpi` between floating-point types: rounds to an integral value.
     pub integer: bool,
     /// `.ftz`: subnormal f32 operands and results become zeros of the same sign.
     pub ftz: bool,
@@ -34,8 +34,8 @@ impl Default for CvtMode {
 /// - Integer to integer wraps, or clamps with `.sat`.
 /// - Float to integer rounds and always clamps. NaN becomes 0 if both types are at most 32 bits wide; otherwise, only the highest bit of
 ///   the result is set (as on sm_90; the ISA does not specify this).
-/// - A float type to itself, without modifiers, is a move.
-/// - Float to float converts NaN to the canonical NaN, except where sm_90 keeps the sign and the top of the payload: to and from f64
+/// - Conversion of a float type to itself, without modifiers, is a move.
+/// - Float to float converts NaN to the canonical NaN, except where sm_90 keeps the sign and the top bits of the payload: to and from f64
 ///   (quieted), bf16 to f32 (unchanged, unless `.ftz`), and to tf32 with `.rna`.
 ///
 /// The result has the width of `to`; [`extend`] returns the contents of a wider register.
@@ -87,9 +87,9 @@ pub(crate) fn packed_bits(ty: Float) -> u32 {
     if ty.bits() == 6 { 8 } else { ty.bits() }
 }
 
-/// Returns the contents of a 64-bit register after a value of type `int` is written: sign- or zero-extended.
+/// Returns the contents of a 64-bit register after a value of type `int` is written to it: the value is sign- or zero-extended.
 ///
-/// PTX ISA, "Operand Size Exceeding Instruction-Type Size".
+/// See PTX ISA, "Operand Size Exceeding Instruction-Type Size".
 pub fn extend(int: Int, bits: u64) -> u64 {
     int.value(bits) as u64
 }

@@ -1,10 +1,10 @@
 //! Rounded floating-point arithmetic: add, sub, mul, fma, div, rcp, sqrt.
 //!
-//! PTX ISA, "Floating Point Instructions" and "Half Precision Floating Point Instructions". Results are correctly rounded. `ftz` replaces
-//! subnormal operands and results with zeros of the same sign; `sat` clamps results to [0, 1] and replaces NaN with +0. A NaN result is
-//! `0x7fffffff` (f32) or `0x7fff` (f16, bf16) regardless of the operands. In f64, a NaN operand is quieted and propagated. If several
-//! operands are NaN, the second takes precedence, then the third, then the first (for `div`, the first). If no operand is NaN, a NaN result
-//! is `0xfff8000000000000`.
+//! See PTX ISA, "Floating Point Instructions" and "Half Precision Floating Point Instructions". Results are correctly rounded. `ftz`
+//! replaces subnormal operands and results with zeros of the same sign; `sat` clamps results to [0, 1] and replaces NaN with +0. A NaN
+//! result is `0x7fffffff` (f32) or `0x7fff` (f16, bf16) regardless of the operands. In f64, a NaN operand is quieted and propagated. If
+//! several operands are NaN, the second takes precedence, then the third, then the first (for `div`, the first). If no operand is NaN, a
+//! NaN result is `0xfff8000000000000`.
 
 use super::format::{Float, Round};
 use super::unpacked::{Exact, Unpacked};
@@ -19,7 +19,7 @@ struct Mode {
 
 /// Returns `a + b`.
 ///
-/// A sum of zeros of both signs, or of numbers that cancel, is +0, or −0 with [`Round::Rm`].
+/// The sum of zeros with opposite signs, or of numbers that cancel, is +0, or −0 with [`Round::Rm`].
 #[doc(alias = "add.f32")]
 pub fn add(ty: Float, round: Round, ftz: bool, sat: bool, a: u64, b: u64) -> u64 {
     let mode = Mode { round, ftz, sat };
@@ -69,8 +69,8 @@ pub fn contracted(
 
 /// Returns `a · b + c` for f16 or bf16 with `.relu`: a negative result becomes +0, and NaN remains the canonical NaN.
 ///
-/// `.oob` returns 0 for the out-of-bounds NaN, whose bits are not documented. It does not require another function, because for every NaN
-/// tried on an H200 (`0x7fff`, `0xffff`, quiet and signaling NaNs) the result is the same as without `.oob`.
+/// `.oob` returns 0 for the out-of-bounds NaN, whose bits are not documented. It does not require a separate function, because for every
+/// NaN tested on an H200 (`0x7fff`, `0xffff`, quiet and signaling NaNs) the result is the same as without `.oob`.
 #[doc(alias = "fma.rn.relu.f16")]
 pub fn fma_relu(ty: Float, ftz: bool, a: u64, b: u64, c: u64) -> u64 {
     let bits = fma(ty, Round::Rn, ftz, false, a, b, c);

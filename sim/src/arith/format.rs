@@ -1,6 +1,6 @@
 //! Number formats and rounding modes.
 
-/// The rounding mode for results that their format cannot represent (PTX ISA, "Rounding Modifiers").
+/// The rounding mode for results that their format cannot represent exactly (PTX ISA, "Rounding Modifiers").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Round {
     /// To nearest, ties to even: `.rn` (and `.rni` when rounding to an integer).
@@ -175,7 +175,7 @@ impl Float {
         }
     }
 
-    /// Returns the NaN that operations produce: all ones below the sign (for tf32, the low 13 bits are zero), except for f64
+    /// Returns the NaN that operations produce: all ones below the sign bit (for tf32, the low 13 bits are zero), except for f64
     /// (`0xfff8000000000000`).
     ///
     /// For formats without NaN, this is the largest finite number, which is also all ones and to which conversions map NaN.

@@ -1,7 +1,7 @@
 //! Integer arithmetic that the host's operators do not provide.
 //!
-//! PTX ISA, "Integer Arithmetic Instructions" and "Extended-Precision Integer Arithmetic Instructions". Operands are
-//! read from the low bits of a register; results have zeros above the bits of their type.
+//! See PTX ISA, "Integer Arithmetic Instructions" and "Extended-Precision Integer Arithmetic Instructions". Operands are read from the low
+//! bits of a register; results have zeros above the bits of their type.
 
 use super::format::Int;
 
@@ -51,13 +51,13 @@ pub fn mad_wide(ty: Int, a: u64, b: u64, c: u64) -> u64 {
     (product(ty, a, b) as u64).wrapping_add(c) & double_mask(ty)
 }
 
-/// Returns the low 32 bits of the product of two 24-bit numbers; `.u32` or `.s32`.
+/// Returns the low 32 bits of the product of two 24-bit numbers (`.u32` or `.s32`).
 #[doc(alias = "mul24.lo")]
 pub fn mul24_lo(ty: Int, a: u64, b: u64) -> u64 {
     ty.wrap(product24(ty, a, b))
 }
 
-/// Returns bits 16 to 47 of the product of two 24-bit numbers; `.u32` or `.s32`.
+/// Returns bits 16 to 47 of the product of two 24-bit numbers (`.u32` or `.s32`).
 #[doc(alias = "mul24.hi")]
 pub fn mul24_hi(ty: Int, a: u64, b: u64) -> u64 {
     ty.wrap(product24(ty, a, b) >> 16)
@@ -111,7 +111,7 @@ pub fn sad(ty: Int, a: u64, b: u64, c: u64) -> u64 {
     ty.wrap(ty.value(c) + (ty.value(a) - ty.value(b)).abs())
 }
 
-/// Returns `c` plus the products of the four bytes of `a` and `b`, wrapping at 32 bits.
+/// Returns `c` plus the products of the corresponding bytes of `a` and `b`, wrapping at 32 bits.
 ///
 /// `signed` specifies whether the bytes of `a` and the bytes of `b` are signed (`.s32`) or unsigned (`.u32`).
 pub fn dp4a(signed: (bool, bool), a: u32, b: u32, c: u32) -> u32 {
@@ -130,7 +130,7 @@ pub fn dp2a(signed: (bool, bool), high: bool, a: u32, b: u32, c: u32) -> u32 {
     (0..2).fold(c, |sum, i| sum.wrapping_add(half(i).wrapping_mul(byte(signed.1, b, first + i))))
 }
 
-/// Returns `a + b + carry` and the carry out of the type's highest bit: `add.cc` (with carry 0), `addc`, `addc.cc`.
+/// Returns `a + b + carry` and the carry out of the type's highest bit: `add.cc` (with carry 0), `addc` and `addc.cc`.
 #[doc(alias = "add.cc")]
 #[doc(alias = "addc")]
 pub fn add_with_carry(ty: Int, a: u64, b: u64, carry: bool) -> (u64, bool) {
@@ -138,7 +138,8 @@ pub fn add_with_carry(ty: Int, a: u64, b: u64, carry: bool) -> (u64, bool) {
     (sum as u64 & ty.mask(), sum >> ty.bits() != 0)
 }
 
-/// Returns `a - b` minus the borrow, and the resulting condition code: `sub.cc`, `subc`, `subc.cc`. `carry` is the previous condition code.
+/// Returns `a - b` minus the borrow, and the resulting condition code: `sub.cc`, `subc` and `subc.cc`. `carry` is the previous condition
+/// code.
 ///
 /// The hardware adds the complement of `b`, so the condition code is set if there is *no* borrow. `sub.cc` starts with the condition code
 /// set, and a following `addc` adds the condition code.

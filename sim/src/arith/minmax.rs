@@ -26,7 +26,7 @@ pub struct MinMaxMode {
 /// Returns the smaller or larger operand (PTX ISA, "min", "max").
 ///
 /// −0 is less than +0. Without `.NaN`, if one operand is NaN, the result is the other operand; if both are, the result is the canonical NaN
-/// or, for f64, `b` quieted.
+/// or, for f64, the quieted `b`.
 #[doc(alias = "min.f32")]
 #[doc(alias = "max.f32")]
 pub fn minmax(ty: Float, which: Extremum, mode: MinMaxMode, a: u64, b: u64) -> u64 {

@@ -16,7 +16,7 @@ pub fn neg(ty: Float, ftz: bool, a: u64) -> u64 {
     nan_rule(ty, a).unwrap_or_else(|| ty.flush(ftz, (a & ty.mask()) ^ ty.sign_bit()))
 }
 
-/// Returns the magnitude of `b` with the sign of `a` (PTX ISA, "copysign"). NaN payloads are kept.
+/// Returns the magnitude of `b` with the sign of `a` (PTX ISA, "copysign"). NaN payloads are preserved.
 #[doc(alias = "copysign.f32")]
 pub fn copysign(ty: Float, a: u64, b: u64) -> u64 {
     (a & ty.sign_bit()) | (b & ty.mask() & !ty.sign_bit())

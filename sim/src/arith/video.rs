@@ -1,6 +1,6 @@
 //! Video instructions: arithmetic on the words, halves and bytes of 32-bit registers.
 //!
-//! PTX ISA, "Scalar Video Instructions" and "SIMD Video Instructions". Operands are widened, combined without overflow, clamped if the
+//! See PTX ISA, "Scalar Video Instructions" and "SIMD Video Instructions". Operands are widened, combined without overflow, clamped if the
 //! instruction saturates, and then combined with a third register. Recent hardware executes these instructions as sequences of other
 //! instructions with the same results.
 

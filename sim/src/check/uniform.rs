@@ -1,4 +1,4 @@
-//! The check of values that a pragma declares uniform.
+//! The check of values that a pragma declares to be uniform.
 
 use crate::lanes::lanes;
 use crate::machine::Cluster;

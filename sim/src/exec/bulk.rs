@@ -287,7 +287,7 @@ pub(crate) fn try_cancel(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &TryCan
     Ok(())
 }
 
-/// Executes the pending copies that mbarriers count; returns whether there were any.
+/// Executes the pending copies that mbarriers count. Returns whether there were any.
 pub(crate) fn pump(cluster: &mut Cluster<'_>) -> Outcome<bool> {
     run(cluster, |notify| matches!(notify, Notify::Mbarriers(_)))
 }

@@ -1,4 +1,4 @@
-//! Options of a launch (architecture and contraction), and kernel arguments.
+//! Launch options (architecture and contraction) and kernel arguments.
 
 use std::str::FromStr;
 

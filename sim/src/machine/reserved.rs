@@ -1,4 +1,4 @@
-//! Reserved addresses, at which memory is mapped and unmapped.
+//! Reserved addresses, where memory is mapped and unmapped.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicU32;
@@ -34,12 +34,12 @@ impl Memory {
         Ok(start)
     }
 
-    /// Replaces all mappings in the reserved address range that starts at `start` and is `bytes` bytes long. Bytes at addresses that were
-    /// mapped before keep their initialization state; other bytes are uninitialized.
+    /// Replaces all mappings in the reserved address range that starts at `start` and is `bytes` bytes long. Bytes at previously mapped
+    /// addresses keep their initialization state; other bytes are uninitialized.
     ///
     /// # Errors
-    /// Returns [`MemoryError::Unknown`] and changes no mapping if the range is not reserved, or if one of `mappings` is outside the range,
-    /// crosses a multiple of 64 GiB, or overlaps another.
+    /// Returns [`MemoryError::Unknown`] and leaves the mappings unchanged if the range is not reserved, or if one of `mappings` is outside
+    /// the range, crosses a multiple of 64 GiB, or overlaps another.
     #[doc(alias = "cuMemMap")]
     pub fn remap(&mut self, start: u64, bytes: u64, mappings: &[Mapping]) -> Result<(), MemoryError> {
         let reserved = self.reserved(start, bytes)?;
@@ -70,7 +70,7 @@ impl Memory {
         found.map(|_| range).ok_or(MemoryError::Unknown { address: start })
     }
 
-    /// Converts a mapping to an allocation. Bytes that were mapped before keep their initialization state.
+    /// Converts a mapping to an allocation. Previously mapped bytes keep their initialization state.
     fn part(&self, mapping: &Mapping) -> Result<Allocation, MemoryError> {
         let Some(Slot::Mapped(old)) = self.slots.get(slot_of(mapping.start)) else {
             return Err(MemoryError::Unknown { address: mapping.start });
@@ -114,8 +114,8 @@ impl Memory {
     /// allocation.
     ///
     /// # Errors
-    /// Returns [`MemoryError::Unknown`] if `start` is neither, and [`MemoryError::TooLarge`] if `bytes` exceeds [`RANGE`](Self::RANGE) or
-    /// the host is out of memory.
+    /// Returns [`MemoryError::Unknown`] if `start` is neither of these, and [`MemoryError::TooLarge`] if `bytes` exceeds
+    /// [`RANGE`](Self::RANGE) or the host is out of memory.
     #[doc(alias = "cuGraphAddMemAllocNode")]
     pub fn alloc_at(&mut self, start: u64, bytes: u64) -> Result<(), MemoryError> {
         match self.slots.get(slot_of(start)) {

@@ -39,7 +39,7 @@ pub struct Image {
     pub channels: u8,
     /// The width, the height, and the depth in texels. For layered images and cube maps, the last entry is the number of layers or faces.
     pub extent: [u64; 3],
-    /// The distance in bytes between consecutive rows, and between consecutive slices, layers or faces.
+    /// The distances in bytes between consecutive rows, and between consecutive slices, layers or faces.
     pub pitch: [u64; 2],
 }
 

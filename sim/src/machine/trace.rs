@@ -1,4 +1,4 @@
-//! Traces: observing a run one instruction at a time.
+//! Tracing: observing a run one instruction at a time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct Step<'m> {
     pub lanes: u32,
     /// The 1-based line of the instruction in the PTX text.
     pub line: u32,
-    /// The text of this line, without leading and trailing white space.
+    /// The text of this line, without leading or trailing white space.
     pub text: &'m str,
     /// The registers that the instruction wrote, followed by those that it read, with their values after execution.
     pub registers: Vec<Register>,

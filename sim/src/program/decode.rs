@@ -1,6 +1,6 @@
 //! Translates the syntax tree. Names become slots and addresses; instructions become [`code`](super::code).
 //!
-//! All errors in a function are found here, before it runs.
+//! All errors in a function are found here, before the function runs.
 
 mod address;
 mod arithmetic;
@@ -65,7 +65,8 @@ pub(crate) struct Symbols<'m> {
     pub(crate) text: &'m str,
     /// The number of bits of a global or generic address.
     pub(crate) address_size: u32,
-    /// Whether all lanes must provide valid addresses to `ldmatrix`, including lanes that provide no row (PTX ISA, "ldmatrix": sm_75).
+    /// Whether all lanes must provide valid addresses to `ldmatrix`, including lanes that do not provide a row (PTX ISA, "ldmatrix":
+    /// sm_75).
     pub(crate) all_lanes_address_rows: bool,
     pub(crate) variables: Vec<&'m Variable>,
     pub(crate) names: FxHashMap<&'m str, Global>,
@@ -234,7 +235,7 @@ fn extent_of_init(variable: &Variable) -> u64 {
 /// The number of errors after which decoding of a module is aborted.
 pub(crate) const MAX_ERRORS: usize = 64;
 
-/// Checks each function with a body that was not checked before, and returns the kernels in order, with their parameters.
+/// Checks each function with a body that has not been checked before, and returns the kernels in order, with their parameters.
 pub(crate) fn check<'m>(symbols: &'m Symbols<'m>) -> Result<Vec<Kernel<'m>>, Vec<ParseError>> {
     let mut errors = vec![];
     let mut kernels = vec![];

@@ -17,7 +17,7 @@ pub(super) enum Piece {
         offset: i64,
         /// The size of the element in bytes.
         size: usize,
-        /// The mask of the stored byte, if not the complete address is stored.
+        /// The mask of the stored byte, if only one byte of the address is stored.
         mask: Option<u64>,
     },
 }

@@ -96,9 +96,9 @@ impl Module {
     /// ```
     ///
     /// # Errors
-    /// Returns the same errors as [`Module::parse`], except for errors in functions in the outline. The outline is ignored if it was made
-    /// from text of a different length. If it was made from different text of the same length, functions may be missing, and errors in
-    /// functions are returned by the launches that use them.
+    /// Returns the same errors as [`Module::parse`], except for errors in functions in the outline. The outline is ignored if it was
+    /// created from text of a different length. If it was created from different text of the same length, functions may be missing, and
+    /// errors in functions are returned by the launches that use them.
     pub fn parse_outlined(file: &str, text: &str, outline: &Outline) -> Result<Self, ParseError> {
         let text: Arc<str> = text.into();
         let module = parser::parse_outlined(&text, outline.bodies_in(&text))
@@ -120,7 +120,7 @@ impl Module {
         Ok(Self { inner: Arc::new(Inner { id, file: file.into(), text, ast, kernels, variables }) })
     }
 
-    /// Returns the syntax tree, which prints as PTX; for tests.
+    /// Returns the syntax tree, which can be printed as PTX; intended for tests.
     #[doc(hidden)]
     pub fn ast(&self) -> &Ast {
         &self.inner.ast
@@ -215,7 +215,7 @@ impl Module {
         Some(SourceLocation { file, line: loc.line, column: loc.column })
     }
 
-    /// Returns the text of the 1-based line `line`; empty if the text has no such line.
+    /// Returns the text of the 1-based line `line`, or an empty string if there is no such line.
     pub fn line(&self, line: u32) -> &str {
         self.inner.text.lines().nth(line.saturating_sub(1) as usize).unwrap_or("")
     }
@@ -274,15 +274,15 @@ impl<'m> Entry<'m> {
         self.function.directives.iter().find(|d| d.name == name).map(|d| &d.values[..])
     }
 
-    /// Returns the block shape that the kernel's `.reqntid` directive requires, with 1 for omitted extents, or `None` without the
-    /// directive.
+    /// Returns the block shape that the kernel's `.reqntid` directive requires, with 1 for omitted extents, or `None` if the kernel does
+    /// not have this directive.
     #[doc(alias = ".reqntid")]
     pub fn reqntid(&self) -> Option<[u32; 3]> {
         self.directive("reqntid").map(extents)
     }
 
-    /// Returns the cluster shape that the kernel's `.reqnctapercluster` directive requires, with 1 for omitted extents, or `None` without
-    /// the directive.
+    /// Returns the cluster shape that the kernel's `.reqnctapercluster` directive requires, with 1 for omitted extents, or `None` if the
+    /// kernel does not have this directive.
     #[doc(alias = ".reqnctapercluster")]
     pub fn reqnctapercluster(&self) -> Option<[u32; 3]> {
         self.directive("reqnctapercluster").map(extents)

@@ -1,4 +1,4 @@
-//! The extents of the functions of a checked module, with which functions are parsed only when they are used.
+//! The extents of the functions of a checked module, which allow the functions to be parsed only when they are used.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,8 +10,8 @@ use crate::text::lexer::Pos;
 /// The positions of the functions in the text of a valid module. [`Module::parse_outlined`](crate::Module::parse_outlined) uses an outline
 /// to parse these functions only when they are used.
 ///
-/// The text form of an outline is a line with the length of the module's text in bytes and the number of functions, followed by one line
-/// per function. Functions that declare `.global` or `.const` variables are not included.
+/// The text form of an outline consists of a line with the length of the module's text in bytes and the number of functions, followed by
+/// one line per function. Functions that declare `.global` or `.const` variables are not included.
 #[derive(Clone, Debug)]
 pub struct Outline {
     /// The length of the module's text in bytes.
@@ -37,7 +37,7 @@ impl Outline {
         Self { length: text.len(), bodies: bodies.map(|body| body.extent()).collect() }
     }
 
-    /// Returns the extents in `text`; none if its length differs.
+    /// Returns the extents in `text`, or no extents if the length of `text` differs.
     pub(crate) fn bodies_in(&self, text: &str) -> impl Iterator<Item = Extent> {
         let is_same = text.len() == self.length;
         self.bodies.iter().copied().filter(move |extent| is_same && extent.is_in(text))

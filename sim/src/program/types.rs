@@ -174,7 +174,7 @@ impl Type {
     }
 
     /// Returns whether an operand of this type may be a register of type `register` (PTX ISA, "Operand Types"). The sizes must be equal;
-    /// bits match any type, integers match integers, and floating-point types match floating-point types.
+    /// `.b` types match any type, integer types match integer types, and floating-point types match floating-point types.
     pub(crate) fn accepts(self, register: Type) -> bool {
         if self.bits() != register.bits() {
             return false;

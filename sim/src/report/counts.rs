@@ -1,4 +1,4 @@
-//! The work of a launch, in total and per line.
+//! Counts of the work that a launch performs, in total and per instruction.
 
 use crate::report::SourceLocation;
 
@@ -6,13 +6,13 @@ use crate::report::SourceLocation;
 /// separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bytes {
-    /// Bytes read from global memory, including by asynchronous copies.
+    /// Bytes read from global memory, including those read by asynchronous copies.
     pub global_read: u64,
-    /// Bytes written to global memory, including by asynchronous copies.
+    /// Bytes written to global memory, including those written by asynchronous copies.
     pub global_written: u64,
-    /// Bytes read from shared memory, including by asynchronous copies and `wgmma`.
+    /// Bytes read from shared memory, including those read by asynchronous copies and `wgmma`.
     pub shared_read: u64,
-    /// Bytes written to shared memory, including by asynchronous copies.
+    /// Bytes written to shared memory, including those written by asynchronous copies.
     pub shared_written: u64,
     /// Bytes read from local memory.
     pub local_read: u64,
@@ -24,7 +24,7 @@ pub struct Bytes {
     pub param_read: u64,
 }
 
-/// The counts of executed work. All counts except [`warp_instructions`](Counts::warp_instructions) are 0 if
+/// The counts of executed instructions and memory accesses. All counts except [`warp_instructions`](Counts::warp_instructions) are 0 if
 /// [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -96,7 +96,7 @@ impl Counts {
     }
 }
 
-/// The class under which reports count an instruction.
+/// The class to which reports assign an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum InstructionClass {
@@ -161,7 +161,7 @@ impl std::fmt::Display for InstructionClass {
     }
 }
 
-/// The counts of one instruction in the text.
+/// The counts of one instruction in the PTX text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineCounts {
     /// The 1-based line in the PTX text.

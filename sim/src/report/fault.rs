@@ -1,4 +1,4 @@
-//! Faults, which become findings when their location in the text is determined.
+//! Faults, which become findings once their location in the PTX text is determined.
 
 use crate::report::FindingKind;
 

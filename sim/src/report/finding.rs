@@ -1,4 +1,4 @@
-//! Findings: their locations and display.
+//! Findings, their locations, and their display.
 
 use std::fmt;
 

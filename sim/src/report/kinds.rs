@@ -33,7 +33,7 @@ macro_rules! findings {
                 }
             }
 
-            /// Returns the documentation of the variant as text.
+            /// Returns the documentation of the variant as a string.
             pub fn description(self) -> &'static str {
                 let lines = match self {
                     $(FindingKind::$always => concat!($($always_doc),*),)*
@@ -48,7 +48,7 @@ macro_rules! findings {
                 matches!(self, FindingKind::ExitedBeforeBarrier)
             }
 
-            /// Returns the check that reports findings of this kind; empty if they are always reported.
+            /// Returns the check that reports findings of this kind, or an empty set if they are always reported.
             pub fn check(self) -> Checks {
                 match self {
                     $(FindingKind::$always => Checks::empty(),)*
@@ -116,7 +116,7 @@ findings! {
         TensorCoordinateMisaligned = "tensor_coordinate_misaligned";
         /// A matrix descriptor or tensor map that the instruction does not accept.
         InvalidDescriptor = "invalid_descriptor";
-        /// A block that requires more shared memory, or by `setmaxnreg` more registers, than it may use.
+        /// A block that requires more shared memory than it may use, or that requests more registers with `setmaxnreg` than it may use.
         BudgetExceeded = "budget_exceeded";
         /// The execution of a `trap` or `brkpt` instruction.
         Trap = "trap";
@@ -126,21 +126,21 @@ findings! {
 
     /// Uses of values that were loaded from uninitialized shared memory, or derived from such values.
     UNINITIALIZED_SHARED {
-        /// A use of a value that was loaded from shared memory that no thread of the cluster has written, or that was derived from such a
-        /// value. The first location is the load; the second location is the use.
+        /// A use of a value that was loaded from shared memory not written by any thread of the cluster, or derived from such a value. The
+        /// first location is the load; the second location is the use.
         UninitializedSharedRead = "uninitialized_shared_read";
     }
 
     /// Uses of values that were loaded from uninitialized local memory, or derived from such values.
     UNINITIALIZED_LOCAL {
-        /// A use of a value that was loaded from local memory that the current call of the function has not written, or that was derived
-        /// from such a value. The first location is the use; the second location is the load.
+        /// A use of a value that was loaded from local memory not written by the current call of the function, or derived from such a
+        /// value. The first location is the use; the second location is the load.
         UninitializedLocalRead = "uninitialized_local_read";
     }
 
     /// Uses of uninitialized registers, or of values derived from them.
     UNINITIALIZED_REGISTERS {
-        /// A use of a register that was never written, or of a value that was derived from one.
+        /// A use of a register that was never written, or of a value derived from such a register.
         UninitializedRegister = "uninitialized_register";
     }
 
@@ -175,12 +175,12 @@ findings! {
     /// Asynchronous accesses to shared memory that conflict with earlier ordinary accesses, without `fence.proxy.async` in between.
     PROXY_FENCES {
         /// An asynchronous copy that reads or overwrites data written by ordinary instructions, without `fence.proxy.async` in between; or
-        /// one that overwrites data that a load may still be reading, because its thread arrived at an mbarrier without a fence before it
-        /// used the value.
+        /// one that overwrites data that a load may still be reading, because the thread arrived at an mbarrier, without a fence, before it
+        /// used the loaded value.
         MissingProxyFence = "missing_proxy_fence";
     }
 
-    /// Unordered accesses to global memory by different blocks, at least one of them a write. Together with
+    /// Unordered accesses to global memory by different blocks, at least one of them a write; together with
     /// [`SHARED_RACES`](crate::Checks::SHARED_RACES), also those by different threads of a block or cluster.
     GLOBAL_RACES {
         /// Accesses to global memory by two blocks, at least one of them a plain write, that are not ordered by fences and atomics whose
@@ -196,8 +196,8 @@ findings! {
 
     /// Accesses to registers and shared memory that conflict with a `wgmma` in flight, and missing `wgmma.fence` instructions.
     WGMMA_IN_FLIGHT {
-        /// An access, before `wgmma.wait_group`, to the accumulators of a `wgmma`, or a write to its registers of A or its operands in
-        /// shared memory. A wait by one warp counts for its warpgroup.
+        /// An access to the accumulators of a `wgmma`, or a write to its registers of A or its operands in shared memory, before
+        /// `wgmma.wait_group`. A wait by one warp counts for its whole warpgroup.
         WgmmaInFlight = "wgmma_in_flight";
         /// A `wgmma` whose accumulators or registers of A have been written since the last `wgmma.fence`. Accumulators initialized by `mov`
         /// are reported only if no fence followed the last wait.
@@ -223,18 +223,18 @@ findings! {
         ShflInactiveLane = "shfl_inactive_lane";
     }
 
-    /// Values that differ although `.pragma "warpwright.uniform"` declares them equal.
+    /// Values that differ although `.pragma "warpwright.uniform"` declares them to be equal.
     UNIFORM {
-        /// A value that differs between threads although a pragma such as `.pragma "warpwright.uniform %r5 32"` declares it equal for a
-        /// number of consecutive threads, the `block` or the `cluster`. The i-th executions of the pragma by these threads are compared.
+        /// A value that differs between threads although a pragma such as `.pragma "warpwright.uniform %r5 32"` declares it to be equal for
+        /// a number of consecutive threads, the `block` or the `cluster`. The i-th executions of the pragma by these threads are compared.
         /// The builder emits the pragma for `assume_uniform` in kernels that are simulated.
         NotUniform = "not_uniform";
     }
 
-    /// Conversions to shared space of addresses that are not in it.
+    /// Conversions of addresses outside shared memory to the shared space.
     ADDRESS_CONVERSIONS {
-        /// A conversion to shared space of an address that is not in it. Wrong conversions to local space are reported when the address is
-        /// used.
+        /// A conversion of an address outside shared memory to the shared space. Wrong conversions to the local space are reported when the
+        /// address is used.
         AddressConversion = "address_conversion";
     }
 
@@ -243,7 +243,7 @@ findings! {
 }
 
 impl Checks {
-    /// The checks for which undefined values are tracked.
+    /// The checks that require undefined values to be tracked.
     pub(crate) const UNDEFINED: Self =
         Self::UNINITIALIZED_REGISTERS.union(Self::UNINITIALIZED_LOCAL).union(Self::UNINITIALIZED_SHARED);
 }

@@ -20,7 +20,7 @@ const LOOK: u64 = 64;
 /// The number of instructions that a warp executes in one turn.
 const TURN: u64 = 2048;
 
-/// The number of rounds without a change to memory before the check for progress. It doubles after each check.
+/// The number of rounds without a change to memory before the check for progress. The number doubles after each check.
 const QUIET_ROUNDS: u32 = 256;
 
 /// The number of rounds without progress after which warps that poll memory are assumed to wait forever, even if they count their
@@ -39,7 +39,7 @@ pub(crate) struct ClusterRun<'a> {
     search_at: u32,
     /// The number of changes to memory by all clusters when this cluster last checked.
     changes: u64,
-    /// What each warp's loop waits for, once a search has found that no loop can end.
+    /// The result of the search for each warp, once a search has found that no loop can end.
     spins: Vec<Spin>,
     /// The random number generator that chooses the next warp, if a seed is set.
     random: Option<Random>,
@@ -189,7 +189,7 @@ impl<'a> ClusterRun<'a> {
         self.spins.clear();
     }
 
-    /// Records what every warp waits for, if no warp can continue or `anyway` is set.
+    /// Searches every warp for endless loops, and records the results if no warp can continue or `anyway` is set.
     fn search(&mut self, module: &Module, steps: u64, anyway: bool) -> Result<(), Box<Finding>> {
         let mut spins = vec![];
         for i in 0..self.warps.len() {

@@ -1,10 +1,10 @@
-//! Errors of launches.
+//! Launch errors.
 
 use std::fmt;
 
 use crate::report::{Finding, FindingKind};
 
-/// The reason that a launch did not run or did not complete.
+/// The reason why a launch did not run or did not complete.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
@@ -57,9 +57,9 @@ pub enum SimError {
     Unsupported {
         /// The kernel's name.
         kernel: String,
-        /// The instruction and the reason that it is not supported.
+        /// The instruction and the reason why it is not supported.
         reason: String,
-        /// The 1-based line of the instruction in the text.
+        /// The 1-based line of the instruction in the PTX text.
         line: u32,
     },
     /// A finding stopped the run.

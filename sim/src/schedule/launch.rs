@@ -1,4 +1,4 @@
-//! Launches of kernels: [`Sim`] and [`Launch`].
+//! Kernel launches: [`Sim`] and [`Launch`].
 
 use std::sync::atomic::AtomicU64;
 
@@ -97,11 +97,11 @@ const DEFAULT_HEAP: u64 = 8 << 20;
 /// The size in bytes of the workspace for cooperative groups, which use its second word.
 const WORKSPACE: u64 = 32;
 
-/// The maximum static shared memory in bytes; more must be dynamic (CUDA C++ Programming Guide, "Shared Memory").
+/// The maximum static shared memory in bytes; larger amounts must be dynamic (CUDA C++ Programming Guide, "Shared Memory").
 const MAX_STATIC_SHARED: u32 = 48 * 1024;
 
 impl<'a> Sim<'a> {
-    /// Creates a simulator of sm_90 with all checks enabled.
+    /// Creates an sm_90 simulator with all checks enabled.
     pub fn new() -> Self {
         Self {
             arch: Arch::default(),
@@ -125,7 +125,7 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Sets which checks are enabled; by default, all are.
+    /// Sets the enabled checks; by default, all checks are enabled.
     #[must_use]
     pub fn checks(mut self, checks: Checks) -> Self {
         self.checks = checks;
@@ -139,7 +139,7 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Sets the size in bytes of the device heap, from which `malloc` in kernels allocates; the default is 8 MiB. Each allocation also
+    /// Sets the size in bytes of the device heap, from which device-side `malloc` allocates; the default is 8 MiB. Each allocation also
     /// occupies a 16-byte header. As in CUDA, the first launch of a kernel that calls `malloc` or `free` fixes the size for its [`Memory`].
     #[doc(alias = "cudaLimitMallocHeapSize")]
     #[must_use]
@@ -149,7 +149,7 @@ impl<'a> Sim<'a> {
     }
 
     /// Sets the maximum number of warp instructions per block (or per cluster, if the launch has clusters); the default is 2³¹. A block
-    /// that exceeds it ends the run with a [`StepLimit`](crate::FindingKind::StepLimit) finding.
+    /// that exceeds this number ends the run with a [`StepLimit`](crate::FindingKind::StepLimit) finding.
     #[must_use]
     pub fn step_limit(mut self, instructions: u64) -> Self {
         self.step_limit = instructions;
@@ -159,7 +159,7 @@ impl<'a> Sim<'a> {
     /// Continues after findings that do not end the run (races, uninitialized reads, missing waits), and returns up to `limit` findings in
     /// [`Report::findings`], one per kind and instruction (or pair of instructions).
     ///
-    /// If a finding ends the run (such as an out-of-bounds access), [`Report::stopped`] is set. With a limit of 0, the default, the launch
+    /// If a finding such as an out-of-bounds access ends the run, [`Report::stopped`] is set. With a limit of 0, the default, the launch
     /// returns the first finding as the error [`SimError::Fault`].
     #[must_use]
     pub fn keep_going(mut self, limit: usize) -> Self {
@@ -167,7 +167,7 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Interleaves warps, and blocks that can communicate, at random. Runs with the same seed are identical on every machine.
+    /// Interleaves warps and communicating blocks at random. Runs with the same seed are identical on every machine.
     ///
     /// Without a seed, warps take turns in a fixed order.
     #[must_use]
@@ -210,8 +210,8 @@ impl<'a> Sim<'a> {
     /// The module's variables are allocated in `memory` by the first launch and retain their values between launches.
     ///
     /// # Errors
-    /// Returns an error if the kernel does not exist or contains an unsupported instruction, if the arguments do not match its parameters, if
-    /// the shape of the launch is invalid, or if a finding stops the run ([`SimError::Fault`]).
+    /// Returns an error if the kernel does not exist or contains an unsupported instruction, if the arguments do not match its parameters,
+    /// if the shape of the launch is invalid, or if a finding stops the run ([`SimError::Fault`]).
     pub fn launch(
         &self,
         module: &Module,
@@ -334,7 +334,7 @@ fn params(code: &Code, args: &[Arg]) -> Result<Vec<u32>, SimError> {
     Ok(words)
 }
 
-/// Returns a finding about the kernel's shared memory, located at its largest shared variable, or else at the first instruction.
+/// Returns a finding about the kernel's shared memory, located at its largest shared variable or, if it has none, at the first instruction.
 fn budget(code: &Code, module: &Module, message: String) -> Finding {
     let meta = &code.meta[0];
     let largest = module.largest_shared(&code.entry);

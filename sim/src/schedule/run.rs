@@ -1,4 +1,4 @@
-//! Runs a warp: chooses a group of lanes, and executes until it must choose again.
+//! Runs a warp: chooses a group of lanes, and executes the group until a new choice is required.
 
 mod calls;
 mod meet;
@@ -21,7 +21,7 @@ pub(crate) const PATIENCE: u32 = 1 << 15;
 /// The weight, in instructions, of an instruction through which lanes may communicate.
 const TALK: u32 = 256;
 
-/// The reason that a warp stopped running.
+/// The reason why a warp stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// The warp has used up its turn.

@@ -1,4 +1,4 @@
-//! Happens-before between the warps of a cluster.
+//! The happens-before relation between the warps of a cluster.
 //!
 //! Time is a counter that every release advances. For each pair of warps, the clocks store the time up to which the accesses of one warp
 //! are ordered before all future accesses of the other. Barriers, mbarrier phases and atomics with fences pass this knowledge on. Lanes of
@@ -9,10 +9,10 @@
 
 use rustc_hash::FxHashMap;
 
-/// A time. Accesses are recorded with the time at which they were made.
+/// A point in time. Accesses are recorded with the time at which they occurred.
 pub(crate) type Time = u32;
 
-/// The last time. Records of accesses have 28 bits for the time, with one value reserved.
+/// The latest time. Access records have 28 bits for the time, with one value reserved.
 pub(crate) const END: Time = (1 << 28) - 2;
 
 /// The knowledge of a warp or a synchronization object. For each agent, it contains the exclusive time up to which its accesses are ordered
@@ -65,7 +65,7 @@ impl Clocks {
         self.now == END
     }
 
-    /// Creates the clocks of `blocks` blocks of `warps` warps each; `products` states whether they may compute products.
+    /// Creates the clocks of `blocks` blocks of `warps` warps each; `products` specifies whether they may compute products.
     pub(crate) fn new(blocks: usize, warps: usize, products: bool) -> Self {
         let block_groups = if products { warps.div_ceil(WARPGROUP) } else { 0 };
         let agents = blocks * (warps + block_groups) + 2;
@@ -291,7 +291,8 @@ impl Clocks {
         }
     }
 
-    /// Releases like [`release`](Self::release), but for a relaxed arrival, which releases only the accesses before the warp's last fence.
+    /// Updates `object` like [`release`](Self::release), but for a relaxed arrival, which releases only the accesses before the warp's last
+    /// fence.
     pub(crate) fn release_relaxed(&self, warp: usize, object: &mut Knowledge) {
         object.resize(self.width(), 0);
         for (other, time) in object.iter_mut().enumerate() {

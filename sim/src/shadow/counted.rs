@@ -18,7 +18,7 @@ pub(crate) struct Copy {
     pub(crate) mbarriers: Vec<Place>,
 }
 
-/// The counted copies of a cluster that no thread can have observed to be complete.
+/// The counted copies of a cluster that no thread can yet have observed to be complete.
 #[derive(Debug, Default)]
 pub(crate) struct CountedCopies {
     /// The copies, by warp and lane.

@@ -3,9 +3,9 @@
 //! For every unit of memory (the smallest access size of the kernel), a shadow cell records the writers and readers.
 //!
 //! Clusters that run concurrently are not ordered, so a write by one cluster races with any access by another, unless all of them write the
-//! same value and read only what they wrote themselves. These races are determined when the launch has ended ([`side_by_side`]). Clusters
-//! that communicate take turns. Their cells contain the last plain writer, the last strong writer and the last reader, and [`Order`]
-//! determines whether their accesses are ordered before the next access.
+//! same value and read only their own writes. These races are determined after the launch has ended ([`side_by_side`]). Clusters that
+//! communicate take turns. Their cells contain the last plain writer, the last strong writer and the last reader, and [`Order`] determines
+//! whether their accesses are ordered before the next access.
 //!
 //! [`ThreadRaces`] distinguishes the threads of one cluster.
 

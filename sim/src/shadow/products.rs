@@ -10,7 +10,7 @@ pub(crate) enum Use {
     Reads(u32, u32),
 }
 
-/// One register of products.
+/// One register that products use.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ProductRegister {
     pub(crate) used: Use,

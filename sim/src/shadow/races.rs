@@ -33,7 +33,7 @@ pub(crate) struct Conflict {
     pub(crate) other: Access,
     /// The first byte of the unit of memory that both accesses include.
     pub(crate) byte: usize,
-    /// Whether both accesses are writes, so that equal values would be harmless.
+    /// Whether both accesses are writes, in which case equal values would be harmless.
     pub(crate) both_write: bool,
 }
 
@@ -43,7 +43,7 @@ impl Record {
     }
 }
 
-/// The last accesses of a unit of memory.
+/// The last accesses to a unit of memory.
 #[derive(Clone, Copy, Debug)]
 struct LastAccesses {
     write: Record,
@@ -51,7 +51,7 @@ struct LastAccesses {
     read: Record,
 }
 
-/// The last accesses of one block's shared memory.
+/// The last accesses to one block's shared memory.
 #[derive(Debug, Default)]
 struct Shadow {
     units: Vec<LastAccesses>,

@@ -5,8 +5,8 @@ use crate::shadow::clocks::{END, Time};
 /// The time of a write that is still in flight.
 pub(crate) const PENDING: Time = END + 1;
 
-/// An access in 64 bits: time (28), instruction (20), warp or engine (10), lane (5), and a flag that states whether a write was atomic or
-/// whether several lanes have read. Zero represents no access.
+/// An access in 64 bits: time (28), instruction (20), warp or engine (10), lane (5), and a flag that indicates whether a write was atomic
+/// or whether several lanes have read. Zero represents no access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record(u64);
 

@@ -53,7 +53,7 @@ pub(crate) struct Undefined {
 }
 
 impl Undefined {
-    /// Resets the state. No register has been written, but registers that are always written before they are read count as defined.
+    /// Resets the state. No register has been written, but registers that are always written before they are read are considered defined.
     pub(crate) fn start(&mut self, watched: &Watched) {
         self.defined.clear();
         self.defined

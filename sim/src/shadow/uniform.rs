@@ -1,4 +1,4 @@
-//! Values that a pragma declares uniform: the values of the threads of a group at each execution of the pragma.
+//! Values that a pragma declares to be uniform: the values of the threads of a group at each execution of the pragma.
 
 use rustc_hash::FxHashMap;
 
@@ -12,7 +12,7 @@ type Key = (u32, u64);
 struct First {
     value: u64,
     of: Where,
-    /// The number of threads that have not executed the pragma yet.
+    /// The number of threads that have not yet executed the pragma.
     left: u32,
 }
 

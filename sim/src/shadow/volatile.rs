@@ -1,4 +1,4 @@
-//! Volatile reads of shared memory, to detect whether another lane of the warp overwrites the data.
+//! Records of volatile reads of shared memory, which reveal whether another lane of the warp overwrites the data.
 
 use std::collections::HashMap;
 

@@ -9,7 +9,7 @@ use crate::shadow::undefined::{Origin, Partial};
 /// The bytes that were written, and the undefined bits in them.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    /// Four bits for each word, one per written byte; empty if writes are not tracked.
+    /// Four bits for each word, one per written byte. The list is empty if writes are not tracked.
     bytes: Vec<u8>,
     /// The undefined bits that were stored, by word.
     undefined: HashMap<usize, (u32, Origin)>,
@@ -29,7 +29,7 @@ impl Written {
         self.undefined.is_empty()
     }
 
-    /// Returns whether all words from which lanes load `bytes` bytes each are known to be defined; `false` is inconclusive.
+    /// Returns whether all words from which lanes load `bytes` bytes each are known to be defined. A result of `false` is inconclusive.
     #[inline(always)]
     pub(crate) fn known_defined(&self, all: &[u64; 32], bytes: usize) -> bool {
         self.is_sound()

@@ -1,4 +1,4 @@
-//! The syntax tree of a PTX module: the text before semantic analysis.
+//! The syntax tree of a PTX module, before semantic analysis.
 //!
 //! Printing a tree ([`std::fmt::Display`]) and parsing the result produces an equal tree; comparisons ignore positions. Debug sections
 //! (`.section`, `@@DWARF`) are skipped by the parser and are not part of the tree.
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::text::body::Body;
 pub(crate) use crate::text::lexer::Pos;
 
-/// A name in the text. Names are interned: equal names from the same parse share one allocation.
+/// A name in the PTX text. Names are interned: equal names from the same parse share one allocation.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Name(Arc<str>);
 
@@ -61,7 +61,7 @@ impl fmt::Debug for Name {
 
 /// An integer constant, in the combined range of `i64` and `u64`.
 ///
-/// Its alignment is smaller than that of `i128`, with which every operand would be 50% larger.
+/// The type has a smaller alignment than `i128`, which would make every operand 50% larger.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(Rust, packed(8))]
 pub struct Integer(i128);
@@ -102,7 +102,7 @@ pub struct Ast {
     pub target: Vec<String>,
     /// The position of the first target.
     pub target_pos: Pos,
-    /// `.address_size`; 64 if absent.
+    /// `.address_size`, or 64 if absent.
     pub address_size: u32,
     /// All other directives.
     pub items: Vec<Item>,
@@ -193,7 +193,7 @@ pub struct Variable {
     pub pos: Pos,
 }
 
-/// The `.ptr` attribute of a kernel parameter, which describes the memory to which it points.
+/// The `.ptr` attribute of a kernel parameter, which describes the memory that the parameter points to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointerAttribute {
     /// The space, if written.
@@ -215,7 +215,7 @@ pub enum Init {
     Address {
         /// The symbol.
         name: String,
-        /// `generic(name)`.
+        /// Whether the address is generic: `generic(name)`.
         generic: bool,
         /// The offset in bytes.
         offset: i128,
@@ -258,7 +258,7 @@ pub struct Function {
     pub pos: Pos,
 }
 
-/// A performance or linking directive between a function's head and its body.
+/// A performance or linking directive between a function's header and its body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Directive {
     /// The name, without its dot.
@@ -450,15 +450,15 @@ pub enum OperandKind {
     Offset(Box<(Name, i128)>),
     /// `!p`.
     Not(Box<Operand>),
-    /// `-r` of a register.
+    /// `-r`, where `r` is a register.
     Negative(Box<Operand>),
     /// `d | p`.
     Pair(Box<[Operand; 2]>),
     /// `{a, b, …}`.
     Vector(Box<[Operand]>),
-    /// `(a, b, …)`: a list of a `call`.
+    /// `(a, b, …)`: an argument or result list of a `call`.
     Group(Box<[Operand]>),
-    /// `[base + offset]`, `[base, {coordinates}]`.
+    /// `[base + offset]` or `[base, {coordinates}]`.
     Address(Box<Address>),
 }
 
@@ -469,6 +469,6 @@ pub struct Address {
     pub base: Operand,
     /// The offset in bytes.
     pub offset: Integer,
-    /// Further operands inside the brackets (tensor coordinates).
+    /// Additional operands inside the brackets (tensor coordinates).
     pub rest: Box<[Operand]>,
 }

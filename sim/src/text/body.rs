@@ -68,7 +68,7 @@ impl Body {
     }
 }
 
-/// Dereferences to the statements; none if a deferred body has an error, which a launch then returns.
+/// Dereferences to the statements, or to an empty slice if a deferred body has an error, which a launch then returns.
 impl Deref for Body {
     type Target = [Statement];
 

@@ -2,7 +2,7 @@
 
 use crate::text::error::ParseError;
 
-/// A position in the text: 1-based line and column (in characters).
+/// A position in PTX text: 1-based line and column (in characters).
 ///
 /// All positions compare as equal, so that comparisons of syntax trees ignore positions.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,7 +68,7 @@ fn is_word(c: u8) -> bool {
     WORD[usize::from(c)]
 }
 
-/// Produces the tokens of a text one at a time, without storing a list of them.
+/// Produces the tokens of PTX text one at a time, without storing them in a list.
 pub(crate) struct Lexer<'s> {
     text: &'s str,
     bytes: &'s [u8],
@@ -86,13 +86,13 @@ impl<'s> Lexer<'s> {
         Self { text, bytes, at: 0, line: 1, line_start: 0, continuations: 0, error: None }
     }
 
-    /// Returns a lexer that starts at the byte offset `at`, which is at `pos`.
+    /// Returns a lexer that starts at the byte offset `at`, which corresponds to the position `pos`.
     pub(crate) fn starting_at(text: &'s str, at: usize, pos: Pos) -> Self {
         let before = (pos.column as usize).saturating_sub(1);
         Self { at, line: pos.line, line_start: at.saturating_sub(before), ..Self::new(text) }
     }
 
-    /// Returns the next token; [`Kind::End`] after the last token and after an error.
+    /// Returns the next token, or [`Kind::End`] after the last token and after an error.
     pub(crate) fn next_token(&mut self) -> Token<'s> {
         match self.try_next() {
             Ok(token) => token,
@@ -134,7 +134,7 @@ impl<'s> Lexer<'s> {
         Pos { line: self.line, column: (start - self.line_start - self.continuations) as u32 + 1 }
     }
 
-    /// Moves past one byte that may be part of a longer character.
+    /// Moves past one byte that may be part of a multi-byte character.
     fn skip_byte(&mut self) {
         self.continuations += usize::from(self.bytes[self.at] & 0xc0 == 0x80);
         self.at += 1;
@@ -153,7 +153,7 @@ impl<'s> Lexer<'s> {
         self.continuations = 0;
     }
 
-    /// Skips white space and comments; returns false at the end of the text.
+    /// Skips white space and comments. Returns `false` at the end of the text.
     fn skip_blank(&mut self) -> Result<bool, ParseError> {
         loop {
             match (self.peek(0), self.peek(1)) {

@@ -22,7 +22,7 @@ const MAX_DEPTH: u32 = 64;
 /// The number of errors after which parsing is aborted.
 const MAX_ERRORS: usize = 64;
 
-/// Parses a whole module. After an error, continues with the next statement to find further errors.
+/// Parses a whole module. After an error, continues with the next statement to find more errors.
 pub(crate) fn parse(text: &str) -> Result<Ast, Vec<ParseError>> {
     finish(Parser::new(text))
 }
@@ -124,7 +124,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Continues with the token at the byte offset `at`, which is at `pos`.
+    /// Continues with the token at the byte offset `at`, which corresponds to the position `pos`.
     fn continue_at(&mut self, at: usize, pos: Pos) {
         self.lexer = Lexer::starting_at(self.text, at, pos);
         self.window = std::array::from_fn(|_| self.lexer.next_token());
@@ -262,7 +262,7 @@ impl<'s> Parser<'s> {
         u32::try_from(value).map_err(|_| self.error_at(token, format!("{what} {value} is too large")))
     }
 
-    /// Runs `inner` one level deeper.
+    /// Runs `inner` one nesting level deeper.
     fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= MAX_DEPTH {
             return Err(self.error(format!("nested more than {MAX_DEPTH} levels deep")));
@@ -297,7 +297,7 @@ impl<'s> Parser<'s> {
         Ok(ast)
     }
 
-    /// Records an error so that parsing can continue, or returns it if there are too many.
+    /// Records an error so that parsing can continue, or returns it if there are too many errors.
     fn keep(&mut self, error: ParseError) -> Parsed<()> {
         if self.errors.len() + 1 >= MAX_ERRORS {
             return Err(error);
@@ -306,7 +306,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// Skips to the next construct that is only valid at module level.
+    /// Skips to the next construct that is valid only at module level.
     fn skip_to_item(&mut self) {
         self.depth = 0;
         loop {

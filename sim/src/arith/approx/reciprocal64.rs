@@ -9,8 +9,8 @@ use crate::arith::{
 
 /// Returns `1 / x`, computed from the upper 32 bits of `x`; the lower 32 bits of the result are zero (`rcp.approx.ftz.f64`).
 ///
-/// PTX ISA, "rcp.approx.ftz.f64". Subnormal operands and results are flushed. The interpolation is that of f32; the reduction of its result
-/// to 20 bits is not documented.
+/// See PTX ISA, "rcp.approx.ftz.f64". Subnormal operands and results are flushed. The interpolation is the same as for f32; the way its
+/// result is reduced to 20 bits is not documented.
 #[doc(alias = "rcp.approx.ftz.f64")]
 pub fn rcp_f64(x: u64) -> u64 {
     let sign = x & 1 << 63;
@@ -27,7 +27,7 @@ pub fn rcp_f64(x: u64) -> u64 {
 
 /// Returns `1 / sqrt(x)`, computed from the upper 32 bits of `x`; the lower 32 bits of the result are zero (`rsqrt.approx.ftz.f64`).
 ///
-/// PTX ISA, "rsqrt.approx.ftz.f64"; see [`rcp_f64`] for undocumented behavior.
+/// See PTX ISA, "rsqrt.approx.ftz.f64", and [`rcp_f64`] for undocumented behavior.
 #[doc(alias = "rsqrt.approx.ftz.f64")]
 pub fn rsqrt_ftz_f64(x: u64) -> u64 {
     match Unpacked::new(Float::F64, upper(x)) {
@@ -63,8 +63,8 @@ fn compose(sign: u64, near_one: u32, exponent: i32) -> u64 {
     if field <= 0 { sign } else { sign | (field as u64) << 52 | u64::from(near_one & 0x7f_ffff) >> 3 << 32 }
 }
 
-/// Returns `1 / sqrt(x)` as ptxas computes it for `rsqrt.approx.f64`: one step of a third-order iteration from [`rsqrt_ftz_f64`]. The
-/// result is nearly always correctly rounded.
+/// Returns `1 / sqrt(x)` as ptxas computes it for `rsqrt.approx.f64`: one step of a third-order iteration that starts from
+/// [`rsqrt_ftz_f64`]. The result is nearly always correctly rounded.
 #[doc(alias = "rsqrt.approx.f64")]
 pub fn rsqrt_f64(x: u64) -> u64 {
     match Unpacked::new(Float::F64, x) {

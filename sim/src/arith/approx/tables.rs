@@ -1,8 +1,8 @@
 //! The coefficients of the table interpolations.
 //!
 //! Each row is `[c0, c1, c2]` of one segment. The first six tables were measured on compute capability 5.0 to 7.5 by B. Carlet
-//! (<https://github.com/bcarlet/ptx-math>); an H200 returns the same bits. The table of `tanh` was derived from 12,000 results of an H200;
-//! no other integers reproduce these results.
+//! (<https://github.com/bcarlet/ptx-math>); an H200 returns the same bits. The table for `tanh` was derived from 12,000 results measured on
+//! an H200; no other integers reproduce these results.
 
 /// 1 / x over [1, 2).
 #[rustfmt::skip]

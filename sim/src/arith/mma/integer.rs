@@ -4,8 +4,8 @@ use super::Shape;
 
 /// Computes `C ← A · B + C` on integers.
 ///
-/// `a` contains the M rows of A, and `b` the N columns of B, K elements each, extended from s8, u8, s4 or u4; `c` is M×N, row-major. Sums
-/// wrap; with `satfinite`, each sum including C is clamped once.
+/// `a` contains the M rows of A, and `b` contains the N columns of B, with K elements each, extended from s8, u8, s4 or u4; `c` is M×N,
+/// row-major. Sums wrap; with `satfinite`, each sum including C is clamped once.
 #[doc(alias = "mma.sync.s32.s8.s8.s32")]
 #[doc(alias = "wgmma.mma_async.s32.s8.s8")]
 pub fn rows(satfinite: bool, shape: Shape, a: &[i16], b: &[i16], c: &mut [i32]) {
@@ -57,7 +57,7 @@ pub enum BitOp {
 
 /// Computes `C ← popc(A op B) + C` on single bits, 32 per word.
 ///
-/// `shape.k` counts words; `a` contains the M rows of A, and `b` the N columns of B, K words each.
+/// `shape.k` counts words; `a` contains the M rows of A, and `b` contains the N columns of B, with K words each.
 #[doc(alias = "mma.sync.s32.b1.b1.s32")]
 #[doc(alias = "wgmma.mma_async.s32.b1.b1")]
 pub fn bit_rows(op: BitOp, shape: Shape, a: &[u32], b: &[u32], c: &mut [i32]) {

@@ -37,13 +37,13 @@ pub struct TensorOp {
 pub struct Shape {
     /// The number of columns of B, C and D.
     pub n: usize,
-    /// The number of rows of B: the K in the name of the instruction.
+    /// The number of rows of B: the K in the instruction's name.
     pub k: usize,
 }
 
 impl TensorOp {
-    /// Computes one element of `A · B + C`, where `a` is its row of A and `b` is its column of B. Elements past the end of the shorter
-    /// slice are ignored.
+    /// Computes one element of `A · B + C`, where `a` is the element's row of A and `b` is its column of B. Elements past the end of the
+    /// shorter slice are ignored.
     ///
     /// For `wgmma`, pass 0 as `c` if `scale-d` is 0, and flip the signs of `a` or `b` if its `imm-scale` is negative.
     pub fn dot(&self, a: &[u32], b: &[u32], c: u32) -> u32 {
@@ -58,8 +58,8 @@ impl TensorOp {
 
     /// Computes `C ← A · B + C`, with the same bits as [`TensorOp::dot`] for every element.
     ///
-    /// `a` contains the M rows of A, and `b` the N columns of B, K elements each; `c` is M×N, row-major. Elements of C whose operands are
-    /// missing from the slices keep their values.
+    /// `a` contains the M rows of A, and `b` contains the N columns of B, with K elements each; `c` is M×N, row-major. Elements of C whose
+    /// operands are missing from the slices keep their values.
     pub fn rows(&self, shape: Shape, a: &[u32], b: &[u32], c: &mut [u32]) {
         if self.unpacks_fp8() {
             fp8::rows(self, shape, a, b, None, c);
@@ -101,7 +101,8 @@ pub fn dot(arch: TensorArch, ty: (Float, Float), acc: Accumulator, a: &[u32], b:
 
 /// Computes a dense f16 or bf16 `mma`: `D = A · B + C`.
 ///
-/// `a` contains the M rows of A, `b` the N columns of B, `c` and `d` the M rows of C and D (f16 in the low half of a word).
+/// `a` contains the M rows of A, `b` contains the N columns of B, and `c` and `d` contain the M rows of C and D (f16 in the low half of a
+/// word).
 #[doc(alias = "mma.sync")]
 pub fn mma_tile<const M: usize, const N: usize, const K: usize>(
     arch: TensorArch,

@@ -1,8 +1,8 @@
 //! Products of floats of at most 8 bits on Blackwell: `.kind::f8f6f4`, `.kind::mxf8f6f4`, `.kind::mxf4`, `.kind::mxf4nvf4`.
 //!
-//! A factor may have scales, each for a block of elements along k. An instruction is one fused dot-add (MMA-Sim, measured on Blackwell), in
-//! which the exponents of the scales are added to the exponents of the products. Products of packed 4-bit factors (eight per word) are
-//! first summed exactly in groups of 16; the exponents of these sums are determined by the scales alone.
+//! A factor may have scales, each of which applies to a block of elements along k. An instruction is one fused dot-add (MMA-Sim, measured
+//! on Blackwell), in which the exponents of the scales are added to the exponents of the products. Products of packed 4-bit factors (eight
+//! per word) are first summed exactly in groups of 16; the exponents of these sums are determined by the scales alone.
 
 use super::arch::{Accumulator, Datapath};
 use super::fused::{Operand, Term, operand, product, round_sum, special_sum};
@@ -35,7 +35,7 @@ pub struct Scales<'s> {
 }
 
 impl SmallOp {
-    /// Computes one element of `A · B + C`, where `a` is its row of A and `b` its column of B.
+    /// Computes one element of `A · B + C`, where `a` is the element's row of A and `b` is its column of B.
     pub fn dot(&self, a: &[u32], b: &[u32], scales: Scales<'_>, c: u32) -> u32 {
         let (grouped, k) = (self.grouped, a.len().min(b.len()));
         let datapath =
@@ -66,8 +66,8 @@ impl SmallOp {
         round_sum(datapath, self.acc, &finite)
     }
 
-    /// Computes `C ← A · B + C`. `a` contains the M rows of A, and `b` the N columns of B, K elements each; `c` is M×N, row-major; `scales`
-    /// returns the scales of a row and a column.
+    /// Computes `C ← A · B + C`. `a` contains the M rows of A, and `b` contains the N columns of B, with K elements each; `c` is M×N,
+    /// row-major; `scales` returns the scales of a row and a column.
     pub fn rows<'s>(
         &self,
         Shape { n, k }: Shape,

@@ -1,7 +1,7 @@
 //! Products of whole matrices, bit-identical to [`super::TensorOp::dot`].
 //!
 //! Operands are decoded once. Eight columns of a row are then computed together, in fixed-size arrays without branches, which the compiler
-//! turns into vector code. [`fused_dot_add`] computes the elements with an infinity or NaN in their row, column or accumulator.
+//! turns into vector code. [`fused_dot_add`] computes the elements that have an infinity or NaN in their row, column or accumulator.
 
 use super::arch::{Accumulator, Datapath};
 use super::fused::{LOWEST_ALIGNMENT, fused_dot_add};

@@ -1,7 +1,7 @@
 //! Finds the products that ptxas fuses with a sum: a `mul` and an `add` or `sub` without rounding modifiers become one `fma`.
 //!
 //! The PTX ISA allows this ("add": an `add` without a rounding modifier may be contracted). The rules were determined by experiments with
-//! ptxas 13.0 for sm_80 to sm_100, and match its code for 6,000 random straight-line bodies:
+//! ptxas 13.0 for sm_80 to sm_100, and match the code that it generates for 6,000 random straight-line function bodies:
 //! - the product and the sum are in the same basic block, have the same type and the same `.ftz`, and have no rounding modifiers; only the
 //!   sum may have `.sat` or a guard;
 //! - `mov` and `neg` may be between them;

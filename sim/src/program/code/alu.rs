@@ -149,7 +149,7 @@ pub(crate) enum Alu {
     PackSat(Box<PackSat>),
     /// An instruction before which registers are copied for a later `fma`.
     Kept(Box<Kept>),
-    /// `dp4a`, `dp2a`.
+    /// `dp4a` or `dp2a`.
     Dot(Box<DotOp>),
     Video(Box<Video>),
     Mapa(Box<Mapa>),
@@ -263,11 +263,11 @@ pub(crate) enum Logic {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::enum_variant_names, reason = "named like the registers")]
 pub(crate) enum Clock {
-    /// `%clock`, `%globaltimer_lo`.
+    /// `%clock` or `%globaltimer_lo`.
     Low,
-    /// `%clock_hi`, `%globaltimer_hi`.
+    /// `%clock_hi` or `%globaltimer_hi`.
     High,
-    /// `%clock64`, `%globaltimer`.
+    /// `%clock64` or `%globaltimer`.
     Whole,
 }
 
@@ -422,7 +422,7 @@ pub(crate) struct PackSat {
     pub(crate) c: Option<R>,
 }
 
-/// `dp4a.atype.btype`, `dp2a.{lo,hi}.atype.btype`.
+/// `dp4a.atype.btype` or `dp2a.{lo,hi}.atype.btype`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DotOp {
     pub(crate) a_signed: bool,

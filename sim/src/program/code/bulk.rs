@@ -35,7 +35,7 @@ pub(crate) enum Completion {
     Group,
 }
 
-/// `cp.async.bulk`, `cp.reduce.async.bulk`.
+/// `cp.async.bulk` or `cp.reduce.async.bulk`.
 #[derive(Clone, Debug)]
 pub(crate) struct Bulk {
     pub(crate) to: (Space, Addr),
@@ -60,7 +60,7 @@ pub(crate) struct StoreAsync {
     pub(crate) reduce: Option<Reduction>,
 }
 
-/// `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`.
+/// `cp.async.bulk.tensor` or `cp.reduce.async.bulk.tensor`.
 #[derive(Clone, Debug)]
 pub(crate) struct BulkTensor {
     /// The address of the tensor map in generic space.

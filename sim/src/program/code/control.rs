@@ -128,7 +128,7 @@ pub(crate) enum BarrierKind {
     Or(P, P, bool),
 }
 
-/// `bar`, `barrier`.
+/// `bar` or `barrier`.
 #[derive(Clone, Debug)]
 pub(crate) struct Barrier {
     pub(crate) kind: BarrierKind,

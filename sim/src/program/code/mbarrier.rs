@@ -18,7 +18,7 @@ pub(crate) enum MbarrierFn {
     ExpectTx(R),
     CompleteTx(R),
     Arrive(Arrive),
-    /// `test_wait`, `try_wait`.
+    /// `test_wait` or `try_wait`.
     Test {
         d: P,
         phase: PhaseOperand,

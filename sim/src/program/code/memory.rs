@@ -190,7 +190,7 @@ pub(crate) enum AtomFn {
     },
 }
 
-/// `atom`, `red`.
+/// `atom` or `red`.
 #[derive(Clone, Debug)]
 pub(crate) struct Atom {
     pub(crate) f: AtomFn,

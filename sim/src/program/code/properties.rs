@@ -99,7 +99,7 @@ pub(crate) enum Agent {
     Thread,
     /// `cp.async`.
     Copier,
-    /// The engine of bulk copies and asynchronous stores.
+    /// The engine that performs bulk copies and asynchronous stores.
     Engine,
     /// The tensor cores.
     TensorCores,

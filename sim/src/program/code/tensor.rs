@@ -81,7 +81,7 @@ pub(crate) struct Extents {
     pub(crate) k: usize,
 }
 
-/// `mma.sync`, `mma.sp`.
+/// `mma.sync` or `mma.sp`.
 #[derive(Clone, Debug)]
 pub(crate) struct Mma {
     pub(crate) extents: Extents,
@@ -144,7 +144,7 @@ pub(crate) enum Matrix {
     C,
 }
 
-/// `wmma.load`, `wmma.store`.
+/// `wmma.load` or `wmma.store`.
 #[derive(Clone, Debug)]
 pub(crate) struct WmmaAccess {
     pub(crate) rows: usize,

@@ -37,12 +37,12 @@ impl Field {
         Some((place.0 as u64, place.1))
     }
 
-    /// Returns the stored form of a value passed to `tensormap.replace`, in which ranks start at 0.
+    /// Returns the stored form of a value passed to `tensormap.replace`, where ranks start at 0.
     pub(crate) fn stored(self, value: u64) -> u64 {
         if self == Field::Rank { value + 1 } else { value }
     }
 
-    /// Returns the number of dimensions for which the field exists, or 0 if it exists once.
+    /// Returns the number of dimensions for which the field exists, or 0 if the field exists only once.
     pub(crate) fn dimensions(self) -> usize {
         match self {
             Field::Tile(_) | Field::Dim(_) | Field::ElementStride(_) => 5,

@@ -20,7 +20,7 @@ impl Geometry {
     }
 }
 
-/// `tex`, `tld4`.
+/// `tex` or `tld4`.
 #[derive(Clone, Debug)]
 pub(crate) struct Fetch {
     pub(crate) geometry: Geometry,
@@ -47,7 +47,7 @@ pub(crate) enum Outside {
     Zero,
 }
 
-/// `suld.b`, `sust.b`.
+/// `suld.b` or `sust.b`.
 #[derive(Clone, Debug)]
 pub(crate) struct SurfaceAccess {
     pub(crate) geometry: Geometry,

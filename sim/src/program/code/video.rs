@@ -34,8 +34,8 @@ pub(crate) struct Video {
 pub(crate) enum VideoFn {
     /// Scalar instructions: `vadd`, …
     Scalar { op: VideoOp, signed: bool, a: VideoSource, b: VideoSource, then: VideoThen },
-    /// `vmad`; `signs` states whether the product and `c` are negated, and whether `.po` is set.
+    /// `vmad`; `signs` specifies whether the product and `c` are negated, and whether `.po` is set.
     Mad { a: VideoSource, b: VideoSource, c: R, c_signed: bool, signs: (bool, bool, bool), shift: u32 },
-    /// SIMD instructions: `vadd2`, `vadd4`, …; `signed` states whether d, a and b are signed.
+    /// SIMD instructions: `vadd2`, `vadd4`, …; `signed` specifies whether d, a and b are signed.
     Simd { op: VideoOp, lanes: Lanes, signed: (bool, bool, bool), accumulate: bool, operands: [R; 3] },
 }

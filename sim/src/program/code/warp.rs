@@ -4,8 +4,8 @@ use crate::arith::minmax::Extremum;
 use crate::program::code::properties::{Passes, Properties};
 use crate::program::code::{P, R, Reg};
 
-/// Warp-wide instructions. `mask` is the register with the member mask. The older variants without a mask apply to the lanes that execute
-/// together.
+/// Warp-wide instructions. `mask` is the register that contains the member mask. The older variants without a mask apply to the lanes that
+/// execute them together.
 #[derive(Clone, Debug)]
 pub(crate) enum WarpOp {
     Shfl(Box<Shfl>),

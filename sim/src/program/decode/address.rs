@@ -1,4 +1,4 @@
-//! Addresses, and symbols as values.
+//! Addresses, and symbols used as values.
 
 use crate::program::code::{Addr, Base, Reg, Space, Value};
 use crate::program::decode::instruction::Decoder;

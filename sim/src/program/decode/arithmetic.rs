@@ -247,7 +247,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         }
     }
 
-    /// Decodes `add.cc`, `addc[.cc]`, `sub.cc`, `subc[.cc]`, `mad.{lo,hi}.cc`, `madc.{lo,hi}[.cc]`.
+    /// Decodes `add.cc`, `addc[.cc]`, `sub.cc`, `subc[.cc]`, `mad.{lo,hi}.cc` and `madc.{lo,hi}[.cc]`.
     fn carry(&mut self, name: &str, words: &Words<'_>, ty: Type) -> Decoded<Alu> {
         let read = name.ends_with('c');
         let write = words.has("cc");
@@ -461,7 +461,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         self.float_op(FloatFn::MinMax(which, mode), ty, words, 2)
     }
 
-    /// Rejects qualifiers that are not in `allowed`, like the method `allow`, and more than one rounding qualifier.
+    /// Rejects qualifiers that are not in `allowed`, as `allow` does, and also rejects more than one rounding qualifier.
     pub(super) fn allow_one_rounding(&self, words: &Words<'_>, allowed: &[&str]) -> Decoded<()> {
         self.allow(&words.0, allowed)?;
         let mut roundings = words.0.iter().filter(|word| round_of(word).is_some());

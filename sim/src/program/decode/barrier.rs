@@ -27,7 +27,7 @@ pub(super) const OPCODES: &[Opcodes] = &[
 ];
 
 impl Decoder<'_, '_, '_> {
-    /// Decodes `bar[.cta].op`, `barrier[.cta].op[.aligned]`, `bar.warp.sync`, `barrier.cluster.op`.
+    /// Decodes `bar[.cta].op`, `barrier[.cta].op[.aligned]`, `bar.warp.sync` and `barrier.cluster.op`.
     fn barrier(&mut self) -> Decoded<Control> {
         let name = self.i.opcode();
         if name == "bar" && self.m.eat("warp") {
@@ -54,7 +54,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Control::Barrier(Box::new(Barrier { kind, aligned, id, threads })))
     }
 
-    /// Decodes `bar.red.popc.u32 d, a[, b], c`, `bar.red.{and,or}.pred p, a[, b], c`.
+    /// Decodes `bar.red.popc.u32 d, a[, b], c` and `bar.red.{and,or}.pred p, a[, b], c`.
     fn barrier_red(&mut self, f: &str, aligned: bool) -> Decoded<Control> {
         let aligned = self.m.eat("aligned") || aligned;
         self.want_word(if f == "popc" { "u32" } else { "pred" })?;
@@ -107,7 +107,7 @@ impl Decoder<'_, '_, '_> {
         })
     }
 
-    /// Decodes `membar.level`, `fence.…`.
+    /// Decodes `membar.level` and `fence.…`.
     fn fence(&mut self) -> Decoded<Control> {
         let words = self.m.all();
         let words: Vec<&str> = words.to_vec();

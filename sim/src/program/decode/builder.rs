@@ -232,7 +232,7 @@ impl<'m> Builder<'m> {
         starts
     }
 
-    /// Marks recursive functions. Other functions need not save their registers.
+    /// Marks recursive functions. Other functions do not need to save their registers.
     fn mark_recursion(&mut self) {
         let n = self.code.callees.len();
         self.calls.resize(n, vec![]);
@@ -470,13 +470,13 @@ impl<'m> Builder<'m> {
         self.calls[at].push(to);
     }
 
-    /// Returns the module-level function or variable with a name.
+    /// Returns the module-level function or variable with the given name.
     pub(super) fn global(&self, name: &str) -> Option<Global> {
         self.symbols.names.get(name).copied()
     }
 
-    /// Replaces label numbers with instruction indices in all instructions from `start` on. Calls among them reserve the whole frame of
-    /// their function.
+    /// Replaces label numbers with instruction indices in all instructions starting at `start`. Calls among these instructions reserve the
+    /// whole frame of their function.
     pub(super) fn patch(&mut self, start: usize, labels: &[Option<u32>], frame: u32) {
         let resolve = |label: &mut u32| *label = labels[*label as usize].unwrap_or(0);
         for instr in &mut self.code.instrs[start..] {

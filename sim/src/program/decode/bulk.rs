@@ -25,7 +25,8 @@ struct Tail {
 }
 
 impl Reduction {
-    /// Returns whether shared memory of the cluster supports the reduction: reductions of 32-bit integers, and addition of `.u64`.
+    /// Returns whether the reduction is supported in the shared memory of the cluster: reductions of 32-bit integers, and addition of
+    /// `.u64`.
     fn fits_shared(&self) -> bool {
         match self.f {
             ReduceFn::AddFloat(_) | ReduceFn::MinFloat(_) | ReduceFn::MaxFloat(_) => false,

@@ -1,4 +1,4 @@
-//! `clusterlaunchcontrol`, with which a cluster takes over the work of a cluster that has not started.
+//! `clusterlaunchcontrol`, with which a cluster takes over the work of another cluster that has not started.
 //!
 //! The PTX ISA does not specify the contents of the 16-byte response. In the simulator, it contains the coordinates of the first block of
 //! the canceled cluster, and whether a cluster was canceled.

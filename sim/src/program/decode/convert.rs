@@ -112,7 +112,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// Checks that registers for formats without a register type have exactly the width of the format and are declared as bits.
+    /// Checks that registers for formats without a register type have exactly the width of the format and are declared with a `.b` type.
     fn check_packed(&mut self, to: Type, from: Type) -> Decoded<()> {
         for (n, operand) in self.i.operands.iter().enumerate() {
             self.check_packed_operand(operand, if n == 0 { to } else { from })?;
@@ -258,7 +258,7 @@ impl Decoder<'_, '_, '_> {
         Err(self.error(format!("a conversion to {to} requires {}", names.join(" or "))))
     }
 
-    /// Checks that conversions to formats of at most 8 bits, which lack infinities, have `.satfinite`.
+    /// Checks that conversions to formats of at most 8 bits, except ue8m0, have `.satfinite`.
     fn want_satfinite(&self, head: &Head, to: Type) -> Decoded<()> {
         if to.packs_small_floats() && to != Type::Ue8m0x2 && !head.satfinite {
             return Err(self.error(format!("a conversion to {to} requires `.satfinite`")));
@@ -287,7 +287,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Alu::CvtUnpack(Box::new(CvtUnpack { to: high, from: low, mode: head.mode(false), d, a })))
     }
 
-    /// Decodes `cvt.rs[.relu][.satfinite].f16x2.f32 d, a, b, random`, `cvt.rs[.relu].satfinite.e4m3x4.f32 d, {a, b, e, f}, random`.
+    /// Decodes `cvt.rs[.relu][.satfinite].f16x2.f32 d, a, b, random` and `cvt.rs[.relu].satfinite.e4m3x4.f32 d, {a, b, e, f}, random`.
     fn cvt_stochastic(&mut self) -> Decoded<Alu> {
         let (head, to, from) = self.cvt_head()?;
         let fail =
@@ -348,7 +348,7 @@ impl Decoder<'_, '_, '_> {
 }
 
 impl Type {
-    /// Returns the number format of a type in `cvt`, or `None` for bits.
+    /// Returns the number format of a type in `cvt`, or `None` for `.b` types.
     fn meaning_of_number(self) -> Option<Ty> {
         match self {
             Type::B8 | Type::B16 | Type::B32 | Type::B64 => None,

@@ -118,8 +118,8 @@ impl<'b, 'm> Body<'b, 'm> {
         })
     }
 
-    /// Records an error so that decoding continues, unless there are too many. Unsupported instructions are errors only for kernels that
-    /// reach them.
+    /// Records an error so that decoding can continue, unless there are too many errors. Unsupported instructions are errors only for
+    /// kernels that reach them.
     fn note(&mut self, outcome: Decoded<()>) -> Decoded<()> {
         match outcome {
             Err(error) if error.is_unsupported() && !self.builder.linking => Ok(()),
@@ -191,7 +191,7 @@ impl<'b, 'm> Body<'b, 'm> {
         self.scopes.iter().rev().find_map(|scope| scope.get(name))
     }
 
-    /// Returns the register with a name. Its slots are allocated on first use.
+    /// Returns the register with the given name. Its slots are allocated on first use.
     pub(super) fn register(&mut self, name: &Name) -> Option<Register> {
         for scope in self.scopes.iter_mut().rev() {
             if let Some(&register) = scope.registers.get(name) {

@@ -25,7 +25,7 @@ pub(super) struct Decoder<'c, 'b, 'm> {
 }
 
 /// Returns the generic address that an instruction converts to shared space. Conversions to local space are not checked, because compilers
-/// convert before they query the space, and uses of wrong addresses are out of bounds.
+/// convert addresses before they query the space, and uses of wrong addresses are out of bounds.
 fn converted(op: &Op) -> Option<crate::program::code::D> {
     match *op {
         Op::Alu(Alu::D1(D1::GenericToShared, _, a)) => Some(a),
@@ -98,7 +98,7 @@ impl<'c, 'b, 'm> Decoder<'c, 'b, 'm> {
         }
     }
 
-    /// Returns an error at the opcode.
+    /// Returns an error located at the opcode.
     pub(super) fn error(&self, message: impl Into<String>) -> ParseError {
         let len = self.i.mnemonic().chars().count() as u32;
         self.body.error(self.i.pos, len, message)
@@ -109,7 +109,7 @@ impl<'c, 'b, 'm> Decoder<'c, 'b, 'm> {
         self.error(format!("unknown instruction `{}`", self.i.mnemonic()))
     }
 
-    /// Returns an error at an operand.
+    /// Returns an error located at an operand.
     pub(super) fn error_at(&self, operand: &Operand, message: impl Into<String>) -> ParseError {
         self.body.error(operand.pos, operand.len.0, message)
     }

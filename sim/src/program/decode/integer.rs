@@ -230,7 +230,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Alu::R3(f, d, a, b, self.src_r(3, U32)?))
     }
 
-    /// Decodes `szext.{clamp,wrap}.type d, a, b`, `bmsk.{clamp,wrap}.b32 d, a, b`.
+    /// Decodes `szext.{clamp,wrap}.type d, a, b` and `bmsk.{clamp,wrap}.b32 d, a, b`.
     fn clamped(&mut self, name: &str, words: &Words<'_>, ty: Type) -> Decoded<Alu> {
         let wrap = match &words.0[..] {
             ["clamp"] => false,
@@ -320,7 +320,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Alu::Lop3Pred { d, p, a, b, c, lut, or, q, negate })
     }
 
-    /// Decodes `dp4a.atype.btype d, a, b, c`, `dp2a.{lo,hi}.atype.btype d, a, b, c`.
+    /// Decodes `dp4a.atype.btype d, a, b, c` and `dp2a.{lo,hi}.atype.btype d, a, b, c`.
     fn dot_product(&mut self) -> Decoded<Alu> {
         let two = if self.i.opcode() == "dp2a" {
             Some(self.want("`.lo` or `.hi`", |word| match word {
@@ -347,7 +347,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Alu::Dot(Box::new(DotOp { a_signed, b_signed, two, d, a, b, c })))
     }
 
-    /// Decodes the qualifier `.and`, `.or` or `.xor`, if it comes next.
+    /// Decodes `.and`, `.or` or `.xor` if it is the next qualifier.
     pub(super) fn logic_word(&mut self) -> Option<Logic> {
         self.m.take(logic_of)
     }

@@ -51,7 +51,7 @@ impl Scope {
     }
 }
 
-/// How an access is ordered with respect to others.
+/// How an access is ordered with respect to other accesses.
 #[derive(Clone, Copy, Debug, Default)]
 struct Strength {
     strong: bool,
@@ -121,7 +121,7 @@ impl Decoder<'_, '_, '_> {
         Ok(())
     }
 
-    /// Decodes the scope `.cta`, `.gpu` …, if it comes next.
+    /// Decodes the scope (`.cta`, `.gpu`, …) if it is the next qualifier.
     pub(super) fn scope(&mut self) -> Option<Scope> {
         self.m.take(|word| match word {
             "cta" | "cluster" => Some(Scope::Cluster),
@@ -130,7 +130,7 @@ impl Decoder<'_, '_, '_> {
         })
     }
 
-    /// Decodes `.weak`, `.volatile`, `.relaxed.scope` …, if present.
+    /// Decodes the ordering (`.weak`, `.volatile`, `.relaxed.scope`, …) if present.
     fn ordering(&mut self, orders: &[&str]) -> Decoded<Strength> {
         if self.m.eat("weak") {
             return Ok(Strength::default());
@@ -154,7 +154,8 @@ impl Decoder<'_, '_, '_> {
         Ok(Strength { strong: true, synchronizes: !relaxed, relaxed, meets_blocks: scope.is_wide(), mmio })
     }
 
-    /// Decodes the ordering and the space. `.volatile.local` (PTX ISA 9.1) orders nothing, because no other thread accesses the memory.
+    /// Decodes the ordering and the space. `.volatile.local` (PTX ISA 9.1) has no ordering effect, because no other thread accesses the
+    /// memory.
     fn order_and_space(&mut self, orders: &[&str]) -> Decoded<(Strength, Space)> {
         let is_volatile = self.m.peek() == Some("volatile");
         let order = self.ordering(orders)?;
@@ -188,7 +189,7 @@ impl Decoder<'_, '_, '_> {
         caching
     }
 
-    /// Decodes `.v2`, `.v4` or `.v8`, and returns the number of elements, or 1 if it is absent.
+    /// Decodes `.v2`, `.v4` or `.v8`, and returns the number of elements, or 1 if the qualifier is absent.
     pub(super) fn vector(&mut self) -> usize {
         self.m
             .take(|word| match word {

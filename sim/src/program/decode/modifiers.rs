@@ -19,33 +19,33 @@ impl<'m> Modifiers<'m> {
         self.words.get(self.at).copied()
     }
 
-    /// Takes the next qualifier if it is `word`.
+    /// Consumes the next qualifier if it is `word`.
     pub(super) fn eat(&mut self, word: &str) -> bool {
         let found = self.peek() == Some(word);
         self.at += usize::from(found);
         found
     }
 
-    /// Takes the next qualifier if it is one of `words`.
+    /// Consumes the next qualifier if it is one of `words`.
     pub(super) fn eat_any(&mut self, words: &[&str]) -> bool {
         let found = self.peek().is_some_and(|word| words.contains(&word));
         self.at += usize::from(found);
         found
     }
 
-    /// Takes the next qualifier if `f` recognizes it.
+    /// Consumes the next qualifier if `f` recognizes it.
     pub(super) fn take<T>(&mut self, f: impl FnOnce(&str) -> Option<T>) -> Option<T> {
         let value = f(self.peek()?)?;
         self.at += 1;
         Some(value)
     }
 
-    /// Returns the last type that was taken.
+    /// Returns the last type that was consumed.
     pub(super) fn last_type(&self) -> Option<Type> {
         self.words.get(self.at.checked_sub(1)?).and_then(|word| Type::parse(word))
     }
 
-    /// Takes the next qualifier if it is a type.
+    /// Consumes the next qualifier if it is a type.
     pub(super) fn ty(&mut self) -> Option<Type> {
         self.take(Type::parse)
     }

@@ -1,5 +1,5 @@
-//! The table of opcodes. Each family lists its own opcodes with the properties that the text alone determines: the class under which they
-//! are counted, the order of their qualifiers, and the method that decodes them.
+//! The table of opcodes. Each family lists its own opcodes with the properties that the PTX text alone determines: the class under which
+//! they are counted, the order of their qualifiers, and the method that decodes them.
 
 use std::sync::LazyLock;
 

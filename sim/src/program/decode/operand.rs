@@ -41,7 +41,7 @@ fn fits(fit: Fit, want: Type, register: Type) -> bool {
 }
 
 impl Decoder<'_, '_, '_> {
-    /// Returns the register with a name, if it exists.
+    /// Returns the register with the given name, if it exists.
     pub(super) fn register(&mut self, name: &Name, pos: Pos) -> Decoded<Option<(Reg, Type)>> {
         match self.body.register(name) {
             Some(register) if register.vector == 1 => Ok(Some((register.slot(0), register.ty))),

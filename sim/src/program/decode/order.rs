@@ -1,8 +1,8 @@
 //! The manual's order of qualifiers.
 //!
 //! The manual specifies a fixed order, but ptxas accepts many qualifiers in any order. Compilers and libraries rely on this: Triton emits
-//! `atom.global.gpu.relaxed.add.u32`, and libcu++ emits `atom.add.relaxed.gpu.u32`. Only the order of several types, and of words that
-//! belong to the opcode (`mul.lo`), is fixed.
+//! `atom.global.gpu.relaxed.add.u32`, and libcu++ emits `atom.add.relaxed.gpu.u32`. Only the order of multiple types, and of qualifiers
+//! that belong to the opcode (as in `mul.lo`), is fixed.
 
 use crate::program::types::Type;
 

@@ -24,7 +24,7 @@ pub(super) enum Symbol<'m> {
     /// A kernel parameter at this offset.
     KernelParam(u32),
     Label(u32),
-    /// `.branchtargets`, `.calltargets`.
+    /// `.branchtargets` or `.calltargets`.
     Targets(&'m [Name]),
     /// `.callprototype`.
     Prototype {

@@ -7,7 +7,7 @@ use crate::program::decode::instruction::Decoder;
 use crate::program::types::Type;
 use crate::text::ast::{Operand, OperandKind};
 
-/// Returns a constant special register and its width in bits, if `name` (with component `part`) is one.
+/// Returns a constant special register and its width in bits, if `name` (with component `part`) refers to one.
 fn fixed(name: &str, part: Option<&str>) -> Option<(Special, u32)> {
     let axis = match part {
         Some("x") => Some(0),

@@ -194,7 +194,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// Checks that at least one register with packed numbers is declared as bits.
+    /// Checks that at least one register with packed numbers is declared with a `.b` type.
     fn check_fragment(&mut self, n: usize, ty: Type) -> Decoded<()> {
         if ty != Type::B32 {
             return Ok(());

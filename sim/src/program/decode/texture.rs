@@ -124,7 +124,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Memory::Fetch(Box::new(fetch)))
     }
 
-    /// Decodes `suld.b.geom.vec.type.clamp d, [surface, {coordinates}]`, `sust.b.geom.vec.type.clamp [surface, {coordinates}], c`.
+    /// Decodes `suld.b.geom.vec.type.clamp d, [surface, {coordinates}]` and `sust.b.geom.vec.type.clamp [surface, {coordinates}], c`.
     fn surface(&mut self, stores: bool) -> Decoded<Memory> {
         if self.m.eat("p") {
             return Err(self.unsupported("formatted stores are not modeled"));

@@ -39,7 +39,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// Returns the error of an instruction that is valid PTX but not supported.
+    /// Returns the error for an instruction that is valid PTX but not supported.
     pub(super) fn unsupported(&self, reason: &str) -> ParseError {
         self.error(format!("`{}` is not supported: {reason}", self.i.mnemonic())).of_unsupported()
     }

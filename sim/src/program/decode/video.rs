@@ -86,7 +86,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Alu::Video(Box::new(video)))
     }
 
-    /// Decodes `.u32` or `.s32`; returns whether it is signed.
+    /// Decodes `.u32` or `.s32`, and returns whether the type is signed.
     fn sign(&mut self) -> Decoded<bool> {
         self.want("`.u32` or `.s32`", |word| match word {
             "u32" => Some(false),

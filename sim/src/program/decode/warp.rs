@@ -58,7 +58,7 @@ impl Decoder<'_, '_, '_> {
         Ok(WarpOp::Shfl(Box::new(Shfl { mode, d, p, a, b, c, mask })))
     }
 
-    /// Decodes `vote[.sync].{all,any,uni}.pred d, a[, mask]`, `vote[.sync].ballot.b32 d, a[, mask]`.
+    /// Decodes `vote[.sync].{all,any,uni}.pred d, a[, mask]` and `vote[.sync].ballot.b32 d, a[, mask]`.
     pub(super) fn vote(&mut self) -> Decoded<WarpOp> {
         let sync = self.m.eat("sync");
         let kind = self.want("a mode such as `.ballot`", |word| {
@@ -101,7 +101,7 @@ impl Decoder<'_, '_, '_> {
         Ok(WarpOp::Match { all, d, p, a, mask })
     }
 
-    /// Decodes `redux.sync.op.{u32,s32,b32} d, a, mask`, `redux.sync.op[.abs][.NaN].f32 d, a, mask`.
+    /// Decodes `redux.sync.op.{u32,s32,b32} d, a, mask` and `redux.sync.op[.abs][.NaN].f32 d, a, mask`.
     pub(super) fn redux(&mut self) -> Decoded<WarpOp> {
         self.want_word("sync")?;
         let op = self.m.next().unwrap_or("");

@@ -79,7 +79,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// Decodes `wmma.load.m.sync.aligned.layout.shape[.space].type r, [p][, stride]`, `wmma.store.d…  [p], r[, stride]`.
+    /// Decodes `wmma.load.m.sync.aligned.layout.shape[.space].type r, [p][, stride]` and `wmma.store.d… [p], r[, stride]`.
     fn wmma_access(&mut self, matrix: Matrix, load: bool) -> Decoded<WmmaAccess> {
         self.want_word("sync")?;
         self.want_word("aligned")?;

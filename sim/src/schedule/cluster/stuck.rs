@@ -1,4 +1,4 @@
-//! The reason that no warp of a cluster can continue.
+//! The reason why no warp of a cluster can continue.
 
 use crate::exec::mbarrier;
 use crate::machine::warp::{Group, Wait, Warp};
@@ -144,7 +144,7 @@ impl ClusterRun<'_> {
         causes.min_by_key(|(cause, ..)| *cause).unwrap_or((Cause::Consequence, 0, no_group))
     }
 
-    /// Returns how much of a deadlock this cluster explains.
+    /// Returns the most explanatory cause that this cluster provides for a deadlock.
     pub(crate) fn explains(&self) -> Cause {
         self.cause().0
     }
@@ -177,7 +177,7 @@ impl ClusterRun<'_> {
         }
     }
 
-    /// Returns the position of every warp.
+    /// Returns a description of the position of every warp.
     pub(super) fn standings(&self, module: &Module) -> Vec<String> {
         let mut notes = vec![];
         for (i, warp) in self.warps.iter().enumerate().filter(|(_, w)| w.live != 0) {

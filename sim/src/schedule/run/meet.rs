@@ -1,4 +1,4 @@
-//! The execution of a `.sync` instruction by lanes at several positions in the text.
+//! The execution of a `.sync` instruction by lanes at several positions in the PTX text.
 
 use crate::check::undefined::{self, ShuffleAt};
 use crate::exec::warp;
@@ -9,7 +9,7 @@ use crate::report::Checks;
 use crate::schedule::run::Faulted;
 
 /// Executes the instructions whose lanes have all arrived. The lanes must execute the same instruction with the same qualifiers and mask
-/// (PTX ISA, "shfl.sync"), but not necessarily at the same line: both sides of a branch may contain a copy of the instruction.
+/// (PTX ISA, "shfl.sync"), but not necessarily on the same line: both sides of a branch may contain a copy of the instruction.
 pub(super) fn meet(cluster: &mut Cluster<'_>, warp: &mut Warp) -> Result<(), Faulted> {
     let code = cluster.machine.code;
     let op = |pc: u32| match &code.instrs[pc as usize].op {

@@ -67,7 +67,7 @@ pub(super) fn full_warp(mask: u32) -> Outcome<()> {
     Err(Fault::new(FindingKind::AlignedDivergence, message))
 }
 
-/// Executes an instruction between lanes once its member lanes have arrived.
+/// Executes an instruction that exchanges values between lanes, once its member lanes have arrived.
 pub(super) fn warp_op(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,
@@ -107,7 +107,7 @@ fn part(warp: &Warp, register: R, mask: u32) -> (u32, u32) {
     (needed, lanes(mask).fold(0, same))
 }
 
-/// Checks that a mask includes the lanes that execute the instruction with it.
+/// Checks that the mask of an instruction includes all lanes that execute the instruction.
 fn belong(needed: u32, mask: u32, what: &str) -> Outcome<()> {
     let stranger = mask & !needed;
     if stranger == 0 {

@@ -1,4 +1,4 @@
-//! Happens-before between clusters that communicate, through fences and strong accesses.
+//! The happens-before relation between clusters that communicate through fences and strong accesses.
 //!
 //! A strong write (an atomic, `st.volatile`, `st.release` …) to 4-byte words releases the accesses before its warp's last fence: those of
 //! the warp itself, and those of other warps of the cluster that a barrier orders before the write. A strong read of these words acquires
@@ -34,7 +34,7 @@ struct Known {
     time: Time,
     /// The cluster's own time before which the accesses of all warps are known.
     rest: OwnTime,
-    /// The warps (or the engine of bulk copies) about which more is known, with the times.
+    /// The warps (or the bulk copy engine) whose accesses are known up to a later time, with these times.
     more: Vec<(usize, OwnTime)>,
 }
 
@@ -67,7 +67,7 @@ struct Knowledge {
     of: FxHashMap<u32, Known>,
 }
 
-/// The maximum number of clusters that are distinguished. Beyond that, only the latest time is kept, for all clusters.
+/// The maximum number of clusters that are distinguished. Beyond this number, only the latest time of all clusters is kept.
 const MAX_KNOWN: usize = 1 << 12;
 
 /// The maximum number of cells for which several writers of the same value are known.
@@ -97,7 +97,7 @@ impl Knowledge {
         stamp.time() < self.floor || known().is_some_and(|known| stamp.own() < known.of_warp(other.warp()))
     }
 
-    /// Returns whether any access of a cluster is known.
+    /// Returns whether any access by a cluster is known.
     fn includes(&self, cluster: u64) -> bool {
         self.floor > 0 || self.of.contains_key(&(cluster as u32))
     }

@@ -14,7 +14,7 @@ use crate::shadow::clocks::{Clocks, Time};
 use crate::shadow::global::{Manner, PAGE, Units, consecutive, for_runs};
 use crate::shadow::record::{NONE, Record};
 
-/// The maximum number of reads in the list. After that, they are moved to their cells.
+/// The maximum number of reads in the list. Beyond this number, the reads are moved to their cells.
 const MOST_READS: usize = 1 << 14;
 
 /// The number of pages of cells after which unneeded pages are reused.
@@ -110,8 +110,8 @@ impl Page {
         reads[at] = read;
     }
 
-    /// Records plain writes of `each` units by each lane, if no accesses other than older writes of the units are known. Returns whether it
-    /// recorded them.
+    /// Records plain writes of `each` units by each lane, if no accesses other than older writes of the units are known. Returns whether
+    /// the writes were recorded.
     #[inline(always)]
     fn write_all(
         &mut self,

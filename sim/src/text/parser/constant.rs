@@ -235,7 +235,7 @@ fn apply(operator: &str, a: Int, b: Int) -> Int {
     Int { bits, signed }
 }
 
-/// Applies an operator to floating-point numbers; returns `None` if it requires integers or the divisor is zero.
+/// Applies an operator to floating-point numbers. Returns `None` if the operator requires integers or the divisor is zero.
 fn apply_double(operator: &str, a: f64, b: f64) -> Option<Constant> {
     let number = |value: f64| Some(Constant::Double(value.to_bits()));
     let truth = |value| Some(Constant::Int(Int::truth(value)));
