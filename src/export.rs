@@ -6,8 +6,8 @@
 //!
 //! The header requires neither `cuda.h` nor the CUDA toolkit. It declares the arguments as a struct and defines functions that compute the
 //! grid and the minimum length of each buffer, check the arguments, and launch the kernel through the driver API. A launch from Rust checks
-//! the same conditions: alignment, divisibility, buffer lengths, overlap of buffers, tensor maps of buffers, and the grid. The header does
-//! not check the contents of tensor maps that the program passes.
+//! the same conditions: alignment, divisibility, buffer lengths, buffer overlap, tensor maps of buffers, and the grid. The header does not
+//! check the contents of tensor maps that the program passes.
 //!
 //! If a kernel accesses buffers through tensor maps, the launch function creates the maps and passes them to the kernel. The launch
 //! functions of such kernels, and of kernels whose grid depends on the number of multiprocessors, take a `warpwright_extended_driver`,

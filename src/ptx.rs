@@ -15,6 +15,7 @@ mod in_place;
 mod index;
 mod inst;
 mod kernel;
+mod lease;
 mod memo;
 mod mnemonic;
 mod module;
@@ -58,6 +59,7 @@ pub use inst::{
     TensorMapEdit, TensorMapPtr, WgmmaA, lop3_table,
 };
 pub use kernel::{Builder, Kernel};
+pub(crate) use lease::Lease;
 pub(crate) use memo::Computation;
 pub use module::{Module, ModuleError};
 pub use params::{BUFFER_ALIGN, In, InOut, Out, ParamDecl, ParamKind, Params, TensorMap};

@@ -24,8 +24,8 @@
 //! ```
 //!
 //! With the `cuda` feature, an application that has its own cudarc buffers and streams can load a kernel with `Gpu::load` and launch the
-//! `Loaded` kernel on them. A [`KernelCache`] builds kernels when they are first called and accepts buffers of this module and of cudarc.
-//! The functions of [`kernels::call`](crate::kernels::call) use such a cache.
+//! `Loaded` kernel on them. A [`KernelCache`] builds kernels when they are first called and accepts both the buffers of this module and
+//! cudarc buffers. The functions of [`kernels::call`](crate::kernels::call) use such a cache.
 //!
 //! # What a launch checks
 //!

@@ -67,6 +67,8 @@ pub use matrices::{load_matrices, store_matrices};
 pub use memory::Tensor;
 pub(crate) use moved::{coordinate, divide};
 pub use partition::Partition;
+#[doc(hidden)]
+pub use pending::Leased;
 pub use pending::Pending;
 pub use predicate::Predicates;
 pub(crate) use predicate::zero;

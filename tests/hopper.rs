@@ -17,6 +17,7 @@ mod hopper {
     mod gemm;
     mod groups;
     mod launches;
+    mod leases;
     mod outbox;
     mod overlap;
     mod parts;

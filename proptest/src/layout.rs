@@ -55,8 +55,8 @@ pub fn injective() -> impl Strategy<Value = Layout> {
     ordered(prop_oneof![3 => Just(1_i64), 1 => 2..=4_i64])
 }
 
-/// Generates an injective layout in which a stride may exceed the span of the modes with smaller strides by a padding that is smaller than
-/// this span. Strides are therefore not always multiples of the span.
+/// Generates an injective layout with padding: a stride may exceed the span of the modes with smaller strides, but by less than this span.
+/// Strides are therefore not always multiples of the span.
 pub fn padded() -> impl Strategy<Value = Layout> {
     (shape(), vec((any::<u16>(), any::<u16>()), 12)).prop_filter_map("a valid layout", |(shape, keys)| {
         let extents: Vec<i64> = shape.leaves().copied().collect();
@@ -119,8 +119,8 @@ fn slice_of(shape: &Shape, coord: &Coord, choose: &mut impl FnMut() -> u8) -> Sl
     }
 }
 
-/// Generates a tiler for `layout` that contains extents or strided layouts and applies to the whole layout or mode by mode. Most of these
-/// tilers divide the layout evenly.
+/// Generates a tiler for `layout`. The tiler consists of extents or strided layouts, and applies to the whole layout or mode by mode. Most
+/// generated tilers divide the layout evenly.
 pub fn tiler(layout: &Layout) -> impl Strategy<Value = Tiler> + use<> {
     let whole = tile(layout.size());
     let modes: Vec<_> = layout.modes().map(|mode| tile(mode.size()).boxed()).collect();
@@ -152,7 +152,7 @@ pub fn swizzle() -> impl Strategy<Value = Swizzle> {
 }
 
 /// Generates a (thread, value) layout in which every element of a tile of rank 1 to 3 has exactly one owner. The extents of the tile are
-/// products of twos and threes, which are distributed over threads and values in random order.
+/// products of factors 2 and 3, which are distributed over threads and values in random order.
 pub fn tv_layout() -> impl Strategy<Value = TvLayout> {
     let factors = vec(vec(2..=3_i64, 0..=2), 1..=3);
     let digits = factors.prop_flat_map(|factors| {

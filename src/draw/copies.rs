@@ -44,7 +44,8 @@ impl Picture {
     /// element.
     ///
     /// # Errors
-    /// Returns the same errors as [`Picture::of_thread_values`], and [`DrawError::Tensor`] if a side has no valid (thread, value) layout.
+    /// Returns the same errors as [`Picture::of_thread_values`], and [`DrawError::Tensor`] if the source or destination has no valid
+    /// (thread, value) layout.
     pub fn of_tiled_copy(copy: &TiledCopy, highlight: Highlight) -> Result<Picture, DrawError> {
         let table = |side: TvLayout, title: &str| {
             Owners::new(side.layout(), (side.rows(), side.cols()), highlight).table(title)

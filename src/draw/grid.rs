@@ -77,7 +77,7 @@ impl Table {
         Table { axes: (rows.into(), cols.into()), ..self }
     }
 
-    /// Replaces the labels of the rows. If there are fewer labels than rows, the remaining rows are unlabeled; excess labels are ignored.
+    /// Replaces the row labels. If there are fewer labels than rows, the remaining rows are unlabeled; excess labels are ignored.
     #[must_use]
     pub fn with_row_labels(mut self, labels: impl IntoIterator<Item = String>) -> Table {
         let rows = self.rows();

@@ -1,4 +1,4 @@
-//! Colors. Hues and the text on them have the same colors on light and dark pages; the other colors differ.
+//! The colors of pictures. Hues and the text on them have the same colors on light and dark pages; the other colors differ.
 
 /// A color, as its red, green and blue components.
 pub type Rgb = [u8; 3];

@@ -73,7 +73,7 @@ pub struct KernelManifest {
     pub max_registers: Option<u32>,
     /// The number of blocks per cluster in x, y and z, if the kernel uses clusters.
     pub cluster: Option<[u32; 3]>,
-    /// Whether the kernel itself waits for the preceding kernel in the stream (`griddepcontrol.wait`), so that it may be launched with
+    /// Whether the kernel itself waits for the preceding kernel in the stream (`griddepcontrol.wait`) and may therefore be launched with
     /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub programmatic: bool,
@@ -81,8 +81,8 @@ pub struct KernelManifest {
     /// `min(a, b)` and `max(a, b)` are the smaller and the larger of `a` and `b`. `multiprocessors` is the number of multiprocessors of the
     /// device (`CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`).
     pub grid: Option<[String; 3]>,
-    /// The number of `unsafe` builder calls, whose safety is the responsibility of the kernel's author. If it is 0, the kernel cannot
-    /// access global memory outside its buffers.
+    /// The number of `unsafe` builder calls, whose safety is the responsibility of the kernel's author. If this number is 0, the kernel
+    /// cannot access global memory outside its buffers.
     pub unsafe_accesses: u32,
     /// Shared memory per block.
     pub shared_bytes: SharedBytes,

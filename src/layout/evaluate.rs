@@ -224,9 +224,10 @@ fn accumulate<D: Codomain>(shape: &Shape, stride: &Stride<D>, index: i64, value:
                 if position + 1 == modes.len() {
                     accumulate(mode, stride, rest, value);
                 } else {
+                    // The size of concatenated modes may wrap around to 0; it then exceeds every index.
                     let size = mode.size();
-                    accumulate(mode, stride, rest % size, value);
-                    rest /= size;
+                    accumulate(mode, stride, rest.checked_rem(size).unwrap_or(rest), value);
+                    rest = rest.checked_div(size).unwrap_or(0);
                 }
             }
         }

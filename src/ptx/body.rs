@@ -13,6 +13,7 @@ use super::{
     error::{BuildError, BuildErrorKind},
     facts::{Condition, Known, Numbered, Numbering, Order, RegFacts, ValueFacts},
     in_place::Latest,
+    lease::Terms,
     memo::Memo,
     mnemonic::{Mnemonic, MnemonicText, Mnemonics, Properties, loads_shared},
     operand::Operand,
@@ -92,6 +93,8 @@ pub(crate) struct Body {
     /// The open blocks that are bodies of emitted loops; 0 is the kernel itself.
     pub(super) open_loops: Vec<u32>,
     blocks: u32,
+    /// The leases of handles, in the order of their creation.
+    pub(super) leases: Vec<Terms>,
     /// For each assumption in an open block: the block, the register, and what was known about the register before the assumption.
     pub(super) assumed: Vec<(u32, RegId, (Known, bool))>,
     pub(super) order: Order,
@@ -175,6 +178,7 @@ impl Body {
             wgmma_groups_before: vec![0],
             open_loops: vec![0],
             blocks: 1,
+            leases: Vec::new(),
             assumed: Vec::new(),
             order: Order::default(),
             conditions: Vec::new(),
@@ -259,6 +263,16 @@ impl Body {
         // In a loop, groups of earlier iterations have the same numbers as those before the loop.
         self.wgmma_complete = None;
         self.blocks += 1;
+    }
+
+    /// Returns the number of the next block to be opened.
+    pub(super) fn next_block(&self) -> u32 {
+        self.blocks
+    }
+
+    /// Returns the number of the block that encloses the innermost one.
+    pub(super) fn enclosing_block(&self) -> u32 {
+        self.open_blocks.iter().rev().nth(1).copied().unwrap_or(0)
     }
 
     /// Opens the body of an emitted loop.

@@ -254,7 +254,7 @@ impl<'k> Builder<'k> {
         body.fail_if(divergence);
     }
 
-    /// Terminates the thread if `condition` holds. The builder rejects the call in a role, as it does for [`return_`](Self::return_).
+    /// Terminates the thread if `condition` holds. Like [`return_`](Self::return_), this call is rejected inside a [role](Self::specialize).
     #[track_caller]
     pub fn return_if(self, condition: impl Into<Val<'k, bool>>) {
         let condition = condition.into();

@@ -217,8 +217,7 @@ impl<'k> Builder<'k> {
     #[doc(alias = ".reqntid")]
     #[track_caller]
     pub fn block<const N: usize>(self, threads: [u32; N]) -> Block<'k> {
-        let shape = fill(threads, 1);
-        self.check_threads::<N>(shape);
+        let shape = self.checked_threads(threads);
         let Entry { block: before, max_block: most, .. } = self.body().entry;
         self.check_redeclared("the block", before.as_ref(), &shape);
         self.check_most(shape, most);
@@ -259,8 +258,7 @@ impl<'k> Builder<'k> {
     #[doc(alias = ".maxntid")]
     #[track_caller]
     pub fn max_block<const N: usize>(self, threads: [u32; N]) {
-        let shape = fill(threads, 1);
-        self.check_threads::<N>(shape);
+        let shape = self.checked_threads(threads);
         let Entry { block, max_block: before, .. } = self.body().entry;
         self.check_redeclared("the largest block", before.as_ref(), &shape);
         if let Some(block) = block {
@@ -269,12 +267,15 @@ impl<'k> Builder<'k> {
         self.body().entry.max_block = Some(shape);
     }
 
-    /// Checks the number of dimensions of a block, and its number of threads: in total, and in z.
+    /// Checks the number of dimensions of a block, and its number of threads: in total, and in z. Returns the shape, or that of one warp in
+    /// place of a rejected one, because later code computes with the number of threads.
     #[track_caller]
-    fn check_threads<const N: usize>(self, shape: [u32; 3]) {
+    fn checked_threads<const N: usize>(self, threads: [u32; N]) -> [u32; 3] {
         self.check_rank("dimensions of a block", N);
-        self.check_shape("threads of a block", &shape, 1024);
-        self.check_shape("threads of a block in z", &shape[2..], 64);
+        let shape = fill(threads, 1);
+        let is_valid = self.check_shape("threads of a block", &shape, 1024)
+            && self.check_shape("threads of a block in z", &shape[2..], 64);
+        if is_valid { shape } else { [32, 1, 1] }
     }
 
     /// Checks that a shape has at most three dimensions.
@@ -285,13 +286,15 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Checks the product of the extents of a shape.
+    /// Checks the product of the extents of a shape, and returns whether it is valid.
     #[track_caller]
-    fn check_shape(self, what: &'static str, extents: &[u32], max: u64) {
-        let found = extents.iter().map(|&n| u64::from(n)).product();
-        if found == 0 || found > max {
+    fn check_shape(self, what: &'static str, extents: &[u32], max: u64) -> bool {
+        let found = extents.iter().fold(1, |all: u64, &n| all.saturating_mul(n.into()));
+        let is_valid = (1..=max).contains(&found);
+        if !is_valid {
             self.fail(BuildErrorKind::BadShape { what, found, max });
         }
+        is_valid
     }
 
     /// Checks a block against the declared maximum.
@@ -352,9 +355,9 @@ impl<'k> Builder<'k> {
     #[doc(alias = ".reqnctapercluster")]
     #[track_caller]
     pub fn cluster<const N: usize>(self, blocks: [u32; N]) -> Cluster<'k> {
-        let shape = fill(blocks, 1);
         self.check_rank("dimensions of a cluster", N);
-        self.check_shape("blocks of a cluster", &shape, 8);
+        let shape = fill(blocks, 1);
+        let shape = if self.check_shape("blocks of a cluster", &shape, 8) { shape } else { [1; 3] };
         let before = self.body().entry.cluster;
         self.check_redeclared("the cluster", before.as_ref(), &shape);
         let single = self.body().without_cluster.filter(|_| before.is_none());

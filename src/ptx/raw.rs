@@ -243,7 +243,7 @@ impl<'k, O> Raw<'k, O> {
         self.with(|results| results.append(value))
     }
 
-    /// Binds a placeholder to a vector of `N` fresh registers that the PTX code writes to, such as `{%f0, %f1}`. The registers become one
+    /// Binds a placeholder to a vector of `N` fresh registers, such as `{%f0, %f1}`, that the PTX code writes to. The registers become one
     /// result, an array of `N` values.
     pub fn out_vector<T: Scalar, const N: usize>(mut self, placeholder: &str) -> Raw<'k, O::Joined>
     where

@@ -58,7 +58,7 @@ pub trait Scope<'k>: Copy + Debug + sealed::Sealed {
     /// Returns the builder of the scope's kernel.
     fn kernel(self) -> Builder<'k>;
 
-    /// Returns the minimum [`Uniformity`] of a value that is the same in all threads of the scope.
+    /// Returns the minimum [`Uniformity`] that a value must have to be the same in all threads of the scope.
     fn uniformity(self) -> Uniformity;
 
     /// Returns the number of threads in the scope.

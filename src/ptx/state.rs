@@ -69,7 +69,37 @@ fn hash(part: &impl Hash) -> u64 {
     hasher.finish()
 }
 
+/// Where a visit takes place.
+pub(super) enum Visited {
+    /// Before a loop that carries the state.
+    BeforeLoop,
+    /// At the end of a loop's body or of a branch.
+    EndOfBlock,
+    /// At the same place, for the state after the loop or both branches.
+    AfterBlock,
+}
+
 impl<'k> Visitor<'_, 'k> {
+    pub(super) fn kernel(&self) -> Builder<'k> {
+        self.k
+    }
+
+    pub(super) fn visited(&self) -> Visited {
+        match self.step {
+            Step::Enter { .. } => Visited::BeforeLoop,
+            Step::Merge { .. } | Step::Collect { .. } => Visited::EndOfBlock,
+            Step::Leave { .. } => Visited::AfterBlock,
+        }
+    }
+
+    /// Returns the lexical block in which the visited state may be used, if it is not created anew.
+    pub(crate) fn block(&self) -> u32 {
+        match self.step {
+            Step::Leave { .. } => self.k.body().enclosing_block(),
+            _ => self.k.innermost_block(),
+        }
+    }
+
     /// Returns whether the value is read now, at the start of a loop or the end of its body.
     pub(crate) fn reads(&self) -> bool {
         !matches!(self.step, Step::Leave { .. })

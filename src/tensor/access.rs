@@ -30,7 +30,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
 
     /// Returns whether the view's first element is known to be aligned to `bytes` bytes.
     pub(super) fn begins_aligned(&self, bytes: u32) -> bool {
-        let constant = self.offset.component(0).unsigned_abs() * u64::from(T::SIZE);
+        let constant = self.offset.component(0).unsigned_abs().saturating_mul(T::SIZE.into());
         gcd(self.start_alignment(), constant).is_multiple_of(bytes.into())
     }
 
@@ -48,10 +48,10 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             let strides = self.axes.iter().enumerate().filter(|(axis, _)| step.component(1 + axis) != 0);
             strides
                 .filter(|(_, axis)| axis.has_dynamic_stride())
-                .fold(0, |align, (_, axis)| gcd(align, axis.stride.divisor() * size))
+                .fold(0, |align, (_, axis)| gcd(align, axis.stride.divisor().saturating_mul(size)))
         };
         let adjacent = col.component(0) == 1 && dynamic(col) == 0;
-        let rows = gcd(row.component(0).unsigned_abs() * size, dynamic(row));
+        let rows = gcd(row.component(0).unsigned_abs().saturating_mul(size), dynamic(row));
         adjacent && rows.is_multiple_of(bytes.into()) && self.begins_aligned(bytes)
     }
 

@@ -29,6 +29,9 @@ pub(super) const MOST_COORDINATES: u32 = u32::MAX - MOST_TILE + 1;
 /// The maximum number of elements of a shared tensor; no block has that many bytes of shared memory.
 const MOST_SHARED: i64 = 1 << 20;
 
+/// The maximum period of a swizzle of shared memory in bytes: its bits are those of a 32-bit offset.
+const MOST_PERIOD: i64 = 1 << 31;
+
 /// The layout of a tensor in shared memory: a layout in elements and a swizzle of byte addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedLayout {
@@ -146,14 +149,22 @@ impl<'k> Builder<'k> {
     /// A copy to the tensor returns [`Pending`](super::Pending) data; [`wait`](super::Pending::wait) returns a readable view.
     ///
     /// The builder rejects layouts that have negative strides, map two coordinates to the same address, or have a size or cosize above 2²⁰.
-    /// It also rejects swizzles that would split elements.
+    /// It also rejects swizzles that would split elements or whose period exceeds 2³¹ bytes.
     #[doc(alias = "MoYeSharedArray")]
     #[track_caller]
     pub fn shared_tensor<T: TensorElement>(
         self,
         layout: impl Into<SharedLayout>,
     ) -> Tensor<'k, Shared, T, Write> {
-        let shared: SharedLayout = layout.into();
+        let mut shared: SharedLayout = layout.into();
+        if shared.swizzle.period() > MOST_PERIOD {
+            self.refuse(format!(
+                "expected a swizzle with a period of at most {MOST_PERIOD} bytes, found {} with {}",
+                shared.swizzle,
+                shared.swizzle.period()
+            ));
+            shared.swizzle = Swizzle::NONE;
+        }
         let align = shared.alignment();
         let SharedLayout { mut layout, swizzle } = shared;
         if layout.size() > MOST_SHARED || layout.cosize() > MOST_SHARED {

@@ -260,9 +260,10 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         }
     }
 
-    /// Returns register `word`, or the first register if `word` is out of bounds (such an index has already been rejected).
+    /// Returns register `word`, or another register if `word` is out of bounds (such an index has already been rejected).
     pub(super) fn register(&self, word: usize) -> RegId {
-        self.registers.get(word).copied().unwrap_or(self.registers[0])
+        let register = self.registers.get(word).or(self.registers.first());
+        register.copied().unwrap_or_else(|| self.k.fresh(T::Word::CLASS))
     }
 
     /// Returns all registers, in order.

@@ -93,8 +93,8 @@ fn project<T: Clone + std::fmt::Display>(
 
 /// Returns the elements of `tensor` that belong to thread `index` of the thread layout `threads`.
 ///
-/// The thread's coordinate `c` is the coordinate that `threads` maps to `index`. Along a mode in which `threads` has extent `e`, the thread
-/// owns the indices `c, c + e, c + 2e …`. The strides of `threads` affect only the thread's coordinate.
+/// The thread's coordinate is the one that `threads` maps to `index`. Along a mode in which `threads` has extent `e` and the coordinate has
+/// component `i`, the thread owns the indices `i`, `i + e`, `i + 2e`, …. The strides of `threads` affect only the thread's coordinate.
 ///
 /// # Errors
 /// Returns [`TensorError::Layout`] if [`Layout::zipped_divide`] returns an error.

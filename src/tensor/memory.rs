@@ -18,8 +18,8 @@ use super::{
 use crate::{
     layout::{Codomain, IntTuple, Layout, LayoutError, Swizzle, Tiler, Tuple},
     ptx::{
-        Builder, Element, Ptr, Read, ReadWrite, Readable, Shared, SharedCluster, Space, State, Val, Visitor,
-        Write,
+        Builder, Element, Lease, Ptr, Read, ReadWrite, Readable, Shared, SharedCluster, Space, State, Val,
+        Visitor, Write,
     },
 };
 
@@ -67,6 +67,8 @@ pub struct Tensor<'k, S: Space, T, A> {
     pub(super) lanes: Option<Rc<Lanes<'k>>>,
     /// The innermost lexical block in which the view was created; facts about its coordinates may hold only there.
     pub(super) cut_in: u32,
+    /// The lease of the shared tile of which this is a view.
+    pub(super) lease: Option<Lease>,
     /// In shared memory, the view that is divided among all threads.
     pub(super) shared_view: Option<Rc<Tensor<'k, S, T, ReadWrite>>>,
 }
@@ -87,6 +89,7 @@ impl<'k, S: Space, T, A> Tensor<'k, S, T, A> {
             inner: self.inner,
             divided_whole: self.divided_whole,
             cut_in: self.cut_in,
+            lease: self.lease,
             lanes: self.lanes.clone(),
             shared_view: self.shared_view.clone(),
         }
@@ -121,6 +124,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             inner: 0.into(),
             divided_whole: true,
             cut_in: pointer.kernel().innermost_block(),
+            lease: None,
             lanes: None,
             shared_view: None,
         }
@@ -130,12 +134,48 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.pointer.kernel()
     }
 
-    /// Rejects a view of global memory that was created in a branch or loop that has ended.
+    /// Rejects a view of global memory that was created in a branch or loop that has ended, and a view of a shared tile whose lease has
+    /// ended.
     #[track_caller]
     pub(super) fn check_open(&self) {
         if S::as_shared(self).is_none() {
             self.kernel().check_open(self.cut_in);
         }
+        self.check_lease();
+    }
+
+    /// Begins a lease, for a view of a shared tile.
+    pub(crate) fn begin_lease(&mut self) {
+        self.lease = Some(self.kernel().lease());
+    }
+
+    /// Replaces the lease of a view of a shared tile whose state changes here.
+    #[track_caller]
+    pub(crate) fn renew_lease(&mut self) {
+        if let Some(lease) = &mut self.lease {
+            self.pointer.kernel().renew_lease(lease);
+        }
+    }
+
+    /// Rejects a view of a shared tile whose lease has ended.
+    #[track_caller]
+    pub(crate) fn check_lease(&self) {
+        if let Some(lease) = self.lease {
+            self.kernel().check_lease(lease);
+        }
+    }
+
+    /// Ends the lease of a view of a shared tile.
+    #[track_caller]
+    pub(crate) fn end_lease(&self) {
+        if let Some(lease) = self.lease {
+            self.kernel().end_lease(lease);
+        }
+    }
+
+    /// Returns the lease of a view of a shared tile.
+    pub(crate) fn lease(&self) -> Option<Lease> {
+        self.lease
     }
 
     /// Records that facts about the view may hold only in the current lexical block, after [`check_open`](Self::check_open).
@@ -272,7 +312,9 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         let recast = |layout: Layout| layout.recast(i64::from(T::SIZE) * 8, i64::from(U::SIZE) * 8);
         let layout = self.element_layout().and_then(recast).map_err(|error| error.to_string())?;
         let layout = in_elements(&layout);
-        let bytes = |layout: &Layout<Step>, size: u32| (reach(layout, 0).1 + 1).saturating_mul(size.into());
+        let bytes = |layout: &Layout<Step>, size: u32| {
+            reach(layout, 0).1.saturating_add(1).saturating_mul(size.into())
+        };
         let (most, needed) = (bytes(&self.layout, T::SIZE), bytes(&layout, U::SIZE));
         if needed > most {
             return Err(format!("recast to {}: expected at most {most} bytes, found {needed}", U::NAME));
@@ -281,12 +323,13 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             let found = "a view that starts at a whole element, found one that may not";
             return Err(format!("recast to {}: expected {found}", U::NAME));
         }
-        let start = self.offset.component(0) * i64::from(T::SIZE);
+        let start = self.offset.component(0).wrapping_mul(T::SIZE.into());
         let (before_swizzle, after) = if self.is_swizzled() { (start, 0) } else { (0, start) };
         let pointer = self.pointer.cast::<U>().byte_offset(after);
         let whole = self.shared_view.as_ref().and_then(|whole| whole.recast_to().ok());
         Ok(Tensor {
             inner: self.inner + before_swizzle as u32,
+            lease: self.lease,
             shared_view: whole.map(Rc::new),
             ..Tensor::of(pointer, layout, self.swizzle)
         })
@@ -347,6 +390,7 @@ impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
             inner: self.inner,
             divided_whole: self.divided_whole,
             cut_in: self.cut_in,
+            lease: self.lease,
             lanes: self.lanes.clone(),
             shared_view: None,
         }
@@ -395,8 +439,11 @@ impl<'k, S: TensorSpace, T: TensorElement, A> State<'k> for Tensor<'k, S, T, A> 
             self.inner.as_constant(),
             self.lanes
         ));
+        if let Some(lease) = &mut self.lease {
+            visitor.lease(lease);
+        }
         self.shared_view = None;
         // The loop's registers have the values of the previous iteration, in which the facts were established.
-        self.cut_in = self.kernel().innermost_block();
+        self.cut_in = visitor.block();
     }
 }

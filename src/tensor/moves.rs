@@ -107,7 +107,7 @@ fn moves_together(side: &[Place], run: &[usize], bytes: u32, widths: Widths) -> 
         (Place::Memory(first), Place::Memory(other)) => {
             whole_words
                 && first.offset.line == other.offset.line
-                && other.offset.elements == first.offset.elements + position as i64
+                && other.offset.elements == first.offset.elements.wrapping_add(position as i64)
                 && first.align % bytes == 0
                 && (first.group == other.group
                     || widths.partial && bytes >= 4 && runs_along_an_axis(side, run))
@@ -132,7 +132,7 @@ fn runs_along_an_axis(side: &[Place], run: &[usize]) -> bool {
     let along = |axis: usize| {
         run.iter().zip(0..).all(|(element, position)| {
             let mut expected = first;
-            expected[axis] += position;
+            expected[axis] = expected[axis].wrapping_add(position);
             coords(element) == expected
         })
     };

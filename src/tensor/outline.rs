@@ -57,10 +57,10 @@ impl ViewOutline {
     /// Returns the location of the element at an offset.
     fn locate(&self, offset: Offset) -> Location {
         let size = u64::from(self.size);
-        let mut align = gcd(self.align, offset.elements.unsigned_abs() * size);
+        let mut align = gcd(self.align, offset.elements.unsigned_abs().saturating_mul(size));
         for (stride, &coord) in self.strides.iter().zip(&offset.line).filter(|(_, coord)| **coord != 0) {
-            align =
-                stride.map_or(align, |stride| gcd(align, stride.saturating_mul(coord.unsigned_abs() * size)));
+            let bytes = coord.unsigned_abs().saturating_mul(size);
+            align = stride.map_or(align, |stride| gcd(align, stride.saturating_mul(bytes)));
         }
         let group = |axis: usize| offset.coords[axis].checked_div_euclid(self.periods[axis]).unwrap_or(0);
         Location { offset, align: align as u32, group: std::array::from_fn(group) }

@@ -1,6 +1,7 @@
 //! Data in flight to shared memory, and the views that become readable when the data arrives.
 
-use crate::ptx::{AnyScope, Builder, State, Visitor};
+use super::{element::TensorElement, memory::Tensor};
+use crate::ptx::{AnyScope, Builder, Shared, State, Visitor};
 
 /// Data in flight to shared memory, written by copies or stores.
 ///
@@ -14,6 +15,29 @@ pub struct Pending<'k, V> {
     by: AnyScope<'k>,
     view: V,
     asynchronous: bool,
+}
+
+/// The views of data in flight. A view may be used only where the data has been waited for.
+#[doc(hidden)]
+pub trait Leased {
+    /// Replaces the lease of the view, whose data has arrived.
+    #[track_caller]
+    fn renew(&mut self);
+}
+
+impl<T: TensorElement, A> Leased for Tensor<'_, Shared, T, A> {
+    #[track_caller]
+    fn renew(&mut self) {
+        self.renew_lease();
+    }
+}
+
+impl<V: Leased, W: Leased> Leased for (V, W) {
+    #[track_caller]
+    fn renew(&mut self) {
+        self.0.renew();
+        self.1.renew();
+    }
 }
 
 /// The trait bound of reads, which data in flight does not satisfy.
@@ -61,7 +85,10 @@ impl<'k, V> Pending<'k, V> {
     /// All threads of the block or scope must execute the emitted code.
     #[doc(alias = "load_async_wait")]
     #[track_caller]
-    pub fn wait(self) -> V {
+    pub fn wait(self) -> V
+    where
+        V: Leased,
+    {
         let by = self.by;
         let view = self.wait_own();
         by.sync();
@@ -72,10 +99,14 @@ impl<'k, V> Pending<'k, V> {
     ///
     /// Data that other threads copied can be read only after a barrier.
     #[track_caller]
-    pub fn wait_own(self) -> V {
+    pub fn wait_own(mut self) -> V
+    where
+        V: Leased,
+    {
         if self.asynchronous {
             self.by.kernel().cp_async_wait_all();
         }
+        self.view.renew();
         self.view
     }
 
@@ -101,6 +132,9 @@ impl<'k, V> Pending<'k, V> {
 impl<'k, V: State<'k>> State<'k> for Pending<'k, V> {
     #[track_caller]
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        // `wait` emits what these copies require.
+        let copies = if self.asynchronous { "asynchronous copies" } else { "stores" };
+        visitor.form(&format_args!("{copies} by {}", self.by.uniformity()));
         self.view.visit(visitor);
     }
 }

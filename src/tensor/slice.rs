@@ -272,7 +272,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
                 self.pointer = S::at_steps(self.pointer, times, elements);
             }
             for &(times, elements) in &rest {
-                self.inner = self.inner + times * (elements as u32 * T::SIZE);
+                self.inner = self.inner + times * (elements as u32).wrapping_mul(T::SIZE);
             }
         } else {
             for (times, elements) in moved.elements {

@@ -56,7 +56,7 @@ impl TensorSpace for Global {
         times: Val<'k, u32>,
         elements: i64,
     ) -> Ptr<'k, T, Self, A> {
-        match u32::try_from(elements * i64::from(T::SIZE)) {
+        match u32::try_from(elements.saturating_mul(T::SIZE.into())) {
             Ok(bytes) => pointer.advance_by_product(times, bytes),
             Err(_) => pointer.at_wide(times.cast::<u64>() * elements as u64),
         }
@@ -81,7 +81,7 @@ impl TensorSpace for Global {
         times: i64,
         stride: Stride<'k>,
     ) -> Ptr<'k, T, Self, A> {
-        match (stride, u32::try_from(times * i64::from(T::SIZE))) {
+        match (stride, u32::try_from(times.saturating_mul(T::SIZE.into()))) {
             (Stride::Narrow(stride), Ok(bytes)) => pointer.advance_by_product(stride, bytes),
             (Stride::Narrow(stride), Err(_)) => pointer.at_wide(stride.cast::<u64>() * times as u64),
             (Stride::Wide(stride), _) => pointer.at_wide(stride * times as u64),
@@ -107,7 +107,7 @@ macro_rules! narrow {
                 elements: i64,
             ) -> Ptr<'k, T, Self, A> {
                 // Negative steps wrap around, as 32-bit addresses do.
-                match u32::try_from(elements * i64::from(T::SIZE)) {
+                match u32::try_from(elements.saturating_mul(T::SIZE.into())) {
                     Ok(bytes) => pointer.advance_by_product(times, bytes),
                     Err(_) => pointer.at(times * elements as u32),
                 }

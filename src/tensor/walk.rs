@@ -80,7 +80,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Line<'k, T, S, A> {
     /// Returns a pointer to the element at an offset of the view from which this line was created.
     #[track_caller]
     pub(super) fn pointer_at(&mut self, view: &Tensor<'k, S, T, A>, offset: &Offset) -> Ptr<'k, T, S, A> {
-        let bytes = offset.elements * i64::from(T::SIZE);
+        let bytes = offset.elements.wrapping_mul(T::SIZE.into());
         if view.is_swizzled() {
             return view.swizzled(bytes, &mut self.swizzled);
         }
@@ -89,7 +89,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Line<'k, T, S, A> {
         }
         for ((axis, from), to) in view.axes.iter().zip(self.coords).zip(offset.line) {
             if to != from {
-                self.pointer = S::at_strides(self.pointer, to - from, axis.stride);
+                self.pointer = S::at_strides(self.pointer, to.wrapping_sub(from), axis.stride);
             }
         }
         self.coords = offset.line;

@@ -50,7 +50,18 @@ pub trait Allocate<'k>: Sized + Sealed {
 
     /// Returns the tile in its filled state.
     #[doc(hidden)]
+    #[track_caller]
     fn filled(self) -> Self::Filled;
+
+    /// Replaces the lease of the tile, whose state changes here.
+    #[doc(hidden)]
+    #[track_caller]
+    fn renew(&mut self);
+
+    /// Ends the lease of a tile in a stage that is given back here.
+    #[doc(hidden)]
+    #[track_caller]
+    fn end(filled: &Self::Filled);
 }
 
 /// The scope that owns the memory of a shared tile or vector.
@@ -99,6 +110,12 @@ fn any_scope<'k, S: Scope<'k>>(k: Builder<'k>, _: S) -> AnyScope<'k> {
 impl<'k> Owner<'k> {
     pub(super) fn block(k: Builder<'k>) -> Self {
         Self(AnyScope::block(k))
+    }
+
+    /// Visits the scope, which must be the same in every iteration of a loop.
+    #[track_caller]
+    pub(super) fn visit(self, visitor: &mut Visitor<'_, 'k>) {
+        visitor.form(&format_args!("memory of {}", self.0.uniformity()));
     }
 
     /// Inside an emitted loop, emits a barrier of the scope, because threads may still be reading the data that is about to be overwritten.
@@ -217,8 +234,17 @@ impl<'k, Tile: Allocate<'k>> Filled<Tile> {
     #[doc(alias = "sync")]
     #[track_caller]
     pub fn release(self) -> Tile {
-        self.tile.owner().0.sync();
-        self.tile
+        let Self { mut tile } = self;
+        tile.owner().0.sync();
+        tile.renew();
+        tile
+    }
+}
+
+impl<'k, Tile: Allocate<'k>> tensor::Leased for Filled<Tile> {
+    #[track_caller]
+    fn renew(&mut self) {
+        self.tile.renew();
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::{
     layout::{ThreadBit, TvLayout},
-    ptx::{Builder, Val},
+    ptx::{Builder, Uniformity, Val},
 };
 
 /// The coordinates of a lane's elements along one axis.
@@ -37,11 +37,22 @@ pub(super) fn lane_bits(layout: &TvLayout, axis: usize) -> Vec<ThreadBit> {
 /// Returns whether this lane is the first of those that own the same elements.
 #[track_caller]
 pub(super) fn is_first_owner<'k>(k: Builder<'k>, layout: &TvLayout) -> Val<'k, bool> {
-    let moving = (0..layout.shape().rank()).flat_map(|axis| lane_bits(layout, axis));
-    match 31 & !moving.fold(0, |mask, bit| mask | 1_u32 << bit.bit) {
+    match replicated_bits(layout) {
         0 => true.into(),
         replicated => (k.lane().rank() & replicated).eq(0),
     }
+}
+
+/// Returns the bits of the lane number that change no coordinate: lanes that differ only in these bits own the same elements.
+fn replicated_bits(layout: &TvLayout) -> u32 {
+    let moving = (0..layout.shape().rank()).flat_map(|axis| lane_bits(layout, axis));
+    31 & !moving.fold(0, |mask, bit| mask | 1_u32 << bit.bit)
+}
+
+/// Returns the uniformity of a result that the lanes compute by exchanges over the lane bits of all axes. If several lanes own the same
+/// elements, nothing is known, because these lanes exchange nothing with each other and may hold different values.
+pub(super) fn uniformity_of_exchanged(layout: &TvLayout) -> Uniformity {
+    if replicated_bits(layout) == 0 { Uniformity::WARP } else { Uniformity::NONE }
 }
 
 /// Returns the distance of each value from value 0 along an axis.

@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use super::{
-    coordinates::{Coordinates, lane_bits, vector_values},
+    coordinates::{Coordinates, lane_bits, uniformity_of_exchanged, vector_values},
     element::RegisterLayout,
     reduce::{Accumulate, for_each_element},
     registers::Registers,
@@ -81,7 +81,7 @@ impl<'k, S: Numeric> Candidate<'k, S> {
                 self = self.or_better(self.of_lane(k, 1 << bit.bit), better);
             }
         }
-        self.known_uniform(Uniformity::WARP)
+        self.known_uniform(uniformity_of_exchanged(layout))
     }
 
     /// Returns the best of the candidates of all warps of a scope. The warps exchange their candidates through shared memory.
@@ -90,6 +90,10 @@ impl<'k, S: Numeric> Candidate<'k, S> {
     where
         S: Element<Reg = S>,
     {
+        // A single warp exchanges nothing, so nothing more is known about its result.
+        if scope.size() <= 32 {
+            return self;
+        }
         let k = scope.kernel();
         let ((element, index), warps) = pairs_of_warps(scope, (self.element, self.index));
         let mut best = Self { element, index };

@@ -4,7 +4,7 @@
 use std::panic::Location;
 
 use super::{
-    allocate::{Filled, Owner, Pending},
+    allocate::{Allocate, Filled, Owner, Pending},
     convert::fragment_of,
     gl::GlTile,
     st::St,
@@ -36,7 +36,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
             let _located = self.tensor.kernel().locate(Location::caller());
             self.begin_fill(&from)
         };
-        tensor::Pending::by(self.owner.0, Filled { tile: self }, asynchronous)
+        tensor::Pending::by(self.owner.0, self.filled(), asynchronous)
     }
 
     /// Fills the tile as [`fill`](Self::fill) does, but out-of-bounds elements become `value`, such as −∞ for a maximum reduction.
@@ -78,7 +78,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
             let _located = self.tensor.kernel().locate(Location::caller());
             self.begin_fill(&from)
         };
-        tensor::Pending::by(self.owner.0, Filled { tile: self }, asynchronous)
+        tensor::Pending::by(self.owner.0, self.filled(), asynchronous)
     }
 
     /// Fills the vector as [`fill`](Self::fill) does, but elements past the end of the vector in global memory become `value`. The data

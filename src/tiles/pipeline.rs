@@ -6,7 +6,7 @@ use super::{
     allocate::Owner,
     stages::{STAGE_ALIGN, Sources, StageTiles},
 };
-use crate::ptx::{Builder, Ptr, Shared, State, Val};
+use crate::ptx::{Builder, Lease, Ptr, Shared, State, Val};
 
 /// A pipeline of `N` stages in shared memory. Each stage contains one tile of every type in the tuple `Tiles`.
 ///
@@ -32,13 +32,16 @@ pub struct Pipeline<'k, Tiles: StageTiles<'k>, const N: usize> {
 
 /// A stage that can be filled because all threads have finished reading its tiles.
 pub struct Stage<'k, Tiles: StageTiles<'k>> {
+    k: Builder<'k>,
     tiles: Tiles,
-    k: PhantomData<Builder<'k>>,
+    lease: Lease,
 }
 
 /// A stage whose tiles are in flight. Only the pipeline can wait for the tiles.
 #[must_use = "give the filled stage back to the pipeline"]
 pub struct Filling<'k, Tiles> {
+    /// The lease of the stage.
+    lease: Lease,
     tiles: PhantomData<(Tiles, Builder<'k>)>,
 }
 
@@ -77,8 +80,9 @@ impl<'k, Tiles: StageTiles<'k>> Stage<'k, Tiles> {
     /// Starts filling the stage from `from`, a tuple with one source for each tile. All threads of the block must take part.
     #[track_caller]
     pub fn fill(self, from: impl Sources<'k, Tiles>) -> Filling<'k, Tiles> {
+        self.k.check_lease_here(self.lease);
         from.fill(self.tiles, Location::caller());
-        Filling { tiles: PhantomData }
+        Filling { lease: self.lease, tiles: PhantomData }
     }
 }
 
@@ -133,8 +137,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         let ahead = N as u32 - 1;
         let begin = |i: Val<'k, u32>, stage: Ptr<'k, u8, Shared>| {
             k.if_(i.lt(count), || {
-                let stage = Stage { tiles: Tiles::at(stage), k: PhantomData };
-                let Filling { .. } = k.unlocated(|| fill(i, stage));
+                self.fill_stage(stage, |stage| fill(i, stage));
             });
             // Commit a group even if nothing was copied, so that groups count stages.
             k.commit_copies();
@@ -198,8 +201,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         let ahead = N as u32 - 1;
         // Without a branch, ptxas schedules the copies, the loads and the products of an iteration together.
         let begin = |i: Val<'k, u32>, stage: Ptr<'k, u8, Shared>| {
-            let stage = Stage { tiles: Tiles::at(stage), k: PhantomData };
-            let Filling { .. } = k.unlocated(|| fill(i, stage));
+            self.fill_stage(stage, |stage| fill(i, stage));
             k.commit_copies();
         };
         let load = |stage: Ptr<'k, u8, Shared>, slice| {
@@ -239,6 +241,14 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         // Wait for all copies, so that the memory can be used again.
         k.wait_copies(0);
         state
+    }
+
+    /// Calls `fill` with the stage at an address.
+    #[track_caller]
+    fn fill_stage(&self, at: Ptr<'k, u8, Shared>, fill: impl FnOnce(Stage<'k, Tiles>) -> Filling<'k, Tiles>) {
+        let (k, lease) = (self.k, self.k.lease());
+        let Filling { lease: filled, .. } = k.unlocated(|| fill(Stage { k, tiles: Tiles::at(at), lease }));
+        k.check_same_lease(lease, filled);
     }
 
     /// Starts filling all stages except the last.

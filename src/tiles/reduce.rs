@@ -2,14 +2,15 @@
 //!
 //! A lane combines its elements of a row or column into four partial results, in register order, and then combines these pairwise. The
 //! lanes exchange results with butterfly shuffles over the bits of the lane index that change the position along the line
-//! ([`TvLayout::along`]). All lanes evaluate the same tree of operations, so their results are bit-identical.
+//! ([`TvLayout::along`]). All lanes evaluate the same tree of operations, so their results are identical, except for the payload of an f64
+//! NaN: it is that of an operand, and the order of the operands differs between lanes.
 
 use std::panic::Location;
 
 use arrayvec::ArrayVec;
 
 use super::{
-    coordinates::{lane_bits, vector_values},
+    coordinates::{lane_bits, uniformity_of_exchanged, vector_values},
     element::RegisterLayout,
     registers::Registers,
     rt::Rt,
@@ -19,7 +20,7 @@ use super::{
 use crate::{
     layout::{ThreadBit, TvLayout},
     ptx::{
-        Builder, Combine, RegId, Scalar, Shuffle, Uniformity, Val,
+        Builder, Combine, RegId, Scalar, Shuffle, Val,
         numbers::*,
         shuffle,
         traits::{Numeric, Reducible},
@@ -194,7 +195,7 @@ pub(super) fn combined<'k, T: Accumulate>(fragment: &Fragment<'k, T>, how: Combi
     partial.finish(|a, b| how.apply(a, b)).expect("tiles and vectors have elements")
 }
 
-/// Reduces all elements to one value, the same in all lanes.
+/// Reduces all elements to one value, the same in all lanes if lanes that own the same element hold the same value.
 #[track_caller]
 fn all<'k, T: Accumulate>(fragment: &Fragment<'k, T>, layout: &TvLayout, how: Combine) -> Val<'k, T::Sum> {
     let k = fragment.kernel();
@@ -203,7 +204,7 @@ fn all<'k, T: Accumulate>(fragment: &Fragment<'k, T>, layout: &TvLayout, how: Co
     for axis in 0..layout.shape().rank() {
         exchange(k, &mut results, &lane_bits(layout, axis), how);
     }
-    results[0].known_uniform(Uniformity::WARP)
+    results[0].known_uniform(uniformity_of_exchanged(layout))
 }
 
 macro_rules! reductions {
@@ -272,7 +273,8 @@ macro_rules! reductions {
             $(
                 #[doc = concat!("Returns the ", $what, " of all elements", $note, ".")]
                 ///
-                /// All lanes of the warp must take part, and all receive the same result. Elements are combined in [`Accumulate::Sum`].
+                /// All lanes of the warp must take part. All receive the same result, provided that lanes that own the same element hold the
+                /// same value. Elements are combined in [`Accumulate::Sum`].
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
                 #[track_caller]

@@ -3,7 +3,7 @@
 use std::{fmt, panic::Location};
 
 use super::{
-    allocate::Filled,
+    allocate::{Allocate, Filled},
     convert::{Convert, loaded, stored},
     element::RegisterLayout,
     rt::Rt,
@@ -85,7 +85,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         cluster.sync();
         k.unlocated(|| store(ClusterTiles { tile: &self.tensor }));
         cluster.sync();
-        Filled { tile: self }
+        self.filled()
     }
 }
 

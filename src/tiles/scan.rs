@@ -8,7 +8,7 @@
 use std::{collections::BTreeMap, panic::Location};
 
 use super::{
-    coordinates::{lane_bits, value_offsets, vector_values},
+    coordinates::{lane_bits, uniformity_of_exchanged, value_offsets, vector_values},
     element::RegisterLayout,
     reduce::{Accumulate, MAX, MIN, PRODUCT, SUM, for_each_element},
     registers::Registers,
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     layout::{ThreadBit, TvLayout},
-    ptx::{Builder, Combine, RegId, Scalar, Shuffle, Uniformity, Val, shuffle, traits::Numeric},
+    ptx::{Builder, Combine, RegId, Scalar, Shuffle, Val, shuffle, traits::Numeric},
     tensor::{Fragment, TensorElement},
 };
 
@@ -227,8 +227,9 @@ macro_rules! scans {
             ) -> (Rv<'k, T::Sum, N, V>, Val<'k, T::Sum>) {
                 let before = before.into();
                 let (vector, totals) = self.scanned($how, &[before]);
-                let total = Val::from_reg(totals[0], self.kernel());
-                (vector, $how.apply(before, total).known_uniform(Uniformity::WARP))
+                let total: Val<'k, T::Sum> = Val::from_reg(totals[0], self.kernel());
+                let total = total.known_uniform(uniformity_of_exchanged(&Self::layout()));
+                (vector, $how.apply(before, total))
             }
         )*}
     };

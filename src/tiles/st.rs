@@ -141,7 +141,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
             let k = self.tensor.kernel();
             k.refuse("expected copies to the tensor of this tile, found copies to another tensor".into());
         }
-        by.map(|_| Filled { tile: self })
+        by.map(|_| self.filled())
     }
 }
 
@@ -161,7 +161,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> All
     #[track_caller]
     fn at(pointer: Ptr<'k, u8, Shared>) -> Self {
         let k = pointer.kernel();
-        let tensor = Tensor::at(pointer.cast(), &Self::checked_layout(k));
+        let mut tensor = Tensor::at(pointer.cast(), &Self::checked_layout(k));
+        tensor.begin_lease();
         Self { tensor, owner: Owner::block(k), swizzle: PhantomData }
     }
 
@@ -177,8 +178,22 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> All
         self.owner
     }
 
-    fn filled(self) -> Filled<Self> {
+    #[track_caller]
+    fn filled(mut self) -> Filled<Self> {
+        // A tile with unspecified contents may be filled in a loop that begins after it was allocated.
+        self.tensor.check_lease();
+        self.tensor.begin_lease();
         Filled { tile: self }
+    }
+
+    #[track_caller]
+    fn renew(&mut self) {
+        self.tensor.renew_lease();
+    }
+
+    #[track_caller]
+    fn end(filled: &Filled<Self>) {
+        filled.tile.tensor.end_lease();
     }
 }
 
@@ -193,6 +208,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 impl<'k, T: TensorElement, const H: usize, const W: usize, S> State<'k> for St<'k, T, H, W, S> {
     #[track_caller]
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        self.owner.visit(visitor);
         self.tensor.visit(visitor);
     }
 }

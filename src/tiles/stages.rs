@@ -30,7 +30,12 @@ pub trait StageTiles<'k>: Sized + Sealed {
     #[track_caller]
     fn prepare(&self);
     #[doc(hidden)]
+    #[track_caller]
     fn filled(self) -> Self::Filled;
+    /// Ends the leases of the tiles, whose stage is given back.
+    #[doc(hidden)]
+    #[track_caller]
+    fn end(filled: &Self::Filled);
 }
 
 /// A tuple of sources in global memory that fills a stage of `Tiles`. It contains one source for each tile of the stage.
@@ -124,8 +129,14 @@ macro_rules! stages {
                 $(self.$n.prepare();)*
             }
 
+            #[track_caller]
             fn filled(self) -> Self::Filled {
                 ($(self.$n.filled(),)*)
+            }
+
+            #[track_caller]
+            fn end(filled: &Self::Filled) {
+                $($tile::end(&filled.$n);)*
             }
         }
 

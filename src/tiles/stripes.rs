@@ -165,9 +165,9 @@ impl<'k> Stripes<'k> {
         Striped { stripes: self, words }
     }
 
-    /// Rejects the arrangement `other` if it differs from this one.
+    /// Rejects the arrangement `other` if it differs from this one; returns whether it is the same.
     #[track_caller]
-    fn check_same(self, other: Self) {
+    fn check_same(self, other: Self) -> bool {
         let [expected, found] =
             [self, other].map(|stripes| [stripes.threads, stripes.adjacent, stripes.count]);
         if expected != found {
@@ -176,6 +176,7 @@ impl<'k> Stripes<'k> {
                 expected[0], expected[1], expected[2], found[0], found[1], found[2]
             ));
         }
+        expected == found
     }
 
     /// Converts this thread's elements of `vector` and stores them to the vector that starts at element
@@ -190,7 +191,9 @@ impl<'k> Stripes<'k> {
     ) {
         let index = index.into();
         let _located = self.k.locate(Location::caller());
-        self.check_same(vector.stripes);
+        if !self.check_same(vector.stripes) {
+            return;
+        }
         let mut words = U::convert_words(&vector.words).into_iter().map(|word| word.in_register(self.k));
         for (stripes, part) in self.parts(to, index) {
             let count = stripes.per_thread().div_ceil(T::PER_WORD as u32);
@@ -337,7 +340,9 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
     #[must_use]
     #[track_caller]
     pub fn zip(&self, other: &Self, f: impl Fn(Val<'k, T>, Val<'k, T>) -> Val<'k, T>) -> Self {
-        self.stripes.check_same(other.stripes);
+        if !self.stripes.check_same(other.stripes) {
+            return self.clone();
+        }
         let words = self.words.iter().zip(&other.words).map(|(&x, &y)| f(x, y)).collect();
         Self { stripes: self.stripes, words }
     }

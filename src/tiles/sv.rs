@@ -71,8 +71,22 @@ impl<'k, T: TensorElement, const N: usize> Allocate<'k> for Sv<'k, T, N> {
         self.owner
     }
 
-    fn filled(self) -> Filled<Self> {
+    #[track_caller]
+    fn filled(mut self) -> Filled<Self> {
+        // A tile with unspecified contents may be filled in a loop that begins after it was allocated.
+        self.tensor.check_lease();
+        self.tensor.begin_lease();
         Filled { tile: self }
+    }
+
+    #[track_caller]
+    fn renew(&mut self) {
+        self.tensor.renew_lease();
+    }
+
+    #[track_caller]
+    fn end(filled: &Filled<Self>) {
+        filled.tile.tensor.end_lease();
     }
 }
 
@@ -99,7 +113,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
             let k = self.tensor.kernel();
             k.refuse("expected copies to the tensor of this vector, found copies to another tensor".into());
         }
-        by.map(|_| Filled { tile: self })
+        by.map(|_| self.filled())
     }
 
     /// Converts the elements of a register vector of the same length and stores them.
@@ -142,6 +156,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
 impl<'k, T: TensorElement, const N: usize> State<'k> for Sv<'k, T, N> {
     #[track_caller]
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        self.owner.visit(visitor);
         self.tensor.visit(visitor);
     }
 }

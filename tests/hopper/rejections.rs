@@ -5,8 +5,8 @@ use warpwright::{
     ptx::{BuildError, Params, Read},
     tensor::TensorElement,
     tiles::{
-        Auto, EmptyStage, Filled, FillingStage, InFlight, Padded, Plain, Schedule, SharedSwizzle, consumers,
-        producer,
+        Auto, EmptyStage, Filled, FillingStage, InFlight, Padded, Persistent, Plain, Schedule, SharedSwizzle,
+        consumers, producer,
     },
 };
 
@@ -485,6 +485,10 @@ fn parts_of_a_stage_are_equal_and_whole() {
         not_filled(&|stage, x| stage.fill((x.tile(0, 0).first_rows(24),))),
         "tensor copy: expected a divisor of the 64 rows of the shared tile, found 24"
     );
+    assert_eq!(
+        not_filled(&|stage, x| stage.fill((x.tile(0, 0).first_rows(u32::MAX),))),
+        "tensor copy: expected a divisor of the 64 rows of the shared tile, found 4294967295"
+    );
 }
 
 #[test]
@@ -544,4 +548,22 @@ fn each_part_of_a_tile_has_its_columns() {
         );
     });
     assert_eq!(text, "expected 8 columns of subtiles in parts of 4 for 4 blocks of a cluster, found 2 parts");
+}
+
+/// Registers whose size in bytes exceeds 32 bits.
+#[test]
+fn exchanges_fit_into_shared_memory() {
+    let refused = |create: &dyn for<'k> Fn(Persistent<'k>)| {
+        let built = Kernel::<(u32,)>::build("rejected", Target::SM_90A, |k, (n,)| {
+            k.block([256]);
+            create(k.persistent(Schedule::linear(), n, 1));
+        });
+        built.expect_err("no block has this much shared memory").kind().to_string()
+    };
+    let expected = "expected at most 232448 bytes of shared memory per block on sm_90a, found 4294967312";
+    assert_eq!(refused(&|tiles| ignore(tiles.all_to_all::<f32, { 1 << 20 }>())), expected);
+    assert_eq!(
+        refused(&|tiles| ignore(tiles.reduce_scatter::<f32, 1, { 1 << 26 }, { 1 << 26 }>())),
+        expected
+    );
 }

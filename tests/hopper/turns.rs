@@ -111,3 +111,19 @@ fn turns_in_other_loops() {
     });
     assert_eq!(text, expected);
 }
+
+/// The index of a turn determines its first stage only if all turns have the same number of stages.
+#[test]
+fn turns_have_the_same_number_of_stages() {
+    let text = refused(line!() + 4, &|parts| {
+        let Parts { k, tiles, c, rings: [ring, _], turns, .. } = *parts;
+        tiles.each_in_turn(c, |turn, row, _| {
+            let zeros = k.zeros::<Rt<'_, f32, 1, 4>>();
+            let _ = c.run_in_turn(turns, turn, ring, row + 1, zeros, |sum, (a,)| sum.mma_abt(a, a));
+        });
+    });
+    assert!(
+        text.starts_with("expected a number of stages from outside of the loop over the tiles"),
+        "{text}"
+    );
+}

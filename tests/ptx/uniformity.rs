@@ -7,6 +7,7 @@ use pretty_assertions::assert_eq;
 use warpwright::{
     prelude::*,
     ptx::{BuildErrorKind, ConditionKind, FULL_MASK, Uniformity},
+    tiles::Naive,
 };
 
 type Args = (InOut<u32>, InOut<u32>, u32);
@@ -312,11 +313,12 @@ fn signed_numbers_of_threads() {
     let kernel = build(|k, _, _, _| k.if_((signed(k) << 27).lt(0), || k.sync_threads()));
     assert!(matches!(kernel.expect_err("divergent").kind(), BuildErrorKind::Divergent { .. }));
     // The bits above the highest one are copies of it.
-    let extended: [fn(Builder<'_>) -> Val<'_, i32>; 4] = [
+    let extended: [fn(Builder<'_>) -> Val<'_, i32>; 5] = [
         |k| (signed(k) << 28) >> 28,
         |k| (k.tid_x() << 4).wrap_to::<i8>(),
         |k| (k.tid_x() << 12).cast::<u16>().cast::<i16>().cast(),
         |k| signed(k).extract_bits(0, 4),
+        |k| (signed(k) << 30).extract_bits(30, 32),
     ];
     for extended in extended {
         let kernel = build(|k, _, _, _| {
@@ -326,6 +328,20 @@ fn signed_numbers_of_threads() {
         });
         assert!(matches!(kernel.expect_err("divergent").kind(), BuildErrorKind::Divergent { .. }));
     }
+    // The signs of factors are extended first, and a negative factor changes all bits above.
+    let products: [fn(Builder<'_>) -> Val<'_, i64>; 2] =
+        [|k| (signed(k) << 30).mul_wide(2), |k| signed(k).mul_wide(i32::MIN)];
+    for product in products {
+        let kernel = build(|k, _, _, _| {
+            k.if_((product(k).bits::<u64>() >> 36).eq(0), || {
+                let _ = k.warp().sum(k.tid_x());
+            });
+        });
+        assert!(matches!(kernel.expect_err("divergent").kind(), BuildErrorKind::Divergent { .. }));
+    }
+    accepted(build(|k, _, _, _| {
+        k.if_((signed(k).mul_wide(4).bits::<u64>() >> 7).eq(0), || k.sync_warp(FULL_MASK));
+    }));
     accepted(build(|k, _, _, _| {
         k.if_((signed(k) >> 5).eq(0), || {
             let _ = k.warp().sum(k.tid_x());
@@ -333,6 +349,69 @@ fn signed_numbers_of_threads() {
     }));
     accepted(build(|k, _, _, _| k.if_(signed(k).lt(0), || k.sync_threads())));
     accepted(build(|k, _, _, _| k.if_(signed(k).lt(64), || k.sync_warp(FULL_MASK))));
+}
+
+/// In 8 bits, threads 192 to 287 have two quotients by 96.
+#[test]
+fn narrow_numbers_of_threads() {
+    let by_96 = |narrow: for<'k> fn(Val<'k, u32>) -> Val<'k, u32>| {
+        Kernel::<()>::build("f", Target::SM_90, |k, ()| {
+            k.block([288]);
+            k.if_((narrow(k.tid_x()) / 96).eq(0), || k.warps::<3>().sync());
+        })
+    };
+    let error = by_96(|t| t.wrap_to::<u8>()).expect_err("divergent");
+    assert!(matches!(error.kind(), BuildErrorKind::Divergent { .. }), "{error}");
+    by_96(|t| t.cast::<u16>().cast()).expect("16 bits suffice for every thread");
+}
+
+/// The last warp of 48 threads has 16 lanes, so the votes of the two warps differ.
+#[test]
+fn votes_of_a_partial_warp() {
+    let under_vote = |threads: u32, of_block: bool| {
+        Kernel::<()>::build("f", Target::SM_90, |k, ()| {
+            k.block([threads]);
+            let is_whole = k.vote_ballot(true, FULL_MASK).eq(u32::MAX);
+            k.if_(is_whole, || if of_block { k.sync_threads() } else { k.sync_warp(FULL_MASK) });
+        })
+    };
+    let error = under_vote(48, true).expect_err("divergent");
+    assert!(matches!(error.kind(), BuildErrorKind::Divergent { .. }), "{error}");
+    under_vote(48, false).expect("the vote is the same in a warp");
+    under_vote(64, true).expect("the votes of whole warps are the same");
+}
+
+/// Lanes that own the same element of a vector may hold different values.
+#[test]
+fn reductions_of_vectors() {
+    type Reduced = for<'k> fn(Builder<'k>) -> Val<'k, f32>;
+    fn replicated(k: Builder<'_>) -> ColVec<'_, f32, 1> {
+        k.zeros::<ColVec<'_, f32, 1>>().map(|x| x + k.laneid().cast::<f32>())
+    }
+    fn single(k: Builder<'_>) -> Rv<'_, f32, 8, Naive> {
+        k.zeros::<Rv<'_, f32, 8, Naive>>().map(|x| x + k.laneid().cast::<f32>())
+    }
+    let under =
+        |reduced: Reduced| build(|k, _, _, _| k.if_(reduced(k).gt(50.0), || _ = k.warp().sum(k.tid_x())));
+    let varying: [Reduced; 5] = [
+        |k| replicated(k).sum(),
+        |k| replicated(k).argmax().0,
+        |k| replicated(k).argmax_over(k.warp()).0,
+        |k| replicated(k).scan_with(0.0).1,
+        |k| single(k).scan_with(k.laneid().cast::<f32>()).1,
+    ];
+    for reduced in varying {
+        let error = under(reduced).expect_err("divergent");
+        assert!(matches!(error.kind(), BuildErrorKind::Divergent { .. }), "{error}");
+    }
+    let uniform: [Reduced; 5] = [
+        |k| single(k).sum(),
+        |k| single(k).argmax().0,
+        |k| single(k).scan_with(0.0).1,
+        |k| replicated(k).sum_over(k.warp()),
+        |k| k.zeros::<ColVec<'_, f32, 1>>().sum(),
+    ];
+    uniform.into_iter().for_each(|reduced| accepted(under(reduced)));
 }
 
 #[test]

@@ -524,6 +524,31 @@ fn shapes_beyond_the_limits_are_refused() {
     kernel.expect("64 threads in z are the maximum");
 }
 
+/// Code after a rejected shape, whose number of threads or blocks may exceed 32 or 64 bits.
+#[test]
+fn rejected_shapes_are_not_computed_with() {
+    let refused = |declare: for<'k> fn(Builder<'k>)| build(move |k, _, _| declare(k));
+    assert_eq!(
+        refused(|k| {
+            let block = k.block([65536, 65536]);
+            let _ = (block.size(), block.thread(), k.warp().rank(), k.tid_x(), k.tid_z());
+            let _ = k.zeros::<Rt<'_, f32, 1, 1>>();
+        }),
+        "threads of a block: expected 1 to 1024, found 4294967296"
+    );
+    let found = format!("found {}", u64::MAX);
+    assert!(refused(|k| _ = k.block([u32::MAX; 3]).size()).ends_with(&found));
+    assert!(refused(|k| k.max_block([u32::MAX; 3])).ends_with(&found));
+    assert_eq!(
+        refused(|k| {
+            k.block([32]);
+            let cluster = k.cluster([65536, 65536]);
+            let _ = (cluster.blocks(), cluster.size(), k.this_cluster().thread());
+        }),
+        "blocks of a cluster: expected 1 to 8, found 4294967296"
+    );
+}
+
 /// Returns the error with which a kernel is rejected.
 fn build(write: impl for<'k> Fn(Builder<'k>, Ptr<'k, f32, Global>, Val<'k, u32>)) -> String {
     let built =

@@ -3,11 +3,11 @@
 
 use pretty_assertions::assert_eq;
 use warpwright::{
-    layout::Layout,
+    layout::{Layout, Swizzle},
     prelude::*,
     ptx::ReadWrite,
     run::{Device, Simulator},
-    tensor::{Tensor, TensorError, TiledMma, fill, sum, transform},
+    tensor::{SharedLayout, Tensor, TensorError, TiledMma, copy, fill, sum, transform},
 };
 
 use super::{atoms, support::numbers};
@@ -124,6 +124,62 @@ fn more_elements_than_a_thread_can_have() {
     assert!(whole(|x| drop(x.inside())).contains("slice the tensor first"));
     let shared = refusal(|k, _| drop(k.shared_tensor::<f32>(&k.layout("(1099511627776,2):(1,1)"))));
     assert!(shared.contains("expected at most 1048576 elements"), "{shared}");
+}
+
+/// The offsets of bytes in shared memory have 32 bits.
+#[test]
+fn swizzles_with_long_periods() {
+    let found = refusal(|k, _| {
+        let swizzle = Swizzle::new(1, 40, 5).unwrap();
+        let tile = k.shared_tensor::<f32>(SharedLayout::swizzled(k.layout("(4,8):(1,4)"), swizzle));
+        fill(&tile.local_partition(&k.layout("(4,8):(1,4)"), k.tid_x()), 0.0);
+    });
+    let expected =
+        "expected a swizzle with a period of at most 2147483648 bytes, found Sw<1,40,5> with 70368744177664";
+    assert!(found.ends_with(expected), "{found}");
+}
+
+/// Elements whose offsets or numbers exceed 64 bits are past the edges of every buffer.
+#[test]
+fn offsets_beyond_64_bits() {
+    type Write = for<'k> fn(Builder<'k>, Ptr<'k, f32, Global, ReadWrite>, Val<'k, u32>);
+    let writes: [(&str, Write); 5] = [
+        ("row", |k, x, n| k.global(x, row_major(n, 1u32 << 31)).at(1u32 << 30, 0).store(1.0)),
+        ("dynamic stride", |k, x, n| {
+            fill(&k.tensor(x, [4.into(), n], [1.into(), n]).slice((.., i64::MAX)), 1.0);
+        }),
+        ("constant stride", |k, x, n| {
+            fill(&k.tensor(x, [n, 4.into()], [1.into(), 4.into()]).slice((i64::MAX, ..)), 1.0);
+        }),
+        ("copy", |k, x, n| {
+            let from = k.tensor(x, [4.into(), n], [1.into(), n]).slice((.., i64::MAX));
+            let fragment = k.fragment_of_shape::<f32>(4);
+            copy(&fragment, &from);
+            k.global(x, vector(n)).at(0).store(fragment.get(0));
+        }),
+        ("group", |k, x, n| {
+            let large: Val<'_, u32> = (1u32 << 31).into();
+            fill(&k.tensor(x, [large, large, 4.into(), n], [1.into(); 4]).group(0, 3).slice(5), 1.0);
+        }),
+    ];
+    for (name, write) in writes {
+        let kernel = Kernel::<(InOut<f32>, u32)>::build("past(x, n)", Target::SM_80, |k, (x, n)| {
+            k.block([1]);
+            k.grid([1]);
+            write(k, x, n);
+        });
+        let device = Simulator::new();
+        let mut x = device.upload(&[0.0_f32; 2]).unwrap();
+        let kernel = kernel.unwrap();
+        device.launch(&kernel, (&mut x, 0)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(device.download(&x).unwrap(), [0.0; 2], "{name}");
+    }
+    // The size in bytes of such a view exceeds 64 bits too.
+    let kernel = Kernel::<(InOut<f32>,)>::build("recast(x)", Target::SM_80, |k, (x,)| {
+        let x = k.tensor_with_layout(x, &k.layout("(2):(9223372036854775807)"));
+        let _ = (x.recast::<u32>(), x.slice(1).recast::<u32>());
+    });
+    kernel.unwrap();
 }
 
 #[test]

@@ -425,6 +425,14 @@ fn striped_vectors_have_one_arrangement() {
         let expected = "expected a vector in stripes of 32 threads with 4 adjacent elements, 2 per thread, found 32, 4 and 1";
         assert!(text.contains(expected), "{text}");
     }
+    // Each stripe is stored separately, and the vector has no registers for the second one.
+    let (text, _) = refused::<(Out<f32>, u32)>(Target::SM_80, line!() + 3, |k, (y, n)| {
+        k.block([1024]);
+        let [short, long] = [1, 2].map(|count| k.stripes(k.tid_x(), 1024, 64, count));
+        long.store(&k.global(y, contiguous([n])), 0, &short.filled(0.0f32));
+    });
+    let expected = "expected a vector in stripes of 1024 threads with 64 adjacent elements, 2 per thread, found 1024, 64 and 1";
+    assert!(text.ends_with(expected), "{text}");
 }
 
 /// That a part ends inside the matrix may only be known in the branch in which it is taken.

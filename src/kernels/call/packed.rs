@@ -88,8 +88,8 @@ impl PackedShape {
     }
 }
 
-/// Computes attention like [`attention`](super::attention()), for packed sequences: sequences of different lengths that are stored one
-/// after the other. `query_starts` and `key_starts` each have `sequences` + 1 elements: the index of the first row of each sequence, in
+/// Computes attention as [`attention`](super::attention()) does, but for packed sequences, that is, sequences of different lengths that
+/// are stored one after another. `query_starts` and `key_starts` each have `sequences` + 1 elements: the index of the first row of each sequence, in
 /// ascending order, followed by the end of the last sequence. `lse` is a contiguous `[head][query]` array. Rows of O and elements of `lse`
 /// that do not belong to any sequence are not written.
 ///

@@ -23,7 +23,7 @@ impl<'k> Block<'k> {
         }
     }
 
-    /// Returns the minimum [`Uniformity`] of a value that is the same in all threads of the block.
+    /// Returns the minimum [`Uniformity`] that a value must have to be the same in all threads of the block.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Block
     }

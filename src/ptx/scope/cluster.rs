@@ -20,7 +20,7 @@ impl<'k> Cluster<'k> {
         Self { k, blocks: blocks.unwrap_or(1) }
     }
 
-    /// Returns the minimum [`Uniformity`] of a value that is the same in all threads of the cluster.
+    /// Returns the minimum [`Uniformity`] that a value must have to be the same in all threads of the cluster.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Cluster
     }

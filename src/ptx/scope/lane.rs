@@ -14,8 +14,8 @@ impl<'k> Lane<'k> {
         Self { k }
     }
 
-    /// Returns the minimum [`Uniformity`] of a value that is the same in all threads of the scope: [`Uniformity::NONE`], because a lane is
-    /// a single thread.
+    /// Returns the minimum [`Uniformity`] that a value must have to be the same in all threads of the scope. This is [`Uniformity::NONE`],
+    /// because a lane is a single thread.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::NONE
     }

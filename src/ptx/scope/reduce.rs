@@ -2,7 +2,8 @@
 //!
 //! In a warp, `redux.sync` computes sums, minima and maxima of 32-bit integers if the target supports it; all other reductions use
 //! butterfly shuffles. In a larger scope, the results of the warps are exchanged through shared memory. All threads evaluate the same tree
-//! of operations on the same numbers, so their results are bit-identical.
+//! of operations on the same numbers, so their results are identical, except for the payload of an f64 NaN: it is that of an operand, and
+//! the order of the operands differs between threads. Comparisons give the same result for every NaN, so their uniformity is unaffected.
 
 use std::panic::Location;
 
@@ -279,16 +280,16 @@ macro_rules! reductions {
     ([$($generics:tt)*] $scope:ty, $threads:literal) => {
         #[doc = concat!("Reductions and scans over ", $threads, ". All threads must participate.")]
         impl<'k, $($generics)*> $scope {
-            /// Returns the sum of `value` over all threads of the scope. The result is bit-identical in all threads. All threads must
-            /// participate.
+            /// Returns the sum of `value` over all threads of the scope. The result is bit-identical in all threads, except that the
+            /// payload of an f64 NaN may differ. All threads must participate.
             #[doc(alias = "redux.sync.add")]
             #[track_caller]
             pub fn sum<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 reduce(self.into(), value.into(), Combine::Sum)
             }
 
-            /// Returns the product of `value` over all threads of the scope. The result is bit-identical in all threads. All threads must
-            /// participate.
+            /// Returns the product of `value` over all threads of the scope. The result is bit-identical in all threads, except that the
+            /// payload of an f64 NaN may differ. All threads must participate.
             #[track_caller]
             pub fn product<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 reduce(self.into(), value.into(), Combine::Product)

@@ -36,7 +36,7 @@ impl<'k, const N: usize> Warps<'k, N> {
         Self { k }
     }
 
-    /// Returns the minimum [`Uniformity`] of a value that is the same in all threads of the scope.
+    /// Returns the minimum [`Uniformity`] that a value must have to be the same in all threads of the scope.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Threads(Self::SIZE)
     }

@@ -36,10 +36,11 @@ pub(super) enum ResultRule {
 pub(super) enum Operation {
     Any,
     Copy,
-    /// A conversion, which may saturate or round. If `signed` is given, the bits of an integer from bit `signed` up become copies of the
-    /// bit below them.
+    /// A conversion, which may saturate or round. Its narrowest integer has `narrowest` bits. If `signed` is given, the bits of an integer
+    /// from bit `signed` up become copies of the bit below them.
     Convert {
         signed: Option<u32>,
+        narrowest: Option<u32>,
     },
     ShiftRight,
     /// A right shift that fills with copies of the sign bit.
@@ -49,10 +50,16 @@ pub(super) enum Operation {
     OrXor,
     Add,
     Sub,
-    Multiply,
+    /// A product. If `signed` is given, the bits of the factors from bit `signed` up become copies of the bit below them first.
+    Multiply {
+        signed: Option<u32>,
+    },
     Divide,
     Remainder,
-    ExtractBits,
+    /// The extraction of a field from an integer of `width` bits.
+    ExtractBits {
+        width: u32,
+    },
     /// `a < b`, or `a >= b`.
     Less,
     /// `a <= b`, or `a > b`.
@@ -62,7 +69,7 @@ pub(super) enum Operation {
 impl Operation {
     /// Returns whether its operands commute.
     pub(super) fn commutes(self) -> bool {
-        matches!(self, Self::And | Self::OrXor | Self::Add | Self::Multiply)
+        matches!(self, Self::And | Self::OrXor | Self::Add | Self::Multiply { .. })
     }
 }
 
@@ -128,7 +135,10 @@ fn result(root: &str, second: &str, mnemonic: &str) -> ResultRule {
         "match" if second == "all" => Warp,
         "elect" => Elect,
         "mov" => Operands(Copy),
-        "cvt" => Operands(Convert { signed: signed_bits(mnemonic) }),
+        "cvt" => Operands(Convert {
+            signed: fewest_bits(mnemonic, &['s']),
+            narrowest: fewest_bits(mnemonic, &['s', 'u']),
+        }),
         "shr" if second.starts_with('s') => Operands(SignedShiftRight),
         "shr" => Operands(ShiftRight),
         "shl" => Operands(ShiftLeft),
@@ -136,20 +146,21 @@ fn result(root: &str, second: &str, mnemonic: &str) -> ResultRule {
         "or" | "xor" => Operands(OrXor),
         "add" if !mnemonic.contains(".sat") && !mnemonic.contains(".cc") => Operands(Add),
         "sub" if !mnemonic.contains(".sat") && !mnemonic.contains(".cc") => Operands(Sub),
-        "mul" if matches!(second, "lo" | "wide") => Operands(Multiply),
+        "mul" if second == "lo" => Operands(Multiply { signed: None }),
+        "mul" if second == "wide" => Operands(Multiply { signed: fewest_bits(mnemonic, &['s']) }),
         // Signed quotients are rounded toward zero, so the division is not equivalent to a shift.
         "div" if !mnemonic.contains(".s") => Operands(Divide),
         "rem" if !mnemonic.contains(".s") => Operands(Remainder),
-        "bfe" => Operands(ExtractBits),
+        "bfe" => Operands(ExtractBits { width: fewest_bits(mnemonic, &['s', 'u']).unwrap_or(32) }),
         "setp" if matches!(second, "lt" | "ge" | "lo" | "hs") => Operands(Less),
         "setp" if matches!(second, "le" | "gt" | "ls" | "hi") => Operands(LessOrEqual),
         _ => Operands(Any),
     }
 }
 
-/// Returns the number of bits of the narrowest signed integer in a conversion: the higher bits of the result may be copies of its sign bit.
-fn signed_bits(mnemonic: &str) -> Option<u32> {
-    mnemonic.split('.').filter_map(|part| part.strip_prefix('s')?.parse().ok()).min()
+/// Returns the number of bits of the narrowest integer type in a mnemonic whose name begins with one of `signs`.
+fn fewest_bits(mnemonic: &str, signs: &[char]) -> Option<u32> {
+    mnemonic.split('.').filter_map(|part| part.strip_prefix(signs)?.parse().ok()).min()
 }
 
 fn together(root: &str, second: &str, mnemonic: &str) -> Together {

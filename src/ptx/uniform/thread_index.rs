@@ -82,9 +82,10 @@ impl ThreadIndex {
         Some(match operation {
             Operation::Any => return None,
             Operation::Copy => (Uniformity::NONE, Some(self)),
-            Operation::Convert { signed } => {
+            Operation::Convert { signed, narrowest } => {
                 let converted = signed.map_or(self, |bits| self.with_sign(bits));
-                (Uniformity::NONE, Some(Self { lane: false, ..converted }))
+                let whole = converted.whole && narrowest.is_none_or(|bits| bits > MOST_THREADS.ilog2());
+                (Uniformity::NONE, Some(Self { whole, lane: false, ..converted }))
             }
             // Integers are at least 16 bits wide, so bit 15 is the lowest possible sign bit.
             Operation::SignedShiftRight => {
@@ -95,12 +96,15 @@ impl ThreadIndex {
                 (self.above(by), Some(self.shifted(-by)))
             }
             Operation::ShiftLeft => (Uniformity::NONE, Some(self.shifted(constant(0)?.min(64) as i32))),
-            Operation::Multiply => {
+            Operation::Multiply { signed } => {
                 let factor = constant(0)?;
-                if rest.len() > 1 || !factor.is_power_of_two() {
+                // The highest bit of a signed factor makes it negative.
+                let by = factor.trailing_zeros();
+                if rest.len() > 1 || !factor.is_power_of_two() || signed.is_some_and(|bits| by + 1 == bits) {
                     return None;
                 }
-                (Uniformity::NONE, Some(self.shifted(factor.trailing_zeros() as i32)))
+                let extended = signed.map_or(self, |bits| self.with_sign(bits));
+                (Uniformity::NONE, Some(extended.shifted(by as i32)))
             }
             Operation::And => {
                 let mask = constant(0)?;
@@ -113,12 +117,13 @@ impl ThreadIndex {
             }
             Operation::Divide => return self.quotient(constant(0)?),
             Operation::Remainder => return Some(self.remainder(constant(0)?)),
-            Operation::ExtractBits => {
+            Operation::ExtractBits { width } => {
                 let (from, length) = (constant(0)?.min(64), constant(1)?.min(64));
-                // The extracted number may be signed.
-                let extracted = self.with_sign((from + length) as u32).shifted(-(from as i32));
+                // The extracted number may be signed: past its length or the width, it continues with copies of the sign bit.
+                let field = self.with_sign((from + length).min(width.into()) as u32);
+                let extracted = field.shifted(-(from as i32));
                 let has_lane = length >= LANES.trailing_zeros().into();
-                (self.above(from as i32), Some(Self { lane: extracted.lane && has_lane, ..extracted }))
+                (field.above(from as i32), Some(Self { lane: extracted.lane && has_lane, ..extracted }))
             }
             // The sign bit, bit 15 or higher, must also be among the bits that are the same.
             Operation::Less => (self.above(constant(0)?.trailing_zeros().min(15) as i32), None),

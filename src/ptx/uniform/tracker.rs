@@ -529,10 +529,12 @@ impl Tracker {
     /// Returns the uniformity of a value that all lanes of a mask, the last operand, compute together.
     fn reduced(&mut self, sources: &[Operand<'_>]) -> Known {
         let all = self.compute(Operation::Any, sources);
-        if all.level.covers(Uniformity::WARP) {
-            return all;
+        if !all.level.covers(Uniformity::WARP) {
+            return self.under_mask(sources);
         }
-        self.under_mask(sources)
+        // The result depends on the number of lanes, and a partial warp has fewer lanes than the others.
+        let whole_warps = self.threads.is_some_and(|threads| threads.is_multiple_of(LANES));
+        if whole_warps { all } else { Self::in_warp(all) }
     }
 
     /// Returns the uniformity of a result that depends on the lanes of a mask, the last operand.

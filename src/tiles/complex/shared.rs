@@ -54,8 +54,29 @@ impl<'k, P: Allocate<'k>> Allocate<'k> for Complex<P> {
         re
     }
 
+    #[track_caller]
     fn filled(self) -> Self::Filled {
         self.map_parts(Allocate::filled)
+    }
+
+    #[track_caller]
+    fn renew(&mut self) {
+        self.re.renew();
+        self.im.renew();
+    }
+
+    #[track_caller]
+    fn end(filled: &Self::Filled) {
+        P::end(&filled.re);
+        P::end(&filled.im);
+    }
+}
+
+impl<V: tensor::Leased> tensor::Leased for Complex<V> {
+    #[track_caller]
+    fn renew(&mut self) {
+        self.re.renew();
+        self.im.renew();
     }
 }
 
@@ -216,8 +237,9 @@ impl<'k, P: Allocate<'k>> Complex<Filled<P>> {
     #[doc(alias = "sync")]
     #[track_caller]
     pub fn release(self) -> Complex<P> {
-        let tile = self.map_parts(|part| part.tile);
+        let mut tile = self.map_parts(|part| part.tile);
         tile.owner().0.sync();
+        tile.renew();
         tile
     }
 }

@@ -35,7 +35,7 @@ impl<'k> Persistent<'k> {
     pub fn all_to_all<T: Arithmetic + TensorElement<Word = T>, const P: usize>(self) -> AllToAll<'k, T, P> {
         let k = self.kernel();
         let _located = k.locate(Location::caller());
-        AllToAll { exchange: self.exchange(P * SUBTILE + 2 * ROWS) }
+        AllToAll { exchange: self.exchange(P.saturating_mul(SUBTILE).saturating_add(2 * ROWS)) }
     }
 }
 
@@ -60,7 +60,7 @@ impl<'k> Consumer<'k, 1> {
     {
         let (k, count) = (self.group().kernel(), through.exchange.blocks.count);
         let _located = k.locate(Location::caller());
-        if N as u32 != P as u32 * count {
+        if P.checked_mul(count as usize) != Some(N) {
             k.refuse(format!(
                 "expected {P} columns of subtiles for each of {count} blocks of a cluster, found {N}"
             ));

@@ -1,13 +1,13 @@
 //! Tiles that consumer warpgroups write cooperatively and that each of them reads in full.
 
-use std::{fmt, marker::PhantomData, panic::Location};
+use std::{cell::Cell, fmt, marker::PhantomData, panic::Location};
 
 use super::{
     ring::{WARPS, initialized_once},
     roles::Consumer,
 };
 use crate::{
-    ptx::{Builder, Mbarrier, ProxySpace, Ptr, Scope, Shared, Val, Var, quotient, remainder},
+    ptx::{Builder, Lease, Mbarrier, ProxySpace, Ptr, RegId, Scope, Shared, Val, Var, quotient, remainder},
     tensor::TensorElement,
     tiles::{Allocate, Convert, Filled, Row, Rt, St, Storing},
 };
@@ -49,6 +49,8 @@ pub struct Assembly<'k, T, const H: usize, const W: usize, const C: usize> {
     full: Mbarrier<'k>,
     /// The number of tiles to which this warpgroup has contributed.
     round: Var<'k, u32>,
+    /// The tile that was last returned.
+    assembled: Cell<Option<Lease>>,
     kind: PhantomData<fn() -> T>,
 }
 
@@ -57,6 +59,9 @@ pub struct Assembly<'k, T, const H: usize, const W: usize, const C: usize> {
 #[must_use = "wait for the other warpgroups with `assembled`"]
 pub struct Contribution<'k> {
     round: Val<'k, u32>,
+    /// The register of the assembly's round, unique to the assembly.
+    assembly: RegId,
+    lease: Lease,
 }
 
 impl<T: TensorElement, const H: usize, const W: usize, const C: usize> fmt::Debug
@@ -93,7 +98,7 @@ impl<'k> Builder<'k> {
             (0..SLOTS).for_each(|slot| full.at(slot).init(WARPS * C as u32));
         });
         k.this_block().sync();
-        Assembly { base, full, round: k.var(0), kind: PhantomData }
+        Assembly { base, full, round: k.var(0), assembled: Cell::new(None), kind: PhantomData }
     }
 }
 
@@ -133,6 +138,11 @@ impl<'k, const C: usize> Consumer<'k, C> {
         }
         let k = self.group().kernel();
         let _located = k.locate(Location::caller());
+        self.check();
+        if let Some(lease) = assembly.assembled.take() {
+            // Other warpgroups may overwrite the tile.
+            k.expire_lease(lease);
+        }
         let round = assembly.round.get();
         let St { tensor, owner, .. } = assembly.tile(round);
         let (row, col) = if H == 4 * C {
@@ -148,7 +158,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
             assembly.barrier(round).arrive();
         });
         assembly.round.set(round + 1);
-        Contribution { round }
+        Contribution { round, assembly: assembly.round.register(), lease: k.lease() }
     }
 
     /// Waits until all warpgroups have written their parts of the tile to which `own` contributed, and returns the tile.
@@ -163,8 +173,14 @@ impl<'k, const C: usize> Consumer<'k, C> {
     {
         let k = self.group().kernel();
         let _located = k.locate(Location::caller());
-        let round = own.round;
+        let Contribution { round, assembly: to, lease } = own;
+        k.end_lease(lease);
+        if to != assembly.round.register() {
+            k.refuse("expected a contribution to the assembly, found one to another assembly".into());
+        }
         assembly.barrier(round).wait(quotient(round, SLOTS) & 1);
-        Filled { tile: assembly.tile(round) }
+        let filled = assembly.tile(round).filled();
+        assembly.assembled.set(filled.tile.tensor.lease());
+        filled
     }
 }

@@ -48,11 +48,10 @@ impl<'k> Persistent<'k> {
         registers: usize,
     ) -> PartExchange<'k, T> {
         const { assert!(T::SIZE == 4, "exchanged tiles must have 32-bit elements") };
-        debug_assert!(registers.is_multiple_of(VECTOR), "registers are exchanged in vectors of 4");
         let (k, blocks) = (self.kernel(), self.same_tile());
         let _located = k.locate(Location::caller());
         initialized_once(k, "an exchange among blocks");
-        let received = k.shared_aligned::<u8>(blocks.count * bytes(registers), 16).cast();
+        let received = k.shared_aligned::<u8>(blocks.count.saturating_mul(bytes(registers)), 16).cast();
         let barriers = k.mbarriers(2);
         let [full, empty] = [0, 1].map(|at| barriers.at(at).scope(MemoryScope::Cluster));
         k.if_(k.this_block().thread().eq(0), || {
@@ -69,9 +68,9 @@ impl<'k> Persistent<'k> {
     }
 }
 
-/// Returns the size in bytes of `registers` registers per thread of a warpgroup.
-const fn bytes(registers: usize) -> u32 {
-    THREADS * registers as u32 * 4
+/// Returns the size in bytes of `registers` registers per thread of a warpgroup, or 2³² − 1 if it is larger; no block has that many bytes.
+fn bytes(registers: usize) -> u32 {
+    u32::try_from(registers).map_or(u32::MAX, |registers| registers.saturating_mul(4 * THREADS))
 }
 
 impl<'k> Consumer<'k, 1> {
@@ -97,7 +96,7 @@ impl<'k> Consumer<'k, 1> {
         // the first time.
         empty.wait(parity ^ 1);
         k.if_(thread.eq(0), || {
-            full.arrive_expect_tx(blocks.count * bytes(registers));
+            full.arrive_expect_tx(blocks.count.saturating_mul(bytes(registers)));
         });
         for block in 0..blocks.count {
             let rank_of_block = blocks.rank(block);

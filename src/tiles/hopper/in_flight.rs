@@ -9,7 +9,7 @@ use super::{
     matrix::{Descriptors, SharedFactor, sealed},
 };
 use crate::{
-    ptx::{Builder, Scope, State, Val, Visitor, WarpGroup, WgmmaA, WgmmaTail, matrix_mnemonic},
+    ptx::{Builder, Lease, Scope, State, Val, Visitor, WarpGroup, WgmmaA, WgmmaTail, matrix_mnemonic},
     tensor::{TensorElement, splat},
     tiles::{Product, Row, Rt, registers::Registers},
 };
@@ -47,6 +47,8 @@ pub struct InFlight<'k, R> {
     group: Option<u32>,
     /// The loops whose next iteration overwrites registers of A, each with the number of the last group that reads these registers.
     operands: Vec<(u32, u32)>,
+    /// Renewed by each group of `wgmma`s.
+    lease: Lease,
     /// Whether the accumulator is logically zero although its registers have not been cleared, because the first `wgmma` overwrites them.
     is_zero: bool,
 }
@@ -132,7 +134,7 @@ impl<'k, C: TensorElement, const N: usize, const H: usize> Accumulators<'k> for 
 impl<'k, R> InFlight<'k, R> {
     /// Returns `tile` as an accumulator without `wgmma`s in flight.
     pub(super) fn complete(k: Builder<'k>, tile: R) -> Self {
-        Self { k, tile, group: None, operands: Vec::new(), is_zero: false }
+        Self { k, tile, group: None, operands: Vec::new(), lease: k.lease(), is_zero: false }
     }
 
     /// Returns whether the next iteration of the innermost loop overwrites registers that the `wgmma`s read.
@@ -155,6 +157,7 @@ impl<'k, R> InFlight<'k, R> {
     where
         R: Accumulators<'k>,
     {
+        self.k.check_lease_here(self.lease);
         if let Some(group) = self.group {
             self.k.wgmma_wait_for(group);
         }
@@ -263,13 +266,14 @@ macro_rules! products {
                     assert!(A::SIZE <= 4, "`wgmma` has no f64: multiply register tiles");
                     assert!(N <= 16, "expected at most 256 columns: split the tile");
                 }
-                let Self { k, tile, mut operands, is_zero, .. } = self;
+                let Self { k, tile, mut operands, mut lease, is_zero, .. } = self;
                 let split: fn($tiles) -> Vec<Rt<'k, C, 1, N, Row>> = $split;
                 let join: fn(Vec<Rt<'k, C, 1, N, Row>>) -> $tiles = $join;
                 let words = split(tile).iter().map(|tile| tile.words()).collect();
                 let _located = k.locate(Location::caller());
                 let a = a.in_registers(k);
                 let words = multiply::<A, B, C>(k, 16 * N, words, is_zero, &a, &b);
+                k.renew_lease(&mut lease);
                 let group = k.wgmma_groups();
                 if let Factor::Registers(a) = &a {
                     let loops = k.loops_of(a);
@@ -279,7 +283,7 @@ macro_rules! products {
                 let tiles = words.iter().map(|words| {
                     Rt::of_registers(k, words.iter().map(|word| word.in_register(k)).collect())
                 });
-                InFlight { k, tile: join(tiles.collect()), group: Some(group), operands, is_zero: false }
+                InFlight { k, tile: join(tiles.collect()), group: Some(group), operands, lease, is_zero: false }
             }
         }
     };
@@ -356,6 +360,7 @@ impl<'k, R: Accumulators<'k>> State<'k> for InFlight<'k, R> {
         }
         visitor.group(&mut self.group);
         visitor.operands(&mut self.operands);
+        visitor.lease(&mut self.lease);
         visitor.in_flight(&mut self.tile);
     }
 }

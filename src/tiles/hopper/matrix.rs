@@ -3,7 +3,7 @@
 use std::{fmt, marker::PhantomData};
 
 use crate::{
-    ptx::{Builder, MatrixDescriptor, MatrixLayout, Ptr, Shared, SwizzleMode, Val},
+    ptx::{Builder, Lease, MatrixDescriptor, MatrixLayout, Ptr, Shared, SwizzleMode, Val},
     tensor::{SUBTILE_SIDE, TensorElement},
     tiles::{Allocate, Filled, SharedSwizzle, St},
 };
@@ -47,6 +47,8 @@ pub struct SharedMatrix<'k, T, const H: usize, const W: usize> {
     blocks: Result<Blocks, &'static str>,
     /// Whether the shared tile is the transpose of this matrix.
     transposed: bool,
+    /// The lease of the shared tile.
+    lease: Option<Lease>,
     element: PhantomData<T>,
 }
 
@@ -90,8 +92,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize> SharedMatrix<'k, T, H
     /// only for 16-bit types.
     #[must_use]
     pub fn transposed(self) -> SharedMatrix<'k, T, W, H> {
-        let Self { start, blocks, transposed, element } = self;
-        SharedMatrix { start, blocks, transposed: !transposed, element }
+        let Self { start, blocks, transposed, lease, element } = self;
+        SharedMatrix { start, blocks, transposed: !transposed, lease, element }
     }
 
     /// Returns the descriptors of this matrix as A, m×k.
@@ -109,6 +111,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize> SharedMatrix<'k, T, H
     /// Returns the descriptors of the operand, which extends over `depth` subtiles along k.
     #[track_caller]
     fn descriptors(&self, order: Order, depth: usize) -> Descriptors<'k> {
+        if let Some(lease) = self.lease {
+            self.kernel().check_lease(lease);
+        }
         let blocks = match self.blocks {
             Ok(_) if order == Order::MnMajor && T::SIZE != 2 => {
                 Err("expected rows along k for types other than those of 16 bits, found rows along m or n")
@@ -197,7 +202,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     fn part<const H2: usize, const W2: usize>(&self) -> SharedMatrix<'k, T, H2, W2> {
         let blocks =
             Blocks::of::<T, H, W, S>().map_err(|_| "expected a tile without padding, found `Padded`");
-        SharedMatrix { start: self.tile.address(), blocks, transposed: false, element: PhantomData }
+        let lease = self.tile.tensor.lease();
+        SharedMatrix { start: self.tile.address(), blocks, transposed: false, lease, element: PhantomData }
     }
 
     /// Divides the tile into parts of `H2` rows of subtiles and returns part `index` as an operand of a warpgroup MMA.

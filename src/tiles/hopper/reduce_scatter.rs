@@ -51,14 +51,14 @@ impl<'k> Persistent<'k> {
         const { assert!(P > 0 && N.is_multiple_of(P), "the parts must divide the columns of the tile") };
         let (k, blocks) = (self.kernel(), self.same_tile());
         let _located = k.locate(Location::caller());
-        if N as u32 != P as u32 * blocks.count {
+        if P.checked_mul(blocks.count as usize) != Some(N) {
             k.refuse(format!(
                 "expected {N} columns of subtiles in parts of {P} for {} blocks of a cluster, found {} parts",
                 blocks.count,
                 N / P.max(1)
             ));
         }
-        ReduceScatter { exchange: self.exchange(H * P * REGISTERS) }
+        ReduceScatter { exchange: self.exchange(H.saturating_mul(P).saturating_mul(REGISTERS)) }
     }
 }
 

@@ -192,7 +192,9 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         // has been read for the first time.
         self.empty(stage).wait(parity ^ 1);
         let (tiles, full) = (self.tiles(stage), self.barriers.at(stage));
-        let FillingStage(_) = self.k.unlocated(|| fill(EmptyStage { tiles, full }));
+        let lease = self.k.lease();
+        let FillingStage { lease: filled, .. } = self.k.unlocated(|| fill(EmptyStage { tiles, full, lease }));
+        self.k.check_same_lease(lease, filled);
         self.advance();
     }
 
@@ -314,6 +316,7 @@ impl<'k> Producer<'k> {
     ) {
         let (k, count) = (ring.k, count.into());
         let _located = k.locate(Location::caller());
+        self.check();
         k.for_(count, |i| ring.fill_next(|stage| fill(i, stage)));
     }
 
@@ -325,6 +328,7 @@ impl<'k> Producer<'k> {
         fill: impl FnOnce(EmptyStage<'k, Tiles>) -> FillingStage<'k, Tiles>,
     ) {
         let _located = ring.k.locate(Location::caller());
+        self.check();
         ring.fill_next(fill);
     }
 }
@@ -352,12 +356,13 @@ impl<'k, const C: usize> Consumer<'k, C> {
     ) -> R {
         let count = count.into();
         let _located = ring.k.locate(Location::caller());
+        self.check();
         ring.read(false);
         ring.accumulate(count, sum, work, || ())
     }
 
     /// Waits for this warpgroup's turn, and then accumulates as [`run`](Self::run) does. Only one warpgroup reads each stage. `count` must
-    /// be the same in every turn.
+    /// be the same in every turn; the builder rejects a value that is computed in the loop.
     ///
     /// The index of the turn determines the stages. The builder therefore rejects a second call with the same turns, other calls that read
     /// stages of the ring, and a call inside nested emitted loops: only the loop over the tiles may contain the call.
@@ -373,7 +378,15 @@ impl<'k, const C: usize> Consumer<'k, C> {
     ) -> R {
         let count = count.into();
         let _located = ring.k.locate(Location::caller());
+        self.check();
         ring.read(true);
+        if !ring.k.loops_of(&[count]).is_empty() {
+            ring.k.refuse(
+                "expected a number of stages from outside of the loop over the tiles, which is the same in every turn, found one that the \
+                 loop computes"
+                    .into(),
+            );
+        }
         // The barrier of a stage distinguishes only two consecutive phases, so a warpgroup must not wait for a phase before another
         // warpgroup has waited for the previous phase.
         turns.wait(self, turn);
@@ -396,6 +409,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
     ) -> S {
         let (k, count) = (ring.k, count.into());
         let _located = k.locate(Location::caller());
+        self.check();
         ring.read(false);
         k.fold(count, state, |i, state| {
             let (tiles, stage) = ring.receive_next();
@@ -413,6 +427,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         ring: &Ring<'k, Tiles, N, C>,
     ) -> Received<'k, Tiles> {
         let _located = ring.k.locate(Location::caller());
+        self.check();
         ring.read(false);
         let (tiles, stage) = ring.receive_next();
         Received::new(ring.k, ring.id(), tiles, stage)
@@ -449,6 +464,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         stage: Received<'k, Tiles>,
     ) {
         let _located = ring.k.locate(Location::caller());
+        self.check();
         ring.release(stage.released_to(ring.id()));
     }
 }

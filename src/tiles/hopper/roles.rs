@@ -2,13 +2,14 @@
 
 use std::{fmt, panic::Location};
 
-use crate::ptx::{Builder, Entry, Scope, Val, WarpGroup};
+use crate::ptx::{Builder, Entry, Lease, Scope, Val, WarpGroup};
 
 /// The thread that fills rings: the first thread of the producer warpgroup. It alone executes the producer's code, which therefore must not
 /// synchronize threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Producer<'k> {
     k: Builder<'k>,
+    lease: Lease,
 }
 
 /// One of `C` consumer warpgroups, all of which execute the same code.
@@ -16,6 +17,7 @@ pub struct Producer<'k> {
 pub struct Consumer<'k, const C: usize> {
     group: WarpGroup<'k>,
     rank: Val<'k, u32>,
+    lease: Lease,
 }
 
 /// The number of registers per multiprocessor, and the maximum number per thread (CUDA C++ Programming Guide, "Technical Specifications per
@@ -24,6 +26,12 @@ const REGISTERS: u32 = 1 << 16;
 const MOST_REGISTERS: u32 = 255;
 
 impl<'k> Producer<'k> {
+    /// Rejects the use of the role outside of its code.
+    #[track_caller]
+    pub(super) fn check(self) {
+        self.k.check_lease(self.lease);
+    }
+
     /// Returns the builder of the kernel.
     pub fn kernel(self) -> Builder<'k> {
         self.k
@@ -31,6 +39,12 @@ impl<'k> Producer<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
+    /// Rejects the use of the role outside of its code.
+    #[track_caller]
+    pub(super) fn check(self) {
+        self.group.kernel().check_lease(self.lease);
+    }
+
     /// Returns the warpgroup.
     pub fn group(self) -> WarpGroup<'k> {
         self.group
@@ -107,6 +121,11 @@ impl<'k> Builder<'k> {
     ) {
         let k = self;
         let _located = k.locate(Location::caller());
+        if k.body().in_role {
+            k.refuse("expected roles outside of other roles, found nested ones".into());
+            return;
+        }
+        const { assert!(C <= 7, "a block has at most eight warpgroups") };
         let block = k.this_block();
         let expected = 128 * (1 + C as u32);
         if block.size() != expected {
@@ -153,14 +172,16 @@ impl<'k> Builder<'k> {
             || {
                 k.comment("producer");
                 k.setmaxnreg_dec(producer.registers);
-                k.if_(block.thread().eq(0), || k.unlocated(|| (producer.work)(Producer { k })));
+                k.if_(block.thread().eq(0), || {
+                    k.unlocated(|| (producer.work)(Producer { k, lease: k.lease() }))
+                });
                 // The other lanes wait for the producer, so that the warp has reconverged at the barrier of the cluster.
                 k.warp().sync();
             },
             || {
                 k.comment("consumers");
                 k.setmaxnreg_inc(consumers.registers);
-                k.unlocated(|| (consumers.work)(Consumer { group, rank: index - 1 }));
+                k.unlocated(|| (consumers.work)(Consumer { group, rank: index - 1, lease: k.lease() }));
                 // Copies from shared memory must have finished reading before the block ends.
                 k.cp_async_bulk_wait_group_read(0);
             },

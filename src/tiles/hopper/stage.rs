@@ -4,7 +4,7 @@ use std::{fmt, marker::PhantomData, panic::Location, thread};
 
 use super::tensor_copy::BoxSources;
 use crate::{
-    ptx::{BuildErrorKind, Builder, Mbarrier, RegId, State, Val, Visitor},
+    ptx::{BuildErrorKind, Builder, Lease, Mbarrier, RegId, State, Val, Visitor},
     tiles::stages::StageTiles,
 };
 
@@ -12,11 +12,16 @@ use crate::{
 pub struct EmptyStage<'k, Tiles> {
     pub(super) tiles: Tiles,
     pub(super) full: Mbarrier<'k>,
+    pub(super) lease: Lease,
 }
 
 /// A ring stage whose copies have been started.
 #[must_use = "give the filled stage back to the ring"]
-pub struct FillingStage<'k, Tiles>(pub(super) PhantomData<(Tiles, Builder<'k>)>);
+pub struct FillingStage<'k, Tiles> {
+    /// The lease of the stage.
+    pub(super) lease: Lease,
+    tiles: PhantomData<(Tiles, Builder<'k>)>,
+}
 
 impl<Tiles> fmt::Debug for EmptyStage<'_, Tiles> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -35,11 +40,13 @@ impl<'k, Tiles: StageTiles<'k>> EmptyStage<'k, Tiles> {
     #[track_caller]
     pub fn fill(self, from: impl BoxSources<'k, Tiles>) -> FillingStage<'k, Tiles> {
         {
-            let _located = self.full.pointer().kernel().locate(Location::caller());
+            let k = self.full.pointer().kernel();
+            let _located = k.locate(Location::caller());
+            k.check_lease_here(self.lease);
             self.full.arrive_expect_tx(from.bytes());
             from.copy_to(&self.tiles, self.full);
         }
-        FillingStage(PhantomData)
+        FillingStage { lease: self.lease, tiles: PhantomData }
     }
 }
 
@@ -100,6 +107,7 @@ impl<'k, Tiles: StageTiles<'k>> Received<'k, Tiles> {
     #[track_caller]
     pub(super) fn released_to(mut self, ring: RingId) -> Val<'k, u32> {
         self.released = true;
+        Tiles::end(&self.tiles);
         if self.ring != ring {
             self.k.refuse(format!(
                 "expected a release to the ring of the stage, which {} creates, found the ring that {} creates",

@@ -93,7 +93,8 @@ impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: Share
     BoxSource<'k, St<'k, T, H, W, S>> for FirstRows<'k, T, A>
 {
     fn bytes(&self, whole: u32) -> u32 {
-        whole / St::<'_, T, H, W, S>::ROWS * self.rows
+        let rows = St::<'_, T, H, W, S>::ROWS;
+        whole / rows * self.rows.min(rows)
     }
 
     #[track_caller]

@@ -5,7 +5,7 @@ use crate::{
         dropout::{Dropout, HeadDropout},
         inputs::{Sequence, Sequences, Sizes, Starts},
     },
-    ptx::{Builder, Global, Ptr, Read, Val},
+    ptx::{Builder, Global, IntoDim, Ptr, Read, Val},
     tensor::TensorElement,
     tiles::{ColVec, Gl, GlTile, row_major},
 };
@@ -125,9 +125,14 @@ impl<'k> RowBlock<'k> {
     pub(super) fn new(k: Builder<'k>, sizes: Sizes<'k>, starts: &Starts<'k>) -> Self {
         k.block([2 * PADDING]);
         let (heads, longest) = (sizes.heads(), sizes.longest);
-        // The workspace contains a block even for a sequence without queries.
-        let tiles = if starts.is_some() { longest / PADDING + 1 } else { longest.ceil_div(PADDING) };
-        k.grid([sizes.batches * heads * tiles]);
+        let (tiles, of_grid) = if starts.is_some() {
+            // The workspace contains a block even for a sequence without queries. `longest` + 1 might overflow.
+            (longest / PADDING + 1, longest.into_dim().round_down(PADDING).ceil_div(PADDING) + 1)
+        } else {
+            let tiles = longest.ceil_div(PADDING);
+            (tiles, tiles.into_dim())
+        };
+        k.grid([of_grid * sizes.batches * heads]);
         let (sequences, workspace) = (Sequences::new(k, sizes, starts), Workspace::new(sizes, starts));
         let (head, tile) = (k.ctaid_x() / tiles, k.ctaid_x() % tiles);
         let (sequence, head) = (sequences.sequence(head / heads), head % heads);

@@ -80,7 +80,7 @@ impl AttentionBackward {
         format!("{}_packed", self.name::<T>())
     }
 
-    /// Builds the variant of the [`rows_kernel`](Self::rows_kernel) for packed sequences. Its name ends in `_packed`, as in
+    /// Builds the variant of [`rows_kernel`](Self::rows_kernel) for packed sequences. Its name ends in `_packed`, as in
     /// `attention_backward_rows_bf16_128_packed`.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl AttentionBackward {
         )
     }
 
-    /// Builds the variant of the [`keys_kernel`](Self::keys_kernel) for packed sequences. Its name ends in `_packed`, as in
+    /// Builds the variant of [`keys_kernel`](Self::keys_kernel) for packed sequences. Its name ends in `_packed`, as in
     /// `attention_backward_bf16_128_causal_packed`. Dropout is not supported.
     ///
     /// # Errors
@@ -142,7 +142,7 @@ impl AttentionBackward {
         )
     }
 
-    /// Builds the variant of the [`finish_kernel`](Self::finish_kernel) for packed sequences. Its name ends in `_packed`, as in
+    /// Builds the variant of [`finish_kernel`](Self::finish_kernel) for packed sequences. Its name ends in `_packed`, as in
     /// `attention_backward_finish_bf16_128_packed`.
     ///
     /// # Errors
@@ -169,7 +169,7 @@ impl AttentionBackward {
         )
     }
 
-    /// Builds the variant of the [`queries_kernel`](Self::queries_kernel) for packed sequences. Its name ends in `_packed`, as in
+    /// Builds the variant of [`queries_kernel`](Self::queries_kernel) for packed sequences. Its name ends in `_packed`, as in
     /// `attention_backward_queries_bf16_128_causal_packed`.
     ///
     /// # Errors

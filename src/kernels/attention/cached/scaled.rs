@@ -86,7 +86,7 @@ impl CachedAttention {
         )
     }
 
-    /// Builds the variant of the [`scaled_kernel`](Self::scaled_kernel) for caches that are stored in pages of `page` rows. Its name also
+    /// Builds the variant of [`scaled_kernel`](Self::scaled_kernel) for caches that are stored in pages of `page` rows. Its name also
     /// contains the page size, as in `attention_paged_bf16_e4m3_128_pages16_split2`.
     ///
     /// # Errors
