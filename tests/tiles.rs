@@ -58,6 +58,7 @@ mod tiles {
     mod long;
     mod masks;
     mod matmul;
+    mod matrix;
     mod moves;
     mod nan;
     mod numbers;
