@@ -8,7 +8,7 @@
 
 struct F32 {
     using Storage = std::uint32_t;
-    static constexpr Storage nan = 0x7fffffff;
+    static constexpr Storage unwritten = 0x7fffffff;
     static double value(Storage bits) {
         float value;
         std::memcpy(&value, &bits, sizeof value);
@@ -21,7 +21,7 @@ struct F32 {
 // The upper half of a float.
 struct Bf16 {
     using Storage = std::uint16_t;
-    static constexpr Storage nan = 0x7fff;
+    static constexpr Storage unwritten = 0x7fff;
     static double value(Storage bits) { return F32::value(std::uint32_t{bits} << 16); }
     // -1 to 1, rounded to the nearest, ties to even. `random` has 32 random bits.
     static Storage from(std::uint32_t random) {
@@ -59,7 +59,7 @@ struct I8 {
 
 struct I32 {
     using Storage = std::int32_t;
-    static constexpr Storage nan = INT32_MIN;
+    static constexpr Storage unwritten = INT32_MIN;
     static double value(Storage element) { return element; }
     static constexpr double rounding = 0;
 };

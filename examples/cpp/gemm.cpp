@@ -12,12 +12,7 @@
 namespace {
 
 // The exported kernel.
-constexpr Launches<gemm_bf16_row_col_128x128_args> kernel{
-    GEMM_BF16_ROW_COL_128X128_NAME,
-    gemm_bf16_row_col_128x128_prepare,
-    gemm_bf16_row_col_128x128_check,
-    gemm_bf16_row_col_128x128_launch,
-};
+constexpr auto kernel = KERNEL(gemm_bf16_row_col_128x128, GEMM_BF16_ROW_COL_128X128);
 
 int run(int argc, char **argv) {
     if (argc != 1 && argc != 2 && argc != 5) {

@@ -15,12 +15,16 @@
 
 // The functions of a kernel in its exported header.
 template <class Args>
-struct Launches {
+struct Kernel {
     const char *name;
     warpwright_result (*prepare)(const warpwright_extended_driver *, struct CUfunc_st *);
     const char *(*check)(const Args *, std::uint32_t);
     warpwright_result (*launch)(const warpwright_extended_driver *, struct CUfunc_st *, struct CUstream_st *, const Args *);
 };
+
+// The functions of the exported kernel with this name, in lower and in upper case.
+#define KERNEL(lower, UPPER) \
+    Kernel<lower##_args> { UPPER##_NAME, lower##_prepare, lower##_check, lower##_launch }
 
 enum class Order { row, column };
 
@@ -33,12 +37,12 @@ public:
         b = random_elements<A>(order == Order::column ? std::size_t{size.n} * pitch<A>(size.k)
                                                       : std::size_t{size.k} * pitch<A>(size.n),
                                2);
-        d.assign(std::size_t{size.m} * pitch<D>(size.n) + margin, D::nan);
+        d.assign(std::size_t{size.m} * pitch<D>(size.n) + margin, D::unwritten);
     }
 
     // Runs the kernel and copies D with its margin to the host.
     template <class Args>
-    void run(const Driver &driver, Driver::Module module, const Launches<Args> &kernel) {
+    void run(const Driver &driver, Driver::Module module, const Kernel<Args> &kernel) {
         Driver::Function function = nullptr;
         driver.check(driver.module_get_function(&function, module, kernel.name), "cuModuleGetFunction");
         driver.check(kernel.prepare(&driver.launcher, function), "cuFuncSetAttribute");
@@ -130,7 +134,7 @@ private:
         }
         for (std::size_t i = 0; i < d.size(); ++i) {
             const bool inside = i / pitch<D>(size.n) < size.m && i % pitch<D>(size.n) < size.n;
-            if (!inside && d[i] != D::nan) {
+            if (!inside && d[i] != D::unwritten) {
                 std::printf("wrong: element %zu, outside of D, was written\n", i);
                 return false;
             }

@@ -14,27 +14,26 @@
 
 namespace {
 
-// The functions of a kernel, from its name in lower and upper case.
-#define KERNEL(lower, UPPER) \
-    Launches<lower##_args> { UPPER##_NAME, lower##_prepare, lower##_check, lower##_launch }
-
 // The kernels of a file.
 class File {
 public:
-    File(const Driver &with, const std::string &device_name, const std::string &path, const Size &sizes)
-        : driver(with), device(device_name), module(load_module(with, read_file(path))), size(sizes) {}
+    File(const Driver &with, const std::string &device_name, const std::string &path, const char *target_name,
+         const Size &sizes)
+        : driver(with), device(device_name), target(target_name), module(load_module(with, read_file(path))),
+          size(sizes) {}
 
     // Runs a product and checks its result.
     template <class A, class D, class Args>
-    bool multiply(const Launches<Args> &kernel, Order order_b) const {
+    bool multiply(const Kernel<Args> &kernel, Order order_b) const {
         Product<A, D> product(size, order_b);
         product.run(driver, module, kernel);
-        return product.report(device, kernel.name, GEMM_TARGET);
+        return product.report(device, kernel.name, target);
     }
 
 private:
     const Driver &driver;
     std::string device;
+    const char *target;
     Driver::Module module;
     Size size;
 };
@@ -49,21 +48,21 @@ int run(int argc, char **argv) {
     const std::string device = open_device(driver, gemm_runs_on, GEMM_TARGET);
     bool good = true;
 
-    const File bf16(driver, device, folder + "/" GEMM_PTX, size);
+    const File bf16(driver, device, folder + "/" GEMM_PTX, GEMM_TARGET, size);
     good &= bf16.multiply<Bf16, Bf16>(KERNEL(gemm_bf16_row_row_128x128, GEMM_BF16_ROW_ROW_128X128), Order::row);
     good &= bf16.multiply<Bf16, Bf16>(KERNEL(gemm_bf16_row_col_128x128, GEMM_BF16_ROW_COL_128X128), Order::column);
     good &= bf16.multiply<Bf16, Bf16>(KERNEL(gemm_bf16_row_row_128x192, GEMM_BF16_ROW_ROW_128X192), Order::row);
     good &= bf16.multiply<Bf16, Bf16>(KERNEL(gemm_bf16_row_col_128x192, GEMM_BF16_ROW_COL_128X192), Order::column);
 
-    const File e4m3(driver, device, folder + "/" GEMM_E4M3_PTX, size);
+    const File e4m3(driver, device, folder + "/" GEMM_E4M3_PTX, GEMM_E4M3_TARGET, size);
     good &= e4m3.multiply<E4m3, Bf16>(KERNEL(gemm_e4m3_bf16_row_col_128x128, GEMM_E4M3_BF16_ROW_COL_128X128), Order::column);
     good &= e4m3.multiply<E4m3, Bf16>(KERNEL(gemm_e4m3_bf16_row_col_128x192, GEMM_E4M3_BF16_ROW_COL_128X192), Order::column);
 
-    const File s8(driver, device, folder + "/" GEMM_S8_PTX, size);
+    const File s8(driver, device, folder + "/" GEMM_S8_PTX, GEMM_S8_TARGET, size);
     good &= s8.multiply<I8, I32>(KERNEL(gemm_i8_i32_row_col_128x128, GEMM_I8_I32_ROW_COL_128X128), Order::column);
     good &= s8.multiply<I8, I32>(KERNEL(gemm_i8_i32_row_col_128x192, GEMM_I8_I32_ROW_COL_128X192), Order::column);
 
-    const File tf32(driver, device, folder + "/" GEMM_TF32_PTX, size);
+    const File tf32(driver, device, folder + "/" GEMM_TF32_PTX, GEMM_TF32_TARGET, size);
     good &= tf32.multiply<Tf32, F32>(KERNEL(gemm_tf32_f32_row_col_128x128, GEMM_TF32_F32_ROW_COL_128X128), Order::column);
     good &= tf32.multiply<Tf32, F32>(KERNEL(gemm_tf32_f32_row_col_128x192, GEMM_TF32_F32_ROW_COL_128X192), Order::column);
     return good ? 0 : 1;

@@ -41,7 +41,7 @@ pub enum Unavailable {
     /// No driver library is installed, or none can be loaded.
     #[error("no NVIDIA driver: expected {tried}, found none")]
     NoDriver {
-        /// The names that were tried, as an abbreviated list.
+        /// The libraries that were tried, abbreviated, such as `one of 34 libraries (libcuda.so … libnvcuda.so.1)`.
         tried: String,
     },
     /// The library, which may be a stub library, lacks a symbol that every supported driver has.
@@ -236,7 +236,7 @@ fn candidates() -> Vec<String> {
 /// Returns an abbreviated list, such as `one of 34 libraries (libcuda.so … libnvcuda.so.1)`.
 fn summary<S: AsRef<str>>(names: &[S]) -> String {
     match names {
-        [] => "no names".to_owned(),
+        [] => "a library".to_owned(),
         [only] => only.as_ref().to_owned(),
         [first, .., last] => {
             format!("one of {} libraries ({} … {})", names.len(), first.as_ref(), last.as_ref())

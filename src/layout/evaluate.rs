@@ -214,6 +214,17 @@ fn linear_index(coord: &Coord, shape: &Shape, path: &Trail<'_>) -> Result<i64, L
     }
 }
 
+/// Returns the number of coordinates, at least 1, or the maximum if it does not fit in 64 bits.
+fn saturating_size(shape: &Shape) -> i64 {
+    let size = match shape {
+        Tuple::Leaf(extent) => *extent,
+        Tuple::Node(modes) => {
+            modes.iter().fold(1, |size: i64, mode| size.saturating_mul(saturating_size(mode)))
+        }
+    };
+    size.max(1)
+}
+
 fn accumulate<D: Codomain>(shape: &Shape, stride: &Stride<D>, index: i64, value: &mut D) {
     match (shape, stride) {
         (_, Tuple::Leaf(stride)) => value.step(stride, index),
@@ -224,10 +235,10 @@ fn accumulate<D: Codomain>(shape: &Shape, stride: &Stride<D>, index: i64, value:
                 if position + 1 == modes.len() {
                     accumulate(mode, stride, rest, value);
                 } else {
-                    // The size of concatenated modes may wrap around to 0; it then exceeds every index.
-                    let size = mode.size();
-                    accumulate(mode, stride, rest.checked_rem(size).unwrap_or(rest), value);
-                    rest = rest.checked_div(size).unwrap_or(0);
+                    // The size of concatenated modes may exceed 64 bits, and then every index.
+                    let size = saturating_size(mode);
+                    accumulate(mode, stride, rest % size, value);
+                    rest /= size;
                 }
             }
         }

@@ -23,20 +23,22 @@ pub(super) struct Terms {
     block: u32,
     /// The source line that gave the handle back.
     ended: Option<&'static Location<'static>>,
-    /// The lease of the handle that a loop carries in the place of this one's handle.
-    of: Option<Lease>,
+    /// The body of the loop that carries the handle, where it has another lease.
+    carried_in: Option<u32>,
+    /// The handle's lease before the loop that carries it. It ends with this lease, and this lease ends with it.
+    before: Option<Lease>,
 }
 
-impl<'k> Builder<'k> {
+impl Builder<'_> {
     /// Returns a lease for a handle that is created in the current lexical block.
     pub(crate) fn lease(self) -> Lease {
         let block = self.innermost_block();
         self.lease_in(block, None)
     }
 
-    fn lease_in(self, block: u32, of: Option<Lease>) -> Lease {
+    fn lease_in(self, block: u32, before: Option<Lease>) -> Lease {
         let leases = &mut self.body().leases;
-        leases.push(Terms { block, ended: None, of });
+        leases.push(Terms { block, ended: None, carried_in: None, before });
         Lease(leases.len() as u32 - 1)
     }
 
@@ -44,14 +46,38 @@ impl<'k> Builder<'k> {
         self.body().leases[number as usize]
     }
 
-    /// Rejects the use of a handle after the branch or loop in which it was created, or after it was given back.
+    /// Rejects the use of a handle after the branch or loop in which it was created, after it was given back, or in and after a loop that
+    /// carries it, where another handle represents it.
     #[track_caller]
     pub(crate) fn check_lease(self, lease: Lease) {
-        let Terms { block, ended, .. } = self.terms(lease);
-        if let Some(at) = ended {
-            self.refuse(format!("expected a tile, stage or product that has not been given back, found one that was given back at {at}"));
-        } else if !self.body().open_blocks.contains(&block) {
-            self.refuse("expected a tile, stage or product of the enclosing code, found one from a branch or loop that has ended".into());
+        if self.terms(lease).carried_in.is_some() {
+            self.refuse(
+                "expected the tile, stage or product that the loop carries, found the one from before the loop".into(),
+            );
+        } else {
+            self.check_moved_lease(lease);
+        }
+    }
+
+    #[track_caller]
+    fn check_moved_lease(self, lease: Lease) {
+        let mut of_handle = Some(lease);
+        while let Some(lease) = of_handle {
+            let Terms { ended, before, .. } = self.terms(lease);
+            if let Some(at) = ended {
+                return self.refuse(format!(
+                    "expected a tile, stage or product that has not been given back, found one that was given back at {at}"
+                ));
+            }
+            of_handle = before;
+        }
+        let block = self.terms(lease).block;
+        let is_open = self.body().open_blocks.contains(&block);
+        if !is_open {
+            self.refuse(
+                "expected a tile, stage, product or role of the enclosing code, found one from a branch, loop or role that has ended"
+                    .into(),
+            );
         }
     }
 
@@ -62,7 +88,8 @@ impl<'k> Builder<'k> {
         self.check_lease(lease);
         if self.terms(lease).block != self.innermost_block() {
             self.refuse(
-                "expected a stage or product to be filled or waited for where it was created, found this in a nested branch or loop".into(),
+                "expected a stage or product to be filled, waited for or given back where it was created, found this in a nested branch or loop"
+                    .into(),
             );
         }
     }
@@ -99,11 +126,10 @@ impl<'k> Builder<'k> {
                     .into(),
             );
         }
-        let (at, mut ended) = (self.here(), Some(lease));
-        while let Some(Lease(number)) = ended {
-            let terms = &mut self.body().leases[number as usize];
-            terms.ended = Some(at);
-            ended = terms.of;
+        let mut ended = Some(lease);
+        while let Some(lease) = ended {
+            self.expire_lease(lease);
+            ended = self.terms(lease).before;
         }
     }
 
@@ -115,22 +141,27 @@ impl<'k> Builder<'k> {
     }
 }
 
-impl<'k> Visitor<'_, 'k> {
+impl Visitor<'_, '_> {
     /// Visits the lease of a handle. In a loop that carries the handle, and after it, the handle has another lease.
     #[track_caller]
     pub(crate) fn lease(&mut self, lease: &mut Lease) {
         let k = self.kernel();
         match self.visited() {
             Visited::BeforeLoop => {
-                k.check_lease(*lease);
-                // The body is the next block.
-                let block = k.body().next_block();
-                *lease = k.lease_in(block, Some(*lease));
+                // The body is the next block. Views of the same tile have the same lease.
+                let Lease(number) = *lease;
+                let body = k.body().next_block();
+                match k.terms(*lease).carried_in {
+                    Some(found) if found == body => k.check_moved_lease(*lease),
+                    _ => k.check_lease(*lease),
+                }
+                k.body().leases[number as usize].carried_in = Some(body);
+                *lease = k.lease_in(body, Some(*lease));
             }
             Visited::EndOfBlock => k.check_lease(*lease),
             Visited::AfterBlock => {
                 let block = k.body().enclosing_block();
-                *lease = k.lease_in(block, None);
+                *lease = k.lease_in(block, Some(*lease));
             }
         }
     }

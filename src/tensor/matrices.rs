@@ -64,7 +64,7 @@ pub fn store_matrices<'k, T: TensorElement, A: Writable>(
     } else {
         k.refuse(format!("expected an `stmatrix` atom, found {}", tiled.atom().name()));
     }
-    Pending::new(k, dst.whole().read_only(), false)
+    Pending::new(k, dst.whole().read_only().leased(), false)
 }
 
 /// Calls `move_one` with the slices of both sides for each instruction.

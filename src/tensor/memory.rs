@@ -67,7 +67,7 @@ pub struct Tensor<'k, S: Space, T, A> {
     pub(super) lanes: Option<Rc<Lanes<'k>>>,
     /// The innermost lexical block in which the view was created; facts about its coordinates may hold only there.
     pub(super) cut_in: u32,
-    /// The lease of the shared tile of which this is a view.
+    /// The lease of the shared tile, or of the copies to shared memory, of which this is a view.
     pub(super) lease: Option<Lease>,
     /// In shared memory, the view that is divided among all threads.
     pub(super) shared_view: Option<Rc<Tensor<'k, S, T, ReadWrite>>>,
@@ -138,15 +138,27 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// ended.
     #[track_caller]
     pub(super) fn check_open(&self) {
+        self.check_block();
+        self.check_lease();
+    }
+
+    /// Rejects a view of global memory that was created in a branch or loop that has ended.
+    #[track_caller]
+    fn check_block(&self) {
         if S::as_shared(self).is_none() {
             self.kernel().check_open(self.cut_in);
         }
-        self.check_lease();
     }
 
     /// Begins a lease, for a view of a shared tile.
     pub(crate) fn begin_lease(&mut self) {
         self.lease = Some(self.kernel().lease());
+    }
+
+    /// Returns the view with a lease of its own.
+    pub(super) fn leased(mut self) -> Self {
+        self.begin_lease();
+        self
     }
 
     /// Replaces the lease of a view of a shared tile whose state changes here.
@@ -411,12 +423,12 @@ impl<'k, S: TensorSpace, T: TensorElement, A> State<'k> for Tensor<'k, S, T, A> 
     #[track_caller]
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
         if visitor.reads() {
-            self.check_open();
+            self.check_block();
         }
         let elements = self.offset.component(0);
         if elements % (self.swizzle.period() / i64::from(T::SIZE)).max(1) == 0 {
-            self.pointer = self.pointer.byte_offset(elements * i64::from(T::SIZE));
-            self.offset.step(&Step::along(0, 1), -elements);
+            self.pointer = self.pointer.byte_offset(elements.wrapping_mul(T::SIZE.into()));
+            self.offset.step(&Step::along(0, 1), elements.wrapping_neg());
         }
         visitor.form(&"a view");
         self.pointer.visit(visitor);

@@ -82,7 +82,8 @@ impl<'k, V> Pending<'k, V> {
     /// The emitted code waits for this thread's asynchronous copies, and then at the barrier of the block, or of a smaller scope if only
     /// that scope uses the memory. The data is then visible to all threads of the block or scope.
     ///
-    /// All threads of the block or scope must execute the emitted code.
+    /// All threads of the block or scope must execute the emitted code. The view may be used only in the branch or loop that contains the
+    /// call. The builder rejects the call in a loop that began after the copies or stores and does not carry them.
     #[doc(alias = "load_async_wait")]
     #[track_caller]
     pub fn wait(self) -> V

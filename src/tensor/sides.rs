@@ -105,7 +105,8 @@ impl<'k, T: TensorElement, A: Writable> Destination<'k, T> for Tensor<'k, Shared
     }
 
     fn done(&self, asynchronous: bool) -> Self::Done {
-        Pending::new(self.kernel(), self.whole().read_only(), asynchronous)
+        self.check_lease();
+        Pending::new(self.kernel(), self.whole().read_only().leased(), asynchronous)
     }
 }
 

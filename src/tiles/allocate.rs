@@ -53,6 +53,11 @@ pub trait Allocate<'k>: Sized + Sealed {
     #[track_caller]
     fn filled(self) -> Self::Filled;
 
+    /// Rejects a tile whose lease has ended.
+    #[doc(hidden)]
+    #[track_caller]
+    fn check(&self);
+
     /// Replaces the lease of the tile, whose state changes here.
     #[doc(hidden)]
     #[track_caller]
@@ -169,6 +174,7 @@ impl<'k> Owner<'k> {
 #[track_caller]
 pub(super) fn reuse<'k, From: Allocate<'k>, To: Allocate<'k>>(from: From) -> To {
     const { assert!(To::BYTES <= From::BYTES, "the memory of a tile is reused for one that is not larger") };
+    from.check();
     at_aligned(from.address(), from.owner())
 }
 
@@ -186,6 +192,7 @@ where
             "the memory of a tile is reused for tiles that are not larger together"
         );
     };
+    from.check();
     let (address, owner) = (from.address(), from.owner());
     let k = address.kernel();
     let offset = First::BYTES.next_multiple_of(Second::alignment(k));
@@ -230,7 +237,8 @@ impl<'k, Tile: Allocate<'k>> Filled<Tile> {
     /// Waits until all threads of the scope that owns the memory (by default, the block) have finished reading, and returns the tile or
     /// vector, which can then be filled again.
     ///
-    /// All threads of that scope must execute the emitted barrier.
+    /// All threads of that scope must execute the emitted barrier. `wgmma`s that read the tile must be complete; the simulator reports those
+    /// that are not. The builder rejects the call in a loop that began after the data arrived and does not carry the tile.
     #[doc(alias = "sync")]
     #[track_caller]
     pub fn release(self) -> Tile {

@@ -77,7 +77,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, Tiles: StageTiles<'k>> Stage<'k, Tiles> {
-    /// Starts filling the stage from `from`, a tuple with one source for each tile. All threads of the block must take part.
+    /// Starts filling the stage from `from`, a tuple with one source for each tile. All threads of the block must take part. The builder
+    /// rejects the call in an emitted branch or loop inside the closure.
     #[track_caller]
     pub fn fill(self, from: impl Sources<'k, Tiles>) -> Filling<'k, Tiles> {
         self.k.check_lease_here(self.lease);

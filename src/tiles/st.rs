@@ -137,6 +137,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     /// for them. The builder rejects copies to another tensor.
     #[track_caller]
     pub fn written(self, by: tensor::Pending<'k, Tensor<'k, Shared, T, Read>>) -> Pending<'k, Self> {
+        by.view().check_lease();
         if !by.view().starts_with(&self.tensor) {
             let k = self.tensor.kernel();
             k.refuse("expected copies to the tensor of this tile, found copies to another tensor".into());
@@ -161,8 +162,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> All
     #[track_caller]
     fn at(pointer: Ptr<'k, u8, Shared>) -> Self {
         let k = pointer.kernel();
-        let mut tensor = Tensor::at(pointer.cast(), &Self::checked_layout(k));
-        tensor.begin_lease();
+        let tensor = Tensor::at(pointer.cast(), &Self::checked_layout(k));
         Self { tensor, owner: Owner::block(k), swizzle: PhantomData }
     }
 
@@ -184,6 +184,11 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> All
         self.tensor.check_lease();
         self.tensor.begin_lease();
         Filled { tile: self }
+    }
+
+    #[track_caller]
+    fn check(&self) {
+        self.tensor.check_lease();
     }
 
     #[track_caller]

@@ -80,6 +80,11 @@ impl<'k, T: TensorElement, const N: usize> Allocate<'k> for Sv<'k, T, N> {
     }
 
     #[track_caller]
+    fn check(&self) {
+        self.tensor.check_lease();
+    }
+
+    #[track_caller]
     fn renew(&mut self) {
         self.tensor.renew_lease();
     }
@@ -109,6 +114,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
     /// waits for them. The builder rejects copies to another tensor.
     #[track_caller]
     pub fn written(self, by: tensor::Pending<'k, Tensor<'k, Shared, T, Read>>) -> Pending<'k, Self> {
+        by.view().check_lease();
         if !by.view().starts_with(&self.tensor) {
             let k = self.tensor.kernel();
             k.refuse("expected copies to the tensor of this vector, found copies to another tensor".into());

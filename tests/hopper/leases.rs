@@ -7,12 +7,15 @@ use pretty_assertions::assert_eq;
 use warpwright::{
     prelude::*,
     ptx::{BuildError, Global, Params, Ptr, Read},
-    tiles::{Consumer, Producer, consumers, producer},
+    tensor::copy,
+    tiles::{Consumer, Filled, Filling, Pipeline, Producer, Stage, consumers, producer},
 };
 
-const ENDED: &str =
-    "expected a tile, stage or product of the enclosing code, found one from a branch or loop that has ended";
-const NESTED: &str = "expected a stage or product to be filled or waited for where it was created, found this in a nested branch or loop";
+const ENDED: &str = "expected a tile, stage, product or role of the enclosing code, found one from a branch, loop or role that has ended";
+const NESTED: &str = "expected a stage or product to be filled, waited for or given back where it was created, found this in a nested \
+                      branch or loop";
+const CARRIED: &str =
+    "expected the tile, stage or product that the loop carries, found the one from before the loop";
 const LOOP: &str = "expected a tile, stage or product to be given back or waited for once, found this in a loop that begins after it was \
                     created: let the loop carry it";
 
@@ -129,7 +132,7 @@ fn carried_views_outlive_their_loop() {
         let x = k.fold(n, x, |_, x| x);
         let row = x.slice((0, ..));
         let held = k.fragment_of_shape::<f32>(row.shape());
-        warpwright::tensor::copy(&held, &row);
+        copy(&held, &row);
     })
     .expect("it builds");
 }
@@ -198,7 +201,7 @@ fn a_received_stage_is_released_once() {
             },
         );
     });
-    assert_eq!(text, LOOP);
+    assert_eq!(text, NESTED);
 }
 
 #[test]
@@ -220,16 +223,162 @@ fn operands_are_not_read_after_the_release_of_their_stage() {
     assert_given_back(&text, line!() - 6);
 }
 
+/// A block of 128 threads and a filled tile.
+fn filled<'k>(k: Builder<'k>, x: Ptr<'k, bf16, Global, Read>) -> Filled<St<'k, bf16, 4, 4>> {
+    k.block([128]);
+    k.grid([1]);
+    k.shared_tile::<St<'_, bf16, 4, 4>>().fill(k.global(x, row_major(64, 64)).tile(0, 0)).wait()
+}
+
 #[test]
 fn products_are_waited_for_where_they_are_started() {
-    let text = refused::<Args>(line!() + 4, &|k, (_, n)| {
-        k.block([128]);
-        let (products, mut sum) = (k.warp_group().accumulate(k.zeros::<Rt<'_, f32, 1, 4>>()), None);
+    let text = refused::<Products>(line!() + 4, &|k, (x, _, n)| {
+        let (tile, mut sum) = (filled(k, x), None);
+        let products = k.warp_group().accumulate(k.zeros::<Rt<'_, f32, 1, 4>>()).mma_abt(&tile, &tile);
         let mut products = Some(products);
         k.if_(n.gt(5), || sum = products.take().map(|products| products.wait()));
         drop(sum);
     });
     assert_eq!(text, NESTED);
+}
+
+/// If the branch is not executed, nothing writes the accumulator.
+#[test]
+fn accumulators_are_written_where_they_are_created() {
+    let text = refused::<Products>(line!() + 4, &|k, (x, _, n)| {
+        let (tile, mut sum) = (filled(k, x), None);
+        let zero = k.warp_group().accumulate_from_zero::<Rt<'_, f32, 1, 4>>();
+        let mut zero = Some(zero);
+        k.if_(n.gt(5), || sum = zero.take().map(|zero| zero.mma_abt(&tile, &tile).wait()));
+        drop(sum);
+    });
+    assert_eq!(text, NESTED);
+}
+
+/// In the second iteration, the operand would be that of another stage.
+#[test]
+fn operands_from_before_a_loop_that_carries_their_stage_are_not_read() {
+    let text = refused::<Products>(line!() + 10, &|k, (x, _, n)| {
+        specialized(
+            k,
+            x,
+            |p, ring, x| p.run(ring, 1, |_, stage| stage.fill((x.tile(0, 0),))),
+            |c, ring| {
+                let stage = c.receive(ring);
+                let operand = stage.tiles().0.as_matrix();
+                let stage = k.fold(n, stage, |_, stage| {
+                    let zero = c.group().accumulate_from_zero::<Rt<'_, f32, 1, 4>>();
+                    let _ = zero.mma_abt(operand, operand).wait();
+                    c.release(ring, stage);
+                    c.receive(ring)
+                });
+                c.release(ring, stage);
+            },
+        );
+    });
+    assert_eq!(text, CARRIED);
+}
+
+#[test]
+fn a_stage_is_not_released_in_a_branch() {
+    let text = refused::<Products>(line!() + 7, &|k, (x, _, n)| {
+        specialized(
+            k,
+            x,
+            |p, ring, x| p.run(ring, 1, |_, stage| stage.fill((x.tile(0, 0),))),
+            |c, ring| {
+                let stage = c.receive(ring);
+                k.if_(n.gt(5), || c.release(ring, stage));
+            },
+        );
+    });
+    assert_eq!(text, NESTED);
+}
+
+/// The memory of a tile that a branch releases is not reused after it either.
+#[test]
+fn memory_that_a_branch_releases_is_not_reused() {
+    let text = refused::<Args>(line!() + 4, &|k, (x, n)| {
+        let ((tile, x), mut released) = (tile(k, x), None);
+        let filled = tile.fill(x).wait();
+        k.if_(n.gt(5), || released = Some(filled.release()));
+        let _ = released.expect("released").reuse::<St<'_, f32, 2, 2>>();
+    });
+    assert_eq!(text, ENDED);
+}
+
+type Tiles<'k> = (St<'k, f32, 4, 4>,);
+
+/// Fills stages from `x`; returns the filled first stage of the pipeline `inner` in the place of the stage of the caller.
+fn exchanging<'k>(
+    inner: Pipeline<'k, Tiles<'k>, 2>,
+    x: GlTile<'k, f32, Read>,
+) -> impl Fn(Val<'k, u32>, Stage<'k, Tiles<'k>>) -> Filling<'k, Tiles<'k>> {
+    let inner = Cell::new(Some(inner));
+    move |_, stage| {
+        let Some(inner) = inner.take() else { return stage.fill((x.clone(),)) };
+        let (outer, kept) = (Cell::new(Some(stage)), Cell::new(None));
+        let fill = |_, stage: Stage<'k, Tiles<'k>>| match outer.take() {
+            Some(outer) => {
+                kept.set(Some(stage.fill((x.clone(),))));
+                outer.fill((x.clone(),))
+            }
+            None => stage.fill((x.clone(),)),
+        };
+        inner.run(1, (), fill, |(), _| ());
+        kept.take().expect("filled")
+    }
+}
+
+#[test]
+fn a_pipeline_fills_the_stage_that_it_passes() {
+    let text = refused::<Args>(line!() - 7, &|k, (x, _)| {
+        k.block([128]);
+        let x = k.global(x, row_major(64, 64)).tile(0, 0);
+        let [outer, inner] = [(); 2].map(|()| k.pipeline());
+        outer.run(1, (), exchanging(inner, x), |(), _| ());
+    });
+    assert_eq!(text, "expected the filled stage that was passed to the closure, found another");
+}
+
+/// Tiles filled before a loop and read in it, carried and swapped, filled in a loop, reused, and filled by several copies.
+#[test]
+fn correct_kernels_are_accepted() {
+    let kernel =
+        Kernel::<(In<f32>, Out<f32>, u32)>::build("accepted(x, y, n)", Target::SM_90A, |k, (x, y, n)| {
+            let block = k.block([128]);
+            k.grid([1]);
+            let x = k.global(x, row_major(64, 64));
+            let y = k.global(y, row_major(64, 64));
+            let [first, second] =
+                [(); 2].map(|()| k.shared_tile::<St<'_, f32, 4, 4>>().fill(x.tile(0, 0)).wait());
+            k.for_(n, |_| {
+                let part: Rt<'_, f32, 1, 4> = first.tile_of(block).load();
+                y.tile_of(block, 0, 0).store(&part);
+            });
+            let [first, second] = k.fold(n, [first, second], |_, [first, second]| {
+                let refilled = first.release().fill(x.tile(0, 0));
+                let _: Rt<'_, f32, 1, 4> = second.tile_of(block).load();
+                [second, refilled.wait()]
+            });
+            let second = second.map(|element| element + 1.0).wait();
+            y.tile(0, 0).store_shared(&second);
+            drop(first);
+            let memory = k.shared_tile::<St<'_, f32, 4, 4>>().fill(x.tile(0, 0)).wait().release();
+            let memory = memory.reuse::<St<'_, f32, 4, 4>>();
+            k.for_(n, |_| y.tile(0, 0).store_shared(&memory.fill(x.tile(0, 0)).wait()));
+            let tile = k.shared_tile::<St<'_, f32, 4, 4>>();
+            let (to, from) = (tile.tensor(), x.tensor().local_tile((64, 64), (0, 0)));
+            let row = |first: u32| {
+                copy(
+                    &to.slice((k.tid_x() / 2 % 32 + first, ..)),
+                    &from.slice((k.tid_x() / 2 % 32 + first, ..)),
+                )
+            };
+            let _ = row(0).wait_own();
+            y.tile(0, 0).store_shared(&tile.written(row(32)).wait());
+        });
+    kernel.unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]
@@ -277,6 +426,14 @@ fn contributions_belong_to_their_assembly() {
         });
     });
     assert_given_back(&text, line!() - 5);
+    let text = refused::<Products>(line!() + 3, &|k, (x, ..)| {
+        assembled(k, x, |c, [a, _], rows| {
+            let first = c.contribute(a, rows);
+            let second = c.contribute(a, rows);
+            let _ = (c.assembled(a, first), c.assembled(a, second));
+        });
+    });
+    assert_eq!(text, "expected a contribution after the previous tile has been assembled, found one before");
 }
 
 type Assembly<'k> = warpwright::tiles::Assembly<'k, bf16, 8, 4, 2>;

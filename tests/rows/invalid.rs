@@ -126,7 +126,7 @@ fn kernels(tiling: RowTiling) -> Vec<Result<(), BuildError>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn tilings_are_built_or_rejected(arbitrary in arbitrary(), nearly_valid in nearly_valid()) {

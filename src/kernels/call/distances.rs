@@ -187,6 +187,11 @@ impl<'a, T: TensorElement> Given<'a, T> {
     ) -> Result<Factor<'a, T>, CallError> {
         let Self { buffer, lines: from, count, distance } = self;
         let target = portable_target(call, queue)?;
+        // The workspace may be much larger than a buffer that is too short.
+        let (needed, found) = (from.all(count, distance), buffer.len());
+        if needed > found as u64 {
+            return Err(refused(call, format!("a buffer of at least {needed} elements"), found));
+        }
         let to = from.padded::<T>(call, transposes)?;
         let to_distance = to.apart(call, (count, None))?;
         let length = u64::from(count) * u64::from(to.count) * u64::from(to.stride);
@@ -255,6 +260,14 @@ impl Lines {
     /// `apart` elements.
     fn end(self, count: u32, apart: u32) -> u64 {
         if count == 0 { 0 } else { u64::from(count - 1) * u64::from(apart) + u64::from(self.length) }
+    }
+
+    /// Returns the number of elements from the start of the first of `matrices` matrices, `distance` elements apart, to the end of the last.
+    fn all(self, matrices: u32, distance: u32) -> u64 {
+        if matrices == 0 || self.count == 0 || self.length == 0 {
+            return 0;
+        }
+        u64::from(matrices - 1) * u64::from(distance) + self.end(self.count, self.stride)
     }
 
     /// Returns the lines of a copy, transposed if `transposes` is true. Long lines begin at cache-line boundaries, so that a kernel's

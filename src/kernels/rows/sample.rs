@@ -92,18 +92,25 @@ impl Sample {
         }
         // In longer rows, more elements of a thread share a search for the largest one. The elements of an unaligned group come from two
         // aligned groups, which occupy more registers.
-        let (threads, stripes, resident) = match (tiling.unaligned, bytes, tiling.groups(sizes)) {
-            (true, 1, _) => (64, 2, 8),
-            (true, 2, ..=160) => (32, 1, 0),
-            (true, 2, ..=1040) => (32, 2, 0),
-            (true, 2, ..=2048) => (64, 2, 0),
-            (true, 2, _) => (128, 2, 0),
-            (true, _, ..=1040) => (32, 3, 0),
-            (true, _, 4096..) => (256, 4, 4),
-            (_, 4.., _) => (128, 4, 8),
-            (_, 1, _) => (64, 1, 16),
-            (_, _, ..=2048) => (64, 2, 16),
-            _ => (64, 4, 16),
+        let groups = tiling.groups(sizes);
+        let (threads, stripes, resident) = if tiling.unaligned {
+            match (bytes, groups) {
+                (..=1, _) => (64, 2, 8),
+                (2..=3, ..=160) => (32, 1, 0),
+                (2..=3, ..=1040) => (32, 2, 0),
+                (2..=3, ..=2048) => (64, 2, 0),
+                (2..=3, _) => (128, 2, 0),
+                (4.., ..=1040) => (32, 3, 0),
+                (4.., ..=4095) => (128, 4, 8),
+                (4.., _) => (256, 4, 4),
+            }
+        } else {
+            match (bytes, groups) {
+                (..=1, _) => (64, 1, 16),
+                (2..=3, ..=2048) => (64, 2, 16),
+                (2..=3, _) => (64, 4, 16),
+                (4.., _) => (128, 4, 8),
+            }
         };
         Self { tiling: RowTiling { threads, stripes, resident, ..tiling } }
     }

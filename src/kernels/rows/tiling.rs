@@ -21,7 +21,7 @@ pub struct RowTiling {
     /// The number of threads per block that process the same row: a power of two up to 32, or a multiple of 32 up to 1024.
     pub threads: u32,
     /// The number of rows that a block processes at a time. It must be 1 if `threads` is greater than 32; otherwise, `threads` · `rows`
-    /// must be a multiple of 32.
+    /// must be a multiple of 32, at most 1024.
     pub rows: u32,
     /// The number of blocks that process a row together, as a cluster: 1, 2, 4 or 8. If it is greater than 1, `threads` must be a multiple
     /// of 32 and `rows` must be 1, and the kernel requires sm_90 or later and PTX 8.6 (a driver for CUDA 12.7 or later).
@@ -31,15 +31,16 @@ pub struct RowTiling {
     /// Whether rows may be unaligned, that is, begin at any element. If false, `adjacent` must divide the row length and the row pitches.
     /// If true, the elements of a group must fill whole words; each group is loaded from the two aligned groups that contain its elements.
     pub unaligned: bool,
-    /// The number of groups that a thread processes in each row or, if the row is read in parts, in each part.
+    /// The number of groups that a thread processes in each row or, if the row is read in parts, in each part. `adjacent` · `stripes` must be
+    /// from 1 to 1024.
     pub stripes: u32,
     /// Whether rows may be longer than the [capacity](Self::capacity). Longer rows are read in parts, possibly several times.
     pub streamed: bool,
-    /// The number of blocks that must be resident on a multiprocessor simultaneously, which limits the registers per thread. If it is 0,
-    /// there is no such limit.
+    /// The number of blocks that must be resident on a multiprocessor simultaneously, which limits the registers per thread: up to 32.
+    /// If it is 0, there is no such limit.
     pub resident: u32,
-    /// The number of rows that are kept in shared memory for each set of threads that process a row together, or 0 if rows are loaded
-    /// directly into registers. If it is greater than 1, the next rows are copied while a row is processed. If it is not 0,
+    /// The number of rows that are kept in shared memory for each set of threads that process a row together, up to 8, or 0 if rows are
+    /// loaded directly into registers. If it is greater than 1, the next rows are copied while a row is processed. If it is not 0,
     /// [`streamed`](Self::streamed) must be false, and the kernel requires sm_80 or later.
     ///
     /// If rows are unaligned, `ahead` is not 0, and `cluster` is greater than 1, each block of a cluster processes a segment of the row.
@@ -96,10 +97,10 @@ const MOST_BYTES_OF_WEIGHTS: u32 = 4;
 /// Capability").
 const MOST_RESIDENT: u32 = 32;
 
-/// The maximum number of rows in shared memory for each set of threads.
+/// The maximum number of rows in shared memory for each set of threads. More than two were not faster.
 const MOST_AHEAD: u32 = 8;
 
-/// The maximum number of elements of a row per thread; they are all in registers at some time.
+/// The maximum number of elements of a row per thread, several times as many as fit in registers.
 const MOST_OF_THREAD: u64 = 1024;
 
 /// The maximum length of an unaligned row.
@@ -490,10 +491,7 @@ impl RowTiling {
             return Some(format!("expected `streamed: false` for rows in shared memory, found {self:?}"));
         }
         if self.resident > MOST_RESIDENT {
-            return Some(format!(
-                "expected at most {MOST_RESIDENT} resident blocks, found {}",
-                self.resident
-            ));
+            return Some(format!("expected 1 to {MOST_RESIDENT} resident blocks, found {}", self.resident));
         }
         if self.ahead > MOST_AHEAD {
             return Some(format!(

@@ -23,8 +23,8 @@ pub(super) enum ResultRule {
     /// A value from another lane. If `from_lane` is true, an operand is the index of that lane (`idx`); otherwise, the index is relative to
     /// this lane.
     Shuffle { from_lane: bool },
-    /// The same in all lanes of the mask.
-    Warp,
+    /// The same in all lanes of the mask. `counts_lanes` states whether it depends on the number of lanes even if all have the same value.
+    Warp { counts_lanes: bool },
     /// The index of an elected lane, the same in all lanes of the mask, and whether this lane was elected.
     Elect,
     /// The same in all threads that participate in the barrier.
@@ -131,8 +131,10 @@ fn result(root: &str, second: &str, mnemonic: &str) -> ResultRule {
         "getctarank" => Varies,
         "atom" | "ldmatrix" | "movmatrix" | "mma" | "activemask" | "mbarrier" => Varies,
         "shfl" => Shuffle { from_lane: mnemonic.contains(".idx") },
-        "vote" | "redux" => Warp,
-        "match" if second == "all" => Warp,
+        "vote" | "redux" => Warp {
+            counts_lanes: [".ballot", ".add", ".xor"].iter().any(|counted| mnemonic.contains(counted)),
+        },
+        "match" if second == "all" => Warp { counts_lanes: true },
         "elect" => Elect,
         "mov" => Operands(Copy),
         "cvt" => Operands(Convert {

@@ -481,7 +481,7 @@ impl Tracker {
             ResultRule::Barrier => Known::at(self.barrier_group(rule, sources)),
             ResultRule::Operands(operation) => self.compute(operation, sources),
             ResultRule::Elect => self.under_mask(sources),
-            ResultRule::Warp => self.reduced(sources),
+            ResultRule::Warp { counts_lanes } => self.reduced(sources, counts_lanes),
             ResultRule::Shuffle { from_lane } => self.shuffled(sources, from_lane),
         };
         match (results, rule.result) {
@@ -526,13 +526,17 @@ impl Tracker {
         }
     }
 
-    /// Returns the uniformity of a value that all lanes of a mask, the last operand, compute together.
-    fn reduced(&mut self, sources: &[Operand<'_>]) -> Known {
+    /// Returns the uniformity of a value that all lanes of a mask, the last operand, compute together. `counts_lanes` states whether it
+    /// depends on the number of lanes even if all have the same value.
+    fn reduced(&mut self, sources: &[Operand<'_>], counts_lanes: bool) -> Known {
         let all = self.compute(Operation::Any, sources);
         if !all.level.covers(Uniformity::WARP) {
             return self.under_mask(sources);
         }
-        // The result depends on the number of lanes, and a partial warp has fewer lanes than the others.
+        if !counts_lanes {
+            return all;
+        }
+        // A partial warp has fewer lanes than the others.
         let whole_warps = self.threads.is_some_and(|threads| threads.is_multiple_of(LANES));
         if whole_warps { all } else { Self::in_warp(all) }
     }

@@ -60,6 +60,12 @@ impl<'k, P: Allocate<'k>> Allocate<'k> for Complex<P> {
     }
 
     #[track_caller]
+    fn check(&self) {
+        self.re.check();
+        self.im.check();
+    }
+
+    #[track_caller]
     fn renew(&mut self) {
         self.re.renew();
         self.im.renew();

@@ -49,9 +49,17 @@ pub struct Assembly<'k, T, const H: usize, const W: usize, const C: usize> {
     full: Mbarrier<'k>,
     /// The number of tiles to which this warpgroup has contributed.
     round: Var<'k, u32>,
-    /// The tile that was last returned.
-    assembled: Cell<Option<Lease>>,
+    last: Cell<Option<Last>>,
     kind: PhantomData<fn() -> T>,
+}
+
+/// What was last done with an assembly.
+#[derive(Clone, Copy)]
+enum Last {
+    /// A warpgroup contributed to a tile.
+    Contributed,
+    /// The tile was returned; this is its lease.
+    Assembled(Lease),
 }
 
 /// A token that represents this warpgroup's contribution to an [`Assembly`]; see [`Consumer::assembled`].
@@ -98,7 +106,7 @@ impl<'k> Builder<'k> {
             (0..SLOTS).for_each(|slot| full.at(slot).init(WARPS * C as u32));
         });
         k.this_block().sync();
-        Assembly { base, full, round: k.var(0), assembled: Cell::new(None), kind: PhantomData }
+        Assembly { base, full, round: k.var(0), last: Cell::new(None), kind: PhantomData }
     }
 }
 
@@ -119,7 +127,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
     ///
     /// `rows` contains whole rows or, if the tile has only 64 rows, part `self.rank()` of the columns. Before the call, this warpgroup must
     /// have finished reading the previous tile, and the `wgmma`s that read it must be complete, because the call allows other warpgroups to
-    /// overwrite that tile.
+    /// overwrite that tile. The builder rejects the call before the previous contribution has been [assembled](Self::assembled), and later
+    /// uses of the previous tile.
     #[track_caller]
     pub fn contribute<T, U, const H: usize, const W: usize, const P: usize>(
         self,
@@ -139,9 +148,13 @@ impl<'k, const C: usize> Consumer<'k, C> {
         let k = self.group().kernel();
         let _located = k.locate(Location::caller());
         self.check();
-        if let Some(lease) = assembly.assembled.take() {
-            // Other warpgroups may overwrite the tile.
-            k.expire_lease(lease);
+        match assembly.last.take() {
+            // Other warpgroups may now overwrite the previous tile.
+            Some(Last::Assembled(tile)) => k.expire_lease(tile),
+            Some(Last::Contributed) => k.refuse(
+                "expected a contribution after the previous tile has been assembled, found one before".into(),
+            ),
+            None => {}
         }
         let round = assembly.round.get();
         let St { tensor, owner, .. } = assembly.tile(round);
@@ -158,10 +171,12 @@ impl<'k, const C: usize> Consumer<'k, C> {
             assembly.barrier(round).arrive();
         });
         assembly.round.set(round + 1);
+        assembly.last.set(Some(Last::Contributed));
         Contribution { round, assembly: assembly.round.register(), lease: k.lease() }
     }
 
-    /// Waits until all warpgroups have written their parts of the tile to which `own` contributed, and returns the tile.
+    /// Waits until all warpgroups have written their parts of the tile to which `own` contributed, and returns the tile. The builder rejects
+    /// the call in an emitted branch or loop that began after the contribution, and a contribution to another assembly.
     #[track_caller]
     pub fn assembled<T, const H: usize, const W: usize>(
         self,
@@ -174,13 +189,13 @@ impl<'k, const C: usize> Consumer<'k, C> {
         let k = self.group().kernel();
         let _located = k.locate(Location::caller());
         let Contribution { round, assembly: to, lease } = own;
-        k.end_lease(lease);
+        k.check_lease_here(lease);
         if to != assembly.round.register() {
             k.refuse("expected a contribution to the assembly, found one to another assembly".into());
         }
         assembly.barrier(round).wait(quotient(round, SLOTS) & 1);
         let filled = assembly.tile(round).filled();
-        assembly.assembled.set(filled.tile.tensor.lease());
+        assembly.last.set(filled.tile.tensor.lease().map(Last::Assembled));
         filled
     }
 }

@@ -149,7 +149,8 @@ impl<'k, R> InFlight<'k, R> {
     }
 
     /// Waits until the `wgmma`s of this accumulator are complete and returns its value. Up to seven groups of `wgmma`s that were started
-    /// later remain in flight. All threads of the warpgroup must execute the emitted code.
+    /// later remain in flight. All threads of the warpgroup must execute the emitted code. The builder rejects the call in an emitted branch
+    /// or loop that began after the last MMA and does not carry the accumulator.
     #[doc(alias = "wgmma.wait_group")]
     #[doc(alias = "warpgroup_wait")]
     #[track_caller]
@@ -157,7 +158,9 @@ impl<'k, R> InFlight<'k, R> {
     where
         R: Accumulators<'k>,
     {
-        self.k.check_lease_here(self.lease);
+        if self.group.is_some() || self.is_zero {
+            self.k.check_lease_here(self.lease);
+        }
         if let Some(group) = self.group {
             self.k.wgmma_wait_for(group);
         }
@@ -271,6 +274,10 @@ macro_rules! products {
                 let join: fn(Vec<Rt<'k, C, 1, N, Row>>) -> $tiles = $join;
                 let words = split(tile).iter().map(|tile| tile.words()).collect();
                 let _located = k.locate(Location::caller());
+                if is_zero {
+                    // The accumulator is not written if the first product is not executed.
+                    k.check_lease_here(lease);
+                }
                 let a = a.in_registers(k);
                 let words = multiply::<A, B, C>(k, 16 * N, words, is_zero, &a, &b);
                 k.renew_lease(&mut lease);

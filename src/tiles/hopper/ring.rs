@@ -341,8 +341,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
     /// stage's tiles to those in flight.
     ///
     /// If the ring has several stages, the last MMA of a stage remains in flight while the consumer waits for the next stage. There are two
-    /// exceptions: MMAs that read A from registers that the next iteration overwrites, and MMAs that `work` starts in an emitted loop or
-    /// branch, which might not execute.
+    /// exceptions: MMAs that read A from registers that the next iteration overwrites, and MMAs that `work` starts in an emitted loop,
+    /// which might not execute.
     ///
     /// `work` may also load elements of the stage into registers; a proxy fence then orders these loads before the next copies to the
     /// stage.
@@ -383,7 +383,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         if !ring.k.loops_of(&[count]).is_empty() {
             ring.k.refuse(
                 "expected a number of stages from outside of the loop over the tiles, which is the same in every turn, found one that the \
-                 loop computes"
+                 loop computes: compute it before the loop"
                     .into(),
             );
         }
@@ -456,7 +456,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
     /// registers, call [`release_loaded`](Self::release_loaded) instead.
     ///
     /// The producer refills the stage when all warps of all consumers have released it. The builder rejects the call if the stage was not
-    /// received from `ring`. It also rejects kernels that receive a stage without releasing it.
+    /// received from `ring`, or in an emitted branch or loop that begins after the stage was received. It also rejects kernels that receive a stage without releasing it.
     #[track_caller]
     pub fn release<Tiles: StageTiles<'k>, const N: usize>(
         self,

@@ -33,7 +33,9 @@ impl<'k> Producer<'k> {
     }
 
     /// Returns the builder of the kernel.
+    #[track_caller]
     pub fn kernel(self) -> Builder<'k> {
+        self.check();
         self.k
     }
 }
@@ -46,18 +48,23 @@ impl<'k, const C: usize> Consumer<'k, C> {
     }
 
     /// Returns the warpgroup.
+    #[track_caller]
     pub fn group(self) -> WarpGroup<'k> {
+        self.check();
         self.group
     }
 
     /// Returns the index of this warp in its warpgroup. Each warp owns 16 of the 64 rows of a tile.
     #[track_caller]
     pub fn warp(self) -> Val<'k, u32> {
+        self.check();
         self.group.kernel().warp_of(self.group).0
     }
 
     /// Returns the index of this warpgroup among the consumers.
+    #[track_caller]
     pub fn rank(self) -> Val<'k, u32> {
+        self.check();
         self.rank
     }
 }
@@ -99,13 +106,14 @@ pub fn consumers<'k, const C: usize, F: FnOnce(Consumer<'k, C>)>(registers: u32,
 impl<'k> Builder<'k> {
     /// Divides the block into a producer warpgroup (the first one) and `C` consumer warpgroups, and redistributes registers among them.
     ///
-    /// The block must have 128 · (1 + `C`) threads, all of which must execute the emitted code. `setmaxnreg` sets the number of registers
+    /// The call does not compile if `C` is greater than 7. The block must have 128 · (1 + `C`) threads, all of which must execute the emitted code. `setmaxnreg` sets the number of registers
     /// per thread of each role, which must be a multiple of 8 from 24 to 256. Requires sm_90a, sm_100a or sm_120a.
     ///
     /// The builder rejects:
     ///
     /// - a block of a different size;
     /// - a [`min_blocks`](Self::min_blocks) other than 1;
+    /// - a call inside a role;
     /// - block-wide barriers and returns in either role;
     /// - roles that together require more registers than the block has ([`max_registers`](Self::max_registers) reduces this number);
     /// - a producer with more registers per thread than a thread has at launch.
@@ -119,13 +127,13 @@ impl<'k> Builder<'k> {
         producer: ProducerRole<impl FnOnce(Producer<'k>)>,
         consumers: Consumers<C, impl FnOnce(Consumer<'k, C>)>,
     ) {
+        const { assert!(C <= 7, "a block has at most eight warpgroups") };
         let k = self;
         let _located = k.locate(Location::caller());
         if k.body().in_role {
             k.refuse("expected roles outside of other roles, found nested ones".into());
             return;
         }
-        const { assert!(C <= 7, "a block has at most eight warpgroups") };
         let block = k.this_block();
         let expected = 128 * (1 + C as u32);
         if block.size() != expected {
@@ -173,7 +181,7 @@ impl<'k> Builder<'k> {
                 k.comment("producer");
                 k.setmaxnreg_dec(producer.registers);
                 k.if_(block.thread().eq(0), || {
-                    k.unlocated(|| (producer.work)(Producer { k, lease: k.lease() }))
+                    k.unlocated(|| (producer.work)(Producer { k, lease: k.lease() }));
                 });
                 // The other lanes wait for the producer, so that the warp has reconverged at the barrier of the cluster.
                 k.warp().sync();

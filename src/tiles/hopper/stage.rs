@@ -36,7 +36,8 @@ impl<Tiles> fmt::Debug for FillingStage<'_, Tiles> {
 }
 
 impl<'k, Tiles: StageTiles<'k>> EmptyStage<'k, Tiles> {
-    /// Starts tensor copies that fill the stage from `from`, a tuple with one source for each tile of the stage.
+    /// Starts tensor copies that fill the stage from `from`, a tuple with one source for each tile of the stage. The builder rejects the
+    /// call in an emitted branch or loop inside the closure.
     #[track_caller]
     pub fn fill(self, from: impl BoxSources<'k, Tiles>) -> FillingStage<'k, Tiles> {
         {
@@ -80,6 +81,7 @@ pub struct Received<'k, Tiles: StageTiles<'k>> {
     pub(super) tiles: Tiles::Filled,
     pub(super) stage: Val<'k, u32>,
     ring: RingId,
+    lease: Lease,
     /// The source line that receives the stage.
     at: &'static Location<'static>,
     /// Whether the stage may be dropped: it has been released, or another value represents it.
@@ -95,7 +97,7 @@ impl<'k, Tiles: StageTiles<'k>> fmt::Debug for Received<'k, Tiles> {
 impl<'k, Tiles: StageTiles<'k>> Received<'k, Tiles> {
     #[track_caller]
     pub(super) fn new(k: Builder<'k>, ring: RingId, tiles: Tiles::Filled, stage: Val<'k, u32>) -> Self {
-        Self { k, tiles, stage, ring, at: k.here(), released: false }
+        Self { k, tiles, stage, ring, lease: k.lease(), at: k.here(), released: false }
     }
 
     /// Returns the tiles.
@@ -107,6 +109,8 @@ impl<'k, Tiles: StageTiles<'k>> Received<'k, Tiles> {
     #[track_caller]
     pub(super) fn released_to(mut self, ring: RingId) -> Val<'k, u32> {
         self.released = true;
+        // Otherwise, the producer might wait for the stage forever.
+        self.k.check_lease_here(self.lease);
         Tiles::end(&self.tiles);
         if self.ring != ring {
             self.k.refuse(format!(
@@ -137,6 +141,7 @@ where
         visitor.form(&format_args!("{:?} in {}", self.ring, self.ring.register));
         self.released |= visitor.leaves_branch();
         self.tiles.visit(visitor);
+        visitor.lease(&mut self.lease);
         self.stage.visit(visitor);
     }
 }
