@@ -406,8 +406,8 @@ impl CublasLtProduct {
         let _bias = self.bias.as_ref().map(|bias| bias.device_ptr(&self.stream));
         let (workspace, _workspace) = self.workspace.device_ptr_mut(&self.stream);
         // SAFETY: the buffers are in the context of the stream and have the sizes of the layouts, as checked above, all bit patterns of
-        // `D` are valid, the bias has one element for each column, as checked when it
-        // was planned, and their guards order accesses to them; `self` owns everything else.
+        // `D` are valid, the bias has one element for each column, as checked when it was planned, and their guards order accesses to
+        // them; `self` owns everything else.
         unsafe {
             result::matmul(
                 self.handle.object,

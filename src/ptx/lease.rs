@@ -7,10 +7,7 @@
 
 use std::panic::Location;
 
-use super::{
-    kernel::Builder,
-    state::{Visited, Visitor},
-};
+use super::kernel::Builder;
 
 /// The identity of a handle's lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,30 +136,24 @@ impl Builder<'_> {
         self.end_lease(*lease);
         *lease = self.lease();
     }
-}
 
-impl Visitor<'_, '_> {
-    /// Visits the lease of a handle. In a loop that carries the handle, and after it, the handle has another lease.
+    /// Returns the lease of a handle in the loop that is about to begin and that carries the handle.
     #[track_caller]
-    pub(crate) fn lease(&mut self, lease: &mut Lease) {
-        let k = self.kernel();
-        match self.visited() {
-            Visited::BeforeLoop => {
-                // The body is the next block. Views of the same tile have the same lease.
-                let Lease(number) = *lease;
-                let body = k.body().next_block();
-                match k.terms(*lease).carried_in {
-                    Some(found) if found == body => k.check_moved_lease(*lease),
-                    _ => k.check_lease(*lease),
-                }
-                k.body().leases[number as usize].carried_in = Some(body);
-                *lease = k.lease_in(body, Some(*lease));
-            }
-            Visited::EndOfBlock => k.check_lease(*lease),
-            Visited::AfterBlock => {
-                let block = k.body().enclosing_block();
-                *lease = k.lease_in(block, Some(*lease));
-            }
+    pub(super) fn carried_lease(self, lease: Lease) -> Lease {
+        // The body is the next block. Views of the same tile have the same lease.
+        let body = self.body().next_block();
+        match self.terms(lease).carried_in {
+            Some(found) if found == body => self.check_moved_lease(lease),
+            _ => self.check_lease(lease),
         }
+        let Lease(number) = lease;
+        self.body().leases[number as usize].carried_in = Some(body);
+        self.lease_in(body, Some(lease))
+    }
+
+    /// Returns the lease of a handle after the loop or branch that returns it here.
+    pub(super) fn lease_after(self, lease: Lease) -> Lease {
+        let block = self.body().enclosing_block();
+        self.lease_in(block, Some(lease))
     }
 }

@@ -12,6 +12,7 @@ use super::{
     body::RegId,
     error::BuildErrorKind,
     kernel::Builder,
+    lease::Lease,
     operand::Operand,
     types::Scalar,
     val::{Untyped, Val},
@@ -69,29 +70,7 @@ fn hash(part: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// Where a visit takes place.
-pub(super) enum Visited {
-    /// Before a loop that carries the state.
-    BeforeLoop,
-    /// At the end of a loop's body or of a branch.
-    EndOfBlock,
-    /// At the same place, for the state after the loop or both branches.
-    AfterBlock,
-}
-
 impl<'k> Visitor<'_, 'k> {
-    pub(super) fn kernel(&self) -> Builder<'k> {
-        self.k
-    }
-
-    pub(super) fn visited(&self) -> Visited {
-        match self.step {
-            Step::Enter { .. } => Visited::BeforeLoop,
-            Step::Merge { .. } | Step::Collect { .. } => Visited::EndOfBlock,
-            Step::Leave { .. } => Visited::AfterBlock,
-        }
-    }
-
     /// Returns the lexical block in which the visited state may be used, if it is not created anew.
     pub(crate) fn block(&self) -> u32 {
         match self.step {
@@ -142,7 +121,7 @@ impl<'k> Visitor<'_, 'k> {
             Step::Collect { parts, .. } | Step::Leave { parts, .. } => {
                 if parts.next() != Some(&part) {
                     self.k.refuse(format!(
-                        "expected loop state to keep its layout, found {text} after an iteration: give both the same form"
+                        "expected loop state to keep its form, found {text} after an iteration"
                     ));
                 }
             }
@@ -203,6 +182,20 @@ impl<'k> Visitor<'_, 'k> {
             Step::Leave { .. } => operands.retain(|&(of_loop, _)| of_loop != innermost),
             _ => {}
         }
+    }
+
+    /// Visits the lease of a handle. In a loop that carries the handle, and after it, the handle has another lease.
+    #[track_caller]
+    pub(crate) fn lease(&mut self, lease: &mut Lease) {
+        let k = self.k;
+        *lease = match self.step {
+            Step::Enter { .. } => k.carried_lease(*lease),
+            Step::Merge { .. } | Step::Collect { .. } => {
+                k.check_lease(*lease);
+                *lease
+            }
+            Step::Leave { .. } => k.lease_after(*lease),
+        };
     }
 
     /// Visits a value with registers that `wgmma`s in flight may still access. These registers must be moved neither to the loop's

@@ -104,7 +104,7 @@ fn pending_data_keeps_its_kind_of_copies() {
     });
     assert_eq!(
         text,
-        "expected loop state to keep its layout, found asynchronous copies by all threads of the block after an iteration: give both the same form"
+        "expected loop state to keep its form, found asynchronous copies by all threads of the block after an iteration"
     );
 }
 
@@ -118,7 +118,7 @@ fn a_tile_keeps_its_owner() {
     });
     assert_eq!(
         text,
-        "expected loop state to keep its layout, found memory of all lanes of the warp after an iteration: give both the same form"
+        "expected loop state to keep its form, found memory of all lanes of the warp after an iteration"
     );
 }
 

@@ -95,7 +95,7 @@ fn a_loop_does_not_exchange_stages() {
     });
     assert_at(&error, line);
     let text = error.kind().to_string();
-    let expected = "expected loop state to keep its layout, found a stage of the ring that ";
+    let expected = "expected loop state to keep its form, found a stage of the ring that ";
     assert!(text.starts_with(expected), "{text}");
 }
 

@@ -305,7 +305,7 @@ impl<'k> State<'k> for Swapped<'k> {
 #[test]
 fn loop_state_has_the_same_type_in_every_iteration() {
     for (differ, expected) in
-        [(Differ::View, "expected loop state to keep its layout"), (Differ::Order, "found another of type")]
+        [(Differ::View, "expected loop state to keep its form"), (Differ::Order, "found another of type")]
     {
         let kernel = Kernel::<Args>::build("escape(x, n)", Target::SM_80, |k, (x, n)| {
             k.block([1]);
@@ -357,7 +357,7 @@ fn the_registers_of_a_view_are_not_exchanged_for_other_values() {
         });
     });
     let refused = kernel.expect_err("refused").to_string();
-    assert!(refused.contains("expected loop state to keep its layout"), "{refused}");
+    assert!(refused.contains("expected loop state to keep its form"), "{refused}");
 }
 
 /// A state that visits another view with the same layout after an iteration.
@@ -387,7 +387,7 @@ fn views_are_not_exchanged_for_views_of_other_elements() {
         });
     });
     let refused = kernel.expect_err("refused").to_string();
-    assert!(refused.contains("expected loop state to keep its layout"), "{refused}");
+    assert!(refused.contains("expected loop state to keep its form"), "{refused}");
 }
 
 /// A closure keeps a handle to a register that becomes part of a tile, which a loop overwrites after the handle's use.
