@@ -116,7 +116,7 @@ fn products() {
         (
             GemmShape { m: 66, k: 63, ..shape },
             32,
-            "gemm: kernel `permute_rows_bf16_64_by1`: parameter `x`: expected a buffer of at least 4158 elements, found 4096",
+            "gemm: expected a buffer of at least 4158 elements for A, found 4096",
         ),
     ] {
         assert_eq!(refused(shape, ldd), expected);

@@ -79,8 +79,8 @@ impl<'a, T: TensorElement, D: TensorElement> Matrices<'a, T, D> {
                 d_batch_stride,
             ));
         }
-        let a = Given::new(call, shape.a, [m, k], a, counts.a)?;
-        let b = Given::new(call, shape.b, [k, cols], b, counts.b)?;
+        let a = Given::new([call, "A"], shape.a, [m, k], a, counts.a)?;
+        let b = Given::new([call, "B"], shape.b, [k, cols], b, counts.b)?;
         // `wgmma` and `ldmatrix` transpose only 16-bit elements. Boxes of tensor copies begin at multiples of 16 bytes within a row.
         let cannot_transpose = T::SIZE != 2;
         let halves = counts.is_gated && !is_whole::<T>(n);
@@ -141,6 +141,8 @@ pub(super) fn with_copies<T>(mut called: Called, [a, b]: [&Factor<'_, T>; 2]) ->
 
 /// A factor as passed to the call.
 struct Given<'a, T> {
+    /// `A` or `B`.
+    name: &'static str,
     buffer: BufferRef<'a, T>,
     lines: Lines,
     /// The number of stored matrices; at most 1 if the distance is 0.
@@ -150,7 +152,7 @@ struct Given<'a, T> {
 
 impl<'a, T: TensorElement> Given<'a, T> {
     fn new(
-        call: &'static str,
+        [call, name]: [&'static str; 2],
         order: MatrixOrder,
         size: [u32; 2],
         (buffer, stride): Operand<'a, T>,
@@ -158,7 +160,13 @@ impl<'a, T: TensorElement> Given<'a, T> {
     ) -> Result<Self, CallError> {
         let lines = Lines::new(order, size, stride);
         let distance = lines.apart(call, count)?;
-        Ok(Self { buffer, lines, count: if distance == 0 { count.0.min(1) } else { count.0 }, distance })
+        Ok(Self {
+            name,
+            buffer,
+            lines,
+            count: if distance == 0 { count.0.min(1) } else { count.0 },
+            distance,
+        })
     }
 
     /// Returns a factor that the kernel can read: in the order `required`, if given, and, for tensor copies, with strides and distances
@@ -185,12 +193,12 @@ impl<'a, T: TensorElement> Given<'a, T> {
         queue: Queue<'_>,
         transposes: bool,
     ) -> Result<Factor<'a, T>, CallError> {
-        let Self { buffer, lines: from, count, distance } = self;
+        let Self { name, buffer, lines: from, count, distance } = self;
         let target = portable_target(call, queue)?;
         // The workspace may be much larger than a buffer that is too short.
         let (needed, found) = (from.all(count, distance), buffer.len());
         if needed > found as u64 {
-            return Err(refused(call, format!("a buffer of at least {needed} elements"), found));
+            return Err(refused(call, format!("a buffer of at least {needed} elements for {name}"), found));
         }
         let to = from.padded::<T>(call, transposes)?;
         let to_distance = to.apart(call, (count, None))?;

@@ -107,6 +107,7 @@ fn fastest(target: Target, bytes: u32, sizes: &[u32]) -> Option<RowTiling> {
             let in_cluster = tiling.in_cluster(MOST_BLOCKS, groups, 4)?;
             RowTiling { resident: 1024 / in_cluster.threads, ..in_cluster }
         }
+        (false, _, 1793..=2048) => RowTiling { resident: 1, ..tiling.copied(groups, 4, 2, 4) },
         (false, _, ..=2048) => RowTiling { resident: 1, ..tiling.copied(groups, 2, 2, 4) },
         (false, _, ..=3072 | 4097..=6144) => {
             let in_cluster = tiling.in_cluster(MOST_BLOCKS, groups, 3)?;

@@ -36,14 +36,32 @@ fn aligned(
     sizes: &[u32],
 ) -> RowTiling {
     let (groups, clusters) = (tiling.groups(sizes), target.features().contains(Features::HOPPER));
+    // Rows of f32 in the registers of a cluster.
+    let in_cluster = tiling.in_cluster(4, groups, 4).filter(|_| clusters && bytes == 4);
     match (function, groups) {
         // The weights and the bias have more bytes than a row, so several rows share them.
-        (NormFunction::Layer, 4097..=8192) if bytes < 4 && clusters => {
-            let copied = tiling.copied(groups.div_ceil(2), 8, 1, 4);
-            RowTiling { cluster: 2, resident: (1664 / copied.threads).clamp(1, 4), ..copied }
+        (NormFunction::Layer, 6145..=8192) if bytes < 4 && clusters => {
+            RowTiling { cluster: 8, resident: 4, ..tiling.copied(groups.div_ceil(8), 8, 1, 4) }
+        }
+        (NormFunction::Layer, 4097..=6144) if bytes < 4 && clusters => {
+            RowTiling { cluster: 4, resident: 3, ..tiling.copied(groups.div_ceil(4), 8, 1, 4) }
+        }
+        (NormFunction::Layer, 2817..=3072) if bytes < 4 => {
+            RowTiling { resident: 1, ..tiling.copied(groups, 4, 2, 4) }
         }
         (NormFunction::Layer, 2049..=8192) if bytes < 4 => tiling.copied(groups, 8, 1, 4),
         (NormFunction::Layer, 1025..=2048) => tiling.copied(groups, 8, 1, 1),
+        (NormFunction::Layer, 897..=1024) if bytes < 4 => {
+            RowTiling { resident: 4, ..tiling.copied(groups, 4, 1, 1) }
+        }
+        (NormFunction::Layer, 897..=1024) => RowTiling { resident: 1, ..tiling.copied(groups, 2, 2, 2) },
+        (NormFunction::Layer, 385..=512) if bytes < 4 => {
+            RowTiling { resident: 2, ..tiling.copied(groups, 2, 2, 2) }
+        }
+        (NormFunction::Layer, 193..=256) if bytes < 4 => tiling.without_minimum(),
+        (_, 10_241..=12_288) if in_cluster.is_some() => {
+            RowTiling { resident: 2, ..in_cluster.unwrap_or(tiling) }
+        }
         // Without a minimum of resident blocks, ptxas may use so few registers that one is spilled.
         (NormFunction::Rms, ..=128) if bytes < 4 => RowTiling { resident: 16, ..tiling },
         // Two rows share the weights.
@@ -156,28 +174,55 @@ pub(super) fn of_residual_rows(
     let copied = RowTiling::for_copied_rows(target, bytes, sizes);
     let chosen = match copied.unaligned {
         true => unaligned_residual(function, target, bytes, copied, sizes),
-        false if bytes < 4 => aligned_residual(function, target, direct, sizes),
-        false => direct,
+        false => aligned_residual(function, target, bytes, direct, sizes),
     };
     let ways = [chosen, RowTiling { ahead: chosen.ahead.min(1), ..chosen }];
     ways.into_iter().find(|way| way.fits(target, bytes, 2)).unwrap_or(direct)
 }
 
-/// Returns the tiling for residual sums of aligned rows of elements of at most 16 bits.
-fn aligned_residual(function: NormFunction, target: Target, tiling: RowTiling, sizes: &[u32]) -> RowTiling {
+/// Returns the tiling for residual sums of aligned rows.
+fn aligned_residual(
+    function: NormFunction,
+    target: Target,
+    bytes: u32,
+    tiling: RowTiling,
+    sizes: &[u32],
+) -> RowTiling {
     let (groups, is_layer) = (tiling.groups(sizes), function == NormFunction::Layer);
     let clusters = target.features().contains(Features::HOPPER);
+    let in_cluster = |cluster, stripes, resident| {
+        let in_cluster = tiling.in_cluster(cluster, groups, stripes).filter(|_| clusters);
+        in_cluster.map_or(tiling, |in_cluster| RowTiling { resident, ..in_cluster })
+    };
+    if bytes == 4 {
+        return match groups {
+            1921..=2048 if is_layer => tiling.in_registers(groups, 4, 0).without_minimum(),
+            5633..=6144 if is_layer => in_cluster(8, 6, 0),
+            7169..=8192 => in_cluster(4, 4, 2),
+            10_241..=12_288 => in_cluster(8, 6, 4),
+            14_337..=16_384 => in_cluster(8, 4, 2),
+            _ => tiling,
+        };
+    }
     match groups {
+        1281..=1536 if is_layer => tiling.in_registers(groups, 2, 1536),
+        1793..=2048 => RowTiling { resident: 1, ..tiling.copied(groups, 4, 2, 2) },
         1153..=2048 => tiling.copied(groups, 4, 1, 1),
+        2561..=3072 => tiling.in_registers(groups, 4, 0),
+        3585..=4096 if is_layer && clusters => {
+            RowTiling { cluster: 2, resident: 3, ..tiling.copied(groups.div_ceil(2), 8, 1, 4) }
+        }
         2049..=4096 => {
             let turns = if is_layer { 4 } else { 1 };
             RowTiling { resident: 1, ..tiling.copied(groups, 8, 1, turns) }
         }
+        5121..=6144 if is_layer => in_cluster(4, 3, 2),
+        5121..=6144 => in_cluster(2, 4, 1),
         // With shorter rows, the blocks of a cluster would have too few threads.
-        6401..=8192 if clusters => {
-            let (cluster, resident) = if is_layer { (4, 3) } else { (2, 1) };
-            RowTiling { cluster, resident, ..tiling.copied(groups.div_ceil(cluster), 8, 1, 4) }
+        6401..=8192 if clusters && is_layer => {
+            RowTiling { cluster: 4, resident: 3, ..tiling.copied(groups.div_ceil(4), 8, 1, 4) }
         }
+        6401..=8192 => in_cluster(4, 4, 2),
         _ => tiling,
     }
 }
