@@ -37,7 +37,7 @@ fn aligned(
 ) -> RowTiling {
     let (groups, clusters) = (tiling.groups(sizes), target.features().contains(Features::HOPPER));
     // Rows of f32 in the registers of a cluster.
-    let in_cluster = tiling.in_cluster(4, groups, 4).filter(|_| clusters && bytes == 4);
+    let in_cluster = tiling.in_cluster(4, groups, 6).filter(|_| clusters && bytes == 4);
     match (function, groups) {
         // The weights and the bias have more bytes than a row, so several rows share them.
         (NormFunction::Layer, 6145..=8192) if bytes < 4 && clusters => {
@@ -196,7 +196,7 @@ fn aligned_residual(
     };
     if bytes == 4 {
         return match groups {
-            1921..=2048 if is_layer => tiling.in_registers(groups, 4, 0).without_minimum(),
+            1793..=2048 if is_layer => tiling.in_registers(groups, 4, 0).without_minimum(),
             5633..=6144 if is_layer => in_cluster(8, 6, 0),
             7169..=8192 => in_cluster(4, 4, 2),
             10_241..=12_288 => in_cluster(8, 6, 4),
@@ -205,7 +205,7 @@ fn aligned_residual(
         };
     }
     match groups {
-        1281..=1536 if is_layer => tiling.in_registers(groups, 2, 1536),
+        1153..=1536 if is_layer => tiling.in_registers(groups, 2, 1536),
         1793..=2048 => RowTiling { resident: 1, ..tiling.copied(groups, 4, 2, 2) },
         1153..=2048 => tiling.copied(groups, 4, 1, 1),
         2561..=3072 => tiling.in_registers(groups, 4, 0),
@@ -216,8 +216,7 @@ fn aligned_residual(
             let turns = if is_layer { 4 } else { 1 };
             RowTiling { resident: 1, ..tiling.copied(groups, 8, 1, turns) }
         }
-        5121..=6144 if is_layer => in_cluster(4, 3, 2),
-        5121..=6144 => in_cluster(2, 4, 1),
+        5121..=6144 => in_cluster(4, 3, 2),
         // With shorter rows, the blocks of a cluster would have too few threads.
         6401..=8192 if clusters && is_layer => {
             RowTiling { cluster: 4, resident: 3, ..tiling.copied(groups.div_ceil(4), 8, 1, 4) }
