@@ -372,7 +372,7 @@ static inline warpwright_result layernorm_bf16_1024_by8_launch(
 #define LAYERNORM_BF16_4096_BY8_LDY_MULTIPLE_OF 8
 #define LAYERNORM_BF16_4096_BY8_N_MULTIPLE_OF 8
 #define LAYERNORM_BF16_4096_BY8_N_AT_MOST 4096u
-#define LAYERNORM_BF16_4096_BY8_STATIC_SHARED_BYTES 64u
+#define LAYERNORM_BF16_4096_BY8_STATIC_SHARED_BYTES 16448u
 #define LAYERNORM_BF16_4096_BY8_DYNAMIC_SHARED_BYTES 0u
 
 /* Buffers that the kernel writes must not overlap other buffers. */
@@ -421,15 +421,15 @@ static inline uint64_t layernorm_bf16_4096_by8_y_bytes(const layernorm_bf16_4096
     return bytes;
 }
 
-/* The number of blocks in x, y and z. */
-static inline void layernorm_bf16_4096_by8_grid(const layernorm_bf16_4096_by8_args *args, uint64_t grid[3]) {
-    grid[0] = warpwright_mul(warpwright_ceil_div(args->m, 1), 1);
+/* The number of blocks in x, y and z on a device with this number of multiprocessors. */
+static inline void layernorm_bf16_4096_by8_grid(const layernorm_bf16_4096_by8_args *args, uint32_t multiprocessors, uint64_t grid[3]) {
+    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 2), 1), warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_mul(warpwright_round_down(multiprocessors, 1), 2)));
     grid[1] = 1;
     grid[2] = 1;
 }
 
 /* Describes the first violated requirement of the arguments; NULL if they are valid. */
-static inline const char *layernorm_bf16_4096_by8_check(const layernorm_bf16_4096_by8_args *args) {
+static inline const char *layernorm_bf16_4096_by8_check(const layernorm_bf16_4096_by8_args *args, uint32_t multiprocessors) {
     if (args->x.address % 16 != 0) return "x: expected an address that is a multiple of 16";
     if (args->ldx % 8 != 0) return "ldx: expected a multiple of 8";
     if (args->w.address % 16 != 0) return "w: expected an address that is a multiple of 16";
@@ -459,7 +459,7 @@ static inline const char *layernorm_bf16_4096_by8_check(const layernorm_bf16_409
         return "w, y: expected buffers that do not overlap";
     {
         uint64_t grid[3];
-        layernorm_bf16_4096_by8_grid(args, grid);
+        layernorm_bf16_4096_by8_grid(args, multiprocessors, grid);
         if (grid[0] > 2147483647u || grid[1] > 65535u || grid[2] > 65535u) return "grid: expected at most 2147483647 x 65535 x 65535 blocks";
     }
     return NULL;
@@ -467,7 +467,7 @@ static inline const char *layernorm_bf16_4096_by8_check(const layernorm_bf16_409
 
 /* Call once after cuModuleGetFunction: sets the kernel's dynamic shared memory limit. */
 static inline warpwright_result layernorm_bf16_4096_by8_prepare(
-    const warpwright_driver *driver, struct CUfunc_st *function) {
+    const warpwright_extended_driver *driver, struct CUfunc_st *function) {
     (void)driver;
     (void)function;
     return (warpwright_result)0;
@@ -476,15 +476,19 @@ static inline warpwright_result layernorm_bf16_4096_by8_prepare(
 /* Launches the kernel asynchronously.
  * Returns CUDA_ERROR_INVALID_VALUE if layernorm_bf16_4096_by8_check rejects the arguments. An empty grid launches nothing and succeeds. */
 static inline warpwright_result layernorm_bf16_4096_by8_launch(
-    const warpwright_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,
+    const warpwright_extended_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,
     const layernorm_bf16_4096_by8_args *args) {
     layernorm_bf16_4096_by8_args copy = *args;
     void *parameters[] = {&copy.x.address, &copy.ldx, &copy.w.address, &copy.y.address, &copy.ldy, &copy.m, &copy.n, &copy.epsilon};
     uint64_t grid[3];
-    if (layernorm_bf16_4096_by8_check(args) != NULL) return (warpwright_result)1;
-    layernorm_bf16_4096_by8_grid(args, grid);
+    uint32_t multiprocessors;
+    warpwright_result result;
+    result = warpwright_multiprocessors(driver, &multiprocessors);
+    if (result != (warpwright_result)0) return result;
+    if (layernorm_bf16_4096_by8_check(args, multiprocessors) != NULL) return (warpwright_result)1;
+    layernorm_bf16_4096_by8_grid(args, multiprocessors, grid);
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return (warpwright_result)0;
-    return driver->launch_kernel(
+    return driver->basic.launch_kernel(
         function, (unsigned int)grid[0], (unsigned int)grid[1], (unsigned int)grid[2],
         LAYERNORM_BF16_4096_BY8_BLOCK_X, LAYERNORM_BF16_4096_BY8_BLOCK_Y, LAYERNORM_BF16_4096_BY8_BLOCK_Z,
         LAYERNORM_BF16_4096_BY8_DYNAMIC_SHARED_BYTES, stream, parameters, NULL);
@@ -1007,7 +1011,7 @@ static inline warpwright_result layernorm_residual_bf16_4096_by8_launch(
 #define LAYERNORM_RESIDUAL_BF16_16384_BY8_N_MULTIPLE_OF 8
 #define LAYERNORM_RESIDUAL_BF16_16384_BY8_N_AT_MOST 16384u
 #define LAYERNORM_RESIDUAL_BF16_16384_BY8_STATIC_SHARED_BYTES 0u
-#define LAYERNORM_RESIDUAL_BF16_16384_BY8_DYNAMIC_SHARED_BYTES 98432u
+#define LAYERNORM_RESIDUAL_BF16_16384_BY8_DYNAMIC_SHARED_BYTES 131200u
 
 /* Buffers that the kernel writes must not overlap other buffers. */
 typedef struct layernorm_residual_bf16_16384_by8_args {
@@ -1085,7 +1089,7 @@ static inline uint64_t layernorm_residual_bf16_16384_by8_y_bytes(const layernorm
 
 /* The number of blocks in x, y and z on a device with this number of multiprocessors. */
 static inline void layernorm_residual_bf16_16384_by8_grid(const layernorm_residual_bf16_16384_by8_args *args, uint32_t multiprocessors, uint64_t grid[3]) {
-    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 1), 1), warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_mul(warpwright_round_down(multiprocessors, 1), 1)));
+    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 2), 1), warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_mul(warpwright_round_down(multiprocessors, 1), 1)));
     grid[1] = 1;
     grid[2] = 1;
 }
@@ -1339,7 +1343,7 @@ static inline warpwright_result layernorm_bias_bf16_1024_by8_launch(
 #define LAYERNORM_BIAS_BF16_4096_BY8_LDY_MULTIPLE_OF 8
 #define LAYERNORM_BIAS_BF16_4096_BY8_N_MULTIPLE_OF 8
 #define LAYERNORM_BIAS_BF16_4096_BY8_N_AT_MOST 4096u
-#define LAYERNORM_BIAS_BF16_4096_BY8_STATIC_SHARED_BYTES 64u
+#define LAYERNORM_BIAS_BF16_4096_BY8_STATIC_SHARED_BYTES 16448u
 #define LAYERNORM_BIAS_BF16_4096_BY8_DYNAMIC_SHARED_BYTES 0u
 
 /* Buffers that the kernel writes must not overlap other buffers. */
@@ -1399,15 +1403,15 @@ static inline uint64_t layernorm_bias_bf16_4096_by8_y_bytes(const layernorm_bias
     return bytes;
 }
 
-/* The number of blocks in x, y and z. */
-static inline void layernorm_bias_bf16_4096_by8_grid(const layernorm_bias_bf16_4096_by8_args *args, uint64_t grid[3]) {
-    grid[0] = warpwright_mul(warpwright_ceil_div(args->m, 1), 1);
+/* The number of blocks in x, y and z on a device with this number of multiprocessors. */
+static inline void layernorm_bias_bf16_4096_by8_grid(const layernorm_bias_bf16_4096_by8_args *args, uint32_t multiprocessors, uint64_t grid[3]) {
+    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 2), 1), warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_mul(warpwright_round_down(multiprocessors, 1), 2)));
     grid[1] = 1;
     grid[2] = 1;
 }
 
 /* Describes the first violated requirement of the arguments; NULL if they are valid. */
-static inline const char *layernorm_bias_bf16_4096_by8_check(const layernorm_bias_bf16_4096_by8_args *args) {
+static inline const char *layernorm_bias_bf16_4096_by8_check(const layernorm_bias_bf16_4096_by8_args *args, uint32_t multiprocessors) {
     if (args->x.address % 16 != 0) return "x: expected an address that is a multiple of 16";
     if (args->ldx % 8 != 0) return "ldx: expected a multiple of 8";
     if (args->w.address % 16 != 0) return "w: expected an address that is a multiple of 16";
@@ -1444,7 +1448,7 @@ static inline const char *layernorm_bias_bf16_4096_by8_check(const layernorm_bia
         return "b, y: expected buffers that do not overlap";
     {
         uint64_t grid[3];
-        layernorm_bias_bf16_4096_by8_grid(args, grid);
+        layernorm_bias_bf16_4096_by8_grid(args, multiprocessors, grid);
         if (grid[0] > 2147483647u || grid[1] > 65535u || grid[2] > 65535u) return "grid: expected at most 2147483647 x 65535 x 65535 blocks";
     }
     return NULL;
@@ -1452,7 +1456,7 @@ static inline const char *layernorm_bias_bf16_4096_by8_check(const layernorm_bia
 
 /* Call once after cuModuleGetFunction: sets the kernel's dynamic shared memory limit. */
 static inline warpwright_result layernorm_bias_bf16_4096_by8_prepare(
-    const warpwright_driver *driver, struct CUfunc_st *function) {
+    const warpwright_extended_driver *driver, struct CUfunc_st *function) {
     (void)driver;
     (void)function;
     return (warpwright_result)0;
@@ -1461,15 +1465,19 @@ static inline warpwright_result layernorm_bias_bf16_4096_by8_prepare(
 /* Launches the kernel asynchronously.
  * Returns CUDA_ERROR_INVALID_VALUE if layernorm_bias_bf16_4096_by8_check rejects the arguments. An empty grid launches nothing and succeeds. */
 static inline warpwright_result layernorm_bias_bf16_4096_by8_launch(
-    const warpwright_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,
+    const warpwright_extended_driver *driver, struct CUfunc_st *function, struct CUstream_st *stream,
     const layernorm_bias_bf16_4096_by8_args *args) {
     layernorm_bias_bf16_4096_by8_args copy = *args;
     void *parameters[] = {&copy.x.address, &copy.ldx, &copy.w.address, &copy.b.address, &copy.y.address, &copy.ldy, &copy.m, &copy.n, &copy.epsilon};
     uint64_t grid[3];
-    if (layernorm_bias_bf16_4096_by8_check(args) != NULL) return (warpwright_result)1;
-    layernorm_bias_bf16_4096_by8_grid(args, grid);
+    uint32_t multiprocessors;
+    warpwright_result result;
+    result = warpwright_multiprocessors(driver, &multiprocessors);
+    if (result != (warpwright_result)0) return result;
+    if (layernorm_bias_bf16_4096_by8_check(args, multiprocessors) != NULL) return (warpwright_result)1;
+    layernorm_bias_bf16_4096_by8_grid(args, multiprocessors, grid);
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return (warpwright_result)0;
-    return driver->launch_kernel(
+    return driver->basic.launch_kernel(
         function, (unsigned int)grid[0], (unsigned int)grid[1], (unsigned int)grid[2],
         LAYERNORM_BIAS_BF16_4096_BY8_BLOCK_X, LAYERNORM_BIAS_BF16_4096_BY8_BLOCK_Y, LAYERNORM_BIAS_BF16_4096_BY8_BLOCK_Z,
         LAYERNORM_BIAS_BF16_4096_BY8_DYNAMIC_SHARED_BYTES, stream, parameters, NULL);
@@ -2139,7 +2147,7 @@ static inline uint64_t layernorm_residual_bias_bf16_16384_by8_y_bytes(const laye
 
 /* The number of blocks in x, y and z on a device with this number of multiprocessors. */
 static inline void layernorm_residual_bias_bf16_16384_by8_grid(const layernorm_residual_bias_bf16_16384_by8_args *args, uint32_t multiprocessors, uint64_t grid[3]) {
-    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 1), 1), warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_mul(warpwright_round_down(multiprocessors, 1), 1)));
+    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 2), 1), warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_mul(warpwright_round_down(multiprocessors, 1), 1)));
     grid[1] = 1;
     grid[2] = 1;
 }

@@ -1007,7 +1007,7 @@ static inline warpwright_result rmsnorm_residual_bf16_4096_by8_launch(
 #define RMSNORM_RESIDUAL_BF16_16384_BY8_N_MULTIPLE_OF 8
 #define RMSNORM_RESIDUAL_BF16_16384_BY8_N_AT_MOST 16384u
 #define RMSNORM_RESIDUAL_BF16_16384_BY8_STATIC_SHARED_BYTES 0u
-#define RMSNORM_RESIDUAL_BF16_16384_BY8_DYNAMIC_SHARED_BYTES 98368u
+#define RMSNORM_RESIDUAL_BF16_16384_BY8_DYNAMIC_SHARED_BYTES 131136u
 
 /* Buffers that the kernel writes must not overlap other buffers. */
 typedef struct rmsnorm_residual_bf16_16384_by8_args {
@@ -1085,7 +1085,7 @@ static inline uint64_t rmsnorm_residual_bf16_16384_by8_y_bytes(const rmsnorm_res
 
 /* The number of blocks in x, y and z on a device with this number of multiprocessors. */
 static inline void rmsnorm_residual_bf16_16384_by8_grid(const rmsnorm_residual_bf16_16384_by8_args *args, uint32_t multiprocessors, uint64_t grid[3]) {
-    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 1), 1), warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_mul(warpwright_round_down(multiprocessors, 1), 1)));
+    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 2), 1), warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_mul(warpwright_round_down(multiprocessors, 1), 1)));
     grid[1] = 1;
     grid[2] = 1;
 }
@@ -2139,7 +2139,7 @@ static inline uint64_t rmsnorm_residual_bias_bf16_16384_by8_y_bytes(const rmsnor
 
 /* The number of blocks in x, y and z on a device with this number of multiprocessors. */
 static inline void rmsnorm_residual_bias_bf16_16384_by8_grid(const rmsnorm_residual_bias_bf16_16384_by8_args *args, uint32_t multiprocessors, uint64_t grid[3]) {
-    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 1), 1), warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_mul(warpwright_round_down(multiprocessors, 1), 1)));
+    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 2), 1), warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_mul(warpwright_round_down(multiprocessors, 1), 1)));
     grid[1] = 1;
     grid[2] = 1;
 }
