@@ -136,7 +136,7 @@ impl TvLayout {
         &self.shape
     }
 
-    /// Returns the extent of mode 0 of the tile: the number of rows of a matrix.
+    /// Returns the extent of mode 0 of the tile, which is the number of rows if the tile is a matrix.
     #[must_use]
     pub fn rows(&self) -> i64 {
         self.shape.modes().first().map_or(1, IntTuple::size)

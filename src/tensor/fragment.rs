@@ -14,7 +14,8 @@ const MOST_REGISTERS: i64 = 4096;
 
 /// Elements of type `T` in the registers of one thread, arranged according to a layout.
 ///
-/// A fragment owns its registers and writes them in place, so emitted loops can use it without declaring it as loop state. Views
+/// A fragment owns its registers, which are written in place, so a fragment that is used in an emitted loop need not be
+/// carried as loop state. Views
 /// ([`slice`](Self::slice)) and clones share the registers. 8- and 16-bit elements are packed into 32-bit registers.
 pub struct Fragment<'k, T> {
     k: Builder<'k>,
